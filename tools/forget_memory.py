@@ -9,7 +9,12 @@ from pydantic.dataclasses import dataclass
 
 from ..core.commands.memory_reference import shown_words
 from ..core.plugin_context import PluginContext
-from ..core.replies.outcome_text import not_allowed_text, not_visible_text, rejected_text
+from ..core.replies.outcome_text import (
+    not_allowed_text,
+    not_visible_text,
+    purged_text,
+    rejected_text,
+)
 from ..llm_memory import Actor, ConversationId, Forgotten, NotAllowed, NotVisible, Purged, Rejected
 from .arguments import Arguments
 from .base import MemoryTool
@@ -58,8 +63,8 @@ class ForgetTool(MemoryTool):
                 words, memory_id = shown_words(texts, stored.memory), stored.memory.memory_id
                 plugin.talk.clear(conversation_id)
                 return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"
-            case Purged(memory_id):
-                return f"ok {texts.say('forget.purged', id=memory_id)}"
+            case Purged():
+                return f"ok {purged_text(texts, outcome)}"
             case NotAllowed():
                 return f"error {not_allowed_text(texts, 'forget', outcome)}"
             case NotVisible():

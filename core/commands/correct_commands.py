@@ -22,7 +22,13 @@ from ...llm_memory import (
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import not_allowed_text, not_visible_text, redacted_text, rejected_text
+from ..replies.outcome_text import (
+    not_allowed_text,
+    not_visible_text,
+    purged_text,
+    redacted_text,
+    rejected_text,
+)
 from .bring_command import brought_back_text
 from .memory_reference import MemoryReference, UnknownReference, shown_words
 from .slow_command import answer_or_continue
@@ -70,8 +76,8 @@ class CorrectCommands:
             named, conversation_id=conversation_id, actor=actor, for_good=for_good
         )
         match outcome:
-            case Purged(purged):
-                return self._say("forget.purged", id=purged)
+            case Purged():
+                return purged_text(self._plugin.texts, outcome)
             case Forgotten(stored, archived_to):
                 said = self._say("forget.done", text=shown_words(self._plugin.texts, stored.memory))
                 where = self._say("forget.where", path=archived_to) if actor.admin else ""

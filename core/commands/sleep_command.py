@@ -78,6 +78,7 @@ class SleepCommand:
             "journals": report.journals,
             "later": report.postponed_days,
             "pages": report.pages,
+            "purged": report.purged,
         }
         said = [self._say(f"sleep.{what}", count=count) for what, count in done.items() if count]
         return self._say("private.and").join(said) or self._say("sleep.nothing")

@@ -13,6 +13,7 @@ from ...llm_memory import (
     NoticeCode,
     NotVisible,
     PrivateKind,
+    Purged,
     Reinforced,
     Rejected,
     RememberOutcome,
@@ -110,6 +111,12 @@ def not_allowed_text(texts: Texts, what: str, refused: NotAllowed) -> str:
         return texts.say("pointed.elsewhere", scope=refused.scope)
     who = safe(refused.who) or texts.say("inject.nobody")
     return texts.say(f"{what}.not_allowed", who=who)
+
+
+def purged_text(texts: Texts, outcome: Purged) -> str:
+    """That it is gone from the vault, or what is left of it there."""
+    what = "forget.purge_unfinished" if outcome.unfinished else "forget.purged"
+    return texts.say(what, id=outcome.memory_id, detail=safe(outcome.unfinished))
 
 
 def not_visible_text(texts: Texts, outcome: NotVisible) -> str:

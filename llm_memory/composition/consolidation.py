@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..catalogue.acquaintances import Acquaintances
-from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..consolidation.archive_step import ArchiveStep
 from ..consolidation.consolidation_service import ConsolidationParts, ConsolidationService
@@ -15,8 +14,7 @@ from ..consolidation.merging import MergeStep
 from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
-from ..consolidation.purge_remnants import PurgeRemnants
-from ..index.lexical_service import LexicalService
+from ..consolidation.purge_remnants import PurgeParts, PurgeRemnants
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
@@ -25,6 +23,7 @@ from ..remember.near_duplicates import NearDuplicates
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..service.engine_parts import EngineParts
+from .recall import RecallParts
 
 
 def make_consolidation(
@@ -32,12 +31,11 @@ def make_consolidation(
     *,
     overviews: Overviews,
     backup: NightlyBackup,
-    catalogue: Catalogue,
+    recall: RecallParts,
     living: RecallableMemories,
     corrected: CorrectedStatements,
     checks: DraftChecks,
     near: NearDuplicates,
-    words: LexicalService,
     notices: NoticeBoard,
     acquaintances: Acquaintances,
     clock: Clock,
@@ -47,6 +45,7 @@ def make_consolidation(
 ) -> ConsolidationService:
     """``may_rotate`` is False while files are missing that an older backup may still have;
     ``learns`` while memories may be changed by themselves."""
+    catalogue = recall.catalogue
     store, book, turns, vault = parts.sleep_store, parts.loop_book, parts.turns, parts.vault
     closings = Closings(vault, catalogue, living, corrected)
     departures = ArchiveStep(store, vault, catalogue, living, closings, clock)
@@ -67,7 +66,24 @@ def make_consolidation(
         ),
         overviews,
         backup,
-        PurgeRemnants(vault, catalogue, living, corrected, turns, parts.loop_file, backup, words),
+        PurgeRemnants(
+            PurgeParts(
+                parts.files,
+                parts.state,
+                turns,
+                parts.loop_file,
+                store,
+                recall.words,
+                recall.indexing,
+            ),
+            vault,
+            catalogue,
+            recall.notes,
+            living,
+            corrected,
+            backup,
+            notices,
+        ),
     )
     return ConsolidationService(
         store,

@@ -39,6 +39,7 @@ from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
 from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import ForgetfulState, SqliteStateStore
+from ..storage.store_files import StoreFiles
 from ..sync.watcher import FolderWatcher
 from ..text.tokenizer import Tokenizer
 from ..transfer.line_files import TransferFolders
@@ -119,6 +120,7 @@ def build_engine(
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(paths.memory),
             backups=DailyBackups(paths.daily_backups, paths.memory),
+            files=StoreFiles(paths.data, paths.memory),
             legacy=legacy_collection(settings),
             others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
             staging=AdoptionStaging(paths.state / "adoption"),

@@ -288,9 +288,9 @@ class ConsolidationService:
         return replace(report, pages=report.pages + pages.written, left=report.left + pages.left)
 
     async def _back_up(self, report: SleepReport) -> SleepReport:
+        if self._learns():
+            report = await self._purge(report)
         try:
-            if self._learns():
-                await self._parts.purge_remnants.run()
             done = await self._parts.backup.run()
             report = replace(report, backup=done.name, removed=done.removed)
         except TransferFailed as error:
@@ -301,6 +301,14 @@ class ConsolidationService:
         self.report = report
         await asyncio.to_thread(self._store.finish_step, report, SleepStep.BACKUP, _EVERY_SCOPE)
         return report
+
+    async def _purge(self, report: SleepReport) -> SleepReport:
+        """Whatever becomes of it, the backup is made."""
+        try:
+            return replace(report, purged=await self._parts.purge_remnants.run())
+        except Exception as error:  # noqa: BLE001  (tried again the next night)
+            logger.error("彻底删除没有做完：{!r}", error)
+            return _with_error(report, SleepStep.PURGE, _EVERY_SCOPE, repr(error))
 
     async def _count_from(self, at: datetime) -> None:
         await asyncio.to_thread(self._book.put_fact, _COUNTED_FROM, at.isoformat())

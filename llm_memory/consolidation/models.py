@@ -14,6 +14,7 @@ class SleepStep(StrEnum):
     MERGE = "merge"
     JOURNAL = "journal"
     OVERVIEW = "overview"
+    PURGE = "purge"
     BACKUP = "backup"
 
 
@@ -50,6 +51,7 @@ class SleepReport:
         journals: Days whose journal was written.
         postponed_days: Days that wait for another night.
         pages: MEMORY.md and PRIMER.md files that were written.
+        purged: Memories of which nothing is left in any file, as a person had asked for.
         left: Such files that were left alone, for their markers are damaged or they are no text.
         backup: The new backup's name, empty for none.
         removed: Older backups that were removed.
@@ -71,6 +73,7 @@ class SleepReport:
     postponed_days: int = 0
     pages: int = 0
     left: int = 0
+    purged: int = 0
     backup: str = ""
     removed: int = 0
     errors: tuple[str, ...] = ()

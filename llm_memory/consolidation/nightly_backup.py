@@ -109,11 +109,35 @@ class NightlyBackup:
             finally:
                 await shielded(asyncio.to_thread(folder.clear))
 
-    async def change(self, changed: Changed) -> None:
+    async def change(self, changed: Changed) -> list[str]:
         """Have the backups that stand there as ``changed`` makes their records; None leaves a
-        record out. Raises TransferFailed: the others stand as they were."""
-        for name in await asyncio.to_thread(self._folder.names):
-            await shielded(asyncio.to_thread(self._change, name, changed))
+        record out. Returns which could not be read or written, and why: they stand as they were.
+        Raises TransferFailed where the folder cannot be read."""
+        failed = []
+        async with self._making:
+            await shielded(asyncio.to_thread(self._folder.clear))
+            for name in await asyncio.to_thread(self._folder.names):
+                try:
+                    await shielded(asyncio.to_thread(self._change, name, changed))
+                except TransferFailed as error:
+                    failed.append(f"backups/daily/{name}: {error.detail or error}")
+        return failed
+
+    async def search(self, found_in: Callable[[Record], set[int]]) -> dict[str, set[int]]:
+        """Returns what was found in the records of the backups that stand there, by their path.
+        Raises TransferFailed for one that cannot be read."""
+        found = {}
+        async with self._making:
+            for name in await asyncio.to_thread(self._folder.names):
+                some = await shielded(asyncio.to_thread(self._found, name, found_in))
+                if some:
+                    found[f"backups/daily/{name}"] = some
+        return found
+
+    def _found(self, name: str, found_in: Callable[[Record], set[int]]) -> set[int]:
+        with closing(self._folder.read(name)) as source:
+            found: set[int] = set()
+            return found.union(*map(found_in, _gently(source.records())))
 
     def _change(self, name: str, changed: Changed) -> None:
         with closing(self._folder.read(name)) as source:

@@ -1,28 +1,61 @@
-"""What was purged: its words leave every file that the bot keeps besides the vault."""
+"""What was purged: its words and its id leave every file that the bot keeps."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.timeline import is_digest
-from ..errors import IndexUnavailable
+from ..errors import IndexUnavailable, StateUnavailable, VaultFileBroken, VaultWriteFailed
+from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
 from ..models.loop import BatchState
+from ..models.notices import Notice, NoticeCode
+from ..models.scope import Scope
+from ..models.transfer import FileRecord, Record
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
+from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_file import SqliteLoopFile
+from ..storage.state_store import SqliteStateStore
+from ..storage.store_files import StoreFiles
 from ..text.normalising import same_words
+from ..transfer.rules.format import line_of
+from ..vault.markdown.entry import render
 from ..vault.markdown_vault import MarkdownVault
+from ..vault.notes.note_book import NoteBook
 from .nightly_backup import NightlyBackup
 from .purged_backups import PurgedBackups
+from .rules.traces import Traces
+from .sleep_store import SqliteSleepStore
+
+_VECTORS: Final = "index/chroma"
+_PAUSES: Final = (0.1, 0.3, 0.6)
+"""Seconds between two tries at a file that another program has open."""
+_DETAIL_CHARS: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeParts:
+    """The files of the store besides the vault, and what writes them."""
+
+    files: StoreFiles
+    state: SqliteStateStore
+    turns: SqliteTurnStore
+    loop_file: SqliteLoopFile
+    sleep: SqliteSleepStore
+    words: LexicalService
+    indexing: IndexingService
 
 
 class PurgeRemnants:
@@ -32,60 +65,142 @@ class PurgeRemnants:
 
     def __init__(
         self,
+        parts: PurgeParts,
         vault: MarkdownVault,
         catalogue: Catalogue,
+        notes: NoteBook,
         living: RecallableMemories,
         corrected: CorrectedStatements,
-        turns: SqliteTurnStore,
-        loop_file: SqliteLoopFile,
         backup: NightlyBackup,
-        words: LexicalService,
+        notices: NoticeBoard,
     ) -> None:
+        self._parts = parts
         self._vault = vault
         self._catalogue = catalogue
+        self._notes = notes
         self._living = living
         self._corrected = corrected
-        self._turns = turns
-        self._loop_file = loop_file
         self._backup = backup
-        self._words = words
+        self._notices = notices
+        self._archived: list[Memory] = []
+        self._left: list[str] = []
+        self._sealed = 0
 
     async def run(self) -> int:
-        """How many statements were purged. What fails is tried again the next night, for until all
-        is done their words are known.
+        """How many statements were purged: a search finds them in no file of the store. What is
+        left is told by a notice, and tried again the next night.
 
-        Raises StateUnavailable, VaultWriteFailed, TransferFailed.
+        Raises StateUnavailable.
         """
-        purged = await self._purged()
-        if not purged:
+        self._left = []
+        await asyncio.to_thread(self._parts.files.remove_stale)
+        await self._purge_archives()
+        if purged := await self._purged():
+            self._sealed += await self._clear(purged)
+        else:
+            await self._clear_logs()
+        await self._attempt(self._corrected.clear_log, "state/state.sqlite")
+        if self._left:
+            detail = "；".join(dict.fromkeys(self._left))
+            logger.warning("有要彻底删除的还没删干净，下一夜再试：{}", detail)
+            params = {"detail": detail[:_DETAIL_CHARS]}
+            self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params=params))
             return 0
-        await asyncio.to_thread(self._clear_queue, purged)
-        await self._clear_archives(purged)
-        await self._backup.change(PurgedBackups(purged, self._corrected).changed)
+        self._notices.clear(NoticeCode.PURGE_UNFINISHED)
+        done, self._sealed = self._sealed, 0
+        if done:
+            logger.info("彻底删除了 {} 条：数据文件夹里的哪个文件也没有了", done)
+        return done
+
+    async def _clear(self, purged: Sequence[Correction]) -> int:
+        """Takes the statements out of every file, and seals those that no file has any more, but
+        for the log of the state's. Returns how many."""
+        named = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
+        gone = {one.memory_id for one in purged} - {memory.memory_id for memory in named}
+        backups = PurgedBackups(purged, gone, self._corrected)
+        await asyncio.to_thread(self._clear_queue, purged, gone)
+        await self._clear_digests(purged, gone)
+        self._left += await self._backup.change(backups.changed)
         async with self._living.writing:
-            await asyncio.to_thread(self._clear_ledger, purged)
-        await asyncio.to_thread(self._loop_file.checkpoint_wal)
-        await asyncio.to_thread(self._vault.ledger.checkpoint_wal)
-        try:
-            await self._words.checkpoint_wal()
-        except IndexUnavailable as error:  # a cache's trouble must not cost the night its backup
-            logger.debug("词语索引的日志暂时清不掉，下一夜再试：{}", error)
+            await asyncio.to_thread(self._clear_ledger, purged, gone)
+        await asyncio.to_thread(self._parts.sleep.forget, gone)
+        await asyncio.to_thread(self._parts.state.drop_uses, gone)
+        await self._clear_logs()
+        if self._left:
             return 0
-        await self._corrected.seal(purged)
-        logger.info("彻底删除了 {} 条：排队的对话、日记、备份里也没有了", len(purged))
-        return len(purged)
+        traces = await self._traces(purged, gone)
+        found = await self._search(traces)
+        if any(path.startswith(_VECTORS) for path in found):
+            await self._attempt(self._parts.indexing.begin_anew, "index/")
+            found = await self._search(traces)
+        self._left += found
+        numbers = set[int]().union(*found.values())
+        clean = [one for one in purged if one.number not in numbers]
+        if clean:
+            await self._corrected.seal(clean, gone)
+            for scope, memory_id in self._corrected.unsealed():
+                if memory_id in gone and any(one.memory_id == memory_id for one in clean):
+                    await self._corrected.note_purged(scope, memory_id, there=False)
+        return len(clean)
+
+    async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> None:
+        """A file may be busy for a moment, as a backup program reads it."""
+        for pause in (*_PAUSES, 0.0):
+            try:
+                await step()
+            except (IndexUnavailable, StateUnavailable) as error:
+                if not pause:
+                    self._left.append(f"{where}: {error}")
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    async def _clear_logs(self) -> None:
+        """The log of a database holds what rows were before."""
+        parts = self._parts
+        for where, file in (
+            ("state/loop.sqlite", parts.loop_file),
+            ("state/vault.sqlite", self._vault.ledger),
+        ):
+            await self._attempt(partial(asyncio.to_thread, file.checkpoint_wal), where)
+        await self._attempt(parts.words.checkpoint_wal, "index/lexical.sqlite")
+        await self._attempt(parts.indexing.clear_traces, "index/embeddings.sqlite")
+
+    async def _purge_archives(self) -> None:
+        """Again what a command could not delete from an archive."""
+        living = {(s.scope.name, s.memory.memory_id) for s in self._catalogue.all()}
+        for name, memory_id in self._corrected.unsealed():
+            scope = self._vault.named(name)
+            if scope is None or (name, memory_id) in living:  # a person has put it back
+                await self._corrected.note_purged(name, memory_id, there=False)
+                continue
+
+            def is_it(memory: Memory, memory_id: str = memory_id) -> bool:
+                return memory.memory_id == memory_id
+
+            await self._purge_archive(scope, is_it, [memory_id])
+
+    async def _purge_archive(
+        self, scope: Scope, unwanted: Callable[[Memory], bool], memory_ids: Collection[str]
+    ) -> None:
+        async with self._living.writing:
+            try:
+                await asyncio.to_thread(self._vault.purge, scope, unwanted, memory_ids)
+            except VaultWriteFailed as error:
+                self._left.append(f"scopes/{scope.name}/archive/{error}")
 
     async def _purged(self) -> list[Correction]:
         asked = self._corrected.all_in_words()
         if not asked:
             return []
-        kept, folders = await asyncio.to_thread(self._archived)
-        if kept is None:  # a file that cannot be read may hold any of them
+        try:
+            self._archived, folders = await asyncio.to_thread(self._all_archived)
+        except VaultFileBroken as error:  # it may hold any of them
+            if self._corrected.unsealed():
+                self._left.append(f"archive/{error}")
             return []
-        kept |= {
-            (stored.memory.memory_id, same_words(stored.memory.judgment))
-            for stored in self._catalogue.all()
-        }
+        living = (stored.memory for stored in self._catalogue.all())
+        kept = {(one.memory_id, same_words(one.judgment)) for one in (*self._archived, *living)}
         # No archive ever held what a person overwrote in a file: it goes with its entry.
         there = {memory_id for memory_id, _ in kept}
         kept |= {_said(one) for one in asked if is_hand_edit(one) and one.memory_id in there}
@@ -96,56 +211,90 @@ class PurgeRemnants:
             if _said(one) not in kept and {one.scope, one.target or one.scope} <= folders
         ]
 
-    def _archived(self) -> tuple[set[tuple[str, str]] | None, set[str]]:
-        """Ids and words, None where a file cannot be read; and the scopes that have a folder."""
-        found: set[tuple[str, str]] = set()
+    def _all_archived(self) -> tuple[list[Memory], set[str]]:
+        """Returns every archived entry, and the scopes that have a folder. Raises
+        VaultFileBroken."""
         scopes = self._vault.scopes()
-        folders = {scope.name for scope in scopes}
-        for scope in scopes:
-            words = self._vault.archived_words(scope)
-            if words is None:
-                return None, folders
-            found |= words
-        return found, folders
+        archived = [memory for scope in scopes for memory in self._vault.all_archived(scope)]
+        return archived, {scope.name for scope in scopes}
 
-    def _clear_queue(self, purged: Sequence[Correction]) -> None:
-        for scope in sorted({name for one in purged for name in (one.scope, one.target) if name}):
+    def _clear_queue(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
+        for scope in sorted(self._parts.turns.scopes()):
             here = [one for one in purged if scope in (one.scope, one.target)]
-            turns = self._turns.of_scope(scope)
-            cut = [self._corrected.turn_without(turn, here) for turn in turns]
-            self._turns.reword([now for was, now in zip(turns, cut, strict=True) if now != was])
-            for batch in self._turns.batches():
-                if batch.scope == scope and self._corrected.says(_plain(batch.reply), here):
+            turns = self._parts.turns.of_scope(scope)
+            cut = [self._corrected.turn_without(turn, here) if here else turn for turn in turns]
+            cut = [
+                replace(turn, recalled=tuple(name for name in turn.recalled if name not in gone))
+                for turn in cut
+            ]
+            changed = [now for was, now in zip(turns, cut, strict=True) if now != was]
+            self._parts.turns.reword(changed)
+            for batch in self._parts.turns.batches():
+                tells = here and self._corrected.says(_plain(batch.reply), here)
+                if batch.scope == scope and (tells or any(one in batch.reply for one in gone)):
                     # Without its reply it is read again, as its turns are now.
                     is_answered = batch.state is BatchState.ANSWERED
                     state = BatchState.OPEN if is_answered else batch.state
-                    self._turns.put_batch(replace(batch, state=state, reply=""))
+                    self._parts.turns.put_batch(replace(batch, state=state, reply=""))
 
-    def _clear_ledger(self, purged: Sequence[Correction]) -> None:
+    def _clear_ledger(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
         """It keeps how an entry was before the bot rewrote it."""
         ids = {one.memory_id for one in purged}
         ids |= {s.memory.memory_id for s in self._catalogue.all() if is_digest(s.memory)}
-        known = self._vault.ledger.entries_named(ids)
-        priors = [entry for entry in known if entry.prior is not None]
-        self._vault.ledger.record(
+        ledger = self._vault.ledger
+        priors = [entry for entry in ledger.entries_named(ids) if entry.prior is not None]
+        ledger.record(
             entries=[
                 replace(entry, prior=None, prior_digest="", rewritten_at=0.0) for entry in priors
             ]
         )
+        ledger.forget(gone)
 
-    async def _clear_archives(self, purged: Sequence[Correction]) -> None:
-        """A journal that faded stands there with what it told of the day."""
-        by_scope: dict[str, list[Correction]] = {}
-        for one in purged:
-            by_scope.setdefault(one.scope, []).append(one)
+    async def _clear_digests(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
+        """A journal that faded stands in the archive with what it told of the day."""
         for scope in await asyncio.to_thread(self._vault.scopes):
-            if here := by_scope.get(scope.name):
+            here = [one for one in purged if one.scope == scope.name]
 
-                def tells(memory: Memory, here: Sequence[Correction] = here) -> bool:
-                    return is_digest(memory) and self._corrected.says(memory.judgment, here)
+            def tells(memory: Memory, here: Sequence[Correction] = here) -> bool:
+                return bool(here) and is_digest(memory) and self._says(memory, here)
 
-                async with self._living.writing:
-                    await asyncio.to_thread(self._vault.purge, scope, tells)
+            await self._purge_archive(scope, tells, gone)
+
+    def _says(self, memory: Memory, purged: Sequence[Correction]) -> bool:
+        return self._corrected.says(memory.judgment, purged)
+
+    async def _traces(self, purged: Sequence[Correction], gone: Collection[str]) -> Traces:
+        """What others say as well may stay: living and archived entries, notes, and what was said
+        anew since."""
+        memories = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
+        oldest = min(one.at for one in purged)
+        turns = await asyncio.to_thread(self._turns_since, oldest)
+        said = [render(one) for one in memories if not is_digest(one)]
+        said += [note.text for note in self._notes.all()]
+        return Traces(purged, gone, "\n".join([*said, *turns]))
+
+    def _turns_since(self, moment: datetime) -> list[str]:
+        turns = self._parts.turns
+        return [
+            f"{turn.user_text}\n{turn.reply_text}"
+            for scope in turns.scopes()
+            for turn in turns.of_scope(scope)
+            if turn.observed_at >= moment
+        ]
+
+    async def _search(self, traces: Traces) -> dict[str, set[int]]:
+        """Looks through every file but the state's, which has the words until they are sealed."""
+
+        def in_record(record: Record) -> set[int]:
+            match record:
+                case FileRecord():
+                    return traces.in_bytes(record.content)
+                case _:
+                    return traces.in_text(line_of(record))
+
+        found = await asyncio.to_thread(self._parts.files.search, traces.in_bytes)
+        found |= await self._backup.search(in_record)
+        return {path: some for path, some in found.items() if "state/state.sqlite" not in path}
 
 
 def _said(one: Correction) -> tuple[str, str]:

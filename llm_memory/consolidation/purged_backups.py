@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..catalogue.rules.timeline import is_digest
 from ..models.corrections import Correction
 from ..models.data_models import Memory
 from ..models.transfer import FileRecord, MemoryRecord, Record
+from ..models.vault_layout import is_other_version, is_page
 from ..remember.corrected_statements import CorrectedStatements
 from ..text.normalising import same_words
 from ..transfer.store_transfer import parsed
+from ..vault.archive import any_of
+from .rules.traces import Traces
 
 
 class PurgedBackups:
-    """Entries that were purged go, and so do journals that tell of them; pages lose the lines."""
+    """Entries that were purged go, and so do journals that tell of them; pages lose the lines.
+    ``gone`` are the ids that no entry has any more: where another entry names one, it goes."""
 
-    def __init__(self, purged: Sequence[Correction], corrected: CorrectedStatements) -> None:
+    def __init__(
+        self, purged: Sequence[Correction], gone: Collection[str], corrected: CorrectedStatements
+    ) -> None:
         self._purged = purged
         self._corrected = corrected
         self._said = {(one.memory_id, same_words(one.words)) for one in purged}
         self._words = {same_words(one.words) for one in purged}
         self._ids = {one.memory_id for one in purged}
+        self._named = any_of(gone)
+        self._traces = Traces(purged, gone, kept="")
 
     def changed(self, record: Record) -> Record | None:
         """A record as it may stay; None for one that goes."""
         match record:
             case MemoryRecord():
-                return None if self._is_gone(record.memory) else record
+                return None if self._is_gone(record.memory) else self._unnamed(record)
             case FileRecord():
                 return self._file(record)
             case _:
@@ -39,12 +47,17 @@ class PurgedBackups:
             return True
         return is_digest(memory) and self._corrected.says(memory.judgment, self._purged)
 
-    def _file(self, record: FileRecord) -> FileRecord:
-        if (file := parsed(record)) is None:
-            return record
+    def _file(self, record: FileRecord) -> FileRecord | None:
+        if (file := parsed(record)) is None:  # nothing can be cut out of it
+            return None if self._traces.in_bytes(record.content) else record
         text = file.without(*(e for e in file.entries if self._is_gone(e.memory)))
-        kept = [line for line in text.splitlines(keepends=True) if not self._tells(line)]
-        return replace(record, content="".join(kept).encode())
+        if is_page(record.path) or is_other_version(record.path):
+            text = "".join(t for t in text.splitlines(keepends=True) if not self._tells(t))
+        return replace(record, content=self._named.sub(b"m-", text.encode()))
+
+    def _unnamed(self, record: MemoryRecord) -> MemoryRecord:
+        extra = tuple(self._named.sub(b"m-", one.encode()).decode() for one in record.memory.extra)
+        return replace(record, memory=replace(record.memory, extra=extra))
 
     def _tells(self, line: str) -> bool:
         """A line of an overview names the entry, or repeats its words."""

@@ -6,7 +6,7 @@ Every method blocks, and raises StateUnavailable.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import date, datetime
 from typing import Any, Final
@@ -26,6 +26,7 @@ from .models import (
 
 _TIMES: Final = ("begun", "ended")
 _OF_A_RUN: Final = ("sleep_step", "sleep_quota", "sleep_departure")
+_OF_A_MEMORY: Final = ("evidence", "sleep_fade", "sleep_compared", "sleep_departure")
 
 
 class SqliteSleepStore:
@@ -177,6 +178,19 @@ class SqliteSleepStore:
             connection.executemany(
                 "DELETE FROM sleep_compared WHERE scope = ? AND memory_id = ?",
                 [(scope, name) for name in gone],
+            )
+
+    def forget(self, memory_ids: Iterable[str]) -> None:
+        """Delete what was decided, compared and counted of memories that were purged."""
+        names = list(memory_ids)
+        with self._file.transaction() as connection:
+            for table in _OF_A_MEMORY:
+                connection.executemany(
+                    f"DELETE FROM {table} WHERE memory_id = ?",  # noqa: S608  (names of ours)
+                    [(name,) for name in names],
+                )
+            connection.executemany(
+                "DELETE FROM sleep_departure WHERE merged_into = ?", [(name,) for name in names]
             )
 
     def journal_day(self, scope: str, day: date) -> JournalDay:

@@ -15,7 +15,7 @@ from typing import Final
 
 from ..log import logger
 from ..storage.files import make_folder
-from ..storage.sqlite import connect_numbered, remove
+from ..storage.sqlite import checkpoint_wal, connect_numbered, remove
 from .embedding.ports import Fingerprint, Vector
 
 FORMAT: Final = 1
@@ -119,16 +119,24 @@ class SqliteVectorCache:
             lambda c: c.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)", rows)
         )
 
-    def forget(self, keys: Collection[TextKey]) -> None:
-        """Remove, whatever model the vectors are of."""
+    def forget(self, keys: Collection[TextKey]) -> bool:
+        """Remove, whatever model the vectors are of. Returns False if they may still be there."""
         rows = [(key.scope, key.content_hash) for key in keys]
-        self._attempt(
+        return self._attempt(
             lambda c: c.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", rows)
         )
 
-    def keep_only(self, fingerprint: Fingerprint | None, keys: Collection[TextKey]) -> None:
+    def checkpoint_wal(self) -> bool:
+        """Leave nothing on disk of what was removed. Returns False if something may be left."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._connection is not None:
+                checkpoint_wal(self._connection)
+                return True
+        return not self._path.exists()
+
+    def keep_only(self, fingerprint: Fingerprint | None, keys: Collection[TextKey]) -> bool:
         """Remove the vectors of all other texts, and of all models but this one, which is in use
-        now, and the last one before it. None leaves every model's."""
+        now, and the last one before it. None leaves every model's. Returns False if that failed."""
 
         def sweep(connection: sqlite3.Connection) -> None:
             if fingerprint is not None:
@@ -137,7 +145,7 @@ class SqliteVectorCache:
             gone = [row for row in known if TextKey(*row) not in keys]
             connection.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", gone)
 
-        self._attempt(sweep)
+        return self._attempt(sweep)
 
     def close(self) -> None:
         """Give back the file. Idempotent; nothing is known afterwards."""
@@ -146,12 +154,15 @@ class SqliteVectorCache:
             if connection is not None:
                 connection.close()
 
-    def _attempt(self, work: Callable[[sqlite3.Connection], object]) -> None:
-        """All of the work or, where the file or the disk fails, none of it."""
+    def _attempt(self, work: Callable[[sqlite3.Connection], object]) -> bool:
+        """All of the work or, where the file or the disk fails, none of it: False. Where there is
+        no file, all is done."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             if self._connection is not None:
                 with _transaction(self._connection):
                     work(self._connection)
+                return True
+        return not self._path.exists()
 
 
 @contextlib.contextmanager

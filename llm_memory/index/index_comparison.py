@@ -39,14 +39,18 @@ class IndexComparison:
     async def open_cache(self, fingerprint: Fingerprint | None) -> None:
         """With the vectors of what is living, and no others. None without an embedder: then those
         of the last model stay, and what is forgotten still goes."""
-        if not await self._calls.run(self._cache.open, create=fingerprint is not None):
-            return
+        if await self._calls.run(self._cache.open, create=fingerprint is not None):
+            await self.clear_cache(fingerprint)
+
+    async def clear_cache(self, fingerprint: Fingerprint | None) -> bool:
+        """Take the vectors of what no longer lives out of the cache. Returns False if that
+        failed."""
         living: set[TextKey] = set()
         for number, stored in enumerate(list(self._passages.all())):
             living.add(text_key(stored))
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
-        await self._calls.run(self._cache.keep_only, fingerprint, living)
+        return await self._calls.run(self._cache.keep_only, fingerprint, living)
 
     async def compare(self) -> None:
         """Put on the list whatever differs between the catalogue and the collection."""

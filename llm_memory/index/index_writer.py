@@ -52,19 +52,22 @@ class IndexWriter:
         self._notices = notices
         self._pace = pace
         self._batch = pace.batch
-        self._forgotten: list[TextKey] = []
+        self._forgotten: set[TextKey] = set()
         self._embedded = 0
         self._refused: dict[Key, int] = {}
 
     def forget(self, stored: Passage) -> None:
         """The vector of what is gone must not stay behind: it tells of its words."""
-        self._forgotten.append(text_key(stored))
+        self._forgotten.add(text_key(stored))
 
     async def sweep(self) -> None:
-        """Take the vectors of what is gone out of the cache."""
-        if self._forgotten:
-            forgotten, self._forgotten = self._forgotten, []
-            await self._calls.run(self._cache.forget, forgotten)
+        """Take the vectors of what is gone out of the cache; what fails is tried again."""
+        forgotten = frozenset(self._forgotten)
+        if not forgotten:
+            return
+        is_gone = await self._calls.run(lambda: self._cache.forget(forgotten))
+        if is_gone:
+            self._forgotten.difference_update(forgotten)
 
     async def fill(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
         """Write all that is pending; texts that the embedder cannot take stay on the list, once

@@ -19,7 +19,7 @@ from ..runtime.notice_board import NoticeBoard
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .embedding_cache import SqliteVectorCache
 from .index_comparison import IndexComparison
-from .index_faults import DIED, IndexFaults
+from .index_faults import BUSY, DIED, IndexFaults
 from .index_queue import IndexQueue, Lag
 from .index_writer import IndexWriter
 from .manifest import JsonManifest
@@ -36,6 +36,7 @@ WORDS_ALONE = "lexical"
 """The label where there is no embedder: what the setting calls it."""
 WORN = "worn"
 FAULTY = "faulty"
+_LETTING_GO_SECONDS = 30.0
 
 
 class IndexingService:
@@ -75,6 +76,7 @@ class IndexingService:
         self._announced = 0
         self._doubtful = False
         self._comparing = False
+        self._unwanted: asyncio.Future[None] | None = None
         self.state = IndexState.WAITING
 
     @property
@@ -257,6 +259,38 @@ class IndexingService:
                 await self._go_offline(error, rebuild=decision.rebuild)
                 await asyncio.sleep(decision.wait)
 
+    async def clear_traces(self) -> None:
+        """Leave no vector in the cache but those of what lives. Raises IndexUnavailable: some may
+        be left."""
+        if self.leaving:
+            raise IndexUnavailable(f"{self.leaving} deletions to write", code=BUSY)
+        cleared = await self._comparison.clear_cache(self._fingerprint)
+        if not (cleared and await self._calls.run(self._cache.checkpoint_wal)):
+            raise IndexUnavailable("the cache of vectors cannot be written", code=BUSY)
+
+    async def begin_anew(self) -> None:
+        """Delete the index on our disk; it is built again behind, out of the cache. A record that
+        was deleted leaves its id and its vector there otherwise.
+
+        Raises IndexUnavailable: it may be there still.
+        """
+        if self.state is not IndexState.READY:
+            raise IndexUnavailable(f"index is {self.state}", code="not_ready")
+        self._unwanted = self._unwanted or asyncio.get_running_loop().create_future()
+        self._queue.changed.set()
+        try:
+            async with asyncio.timeout(_LETTING_GO_SECONDS):
+                await asyncio.shield(self._unwanted)
+        except TimeoutError as error:
+            raise IndexUnavailable("the index is busy", code=BUSY) from error
+
+    async def _discard(self) -> None:
+        self.state = IndexState.BUILDING
+        await self._calls.run(self._store.discard, WORN)
+        unwanted, self._unwanted = self._unwanted, None
+        if unwanted is not None and not unwanted.done():
+            unwanted.set_result(None)
+
     async def _do_without(self) -> None:
         self.state = IndexState.LEXICAL
         self._queue.clear()
@@ -337,6 +371,9 @@ class IndexingService:
             self._faults.raise_first()
             if self._doubtful:
                 await self._compare()
+            if self._unwanted is not None:
+                await self._discard()
+                return
             if self._queue:
                 settled = False
                 wrote = await self._writer.write(embedder, fingerprint, failures)
@@ -354,8 +391,7 @@ class IndexingService:
                         continue
                 settled = True
                 if await self._calls.run(self._store.worn):
-                    self.state = IndexState.BUILDING
-                    await self._calls.run(self._store.discard, WORN)
+                    await self._discard()
                     return
 
     async def close(self) -> None:

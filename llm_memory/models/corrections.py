@@ -24,7 +24,7 @@ class Correction:
     Attributes:
         scope: The one from which it was removed.
         target: The one to which it was moved, empty for the other kinds.
-        memory_id: Of the entry that said it.
+        memory_id: Of the entry that said it; once that was purged, its keyed hash.
         words: What it said. Empty once it was purged: then ``marks`` are what it is known by.
         person: Who had said it, empty where it is unknown; ``who`` is the name.
         said_at: When it was said: the days that its words name are counted from there.

@@ -348,10 +348,14 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """The entry stands nowhere in the vault any more, and cannot be brought back. The next night
-    takes its words out of all that the bot keeps besides."""
+    """The entry cannot be brought back. The next night takes its words out of all that the bot
+    keeps besides the vault.
+
+    ``unfinished``: what could not be taken out of the archive, and why; the next night tries again.
+    """
 
     memory_id: str
+    unfinished: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ class NoticeCode(StrEnum):
     CHATTER_FULL = "chatter_full"
     SLEEP_FAILED = "sleep_failed"
     BACKUP_FAILED = "backup_failed"
+    PURGE_UNFINISHED = "purge_unfinished"
     PAGE_LEFT = "page_left"
     VAULT_UNWRITABLE = "vault_unwritable"
     VAULT_FILE_BROKEN = "vault_file_broken"

@@ -13,6 +13,7 @@ ARCHIVE = "archive"
 MEMORY_PAGE = "MEMORY.md"
 PRIMER_PAGE = "PRIMER.md"
 _NOT_RECALLED = frozenset({"primer.md", "memory.md"})
+_PAGE = re.compile(r"(?:memory|primer)(?:-\d+)?\.md", re.ASCII)
 _CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")
 """How we, and the usual programs that keep folders the same, call the other version of a file."""
 _BY_STEM = {topic.value.casefold(): topic for topic in Topic}
@@ -66,6 +67,11 @@ def is_recalled(path: str) -> bool:
         and not is_other_version(name)
         and not is_passed_by(path)
     )
+
+
+def is_page(path: str) -> bool:
+    """True for an overview that the bot writes, and for its former texts in the archive."""
+    return _PAGE.fullmatch(path.rpartition("/")[2].casefold()) is not None
 
 
 def folded(name: str) -> str:

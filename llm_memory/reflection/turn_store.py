@@ -188,10 +188,11 @@ class SqliteTurnStore:
         return [_turn(row) for row in self._file.rows(_TURN + "scope = ? ORDER BY place", (scope,))]
 
     def reword(self, turns: Sequence[QueuedTurn]) -> None:
-        """Put these texts in the place of what was said and answered. Unknown ones are ignored."""
+        """Put these texts in the place of what was said and answered, and these ids in the place of
+        what was recalled. Unknown ones are ignored."""
         self._file.write(
-            "UPDATE turn SET user_text = ?, reply_text = ? WHERE ticket_id = ?",
-            [(turn.user_text, turn.reply_text, turn.ticket_id) for turn in turns],
+            "UPDATE turn SET user_text = ?, reply_text = ?, recalled = ? WHERE ticket_id = ?",
+            [(t.user_text, t.reply_text, json.dumps(t.recalled), t.ticket_id) for t in turns],
         )
 
     def scopes(self) -> frozenset[str]:

@@ -28,7 +28,9 @@ from .rules.current_diary import current
 TYPING = timedelta(minutes=10)
 """An entry that a person changes in its file again within this time counts as still being typed."""
 _PURGED = "purged:"
-"""Begins a mark in the state: this entry was purged."""
+"""Begins a mark in the state: this entry was purged. Scope and id follow."""
+_LOG = "sealed_in_log"
+"""In the state, the mark of a log that may hold what was sealed."""
 EVER = datetime.min.replace(tzinfo=UTC)
 """For a text whose time is unknown."""
 
@@ -244,33 +246,61 @@ class CorrectedStatements:
     def was_taken_out(self, scope: str, memory_id: str) -> bool:
         """True for an entry that a person has forgotten in the scope, or moved to another one."""
         gone = (CorrectionKind.FORGOTTEN, CorrectionKind.MOVED)
+        names = (memory_id, self._mark(memory_id))
         return any(
             one.correction.kind in gone and one.correction.scope == scope
-            for one in self._by_entry.get((scope, memory_id), ())
+            for name in names
+            for one in self._by_entry.get((scope, name), ())
         )
 
     def is_purged(self, scope: str, memory_id: str) -> bool:
-        """True if the words of an entry were purged and it may not be restored."""
-        return (scope, memory_id) in self._purged | self._unsealed
+        """True if a person had an entry purged: it may not be restored."""
+        names = {(scope, memory_id), (scope, self._mark(memory_id))}
+        return not names.isdisjoint(self._purged | self._unsealed)
 
-    async def note_purged(self, scope: str, memory_id: str) -> None:
+    async def note_purged(self, scope: str, memory_id: str, *, there: bool = True) -> None:
         """Record at once that an entry is purged: no file brings it back, whatever it says of its
-        time, though the words are needed until the night."""
-        self._unsealed.add((scope, memory_id))
+        time, though the words are needed until the night. Or that it is sealed, or lives again."""
+        (self._unsealed.add if there else self._unsealed.discard)((scope, memory_id))
         try:
-            await asyncio.to_thread(self._state.set_mark, f"{_PURGED}{scope}/{memory_id}")
+            name = f"{_PURGED}{scope}/{memory_id}"
+            await asyncio.to_thread(self._state.set_mark, name, there=there)
         except (StateUnavailable, EngineClosed) as error:
             logger.warning("没能记下彻底删了哪一条，今晚整理前从备份还原会带回它：{}", error)
 
-    async def seal(self, purged: Sequence[Correction]) -> None:
-        """Replace the words by keyed hashes. Raises StateUnavailable."""
-        marks = {one.number: marks_of(one, self._mark) for one in purged}
-        await asyncio.to_thread(self._state.seal_corrections, marks)
-        for one in purged:
-            sealed = replace(one, words="", who="", marks=marks[one.number])
-            self._removed[one.number] = Removed(sealed)
+    def unsealed(self) -> list[tuple[str, str]]:
+        """Returns scope and id of each entry that was purged and is not sealed yet."""
+        return sorted(self._unsealed)
+
+    async def seal(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
+        """Replace the words of these, and those ids that are ``gone``, by keyed hashes.
+
+        Raises StateUnavailable: they may still be in the log of the state's file. They are out of
+        it once ``clear_log`` returns True.
+        """
+        sealed = [
+            replace(
+                one,
+                memory_id=self._mark(one.memory_id) if one.memory_id in gone else one.memory_id,
+                words="",
+                who="",
+                marks=marks_of(one, self._mark),
+            )
+            for one in purged
+        ]
+        await asyncio.to_thread(self._state.set_mark, _LOG)
+        await asyncio.to_thread(self._state.seal_corrections, sealed)
+        self._removed.update((one.number, Removed(one)) for one in sealed)
         self._sort()
+
+    async def clear_log(self) -> bool:
+        """Take what was sealed out of the log of the state's file. Returns whether there was any.
+        Raises StateUnavailable: it is tried again at the next call."""
+        if not await asyncio.to_thread(self._state.has_mark, _LOG):
+            return False
         await asyncio.to_thread(self._state.checkpoint_wal)
+        await asyncio.to_thread(self._state.set_mark, _LOG, there=False)
+        return True
 
     async def carry(self, source: str, target: str, persons: Collection[str] | None) -> None:
         """Copy corrections to the scope to which a scope's statements are brought: all, or those of

@@ -331,16 +331,21 @@ class MemoryHandlers:
             self._recallable.drop(stored)
         return target
 
-    async def purge(self, scope: Scope, memory_id: str) -> Rejected | None:
-        """Delete every copy of a forgotten entry from the archive."""
+    async def purge(self, scope: Scope, memory_id: str) -> str:
+        """Delete every copy of a forgotten entry from the archive. Returns what could not be
+        deleted, and why; empty if nothing is left. What is left is tried again at night."""
+        await self._corrected.note_purged(scope.name, memory_id)
         async with self._lock:
             try:
                 await asyncio.to_thread(
-                    self._vault.purge, scope, lambda memory: memory.memory_id == memory_id
+                    self._vault.purge,
+                    scope,
+                    lambda memory: memory.memory_id == memory_id,
+                    [memory_id],
                 )
             except VaultWriteFailed as error:
-                return not_written(error, self._notices)
-        return None
+                return str(error)
+        return ""
 
     async def archived(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         """Returns a forgotten entry of the scope, if any."""

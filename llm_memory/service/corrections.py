@@ -138,18 +138,16 @@ class Corrections:
             return await self._forget_unread(memory_id, view, actor)
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
-        refused = await self._life.finish(
-            self._purge(stored, Requester(actor, view.conversation_id.umo))
-        )
-        return refused or Purged(stored.memory.memory_id)
+        requester = Requester(actor, view.conversation_id.umo)
+        return await self._life.finish(self._purge(stored, requester))
 
-    async def _purge(self, stored: StoredMemory, requester: Requester) -> Rejected | None:
+    async def _purge(self, stored: StoredMemory, requester: Requester) -> Purged | Rejected:
         if stored.path != ARCHIVE:
             forgotten = await self._forget(stored, requester)
             if isinstance(forgotten, Rejected):
                 return forgotten
-        await self._corrected.note_purged(stored.scope.name, stored.memory.memory_id)
-        return await self._handlers.purge(stored.scope, stored.memory.memory_id)
+        memory_id = stored.memory.memory_id
+        return Purged(memory_id, await self._handlers.purge(stored.scope, memory_id))
 
     async def edit(
         self, memory_id: str, text: str, view: ConversationView, actor: Actor

@@ -45,8 +45,8 @@ from .opening_steps import (
     open_state,
     own_folders,
     refusal,
-    restrict_contents,
     restrict_folders,
+    tidy_folders,
     upgrade_formats,
 )
 
@@ -140,7 +140,7 @@ class Engine:
                 asyncio.create_task(self.rooms.uses.run()),
             ]
             self._tightening = asyncio.create_task(
-                asyncio.to_thread(restrict_contents, self._parts.private)
+                asyncio.to_thread(tidy_folders, self._parts.private, self._parts.files)
             )
         self.life.loaded()
 
@@ -254,6 +254,7 @@ class Engine:
             asyncio.to_thread(parts.vault.ledger.close),
             return_exceptions=True,
         )
+        await asyncio.to_thread(parts.files.close)
         self.notes.clear()
         self.rooms.manager.clear()
         self.rooms.primer.clear()

@@ -28,6 +28,7 @@ from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import SqliteStateStore
+from ..storage.store_files import StoreFiles
 from ..sync.ports import Watcher
 from ..transfer.line_files import TransferFolders
 from ..vault.markdown_vault import MarkdownVault
@@ -63,6 +64,7 @@ class EngineParts:
     """In ``loop_file``."""
     pages: ScopePagesOnDisk
     backups: DailyBackups
+    files: StoreFiles
     local: Callable[[str], Embedder]
     """A model on disk by its folder or name, or on a hub."""
     legacy: ForeignCollection | None = None

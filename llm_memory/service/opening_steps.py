@@ -14,6 +14,7 @@ from ..storage.directory_lock import DirectoryLock
 from ..storage.formats_port import StoredFormat
 from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import SqliteStateStore
+from ..storage.store_files import StoreFiles
 
 _LOCK_POLL_SECONDS = 0.2
 
@@ -24,10 +25,11 @@ def restrict_folders(folders: Sequence[PrivateFolder]) -> None:
         folder.restrict_folder()
 
 
-def restrict_contents(folders: Sequence[PrivateFolder]) -> None:
-    """Blocks."""
+def tidy_folders(folders: Sequence[PrivateFolder], files: StoreFiles) -> None:
+    """Take others' rights from what lies in the folders, and delete what a kill left. Blocks."""
     for folder in folders:
         folder.restrict_contents()
+    files.remove_stale()
 
 
 async def own_folders(

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
+import time
+from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
 from typing import Final
@@ -101,6 +104,31 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
+_TEMPORARY: Final = re.compile(r"\.[0-9a-f]{16}\.tmp", re.ASCII)
+_STALE_SECONDS: Final = 600
+"""A temporary file that was not written to for so long belongs to a process that was killed."""
+
+
+def temporary_beside(path: Path) -> Path:
+    """Returns a new name for what is to replace ``path``. It is not made of the file's name: one as
+    long as the disk allows could not be made longer."""
+    return path.with_name(f".{secrets.token_hex(8)}.tmp")
+
+
+def is_temporary(name: str) -> bool:
+    """True for the name of a file that ``replace_durably`` writes."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_stale(paths: Iterable[Path]) -> None:
+    """Delete those temporary files that a killed process left; one in use is younger. Never
+    raises: what cannot be deleted stays."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if is_temporary(path.name) and time.time() - path.lstat().st_mtime > _STALE_SECONDS:
+                when_free(path.unlink)
+
+
 def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> None:
     """Write a neighbour file, fsync it and move it over ``path``.
 
@@ -110,8 +138,7 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
         VaultWriteFailed: ``path`` is as it was.
         ChangedMeanwhile: the same.
     """
-    # Not named after the file: a name that is as long as the disk allows could not be made longer.
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = temporary_beside(path)
     try:
         make_folder(path.parent)
         make_file(temporary)

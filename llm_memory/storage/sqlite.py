@@ -101,8 +101,19 @@ def connect_numbered(
 
 
 def checkpoint_wal(connection: sqlite3.Connection) -> None:
-    """Bring the log into the file and empty it: it holds what rows were before."""
-    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    """Bring the log into the file and empty it: it holds what rows were before.
+
+    Waits for nobody: its callers hold locks. Raises sqlite3.DatabaseError, SQLITE_BUSY while
+    another program reads or writes the file: then the log may hold anything that it held.
+    """
+    ((patience,),) = connection.execute("PRAGMA busy_timeout").fetchall()
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        ((is_busy, *_),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={patience}")
+    if is_busy:
+        raise _fault(sqlite3.SQLITE_BUSY, "another program has the file open")
 
 
 def check(connection: sqlite3.Connection) -> None:

@@ -244,6 +244,11 @@ class SqliteStateStore(SqliteFile):
         )
         return int(rows[0][0]) if rows else 0
 
+    def drop_uses(self, memory_ids: Iterable[str]) -> None:
+        """Delete the counts of memories that were purged."""
+        statement = "DELETE FROM use_count WHERE memory_id = ?"
+        self.write(statement, [(memory_id,) for memory_id in memory_ids])
+
     def all_uses(self) -> dict[Key, int]:
         """Returns the same of every memory that ever was."""
         rows = self.rows("SELECT scope, memory_id, uses FROM use_count")
@@ -274,12 +279,13 @@ class SqliteStateStore(SqliteFile):
                 "DELETE FROM correction WHERE number = ?", [(number,) for number in numbers]
             )
 
-    def seal_corrections(self, marks: Mapping[int, Sequence[str]]) -> None:
-        """Put, by number, the marks in the place of the words."""
+    def seal_corrections(self, sealed: Iterable[Correction]) -> None:
+        """Put what is left of them, without their words, in their place."""
         with self.transaction() as connection:
             connection.executemany(
-                "UPDATE correction SET words = '', who = '', marks = ? WHERE number = ?",
-                [(json.dumps(list(some)), number) for number, some in marks.items()],
+                "UPDATE correction SET words = '', who = '', memory_id = ?, marks = ?"
+                " WHERE number = ?",
+                [(one.memory_id, json.dumps(list(one.marks)), one.number) for one in sealed],
             )
 
     def correction_key(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,7 @@ from typing import Final
 
 from ..errors import TransferFailed
 from ..models.transfer import LineFault, Record, TransferFault
-from ..storage.files import make_folder, move
+from ..storage.files import make_folder, move, temporary_beside
 from ..storage.retry import when_free
 from ..vault.folder_walk import is_link
 from .rules.format import Line, LineBroken
@@ -46,7 +45,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
     Raises TransferFailed: there is none. What ``lines`` raises goes through, and there is none.
     """
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = temporary_beside(path)
     try:
         with translated(TransferFault.NOT_WRITTEN, path.name):
             make_folder(path.parent)

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from ..errors import VaultFileBroken
+from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor
 from ..models.data_models import Memory
 from ..models.scope import Scope
 from ..models.transfer import EntryState
 from ..models.vault_layout import ARCHIVE, archive_path
 from ..storage.files import ChangedMeanwhile, replace_durably
-from ..text.normalising import same_words
 from .markdown.entry import ID_PATTERN
 from .markdown.escaping import escape_inline
 from .models import KnownEntry
@@ -133,46 +132,62 @@ class VaultArchive:
         found = _in_order(self._copies(scope, [memory_id], edited=True), _EDITED)
         return found[-1] if found else None
 
-    def words(self, scope: Scope) -> set[tuple[str, str]] | None:
-        """Returns id and words of every archived entry; None if a file cannot be read."""
-        found: set[tuple[str, str]] = set()
-        for path in self._tree.archived_files(scope):
-            try:
-                entries = self._tree.read(path, patient=True).parsed().entries
-            except VaultFileBroken:
-                return None
-            found |= {(e.memory.memory_id, same_words(e.memory.judgment)) for e in entries}
-        return found
+    def all(self, scope: Scope) -> list[Memory]:
+        """Returns every archived entry, former versions included. Raises VaultFileBroken for a file
+        that cannot be read."""
+        return [
+            entry.memory
+            for path in self._every_file(scope)
+            for entry in self._tree.read(path, patient=True).parsed().entries
+        ]
 
-    def purge(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
-        """Delete every copy that is ``unwanted``. Returns how many.
+    def purge(
+        self, scope: Scope, unwanted: Callable[[Memory], bool], memory_ids: Collection[str]
+    ) -> None:
+        """Delete every copy that is ``unwanted``, and these ids wherever another entry names them.
 
-        Raises VaultWriteFailed, VaultFileBroken.
+        Raises VaultWriteFailed, VaultFileBroken, ChangedMeanwhile; the other files are purged all
+        the same.
         """
-        copies = self._copies(scope, None) + self._copies(scope, None, edited=True)
-        gone = [copy for copy in copies if unwanted(copy.memory)]
-        for copy in gone:
-            self._cut(copy)
-        return len(gone)
+        named = any_of(memory_ids)
+        failure: Exception | None = None
+        for path in self._every_file(scope):
+            try:
+                snapshot = self._tree.read(path, patient=True)
+                file = snapshot.parsed()
+                gone = [entry for entry in file.entries if unwanted(_without_notes(entry.memory))]
+                left = file.without(*gone).encode() if gone else snapshot.raw
+                left = named.sub(b"m-", left)
+                if left != snapshot.raw:
+                    replace_durably(path, left, snapshot.stamp)
+            except (VaultWriteFailed, VaultFileBroken, ChangedMeanwhile) as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    def _every_file(self, scope: Scope) -> tuple[Path, ...]:
+        """Raises VaultFileBroken where a folder cannot be listed: it may hold any."""
+        shut: list[str] = []
+        files = self._tree.archived_files(scope, shut)
+        if shut:
+            raise VaultFileBroken(archive_path(shut[0]), "unreadable")
+        return files
 
     def cut_forgotten(self, scope: Scope, memory: Memory) -> None:
         """Delete the archived copies of a restored entry; a copy with different content is kept.
         Raises VaultWriteFailed, VaultFileBroken."""
         for copy in self.forgotten(scope, memory.memory_id):
             if _same_words(copy.memory, memory):
-                self._cut(copy)
+                self.cut(copy)
 
-    def cut_edited(self, copy: Copy) -> None:
-        """Delete one copy. Raises VaultWriteFailed, VaultFileBroken."""
-        self._cut(copy)
-
-    def _cut(self, copy: Copy) -> None:
+    def cut(self, copy: Copy) -> None:
+        """Delete one copy, unless another program writes to the file at this moment: its write and
+        the copy are kept then. Raises VaultWriteFailed, VaultFileBroken."""
         snapshot = self._tree.read(copy.file, patient=True)
         file = snapshot.parsed()
         # Of several equal copies the last one, which keeps the order of the others.
         entry = next((e for e in reversed(file.entries) if e.memory == copy.noted), None)
         if entry is not None:
-            # If another program writes there at this moment, its write and the copy are kept.
             with contextlib.suppress(ChangedMeanwhile):
                 replace_durably(copy.file, file.without(entry).encode(), snapshot.stamp)
 
@@ -209,6 +224,12 @@ class VaultArchive:
                 and _has(memory, _EDITED) == edited
             ]
         return found
+
+
+def any_of(memory_ids: Collection[str]) -> re.Pattern[bytes]:
+    """Returns a pattern that finds these ids in a file, and nothing where there are none."""
+    names = "|".join(re.escape(name) for name in memory_ids)
+    return re.compile(rf"(?:{names})(?![0-9a-z])".encode() if names else rb"(?!)")
 
 
 def _written(path: Path) -> float:

@@ -79,10 +79,10 @@ def _shown(relative: str) -> str:
     return relative.encode(errors="replace").decode()
 
 
-def archived(top: Path) -> tuple[Path, ...]:
+def archived(top: Path, shut: list[str] | None = None) -> tuple[Path, ...]:
     """Returns the Markdown files below an archive folder, by name, without hidden files and without
-    the version copies that sync clients keep."""
-    found = _walk(top, lambda relative: not _is_hidden(relative), [])
+    the version copies that sync clients keep; unreadable folders are added to ``shut``."""
+    found = _walk(top, lambda relative: not _is_hidden(relative), [] if shut is None else shut)
     return tuple(
         sorted(
             Path(entry.path)

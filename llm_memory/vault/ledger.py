@@ -4,7 +4,7 @@ then it is unknown what was deleted while the bot was off."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from ..errors import StateUnavailable
@@ -146,6 +146,16 @@ class SqliteLedger(SqliteFile):
             if departed:
                 oldest = max(d.at for d in departed) - BUFFER_SECONDS
                 connection.execute("DELETE FROM departed WHERE at < ?", (oldest,))
+
+    def forget(self, memory_ids: Iterable[str]) -> None:
+        """Delete what was noted of entries that were purged."""
+        rows = [(memory_id,) for memory_id in memory_ids]
+        with self.transaction() as connection:
+            for table in ("departed", "moving", "deed"):
+                connection.executemany(
+                    f"DELETE FROM {table} WHERE memory_id = ?",  # noqa: S608  (names of ours)
+                    rows,
+                )
 
     def next_append(self) -> int:
         """Returns the number of the next append; it rises."""

@@ -271,7 +271,7 @@ class MarkdownVault:
             reading, file, entry = self._entries.locate(stored)
             self._writer.replace(stored.scope, reading, file, entry, before.memory)
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
-                self._archive.cut_edited(before)
+                self._archive.cut(before)
             return self._entries.stored(stored.scope, reading, before.memory)
 
         return self._retrying(step)
@@ -343,23 +343,32 @@ class MarkdownVault:
         with self._lock:
             return self._archive.ids()
 
-    def archived_words(self, scope: Scope) -> set[tuple[str, str]] | None:
-        """Returns id and words (``same_words``) of all archived entries, former versions included;
-        None if a part cannot be read."""
+    def all_archived(self, scope: Scope) -> list[Memory]:
+        """Returns all archived entries, former versions included. Raises VaultFileBroken for a part
+        that cannot be read."""
         with self._lock:
-            return self._archive.words(scope)
+            return self._archive.all(scope)
 
-    def purge(self, scope: Scope, unwanted: Callable[[Memory], bool]) -> int:
-        """Delete from the archive what is ``unwanted``. Returns how many copies.
+    def purge(
+        self,
+        scope: Scope,
+        unwanted: Callable[[Memory], bool],
+        memory_ids: Collection[str] = (),
+    ) -> None:
+        """Delete from the archive what is ``unwanted``, and these ids from the notes of other
+        entries there.
 
         Raises VaultWriteFailed; some copies may be deleted then.
         """
-        with self._lock:
+
+        def step() -> None:
             self._tree.require_disk()
             try:
-                return self._archive.purge(scope, unwanted)
+                self._archive.purge(scope, unwanted, memory_ids)
             except VaultFileBroken as error:
                 raise VaultWriteFailed(str(error)) from error
+
+        self._retrying(step)
 
     def _retrying[R](self, step: Callable[[], R]) -> R:
         """Returns the result of a change, which is tried again if an editor saves the file in

@@ -152,10 +152,10 @@ class VaultTree:
         top = self.folder(scope)
         return Stamps() if self._is_or_has_link(top) else stamps(top)
 
-    def archived_files(self, scope: Scope) -> tuple[Path, ...]:
-        """Returns the files of the scope's archive."""
+    def archived_files(self, scope: Scope, shut: list[str] | None = None) -> tuple[Path, ...]:
+        """Returns the files of the scope's archive; unreadable folders are added to ``shut``."""
         archive = self.folder(scope) / ARCHIVE
-        return () if self._is_or_has_link(archive) else archived(archive)
+        return () if self._is_or_has_link(archive) else archived(archive, shut)
 
     def refuse_links(self, path: Path) -> None:
         """Raises VaultWriteFailed if the path has a link in it: nothing is written through

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +17,12 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import r
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.transfer import TransferFault
+from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
+    End,
+    MemoryRecord,
+    Record,
+    TransferFault,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -242,3 +248,26 @@ async def test_nobody_else_on_the_machine_reads_a_backup(tmp_path: Path) -> None
         assert isinstance(report.ended, datetime)
     made = tmp_path / "backups" / "daily" / report.backup
     assert made.stat().st_mode & 0o077 == 0
+
+
+async def test_a_backup_by_command_waits_for_a_purge_in_an_older_one(tmp_path: Path) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    writes, may_go_on = threading.Event(), threading.Event()
+
+    def without_memories(record: Record) -> Record | None:
+        if isinstance(record, End):  # in the pass that writes, for the first one ends before
+            writes.set()
+            may_go_on.wait(30)
+        return None if isinstance(record, MemoryRecord) else record
+
+    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+        await night(rig)
+        purging = asyncio.create_task(rig.engine.rooms.backup.change(without_memories))
+        await asyncio.to_thread(writes.wait, 30)
+        carrying = asyncio.create_task(rig.engine.back_up())
+        await asyncio.wait({carrying}, timeout=1)
+        may_go_on.set()
+        assert await purging == []
+        await carrying
+    made = (tmp_path / "backups/daily/2026-11-21.jsonl").read_text("utf-8")
+    assert '"type": "memory"' not in made

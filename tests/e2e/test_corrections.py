@@ -136,7 +136,7 @@ async def test_what_was_purged_is_in_no_file_after_the_next_nightly_run(running:
         "backups",
     }
     told = await running.onebot.ask(FAMILY, MOTHER, f"/memory forget {memory_id} 彻底")
-    assert "已彻底删除" in told
+    assert "记忆和存档里已经没有" in told
     await slept(running)
     assert files_holding(running.bot.plugin_data, text) == set()
     assert "没有" in await running.onebot.ask(FAMILY, MOTHER, f"/memory undo {memory_id}")

@@ -58,6 +58,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredF
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.store_files import StoreFiles
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import TransferFolders
@@ -234,6 +235,7 @@ async def running(
             sleep_store=SqliteSleepStore(loop_file),
             pages=ScopePagesOnDisk(root / "memory"),
             backups=DailyBackups(root / "backups" / "daily", root / "memory"),
+            files=StoreFiles(root, root / "memory"),
             local=FakeEmbedder,
             legacy=legacy,
             others=others,

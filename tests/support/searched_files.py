@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 
-def files_holding(root: Path, words: str) -> set[str]:
-    """Every file below a folder that holds the words as they are, as JSON escapes them or as
-    UTF-16. Files and folders may come and go meanwhile."""
-    wanted = [words.encode(), json.dumps(words)[1:-1].encode(), words.encode("utf-16-le")]
+def files_holding(root: Path, *words: str) -> set[str]:
+    """Every file below a folder that holds one of the words: as they are, as JSON escapes them, as
+    UTF-16, or in a line of JSON that was unpacked. Files and folders may come and go meanwhile."""
+    wanted = [
+        form
+        for one in words
+        for form in (one.encode(), json.dumps(one)[1:-1].encode(), one.encode("utf-16-le"))
+    ]
     found: set[str] = set()
     for folder, _, names in os.walk(root):
         for path in (Path(folder, name) for name in names):
             with contextlib.suppress(FileNotFoundError):
                 content = path.read_bytes()
-                if any(one in content for one in wanted):
+                unpacked = _unpacked(content) if path.suffix == ".jsonl" else ()
+                if any(one in text for text in (content, *unpacked) for one in wanted):
                     found.add(path.relative_to(root).as_posix())
     return found
+
+
+def _unpacked(content: bytes) -> Iterator[bytes]:
+    for line in content.splitlines():
+        with contextlib.suppress(ValueError):
+            yield from _leaves(json.loads(line))
+
+
+def _leaves(value: object, name: str = "") -> Iterator[bytes]:
+    if isinstance(value, str):
+        yield base64.b64decode(value) if name == "base64" else value.encode(errors="replace")
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _leaves(one, key)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _leaves(one)

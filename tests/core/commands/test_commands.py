@@ -367,6 +367,6 @@ async def test_forget_with_a_word_behind_it_is_for_good(tmp_path: Path, how: str
         said = await ask(
             rig, FakeEvent.in_group(777, f"memory forget {memory_id} {how}", admin=True)
         )
-        assert f"已彻底删除 {memory_id}" in said
+        assert f"记忆和存档里已经没有 {memory_id}" in said
         undone = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}", admin=True))
         assert PEANUTS not in undone

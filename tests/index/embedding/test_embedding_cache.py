@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,15 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache, TextKey
+from astrbot_plugin_scoped_memory.llm_memory.index.index_faults import IndexFaults
+from astrbot_plugin_scoped_memory.llm_memory.index.index_queue import IndexQueue
+from astrbot_plugin_scoped_memory.llm_memory.index.index_writer import IndexWriter, text_key
+from astrbot_plugin_scoped_memory.llm_memory.index.store_calls import StoreCalls
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import NO_TIME, Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK
 
 pytestmark = pytest.mark.unit
 
@@ -73,6 +83,37 @@ def test_what_a_scope_forgets_is_gone_and_the_other_scopes_stays(cache: SqliteVe
     assert known(cache, same) == {same}
     cache.forget([same])
     assert known(cache, FAMILY, same) == set()
+
+
+def test_what_could_not_be_forgotten_is_said(cache: SqliteVectorCache, path: Path) -> None:
+    cache.put(SPACE, {FAMILY: unit(0)})
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert not cache.forget([FAMILY])
+        assert not cache.keep_only(None, [])
+        assert not cache.checkpoint_wal()
+    assert known(cache, FAMILY) == {FAMILY}
+    assert cache.forget([FAMILY])
+    assert cache.checkpoint_wal()
+    assert known(cache, FAMILY) == set()
+
+
+async def test_a_writer_keeps_what_it_has_to_forget_until_it_is_forgotten(
+    cache: SqliteVectorCache, path: Path
+) -> None:
+    stored = StoredMemory(Scope.parse("家人"), "entities.md", Memory("m-0001", "奶奶怕猫", NO_TIME))
+    queue, store, notices = IndexQueue(), InMemoryVectorStore(), NoticeBoard(None)
+    faults = IndexFaults(notices, queue, lambda: "")
+    calls = StoreCalls(store, query_seconds=1.0, on_fault=faults.of_query)
+    writer = IndexWriter(queue, store, calls, cache, faults, notices, QUICK.pace)
+    cache.put(SPACE, {text_key(stored): unit(0)})
+    writer.forget(stored)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        await writer.sweep()
+    assert known(cache, text_key(stored)) == {text_key(stored)}
+    await writer.sweep()
+    assert known(cache, text_key(stored)) == set()
 
 
 def test_the_same_words_cost_nothing_when_they_move_to_another_scope(
