@@ -51,7 +51,10 @@ class ExpandTool(MemoryTool):
         expansion = await plugin.service.expand(pointer, conversation_id=conversation_id)
         match expansion:
             case Expanded(stored):
-                return f"ok {entry_text(plugin.texts, stored)}"
+                hits = await plugin.service.told(
+                    [stored], conversation_id=conversation_id, actor=actor, chars=0
+                )
+                return f"ok {entry_text(plugin.texts, stored, hits[0])}"
             case ExpandedNote(section):
                 return f"ok {note_text(plugin.texts, section)}"
             case PointerNotVisible():

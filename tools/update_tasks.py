@@ -78,4 +78,7 @@ class TasksTool(MemoryTool):
         )
         if isinstance(report, Rejected):
             return f"error {rejected_text(plugin.texts, report)}"
-        return tasks_text(plugin.texts, report)
+        told = await plugin.service.told(
+            report.open, conversation_id=conversation_id, actor=actor, chars=0
+        )
+        return tasks_text(plugin.texts, report, told)

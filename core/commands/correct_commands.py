@@ -105,7 +105,7 @@ class CorrectCommands:
             return (like[0].memory.memory_id,)
         if like:
             head = self._say("forget.like", words=shown, count=len(like))
-            lines = self._naming.numbered(conversation_id, actor, like)
+            lines = await self._naming.numbered(conversation_id, actor, like)
         else:
             recall = await service.recall(
                 words,

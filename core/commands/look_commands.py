@@ -55,7 +55,7 @@ class LookCommands:
         shown = found[start : start + _PAGE]
         if not shown:
             return self._say("list.no_page", page=page, pages=-(-len(found) // _PAGE))
-        lines = self._naming.numbered(conversation_id, actor, shown, start + 1)
+        lines = await self._naming.numbered(conversation_id, actor, shown, start + 1)
         head = "list.head_all" if len(found) <= _PAGE else "list.head"
         lines.insert(0, self._say(head, count=len(found), first=start + 1, last=start + len(shown)))
         if start + _PAGE < len(found):
@@ -121,11 +121,13 @@ class LookCommands:
         whole = await service.expand(named, conversation_id=conversation_id)
         if isinstance(whole, PointerNotVisible):
             return self._say("pointed.absent", id=named)
-        entry = (
-            entry_text(texts, whole.memory)
-            if isinstance(whole, Expanded)
-            else note_text(texts, whole.section)
-        )
+        if isinstance(whole, Expanded):
+            hits = await service.told(
+                [whole.memory], conversation_id=conversation_id, actor=actor, chars=0
+            )
+            entry = entry_text(texts, whole.memory, hits[0])
+        else:
+            entry = note_text(texts, whole.section)
         explained = await service.explain(conversation_id=conversation_id)
         fates = [text for one in explained if (text := fate_text(texts, one, named))]
         return "\n".join([entry, *(fates or [self._say("explain.never")])])

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from ...llm_memory import Actor, ConversationId, Hit, Memory, StoredMemory
 from ...llm_memory.catalogue.rules.pointers import pointed_id
-from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
-from ..services.injection_service import hit_line
+from ..services.injection_service import about_hit, hit_line
 from ..texts import Texts
 from .item_numbers import item_numbers, parts
 from .last_shown import LastShown
@@ -88,7 +87,7 @@ class MemoryReference:
             return UnknownReference(say("pointed.too_many", most=_MOST))
         return tuple(named)
 
-    def numbered(
+    async def numbered(
         self,
         conversation_id: ConversationId,
         actor: Actor,
@@ -96,18 +95,21 @@ class MemoryReference:
         first: int = 1,
     ) -> list[str]:
         """The memories as numbered lines, and their numbers noted for the person who asked."""
+        say = self._plugin.texts.say
         self._shown.note(conversation_id, actor, [one.memory.memory_id for one in found], first)
+        hits = await self._plugin.service.told(
+            found, conversation_id=conversation_id, actor=actor, chars=_PREVIEW
+        )
         return [
-            self._plugin.texts.say(
+            say(
                 "list.line",
                 number=number,
-                date=shown_day(one.memory.created_at, self._plugin.texts.say("inject.undated")),
-                who=safe(one.memory.who) or self._plugin.texts.say("inject.nobody"),
+                about=" · ".join(about_hit(hit, self._plugin.texts)),
                 scope=one.scope.name,
                 text=shown_words(self._plugin.texts, one.memory),
                 id=one.memory.memory_id,
             )
-            for number, one in enumerate(found, start=first)
+            for number, (one, hit) in enumerate(zip(found, hits, strict=True), start=first)
         ]
 
     def numbered_hits(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...llm_memory import (
     EngineClosed,
     EngineOff,
+    Hit,
     Memory,
     NotAllowed,
     NoteSection,
@@ -25,6 +26,7 @@ from ...llm_memory import (
 from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
 from ...llm_memory.errors import DirectoryInUse, FormatNewer, UpgradeFailed
 from ...llm_memory.scopes.rules.scope_resolution import as_derived
+from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer
 from ..texts import Texts
 
@@ -157,8 +159,8 @@ def _code_of_off(error: ScopedMemoryError) -> str:
             return ""
 
 
-def entry_text(texts: Texts, stored: StoredMemory) -> str:
-    """A whole entry with its metadata."""
+def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
+    """A whole entry with its metadata. ``hit``: the same as recall tells it."""
     memory = stored.memory
     origin = memory.provenance
     lines = [
@@ -179,7 +181,7 @@ def entry_text(texts: Texts, stored: StoredMemory) -> str:
             time=texts.say("inject.undated")
             if memory.undated
             else memory.created_at.isoformat(timespec="minutes"),
-            who=safe(memory.who) or texts.say("inject.nobody"),
+            who=speakers(hit, texts.say),
             source=origin.source.value,
             trusted=texts.say(_standing(memory)),
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from ...llm_memory import StoredMemory, TaskFate, TaskOutcome, TaskReport
+from collections.abc import Sequence
+
+from ...llm_memory import Hit, StoredMemory, TaskFate, TaskOutcome, TaskReport
 from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.models.data_models import shown_day
+from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe, safe_pointer
 from ..texts import Texts
@@ -16,9 +19,9 @@ _TITLE = 60
 _FAILED = (TaskFate.UNKNOWN, TaskFate.ELSEWHERE, TaskFate.REFUSED)
 
 
-def tasks_text(texts: Texts, report: TaskReport) -> str:
+def tasks_text(texts: Texts, report: TaskReport, told: Sequence[Hit]) -> str:
     """One line a title, then what is open. The first word is ``error`` if nothing that was asked
-    for could be done."""
+    for could be done. ``told``: what is open, as recall tells it."""
     failed = [outcome for outcome in report.outcomes if outcome.fate in _FAILED]
     word = "error" if report.outcomes and len(failed) == len(report.outcomes) else "ok"
     lines = [_became(texts, outcome) for outcome in report.outcomes]
@@ -26,7 +29,8 @@ def tasks_text(texts: Texts, report: TaskReport) -> str:
         lines.append(texts.say("tasks.none_open", done=report.done))
     else:
         lines.append(texts.say("tasks.open", count=len(report.open), done=report.done))
-        lines += [_line(texts, stored) for stored in report.open[:_SHOWN]]
+        shown = zip(report.open[:_SHOWN], told, strict=False)
+        lines += [_line(texts, stored, hit) for stored, hit in shown]
     if len(report.open) > _SHOWN:
         lines.append(texts.say("tasks.more", count=len(report.open) - _SHOWN))
     return "\n".join([f"{word} {lines[0]}", *lines[1:]])
@@ -41,11 +45,11 @@ def _became(texts: Texts, outcome: TaskOutcome) -> str:
     return said + redacted_text(texts, outcome.redacted)
 
 
-def _line(texts: Texts, stored: StoredMemory) -> str:
+def _line(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
     memory = stored.memory
     text = safe(preview(task_text(memory), _PREVIEW))
     if memory.quoted:
         text = texts.say("inject.quoted", text=text)
-    who = safe(memory.who) or texts.say("inject.nobody")
     day = shown_day(memory.created_at, texts.say("inject.undated"))
+    who = speakers(hit, texts.say)
     return f"- [{day} · {who} · {safe_pointer(stored.pointer)}] {text}"

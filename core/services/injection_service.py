@@ -42,9 +42,13 @@ def hit_line(hit: Hit, texts: Texts) -> str:
         about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
-    day = shown_day(hit.created_at, texts.say("inject.undated"))
-    about = [day, speakers(hit, texts.say), *standing(hit, texts.say)]
     text = safe(hit.preview)
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)
-    return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {text}"
+    return f"[{' · '.join(about_hit(hit, texts))} · {safe_pointer(hit.pointer)}] {text}"
+
+
+def about_hit(hit: Hit, texts: Texts) -> list[str]:
+    """What stands before the words of a memory: date, speakers, standing."""
+    day = shown_day(hit.created_at, texts.say("inject.undated"))
+    return [day, speakers(hit, texts.say), *standing(hit, texts.say)]

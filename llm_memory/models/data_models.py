@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final
@@ -96,6 +96,10 @@ class Provenance:
 MODEL_WORDED = "措辞：模型"
 """A field of an entry whose words are a model's, and not what its speaker said in that turn."""
 
+REWORDED_BY = "措辞者："
+"""Begins a field of an entry whose words another person has given it since its speaker said it: an
+admin who edited it. The entry stays its speaker's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Memory:
@@ -139,6 +143,18 @@ class Memory:
     def model_worded(self) -> bool:
         """True if no person said it like this: it counts as no person's words."""
         return MODEL_WORDED in self.extra
+
+    @property
+    def reworded(self) -> bool:
+        """True if another person has given it its words."""
+        return any(piece.startswith(REWORDED_BY) for piece in self.extra)
+
+    def with_words(self, judgment: str, by: str) -> Memory:
+        """The memory in other words: those of ``by``, or of its speaker if that is empty."""
+        others = (piece for piece in self.extra if piece != MODEL_WORDED)
+        kept = (piece for piece in others if not piece.startswith(REWORDED_BY))
+        named = (f"{REWORDED_BY}{by}",) if by else ()
+        return replace(self, judgment=judgment, extra=(*kept, *named))
 
     @property
     def who(self) -> str:

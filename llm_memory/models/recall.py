@@ -53,11 +53,13 @@ class Byline:
         admin: The account is an admin's.
         account: A short mark of the account, ``?`` where none is known; empty where the name does.
         elsewhere: No person of the reader's conversation said it, and it is not vouched for.
+        reworded: The words are another person's, who has edited what the speaker said.
     """
 
     admin: bool = False
     account: str = ""
     elsewhere: bool = False
+    reworded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import content_hash
+from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import UndoKind, UndoRecord
 from .corrected_statements import CorrectedStatements
@@ -74,9 +75,12 @@ class MemoryEditor:
         self._clock = clock
 
     async def edit(
-        self, stored: StoredMemory, text: str, requester: Requester
+        self, stored: StoredMemory, text: str, requester: Requester, *, own: bool
     ) -> Edited | Rejected | None:
-        """Replace an entry's words; its speaker and all else are kept."""
+        """Replace an entry's words; its speaker and all else are kept. ``own``: its speaker edits
+        it. Else the words are another's from now on, and are marked so."""
+        actor = requester.actor
+        by = "" if own else escape_inline(actor.name or actor.person, also="·")
         draft = MemoryDraft(text, source=Source.COMMAND, actor=requester.actor)
         passed = await self._checks.examine(draft, stored.scope)
         if isinstance(passed, Rejected):
@@ -91,7 +95,7 @@ class MemoryEditor:
             memory = current.memory
             said = (words, memory.reasoning, *memory.tags)
             quoted = is_quotation(said, trusted=memory.provenance.trusted)
-            changed = replace(memory, judgment=words, quoted=quoted)
+            changed = replace(memory.with_words(words, by), quoted=quoted)
             return self._vault.edit(current, changed, by=requester.actor, at=now)
 
         edited = await self._corrected_by(CorrectionKind.EDITED, stored, step, requester)

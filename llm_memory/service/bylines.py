@@ -86,14 +86,16 @@ class _Reader:
             return hit
         memory, origin = stored.memory, stored.memory.provenance
         # Not what an agent stored on an admin's behalf, nor what a model has made up.
-        if self.bylines.is_admin(memory.speaker, self.asker):
+        reworded = memory.reworded
+        if not reworded and self.bylines.is_admin(memory.speaker, self.asker):
             return replace(hit, byline=Byline(admin=True))
         account = ""
         if memory.who:
             others = self.bylines.others(origin, self.scope_filter, self.asker)
             if others or claims_a_role(origin.who):
                 account = account_mark(origin.account, others)
-        return replace(hit, byline=Byline(account=account, elsewhere=self._is_stranger(stored)))
+        about = Byline(account=account, elsewhere=self._is_stranger(stored), reworded=reworded)
+        return replace(hit, byline=about)
 
     def _is_stranger(self, stored: StoredMemory) -> bool:
         if not stored.scope.is_public:

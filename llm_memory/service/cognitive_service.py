@@ -334,6 +334,19 @@ class CognitiveService:
         view = await self._view(conversation_id)
         return self._recalls.newest(view, limit=limit, said_by=said_by, naming=naming)
 
+    async def told(
+        self,
+        found: Sequence[StoredMemory],
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        chars: int,
+    ) -> list[Hit]:
+        """Memories that the conversation sees, as recall tells them: with what is to be known of
+        their speakers and of their standing, and at most ``chars`` characters of each."""
+        view = await self._view(conversation_id)
+        return self._recalls.told(found, view, actor, chars)
+
     async def new_rules(
         self, *, conversation_id: ConversationId, actor: Actor
     ) -> list[StoredMemory]:

@@ -159,7 +159,10 @@ class Corrections:
         if isinstance(stored, NotAllowed):
             return stored
         requester = Requester(actor, view.conversation_id.umo)
-        edited = await self._life.finish(self._followed(self._editor.edit(stored, text, requester)))
+        own = self._book.same_person(actor.person, stored.memory.provenance.person)
+        edited = await self._life.finish(
+            self._followed(self._editor.edit(stored, text, requester, own=own))
+        )
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(

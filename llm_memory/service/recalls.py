@@ -28,6 +28,7 @@ from ..models.recall import (
 from ..models.scope import ScopeFilter
 from ..models.talk import ContextLine, Voice
 from ..recall.memory_manager import MemoryManager
+from ..recall.rules.ranking import Candidate, as_hit
 from ..reflection.model_histories import ModelHistories
 from ..scopes.access import Access, ConversationView
 from ..scopes.paused_conversations import PausedConversations
@@ -169,6 +170,16 @@ class Recalls:
         if words := fold(naming).split():
             visible = (s for s in visible if self._holds(s, words))
         return sorted(visible, key=lambda s: s.memory.created_at, reverse=True)[:limit]
+
+    def told(
+        self, found: Sequence[StoredMemory], view: ConversationView, actor: Actor, chars: int
+    ) -> list[Hit]:
+        """The arguments are those of ``CognitiveService.told``."""
+        if view.readable is None:
+            return []
+        complete = self._bylines.reader(view.readable, view.conversation_id.umo, actor)
+        hits = [as_hit(Candidate(stored, 0.0), chars) for stored in found]
+        return list(map(complete, self._access.as_seen_by(actor, hits)))
 
     def _holds(self, stored: StoredMemory, words: Sequence[str]) -> bool:
         said, who = self._catalogue.folded(stored), fold(stored.memory.who)

@@ -31,7 +31,8 @@ def speakers(hit: Hit, say: Say) -> str:
 
 def _byline(about: Byline, say: Say) -> str:
     """What stands behind a speaker's name, between brackets that no name can hold: an admin, the
-    account, and that no person here has said it. Empty where the name alone is enough."""
+    account, that no person here has said it, or not in these words. Empty where the name alone is
+    enough."""
     if about.admin:
         said = [say("inject.admin")]
     elif about.account == UNKNOWN:
@@ -39,6 +40,7 @@ def _byline(about: Byline, say: Say) -> str:
     else:
         said = [say("inject.account", end=about.account)] if about.account else []
     said += [say("inject.elsewhere")] if about.elsewhere else []
+    said += [say("inject.reworded")] if about.reworded else []
     return f"〔{say('private.and').join(said)}〕" if said else ""
 
 

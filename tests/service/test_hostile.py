@@ -128,7 +128,10 @@ async def assert_recalled_inside(rig: Rig, kept: Sequence[tuple[Said, StoredMemo
         expansion = await rig.engine.service.expand(stored.pointer, conversation_id=READER)
         assert isinstance(expansion, Expanded)
         assert expansion.memory.memory == stored.memory
-        whole = entry_text(TEXTS[0], expansion.memory)
+        (hit,) = await rig.engine.service.told(
+            [expansion.memory], conversation_id=READER, actor=person(1), chars=0
+        )
+        whole = entry_text(TEXTS[0], expansion.memory, hit)
         assert POINTER.findall(whole) == [stored.memory.memory_id]
         assert "<" not in whole
     assert seen > len(kept) * 0.8  # what is never recalled proves nothing

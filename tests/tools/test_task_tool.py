@@ -76,7 +76,7 @@ def test_every_fate_has_its_words(language: str) -> None:
     rejected = Rejected(RejectReason.TOO_SHORT)
     for fate in TaskFate:
         refused = rejected if fate is TaskFate.REFUSED else None
-        said = tasks_text(texts, TaskReport((TaskOutcome("买菜", fate, rejected=refused),)))
+        said = tasks_text(texts, TaskReport((TaskOutcome("买菜", fate, rejected=refused),)), ())
         assert "买菜" in said
         failed = fate in (TaskFate.UNKNOWN, TaskFate.ELSEWHERE, TaskFate.REFUSED)
         assert said.startswith("error " if failed else "ok ")

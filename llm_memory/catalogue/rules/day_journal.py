@@ -69,7 +69,7 @@ def _told(text: str) -> str:
 
 def _listed(memory: Memory) -> str:
     words = _told(memory.judgment)
-    who = preview(memory.who, 40)
+    who = "" if memory.reworded else preview(memory.who, 40)
     if memory.quoted:
         return f"{who or '有人'}说“{words}”"
     return f"{who}：{words}" if who else words

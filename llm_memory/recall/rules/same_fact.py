@@ -14,7 +14,7 @@ from typing import Final
 
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
-from ...models.data_models import MODEL_WORDED, Memory, StoredMemory
+from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemory
 from ...models.passages import passage_id
 from ...text.statements import agree, statement
 from .ranking import Candidate, Sifted
@@ -106,7 +106,8 @@ def _is_ones_own(memory: Memory) -> bool:
 
 
 def _noted(memory: Memory) -> set[str]:
-    return set(memory.extra) - {MODEL_WORDED}
+    worded = (MODEL_WORDED, REWORDED_BY)
+    return {piece for piece in memory.extra if not piece.startswith(worded)}
 
 
 def _alike(one: str, other: str) -> bool:

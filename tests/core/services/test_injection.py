@@ -27,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, Note
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -141,7 +142,8 @@ def test_a_whole_entry_forges_no_pointer_and_no_delimiter(
     memory = Memory(
         "m-00000000000007", judgment, NOW, reasoning, tuple(tags), provenance=Provenance(who=who)
     )
-    text = entry_text(Texts(language), StoredMemory(PUBLIC, "entities.md", memory))
+    stored = StoredMemory(PUBLIC, "entities.md", memory)
+    text = entry_text(Texts(language), stored, as_hit(Candidate(stored, 0.0), 0))
     assert POINTER.findall(text) == ["m-00000000000007"]
     assert "<" not in text
     lines = [line for line in text.splitlines() if not line.startswith("    ")]
