@@ -37,6 +37,7 @@ from .reflection_commands import ReflectionCommands
 from .scope_commands import ScopeCommands
 from .sleep_command import SleepCommand
 from .transfer_commands import TransferCommands
+from .typing_rate import TypingRate
 
 _STATUS_SECONDS = 1.0
 
@@ -49,6 +50,7 @@ class Commands:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
         self._say = plugin.texts.say
+        self._rate = TypingRate()
         shown = LastShown()
         naming = MemoryReference(plugin, shown)
         look = LookCommands(plugin, naming, shown)
@@ -193,6 +195,8 @@ class Commands:
         """Remember the text as it stands."""
         if not text:
             return self._say("add.usage")
+        if minutes := self._rate.wait(conversation_id, actor, text):
+            return self._say("add.too_fast", minutes=minutes)
         draft = MemoryDraft(text, source=Source.COMMAND, actor=actor)
         outcome = await self._plugin.service.remember(draft, conversation_id=conversation_id)
         return added_text(self._plugin.texts, outcome)
