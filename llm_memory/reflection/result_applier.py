@@ -240,7 +240,7 @@ class ResultApplier:
             if stored.memory.created_at < old.memory.created_at
         )
         return any(
-            origin.person == turn.person
+            origin.account == turn.person
             and origin.conversation in where
             and folded_name(origin.who) == name
             for origin in before
