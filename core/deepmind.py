@@ -189,6 +189,7 @@ class DeepMind:
             turns.began(event),
             view,
             turns.history(event),
+            turns.stored(event),
         )
         await self._note_talk(event, turn)
         writing = asyncio.ensure_future(self._write(event, turn))  # a close cancels what is spawned

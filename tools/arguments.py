@@ -14,12 +14,13 @@ _SHOWN = 40
 @dataclass(slots=True)
 class Arguments:
     """Reads arguments by name and notes the first thing that is wrong with them. ``heard`` is what
-    the person said in the turn of the call."""
+    the person said in the turn of the call; ``stored`` is what the tool notes that it stored."""
 
     given: Mapping[str, Any]
     texts: Texts
     heard: str | None = None
     problem: str = ""
+    stored: list[str] = field(default_factory=list)
     _read: set[str] = field(default_factory=set)
 
     def text(self, name: str, *, limit: int, required: bool = False) -> str:

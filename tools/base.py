@@ -61,6 +61,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
                 history = await history_of(plugin.astrbot, event.unified_msg_origin)
                 await plugin.service.view(conversation_id=conversation_id, history=history.cid)
             answer = await self.answer(plugin, arguments, conversation_id, actor)
+            plugin.turns.note_stored(event, arguments.stored)
             if self.shows_memories:
                 plugin.turns.note_recalled(event, _POINTED.findall(answer))
             return answer

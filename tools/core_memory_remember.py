@@ -93,5 +93,7 @@ class RememberTool(MemoryTool):
         if problem := arguments.finish():
             return f"error {problem}"
         outcome = await plugin.service.remember(draft, conversation_id=conversation_id)
+        if not isinstance(outcome, Rejected):
+            arguments.stored.append(outcome.memory.memory.memory_id)
         word = "error" if isinstance(outcome, Rejected) else "ok"
         return f"{word} {remembered_text(plugin.texts, outcome)}"

@@ -78,6 +78,7 @@ class TasksTool(MemoryTool):
         )
         if isinstance(report, Rejected):
             return f"error {rejected_text(plugin.texts, report)}"
+        arguments.stored += [one.stored.memory.memory_id for one in report.outcomes if one.stored]
         told = await plugin.service.told(
             report.open, conversation_id=conversation_id, actor=actor, chars=0
         )

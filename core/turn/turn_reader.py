@@ -21,6 +21,7 @@ _INJECTED = "scoped_memory_injected"
 _ANSWERED = "scoped_memory_answered"
 _TAKEN = "scoped_memory_words_taken"
 _RECALLED = "scoped_memory_recalled"
+_STORED = "scoped_memory_stored"
 _VIEW = "scoped_memory_view"
 _HISTORY = "scoped_memory_history"
 _CONVERSATION = "scoped_memory_conversation"
@@ -258,6 +259,16 @@ class TurnReader:
     def recalled(event: AstrMessageEvent) -> tuple[str, ...]:
         """What the model was shown in this turn, each once."""
         return tuple(dict.fromkeys(event.get_extra(_RECALLED) or ()))
+
+    @staticmethod
+    def note_stored(event: AstrMessageEvent, memory_ids: Iterable[str]) -> None:
+        """Tools stored these in this turn."""
+        event.set_extra(_STORED, (*TurnReader.stored(event), *memory_ids))
+
+    @staticmethod
+    def stored(event: AstrMessageEvent) -> tuple[str, ...]:
+        """What tools stored in this turn, each once."""
+        return tuple(dict.fromkeys(event.get_extra(_STORED) or ()))
 
     @staticmethod
     def command_rest(event: AstrMessageEvent, words: int) -> str:

@@ -10,7 +10,7 @@ removed as soon as its turn was read, moved, given up or withdrawn.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -20,19 +20,26 @@ from ..models.key import Key
 from ..models.passages import place_name
 from ..models.scope import ScopeFilter
 from .recallable_memories import Follower
+from .speaker_index import SpeakerIndex
 
-_SLICE: Final = 20
-"""Turns reviewed before control returns to the event loop: each may take a millisecond."""
+_SLICE: Final = 200
+"""Turns of which the index is notified before control returns to the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A turn's words as a memory, and folded for scans."""
+    """A turn's words as a memory, and folded for scans. ``copies``: the ids of the memories that
+    say the same."""
 
     ticket_id: str
     map_key: str
     stored: StoredMemory
     folded: str
+    copies: frozenset[str] = frozenset()
+
+
+async def _nothing_to_judge(_: Sequence[Unread]) -> None:
+    pass
 
 
 class UnreadTurns:
@@ -44,10 +51,17 @@ class UnreadTurns:
         self._notified: set[Key] = set()
         self._vectors: Follower | None = None
         self._is_shown: Callable[[Unread], bool] = lambda _: True
+        self._judge: Callable[[Sequence[Unread]], Awaitable[None]] = _nothing_to_judge
+        self.speakers = SpeakerIndex()
 
-    def set_filter(self, is_shown: Callable[[Unread], bool]) -> None:
-        """Set the filter for each recall: it hides what was corrected or paused meanwhile."""
-        self._is_shown = is_shown
+    def set_filter(
+        self,
+        is_shown: Callable[[Unread], bool],
+        judge: Callable[[Sequence[Unread]], Awaitable[None]],
+    ) -> None:
+        """Set the filter for each recall: it hides what was corrected or paused meanwhile, and what
+        ``judge``, which may take long, has not looked at since the last correction."""
+        self._is_shown, self._judge = is_shown, judge
 
     def follow_with(self, vectors: Follower) -> None:
         """Set the vector index, which is notified only of what can be recalled."""
@@ -58,6 +72,7 @@ class UnreadTurns:
         key = Key(place_name(unread.stored), unread.stored.memory.memory_id)
         self._by_place.setdefault(key.scope, {})[key.memory_id] = unread
         self._keys[unread.ticket_id] = key
+        self.speakers.add(unread.stored)
         self._notify(key, unread, recallable=self._is_shown(unread))
 
     def drop(self, tickets: Collection[str]) -> None:
@@ -65,7 +80,9 @@ class UnreadTurns:
         for ticket in tickets:
             key = self._keys.pop(ticket, None)
             if key is not None:
-                self._notify(key, self._by_place[key.scope].pop(key.memory_id), recallable=False)
+                one = self._by_place[key.scope].pop(key.memory_id)
+                self.speakers.remove(one.stored)
+                self._notify(key, one, recallable=False)
 
     def drop_scope(self, scope: str) -> None:
         """Remove the turns of a scope from which they were moved; they are added again in their new
@@ -73,13 +90,18 @@ class UnreadTurns:
         self.drop([ticket for ticket, name in self.scopes().items() if name == scope])
 
     async def review(self) -> None:
-        """Notify the index of what is hidden or shown again since the last correction or pause."""
+        """Judge all turns, and notify the index of what is hidden or shown again since the last
+        correction or pause."""
+        await self._judge(self._all())
         for number, ticket in enumerate(list(self._keys), start=1):
             if (key := self._keys.get(ticket)) is not None:
                 one = self._by_place[key.scope][key.memory_id]
                 self._notify(key, one, recallable=self._is_shown(one))
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
+
+    def _all(self) -> list[Unread]:
+        return [self._by_place[key.scope][key.memory_id] for key in self._keys.values()]
 
     def _notify(self, key: Key, one: Unread, *, recallable: bool) -> None:
         """Notify the index, once for each change."""
@@ -97,6 +119,7 @@ class UnreadTurns:
         self._by_place.clear()
         self._keys.clear()
         self._notified.clear()
+        self.speakers.clear()
 
     def __len__(self) -> int:
         """Returns how many turns the vector index should hold."""

@@ -218,6 +218,7 @@ def _make_service(
         remember.editor,
         remember.corrected,
         unread,
+        remember.follower,
         arrivals.migrations.run_aside,
     )
     files = FileReading(recalls, parts.pages, recall.notes, loop.paused_conversations)

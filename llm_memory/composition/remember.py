@@ -65,5 +65,5 @@ def make_remember(
         Intake(vault, catalogue, living, notices, parts.state, corrected),
         editor,
         TaskList(vault, catalogue, living, notices, checks, editor, clock),
-        CorrectionFollower(corrected, closings, journals),
+        CorrectionFollower(corrected, recalling.unread, closings, journals),
     )

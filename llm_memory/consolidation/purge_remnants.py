@@ -223,8 +223,14 @@ class PurgeRemnants:
             here = [one for one in purged if scope in (one.scope, one.target)]
             turns = self._parts.turns.of_scope(scope)
             cut = [self._corrected.turn_without(turn, here) if here else turn for turn in turns]
+            named = {*gone, *(one.memory_id for one in here)}
             cut = [
-                replace(turn, recalled=tuple(name for name in turn.recalled if name not in gone))
+                replace(
+                    turn,
+                    recalled=tuple(name for name in turn.recalled if name not in gone),
+                    # It is no copy any more.
+                    stored=tuple(name for name in turn.stored if name not in named),
+                )
                 for turn in cut
             ]
             changed = [now for was, now in zip(turns, cut, strict=True) if now != was]

@@ -14,6 +14,7 @@ from ..models.key import Key
 from ..models.migration import Added
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
+from ..remember.correction_follower import CorrectionFollower
 from ..remember.edit import MemoryEditor, Requester
 from ..vault.models import UndoRecord
 from .batch_walks import TURN, Carry, CarryBack
@@ -34,6 +35,7 @@ class Bringing:
         editor: MemoryEditor,
         corrected: CorrectedStatements,
         unread: UnreadTurns,
+        follower: CorrectionFollower,
         run: Callable[[Walk], Awaitable[None]],
     ) -> None:
         """``run``: a walk that a person asked for, while nothing else goes over memories."""
@@ -43,6 +45,7 @@ class Bringing:
         self._editor = editor
         self._corrected = corrected
         self._unread = unread
+        self._follower = follower
         self._run = run
 
     async def bring_named(
@@ -74,6 +77,7 @@ class Bringing:
         # The queue first: what is learned from now on is learned where it belongs.
         turns = await asyncio.to_thread(self._bring_turns, remainder, batch)
         self._unread.drop_scope(source.name)
+        await self._follower.follow()
         carry = Carry(batch, self._holdings, remainder, self._former)
         await self._run(carry)
         return Brought(source.name, target.name, carry.done, turns, carry.left)

@@ -38,6 +38,7 @@ class Turn:
         view: What the conversation could see when the turn began, as ``CognitiveService.view`` told
             then; empty if it was not asked.
         history: The id of the chat history that the model was given, empty where there is none.
+        stored: The ids of the memories that tools stored in it.
     """
 
     actor: Actor
@@ -47,6 +48,7 @@ class Turn:
     said_at: datetime | None = None
     view: str = ""
     history: str = ""
+    stored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class QueuedTurn:
         who: The speaker's name then.
         map_key: What the owner's map, and a pause, call the conversation by.
         admin: The speaker was an admin then.
+        stored: The ids of the memories that tools stored in it: the turn is another copy of them.
     """
 
     ticket_id: str
@@ -74,6 +77,7 @@ class QueuedTurn:
     recalled: tuple[str, ...] = ()
     map_key: str = ""
     admin: bool = False
+    stored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

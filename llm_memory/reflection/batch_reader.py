@@ -71,7 +71,7 @@ class BatchReader:
         scope = await self._applier.scope_of(batch.scope)
         if scope is None:
             return await self._give_up(reading, SCOPE_GONE, report)
-        if was_corrected and batch.state is BatchState.OPEN and not _have_text(turns):
+        if batch.state is BatchState.OPEN and not _have_text(turns, replies=not was_corrected):
             return await self._learn(reading, Feedback(), report)
         known = await self._applier.known(turns, scope)
         most = self._most
@@ -177,5 +177,5 @@ class BatchReader:
         return replace(report, dead=report.dead + 1, error=error)
 
 
-def _have_text(turns: Sequence[QueuedTurn]) -> bool:
-    return any(turn.user_text for turn in turns)
+def _have_text(turns: Sequence[QueuedTurn], *, replies: bool) -> bool:
+    return any(turn.user_text or (replies and turn.reply_text) for turn in turns)

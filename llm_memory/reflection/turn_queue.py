@@ -106,6 +106,7 @@ class TurnQueue:
             recalled=turn.recalled[:_MOST_RECALLED],
             map_key=conversation_id.map_key,
             admin=turn.actor.admin,
+            stored=turn.stored[:_MOST_RECALLED],
         )
         # The folder is where the scope is found again, also after a restart.
         self._vault.ensure(scope)

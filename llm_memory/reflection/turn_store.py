@@ -25,12 +25,12 @@ _AT_ONCE: Final = 500
 """Values in one question: SQLite takes some thousand at most."""
 _TURN: Final = (
     "SELECT ticket_id, scope, conversation, persona, observed_at, person, who, user_text,"
-    " reply_text, recalled, map_key, is_admin, place FROM turn WHERE "
+    " reply_text, recalled, map_key, stored, is_admin, place FROM turn WHERE "
 )
 _PUT: Final = (
     "INSERT OR IGNORE INTO turn (ticket_id, scope, conversation, persona, observed_at, instant,"
-    " day, person, who, user_text, reply_text, recalled, map_key, is_admin)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " day, person, who, user_text, reply_text, recalled, map_key, stored, is_admin)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
 _BATCH: Final = (
@@ -189,10 +189,20 @@ class SqliteTurnStore:
 
     def reword(self, turns: Sequence[QueuedTurn]) -> None:
         """Put these texts in the place of what was said and answered, and these ids in the place of
-        what was recalled. Unknown ones are ignored."""
+        what was recalled and stored. Unknown ones are ignored."""
         self._file.write(
-            "UPDATE turn SET user_text = ?, reply_text = ?, recalled = ? WHERE ticket_id = ?",
-            [(t.user_text, t.reply_text, json.dumps(t.recalled), t.ticket_id) for t in turns],
+            "UPDATE turn SET user_text = ?, reply_text = ?, recalled = ?, stored = ?"
+            " WHERE ticket_id = ?",
+            [
+                (
+                    turn.user_text,
+                    turn.reply_text,
+                    json.dumps(turn.recalled),
+                    json.dumps(turn.stored),
+                    turn.ticket_id,
+                )
+                for turn in turns
+            ],
         )
 
     def scopes(self) -> frozenset[str]:
@@ -299,13 +309,16 @@ def _turn_row(turn: QueuedTurn) -> tuple[object, ...]:
         turn.reply_text,
         json.dumps(turn.recalled),
         turn.map_key,
+        json.dumps(turn.stored),
         int(turn.admin),
     )
 
 
 def _turn(row: tuple[Any, ...]) -> QueuedTurn:
     *columns, is_admin, _ = row
-    ticket_id, scope, conversation, persona, observed_at, *words, recalled, map_key = columns
+    ticket_id, scope, conversation, persona, observed_at, *words, recalled, map_key, stored = (
+        columns
+    )
     person, who, user_text, reply_text = words
     return QueuedTurn(
         ticket_id,
@@ -320,6 +333,7 @@ def _turn(row: tuple[Any, ...]) -> QueuedTurn:
         tuple(str(one) for one in json.loads(recalled)),
         map_key,
         bool(is_admin),
+        tuple(map(str, json.loads(stored))),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from itertools import batched
 from typing import Final
 
 from ..catalogue.unread_turns import Unread, UnreadTurns
@@ -13,8 +15,8 @@ from ..models.turns import QueuedTurn
 from ..models.vault_layout import topic_path
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.memory_handlers import MemoryHandlers
+from ..remember.rules.corrected import copies, unread_id
 from ..scopes.paused_conversations import PausedConversations
-from ..text.derived_ids import derived_id
 from ..text.normalising import embedded_text, preview
 from ..text.overlap import fold
 from ..vault.markdown_vault import MarkdownVault
@@ -25,6 +27,8 @@ _MOST: Final = 2_000
 """The most turns, the newest of all scopes."""
 _LONGEST: Final = 400
 """The most characters of one."""
+_SLICE: Final = 20
+"""Turns that are judged in a thread at once: each may take a millisecond."""
 
 
 class UnreadFollower:
@@ -47,9 +51,10 @@ class UnreadFollower:
         self._paused_conversations = paused_conversations
         self._passed_over: set[str] = set()
         self._uncorrected: dict[str, tuple[int, bool]] = {}
-        """By ticket, the number of changes at the last check, and whether the turn was uncorrected
-        then."""
-        unread.set_filter(self._is_shown)
+        """By ticket, the scope's number of changes at the last check, and whether the turn was
+        uncorrected then. What was not checked since the last change is hidden."""
+        self._judging = asyncio.Lock()
+        unread.set_filter(self._is_shown, self._judge)
 
     async def follow(self) -> None:
         """Add what was queued, remove what no longer waits. Raises StateUnavailable."""
@@ -96,12 +101,13 @@ class UnreadFollower:
             scope,
             conversation=turn.conversation,
             role=turn.persona,
-            memory_id=derived_id("m", "unread", turn.ticket_id),
+            memory_id=unread_id(turn.ticket_id),
         )
         if isinstance(memory, Rejected):
             return None
         stored = StoredMemory(scope, topic_path(Topic.JOURNAL, memory.created_at), memory)
-        return Unread(turn.ticket_id, turn.map_key, stored, fold(embedded_text(memory)))
+        folded = fold(embedded_text(memory))
+        return Unread(turn.ticket_id, turn.map_key, stored, folded, copies(turn))
 
     def _is_shown(self, one: Unread) -> bool:
         origin = one.stored.memory.provenance
@@ -111,10 +117,29 @@ class UnreadFollower:
             origin.conversation
         ) or self._paused_conversations.is_paused(one.map_key):
             return False
-        changes = self._corrected.changes
-        asked, uncorrected = self._uncorrected.get(one.ticket_id, (-1, True))
-        if asked != changes:
+        return self._uncorrected.get(one.ticket_id) == (self._changes(one), True)
+
+    def _changes(self, one: Unread) -> int:
+        return self._corrected.changes_of(one.stored.scope.name)
+
+    async def _judge(self, turns: Sequence[Unread]) -> None:
+        """Check in a thread, some at a time, which turns say what was corrected, until none is left
+        that was not checked since the last change."""
+        async with self._judging:
+            while stale := [one for one in turns if self._is_stale(one)]:
+                for some in batched(stale, _SLICE):
+                    self._uncorrected |= await asyncio.to_thread(self._judged, some)
+
+    def _is_stale(self, one: Unread) -> bool:
+        return self._uncorrected.get(one.ticket_id, (-1,))[0] != self._changes(one)
+
+    def _judged(self, turns: Sequence[Unread]) -> dict[str, tuple[int, bool]]:
+        found = {}
+        for one in turns:
+            changes = self._changes(one)  # before: what changes meanwhile is checked again
             scope, memory = one.stored.scope.name, one.stored.memory
-            uncorrected = not self._corrected.would_revive(scope, memory, memory.created_at)
-            self._uncorrected[one.ticket_id] = (changes, uncorrected)
-        return uncorrected
+            is_corrected = self._corrected.is_copied(
+                scope, one.copies, memory.created_at
+            ) or self._corrected.would_revive(scope, memory, memory.created_at, otherwise=True)
+            found[one.ticket_id] = (changes, not is_corrected)
+        return found

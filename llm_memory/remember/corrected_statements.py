@@ -22,7 +22,16 @@ from ..models.turns import QueuedTurn
 from ..runtime.identifiers import Clock
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import same_words
-from .rules.corrected import Removed, answered, marks_of, named, says, without
+from .rules.corrected import (
+    Removed,
+    answered,
+    copies,
+    marks_of,
+    named,
+    says,
+    unread_id,
+    without,
+)
 from .rules.current_diary import current
 
 TYPING = timedelta(minutes=10)
@@ -52,6 +61,7 @@ class CorrectedStatements:
         self._unsealed: set[tuple[str, str]] = set()
         """Purged, and not sealed yet."""
         self._key = b""
+        self._changed_at: dict[str, int] = {}
         self.changes = 0
         """Counts the changes of the record since the start."""
 
@@ -149,14 +159,30 @@ class CorrectedStatements:
         except (StateUnavailable, EngineClosed) as error:
             logger.warning("没能撤回改过的记录：{}", error)
 
-    def would_revive(self, scope: str, memory: Memory, said_at: datetime) -> bool:
+    def changes_of(self, scope: str) -> int:
+        """Returns another number once a correction of the scope was recorded or dropped."""
+        return self._changed_at.get(scope, 0)
+
+    def would_revive(
+        self, scope: str, memory: Memory, said_at: datetime, *, otherwise: bool = False
+    ) -> bool:
         """Returns whether a correction keeps ``memory``, said at that time, out of a scope. May
-        take milliseconds."""
-        near = self._before(scope, said_at)
+        take milliseconds. ``otherwise``: also in other words of the same person."""
+        person = memory.provenance.person if otherwise else None
+        near = self._before(scope, said_at, person=person)
         if not near:
             return False
         text = named(memory.judgment, memory.provenance.who)
         return says(text, memory.created_at, near, self._mark) is not None
+
+    def is_copied(self, scope: str, memory_ids: Iterable[str], said_at: datetime) -> bool:
+        """Returns whether one of these memories was corrected in the scope since it was said."""
+        since = said_at.replace(microsecond=0)
+        return any(
+            one.correction.at >= since
+            for memory_id in memory_ids
+            for one in self._by_entry.get((scope, memory_id), ())
+        )
 
     def cleared(self, turns: Sequence[QueuedTurn]) -> list[QueuedTurn]:
         """Returns the turns as a model may read them: without what was corrected since they were
@@ -164,7 +190,8 @@ class CorrectedStatements:
         return [self._cleared(turn) for turn in turns]
 
     def _cleared(self, turn: QueuedTurn) -> QueuedTurn:
-        turn = self._cut(turn, self._before(turn.scope, turn.observed_at, shown=True))
+        near = self._before(turn.scope, turn.observed_at, shown=True, person=turn.person)
+        turn = self._cut(turn, near)
         if not turn.reply_text:
             return turn
         # From its chat history the bot may repeat what was corrected before: that counts as said
@@ -175,11 +202,21 @@ class CorrectedStatements:
         return replace(turn, reply_text=self._reply_without(turn, ever))
 
     def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
+        """Returns the turn without these statements; without any words if it is a copy of one and
+        its words do not show which of them say it."""
         if not near:
             return turn
-        as_named = partial(named, who=turn.who)
-        said = without(turn.user_text, turn.observed_at, near, self._mark, as_named=as_named)
+        ids = copies(turn)
+        for one in (one for one in near if one.correction.memory_id in ids):
+            alone = one.correction.memory_id == unread_id(turn.ticket_id)
+            if alone or self._said_without(turn, [one]) == turn.user_text:
+                return replace(turn, user_text="", reply_text="")
+        said = self._said_without(turn, near)
         return replace(turn, user_text=said, reply_text=self._reply_without(turn, near))
+
+    def _said_without(self, turn: QueuedTurn, near: Sequence[Removed]) -> str:
+        as_named = partial(named, who=turn.who)
+        return without(turn.user_text, turn.observed_at, near, self._mark, as_named=as_named)
 
     def _reply_without(self, turn: QueuedTurn, near: Sequence[Removed]) -> str:
         as_named = partial(answered, who=turn.who)
@@ -233,7 +270,8 @@ class CorrectedStatements:
 
     def turn_without(self, turn: QueuedTurn, purged: Sequence[Correction]) -> QueuedTurn:
         """Returns a turn without these statements, unless they were said anew in it."""
-        return self._cut(turn, [Removed(one) for one in purged if one.at >= turn.observed_at])
+        near = [_as_said_by(turn.person, Removed(one)) for one in purged]
+        return self._cut(turn, [one for one in near if one.correction.at >= turn.observed_at])
 
     def says(self, text: str, purged: Sequence[Correction]) -> bool:
         """Returns whether one of the bot's own texts says one of these statements."""
@@ -291,7 +329,9 @@ class CorrectedStatements:
         await asyncio.to_thread(self._state.set_mark, _LOG)
         await asyncio.to_thread(self._state.seal_corrections, sealed)
         self._removed.update((one.number, Removed(one)) for one in sealed)
+        changed_at = dict(self._changed_at)
         self._sort()
+        self._changed_at = changed_at  # the same statements are corrected as before
 
     async def clear_log(self) -> bool:
         """Take what was sealed out of the log of the state's file. Returns whether there was any.
@@ -331,24 +371,35 @@ class CorrectedStatements:
             if one.correction.kind is not CorrectionKind.TAKEN_BACK
         ]
 
-    def _before(self, scope: str, said_at: datetime, *, shown: bool = False) -> list[Removed]:
+    def _before(
+        self, scope: str, said_at: datetime, *, shown: bool = False, person: str | None = None
+    ) -> list[Removed]:
         """Returns corrections from after ``said_at``. ``shown``: for text that a model or a person
-        reads, and is not an entry of the scope."""
+        reads, and is not an entry of the scope. ``person``: who said it, empty if unknown, where
+        other words of what that person had said count as well."""
         return [
-            one
+            _as_said_by(person, one)
             for one in self._by_scope.get(scope, ())
             if one.correction.at >= said_at and not (shown and _may_be_shown(one.correction, scope))
         ]
 
     def _sort(self) -> None:
-        self.changes += 1
-        self._by_scope, self._by_entry, self._purged = {}, {}, set()
+        # Threads read these meanwhile: each is whole when it takes the former's place.
+        by_scope: dict[str, list[Removed]] = {}
+        by_entry: dict[tuple[str, str], list[Removed]] = {}
+        purged = set()
         for _, one in sorted(self._removed.items(), key=lambda pair: pair[1].correction.at):
             for scope in _scopes(one.correction):
-                self._by_scope.setdefault(scope, []).append(one)
-                self._by_entry.setdefault((scope, one.correction.memory_id), []).append(one)
+                by_scope.setdefault(scope, []).append(one)
+                by_entry.setdefault((scope, one.correction.memory_id), []).append(one)
                 if not one.correction.words:
-                    self._purged.add((scope, one.correction.memory_id))
+                    purged.add((scope, one.correction.memory_id))
+        former, self._by_scope = self._by_scope, by_scope
+        self._by_entry, self._purged = by_entry, purged
+        self.changes += 1
+        for scope in {*former, *by_scope}:
+            if former.get(scope) != by_scope.get(scope):
+                self._changed_at[scope] = self.changes
 
     def _same(self, kind: CorrectionKind, scope: str, memory: Memory) -> list[int]:
         words = same_words(memory.judgment)
@@ -385,6 +436,14 @@ class CorrectedStatements:
 
     def _mark(self, text: str) -> str:
         return hmac.new(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
+
+
+def _as_said_by(person: str | None, removed: Removed) -> Removed:
+    """Returns the correction for a text of this person, empty for one who is unknown."""
+    correction = removed.correction
+    own = person is not None and person in ("", correction.person)
+    taken_back = correction.kind is CorrectionKind.TAKEN_BACK
+    return removed.otherwise if own and not taken_back else removed
 
 
 def _may_be_shown(correction: Correction, scope: str) -> bool:

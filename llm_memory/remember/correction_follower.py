@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..catalogue.unread_turns import UnreadTurns
 from ..errors import VaultWriteFailed
 from ..log import logger
 from .closings import Closings
@@ -13,9 +14,14 @@ class CorrectionFollower:
     """Called after each correction, and after each round over the files."""
 
     def __init__(
-        self, corrected: CorrectedStatements, closings: Closings, journals: CorrectedJournals
+        self,
+        corrected: CorrectedStatements,
+        unread: UnreadTurns,
+        closings: Closings,
+        journals: CorrectedJournals,
     ) -> None:
         self._corrected = corrected
+        self._unread = unread
         self._closings = closings
         self._journals = journals
         self._followed = -1
@@ -25,6 +31,7 @@ class CorrectionFollower:
         changes = self._corrected.changes
         if changes == self._followed:
             return
+        await self._unread.review()
         try:
             await self._closings.open_again()
             await self._journals.clear()

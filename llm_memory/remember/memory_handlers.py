@@ -135,7 +135,7 @@ class MemoryHandlers:
 
     async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
         ask = self._corrected.would_revive
-        return await asyncio.to_thread(ask, scope.name, memory, said_at)
+        return await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True)
 
     async def _settle(
         self,

@@ -97,8 +97,7 @@ class Corrections:
             return self._access.refusal(stored, scope)
         by = actor.name or actor.person
         noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
-        await self._life.finish(noting)
-        await self._unread.review()
+        await self._life.finish(self._followed(noting))
         return Purged(stored.memory.memory_id)
 
     async def _absent(self, memory_id: str, view: ConversationView) -> NotVisible:
@@ -220,7 +219,8 @@ class Corrections:
                 return NotVisible(memory_id)
             if not actor.admin:
                 return self._access.refusal(standing, scope)
-            undone = await self._life.finish(self._editor.take_back(undo_record))
+            taking_back = self._editor.take_back(undo_record)
+            undone = await self._life.finish(self._followed(taking_back))
             return NotVisible(memory_id) if undone is None else undone
         if not named and undo_record is None:
             return NotVisible(memory_id)
@@ -238,13 +238,18 @@ class Corrections:
             return NotVisible(memory_id)
         if not self._access.in_reach(archived, scope, actor):
             return self._access.refusal(archived, scope)
-        restored = await self._life.finish(self._handlers.restore(scope, memory_id))
+        restored = await self._life.finish(self._followed(self._restored(memory_id, scope)))
         match restored:
             case Rejected():
                 return restored
             case None:
                 return NotVisible(memory_id)
             case StoredMemory():
-                for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
-                    await self._corrected.withdraw(kind, scope.name, memory_id)
                 return Restored(restored)
+
+    async def _restored(self, memory_id: str, scope: Scope) -> StoredMemory | Rejected | None:
+        restored = await self._handlers.restore(scope, memory_id)
+        if isinstance(restored, StoredMemory):
+            for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
+                await self._corrected.withdraw(kind, scope.name, memory_id)
+        return restored

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
+from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
 from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns, scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.harness.script import JsonObject
+from astrbot_plugin_scoped_memory.harness.script import JsonObject, call
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-MOTHER = Person(2001, "妈妈")
+MOTHER, STRANGER = Person(2001, "妈妈"), Person(2999, "路人")
 FAMILY, SQUARE = group(777), group(999_100)
 MAP = {FAMILY.umo: "家人"}
 
@@ -121,6 +121,47 @@ async def test_a_turn_that_is_read_after_the_correction_does_not_undo_it(
     await running.onebot.ask(where, MOTHER, "/memory reflect")
     home = "家人" if where is FAMILY else "public"
     assert scopes_with(running.memory, text) == left | {home}
+    running.model.readings.clear()
+
+
+@pytest.mark.parametrize(
+    ("correct", "said_there", "text", "asked"),
+    [
+        (
+            by_command,
+            "对了，我家住在幸福路88号三单元",
+            "妈妈的家庭住址是幸福路88号三单元",
+            "幸福路",
+        ),
+        (by_hand, "对了，我的工位在星海大厦9层", "妈妈的工作地点是星海大厦9层", "星海大厦"),
+        (by_move, "对了，我女儿在梧桐小学三班", "妈妈的女儿就读于梧桐小学三班", "梧桐小学"),
+    ],
+    ids=["forgotten", "deleted by hand", "moved out of public"],
+)
+async def test_a_stranger_is_not_told_from_the_waiting_turn_what_was_corrected(
+    running: Rig, correct: Correct, said_there: str, text: str, asked: str
+) -> None:
+    running.model.on(said_there, call("core_memory_remember", {"judgment": text}), then="好的。")
+    await running.turn(SQUARE, MOTHER, said_there)
+    stranger = private(STRANGER)
+
+    async def recalled() -> str:
+        return await running.use_tool(stranger, STRANGER, "core_memory_recall", {"query": asked})
+
+    async def probe() -> bool:
+        return said_there in await recalled()
+
+    await until(probe, within=60, what="the waiting turn, recalled")
+    (home,) = [path for path in files_with(running.memory, text) if "archive" not in path.parts]
+    lines = (running.memory / home).read_text(encoding="utf-8").splitlines()
+    (heading,) = [line for line in lines if text in line and "^m-" in line]
+    await correct(running, SQUARE, "m-" + heading.partition("^m-")[2].split()[0], text)
+    assert text not in await recalled()
+    assert said_there not in await recalled()
+    assert noted_turns(running.bot.plugin_data, said_there) != [], "it has not been read yet"
+    running.model.on_reflection(asked, {"new_memories": [learned(text)]})
+    await running.onebot.ask(SQUARE, MOTHER, "/memory reflect")
+    assert "public" not in scopes_with(running.memory, text)
     running.model.readings.clear()
 
 

@@ -26,7 +26,11 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer, UpgradeF
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats import state_schema, vault_format
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats import (
+    loop_schema,
+    state_schema,
+    vault_format,
+)
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.index_format import IndexFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import StateFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import STAMP, VaultFormat
@@ -43,6 +47,9 @@ PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 
 STATE = state_schema.FORMAT
 """The number that a state file has now."""
+
+IS_READ = 15
+"""The place of that column in a row of ``turn``."""
 
 PLACES = (group(777), group(888), group(999), private(1002), group(5, persona="cat"))
 
@@ -131,7 +138,7 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
         assert group(777).umo in rig.engine._parts.state.seen_conversations()
         turns = expected.get("loop", {}).get("turn", [])  # until then they stood nowhere
-        unread = [turn for turn in turns if turn[-1] == 0]
+        unread = [turn for turn in turns if turn[IS_READ] == 0]
         assert (await rig.engine.status()).queue == len(unread)
         restored = await rig.engine.service.restore(
             archived, conversation_id=group(777), actor=person(2001)
@@ -386,12 +393,12 @@ async def test_turns_that_were_queued_in_format_1_stay_as_they_were_and_are_no_a
         assert sum(rig.engine._parts.turns.held().values()) == len(expected)
         for line in rig.engine._parts.turns.lines():
             assert not any(turn.admin for turn in rig.engine._parts.turns.waiting(line, 99))
-    assert number_in(loop) == "2"
+    assert number_in(loop) == str(loop_schema.FORMAT)
     (backup,) = backups(root, "loop")
     assert dump(backup / "loop.sqlite") == before
     with closing(sqlite3.connect(loop)) as connection:
         rows = connection.execute("SELECT * FROM turn ORDER BY place").fetchall()
-    assert sorted(row[:-1] for row in rows) == sorted(tuple(row) for row in expected)
+    assert sorted(row[:-2] for row in rows) == sorted(tuple(row) for row in expected)
 
 
 def test_a_backup_that_is_there_already_is_never_written_over(data: Path) -> None:

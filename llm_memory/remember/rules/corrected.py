@@ -14,8 +14,11 @@ from functools import cached_property
 from typing import Final
 
 from ...models.corrections import Correction
+from ...models.turns import QueuedTurn
+from ...text.content_words import content
 from ...text.dates.date_annotation import without_weekday_dates
-from ...text.same_meaning import LIGHT, PERSONS, TURNS
+from ...text.derived_ids import derived_id
+from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS, TURNS
 from ...text.statements import Statement, Words, agree, extends, statement
 
 _PIECE: Final = re.compile(
@@ -29,6 +32,10 @@ _FEW_WORDS: Final = 4
 """A shorter statement must be at least half of a clause: 去北京 is in many."""
 _LEAST_CLAUSE: Final = 3
 """A clause of a longer statement counts as a statement if it has so many words."""
+_LEAST_SHARED: Final = 3
+_SHARED, _NEW = 0.6, 0.25
+"""A clause says a statement otherwise if it has this share of the statement's words, or if so few
+of its own words are new."""
 _SPEAKER: Final = re.compile("(?:我|俺)(?!们)|用户|本人")
 _ENGLISH: Final = (
     (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
@@ -46,9 +53,18 @@ type Mark = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Removed:
-    """A correction with its parsed statements, which are cached."""
+    """A correction with its parsed statements, which are cached.
+
+    ``loosely``: a clause that says the statement otherwise says it, too (``_says_otherwise``).
+    """
 
     correction: Correction
+    loosely: bool = False
+
+    @cached_property
+    def otherwise(self) -> Removed:
+        """Returns it for what the same person said before it."""
+        return Removed(self.correction, loosely=True)
 
     @cached_property
     def parts(self) -> tuple[Statement, ...]:
@@ -71,11 +87,18 @@ class Removed:
         """Returns the words of each part, without order."""
         return tuple(_folded(part.words) for part in self.parts if part.words)
 
+    @cached_property
+    def speaker(self) -> frozenset[str]:
+        """Returns the words of its speaker's name."""
+        return _folded(statement(self.correction.who, self.correction.said_at).words)
+
     def may_be_in(self, clauses: Sequence[frozenset[str]], whole: frozenset[str]) -> bool:
         """A cheap prefilter: False if a text with these words cannot match. A match has all words
         of a part, or a clause with only words of the statement."""
         if not self.words:
             return bool(self.correction.marks)
+        if self.loosely and any(len(clause & self.words[0]) >= _LEAST_WORDS for clause in clauses):
+            return True
         if any(part <= whole for part in self.words):
             return True
         return any(clause <= self.words[0] for clause in clauses)
@@ -89,6 +112,16 @@ def named(text: str, who: str) -> str:
     for pattern, put in _ENGLISH:
         text = pattern.sub(lambda _, put=put: put.format(who), text)  # type: ignore[misc]
     return text
+
+
+def unread_id(ticket_id: str) -> str:
+    """Returns the id of the memory that stands for a turn's words until it is read."""
+    return derived_id("m", "unread", ticket_id)
+
+
+def copies(turn: QueuedTurn) -> frozenset[str]:
+    """Returns the ids of the memories of which a waiting turn is another copy."""
+    return frozenset((*turn.stored, unread_id(turn.ticket_id)))
 
 
 def answered(text: str, who: str) -> str:
@@ -158,6 +191,8 @@ def _says(said: Statement, removed: Removed, mark: Mark) -> bool:
         return True
     if removed.parts and said.words and extends(removed.parts[0], said):
         return True
+    if removed.loosely and any(_says_otherwise(clause, removed) for clause in said.clauses):
+        return True
     return any(_is_said(said, part) for part in removed.parts if part.words)
 
 
@@ -167,6 +202,31 @@ def _is_said(said: Statement, removed: Statement) -> bool:
     if agree(said.words, removed.words) or extends(said, removed):
         return True
     return any(_holds(some, removed.words) for some in _runs(said))
+
+
+def _says_otherwise(clause: Words, removed: Removed) -> bool:
+    """Returns whether ``clause`` has most of the words of a part, or hardly any others, in any
+    order. It has the same negation, and names no other number and no other person."""
+    said = _gist(clause, removed)
+    if len(said) < _LEAST_WORDS:
+        return False
+    for part in removed.parts:
+        meant = _gist(part.words, removed)
+        new, shared = said - meant, len(said & meant)
+        if NEGATIONS.isdisjoint(clause) != NEGATIONS.isdisjoint(part.words):
+            continue
+        if any(word in PERSONS or any(map(str.isdigit, word)) for word in new):
+            continue
+        if len(new) <= _NEW * len(said):
+            return True
+        if shared >= _LEAST_SHARED and shared >= _SHARED * len(meant):
+            return True
+    return False
+
+
+def _gist(words: Words, removed: Removed) -> frozenset[str]:
+    """Returns the words that say something, without those of the speaker's name."""
+    return frozenset(word for word in _folded(words) if content(word)) - removed.speaker
 
 
 def _runs(said: Statement) -> Iterator[Words]:

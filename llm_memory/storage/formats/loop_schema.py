@@ -12,7 +12,7 @@ from typing import Final
 
 from .state_schema import Step, write_stamp
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
@@ -20,7 +20,12 @@ def _from_1(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN is_admin INTEGER NOT NULL DEFAULT 0")
 
 
-STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1})
+def _from_2(connection: sqlite3.Connection) -> None:
+    """Turns say which memories were stored in them; of those that wait it is not known."""
+    connection.execute("ALTER TABLE turn ADD COLUMN stored TEXT NOT NULL DEFAULT '[]'")
+
+
+STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1, 2: _from_2})
 """By the number that a step starts from."""
 
 TABLES: Final = """
@@ -32,7 +37,7 @@ CREATE TABLE IF NOT EXISTS turn (
     person TEXT NOT NULL, who TEXT NOT NULL, user_text TEXT NOT NULL, reply_text TEXT NOT NULL,
     recalled TEXT NOT NULL, map_key TEXT NOT NULL,
     batch_id TEXT NOT NULL DEFAULT '', is_read INTEGER NOT NULL DEFAULT 0,
-    is_admin INTEGER NOT NULL DEFAULT 0);
+    is_admin INTEGER NOT NULL DEFAULT 0, stored TEXT NOT NULL DEFAULT '[]');
 CREATE INDEX IF NOT EXISTS turn_by_batch ON turn (batch_id, is_read);
 CREATE INDEX IF NOT EXISTS turn_by_day ON turn (is_read, scope, day);
 CREATE TABLE IF NOT EXISTS batch (
