@@ -75,7 +75,7 @@ def assemble(
         await remember.follower.follow()
         await recall.notes.refresh()
 
-    bylines = Bylines(recall.catalogue, book.ids_of, parts.is_admin)
+    bylines = Bylines(recall.catalogue, recall.unread, parts.state, book.ids_of, parts.is_admin)
     hooks = LoopHooks(
         apply,
         busy=lambda: _busy(life, migrations, recall.indexing),
@@ -114,6 +114,7 @@ def assemble(
         migrations=migrations,
         old_vectors=arrivals.old_vectors,
         former=former,
+        bylines=bylines,
         reconciler=reconciler,
         follower=VaultFollower(reconciler, parts.watcher, settings.vault_pace, also=follow_files),
         loop=loop.loop,
@@ -172,6 +173,7 @@ def _make_service(
         histories,
         loop.paused_conversations,
         unread,
+        bylines,
         life,
         clock,
     )

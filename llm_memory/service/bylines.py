@@ -8,12 +8,16 @@ from itertools import chain
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import account_mark, claims_a_role, folded_name
+from ..catalogue.unread_turns import UnreadTurns
+from ..errors import StateUnavailable
+from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Provenance, StoredMemory
 from ..models.key import Key
 from ..models.recall import Byline, Hit
 from ..models.scope import Scope, ScopeFilter
 from ..primer.rules.primer import Participants
+from ..storage.state_store import SqliteStateStore
 
 
 class Bylines:
@@ -22,12 +26,37 @@ class Bylines:
     def __init__(
         self,
         catalogue: Catalogue,
+        unread: UnreadTurns,
+        state: SqliteStateStore,
         linked: Callable[[str], Collection[str]],
         is_admin: Callable[[str], bool],
     ) -> None:
         self._catalogue = catalogue
+        self._unread = unread
+        self._state = state
         self._linked = linked
         self._is_admin = is_admin
+        self._admins: dict[str, set[str]] = {}
+        """The admins' accounts by the folded names under which they have spoken."""
+
+    def open(self) -> None:
+        """Read under which names admins have spoken. Blocks."""
+        try:
+            seen = self._state.named_senders()
+        except StateUnavailable as error:
+            logger.warning("读不到管理员用过的名字，等他们再说话：{}", error)
+            return
+        for person, name in seen:
+            if self.is_admin(person, None):
+                self._note_admin(person, name)
+
+    def meet(self, actor: Actor) -> None:
+        """Note the name of an admin who has spoken."""
+        if actor.admin and actor.spoke and actor.person:
+            self._note_admin(actor.person, actor.name)
+
+    def _note_admin(self, person: str, name: str) -> None:
+        self._admins.setdefault(folded_name(name), set()).add(person)
 
     def reader(
         self, scope_filter: ScopeFilter, conversation: str, asker: Actor | None
@@ -40,12 +69,14 @@ class Bylines:
         in its scope."""
         own = "" if scope.is_public else scope.name
         people = self._catalogue.speakers.people(own, conversation)
+        people |= self._unread.speakers.people(own, conversation)
         people |= {asker.person} if asker is not None else set()
         return Participants(frozenset(chain.from_iterable(map(self._linked, people))), conversation)
 
     def stored(self, hit: Hit) -> StoredMemory | None:
-        """The memory that a hit shows; None for a note, and for what is gone."""
-        return self._catalogue.at(Key(hit.scope_name, hit.memory_id))
+        """The memory, or unread turn, that a hit shows; None for a note, and for what is gone."""
+        key = Key(hit.scope_name, hit.memory_id)
+        return self._catalogue.at(key) or self._unread.get(key)
 
     def is_admin(self, person: str, asker: Actor | None) -> bool:
         """True if the account is an admin's."""
@@ -57,9 +88,11 @@ class Bylines:
     ) -> set[str]:
         """The other persons whom the reader may take the speaker for: who bears the same name, and
         is read of or asks here, or is an admin."""
-        name, speakers = folded_name(origin.who), self._catalogue.speakers
-        found = speakers.bearers(name, scope_filter.names)
-        anywhere = speakers.bearers(name)
+        name = folded_name(origin.who)
+        found, anywhere = set[str](), set(self._admins.get(name, ()))
+        for speakers in (self._catalogue.speakers, self._unread.speakers):
+            found |= speakers.bearers(name, scope_filter.names)
+            anywhere |= speakers.bearers(name)
         found |= {person for person in anywhere if self.is_admin(person, asker)}
         if asker is not None and folded_name(asker.name) == name:
             found.add(asker.person)

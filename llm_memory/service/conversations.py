@@ -27,6 +27,7 @@ from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import FirstContact, ScopeBook
 from ..scopes.successors import Successors
+from .bylines import Bylines
 
 _RULES_TOLD = 20
 
@@ -45,6 +46,7 @@ class Conversations:
         histories: ModelHistories,
         paused_conversations: PausedConversations,
         unread: UnreadTurns,
+        bylines: Bylines,
         life: Lifespan,
         clock: Clock,
     ) -> None:
@@ -57,6 +59,7 @@ class Conversations:
         self._histories = histories
         self._paused_conversations = paused_conversations
         self._unread = unread
+        self._bylines = bylines
         self._life = life
         self._clock = clock
 
@@ -73,6 +76,7 @@ class Conversations:
         for the turn, None where it was not. Raises EngineClosed, EngineOff."""
         await self._life.ready()
         resolution = (view or self._access.view(conversation_id)).resolution
+        self._bylines.meet(actor)
         await self._origins.note(conversation_id, actor, resolution)
         contact = await self._book.meet(conversation_id, actor, resolution)
         await self._former.note(conversation_id, contact.resolution)

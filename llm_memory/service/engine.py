@@ -38,6 +38,7 @@ from ..sync.follower import VaultFollower
 from ..sync.reconciler import Reconciler
 from ..text.lazy_pattern import compile_all
 from ..vault.notes.note_book import NoteBook
+from .bylines import Bylines
 from .cognitive_service import CognitiveService
 from .engine_parts import EngineParts
 from .memory_loop import MemoryLoop
@@ -70,6 +71,7 @@ class EngineRooms:
     migrations: Migrations
     old_vectors: LegacyVectors | None
     former: FormerScopes
+    bylines: Bylines
     reconciler: Reconciler
     follower: VaultFollower
     loop: MemoryLoop
@@ -167,6 +169,7 @@ class Engine:
         await asyncio.to_thread(open_state, parts.state, self.rooms.book, self._notices, names)
         await asyncio.to_thread(self.rooms.corrected.load)
         await asyncio.to_thread(self.rooms.former.open)
+        await asyncio.to_thread(self.rooms.bylines.open)
         await self.rooms.uses.load()
         await self.loop.open()
         self.life.opened()

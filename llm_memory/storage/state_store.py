@@ -180,6 +180,14 @@ class SqliteStateStore(SqliteFile):
         values = (len(begin) + 1, f"{begin}:", session, len(session) + 1, f"{session}#")
         return frozenset(str(row[0]) for row in self.rows(query, values) if row[0])
 
+    def named_senders(self) -> list[tuple[str, str]]:
+        """Returns under which names persons have spoken, each once."""
+        rows = self.rows(
+            "SELECT DISTINCT adapter || ':' || peer, name FROM seen_sender"
+            " WHERE peer <> '' AND name <> ''"
+        )
+        return [(str(person), str(name)) for person, name in rows]
+
     def model_history(self, umo: str, history: str) -> HistoryScope | None:
         """Returns what was noted last of a chat history that the model is given."""
         rows = self.rows(

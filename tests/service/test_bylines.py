@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -30,6 +31,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     person,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.reflecting import say
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
@@ -257,3 +259,53 @@ def test_an_admin_is_told_by_astrbots_list() -> None:
     assert is_admin(Context(), "telegram:42")
     assert not is_admin(Context(), "aiocqhttp:700002")
     assert not is_admin(Context(), "")
+
+
+@asynccontextmanager
+async def with_turns(root: Path, **more: object) -> AsyncIterator[Rig]:
+    """A bot that is asked about turns which wait to be read."""
+    async with a_bot(root, chat=ScriptedChat(), words_alone=True, **more) as rig:
+        yield rig
+        await rig.until_indexed()
+
+
+async def heard(rig: Rig, words: str, where: ConversationId, who: Actor) -> None:
+    """Said in a turn that waits to be read, and recallable."""
+    await say(rig, words, where=where, who=who)
+    await rig.engine.loop.reflection.follow()
+
+
+async def test_a_turn_that_waits_bears_the_marks_that_its_memory_will_bear(tmp_path: Path) -> None:
+    async with with_turns(tmp_path) as rig:
+        await rig.remember("小明喜欢喝红茶", ROOM, MING)
+        await heard(rig, "小明这边每天都要喝黑咖啡", ROOM, OTHER_MING)
+        await heard(rig, "小红每天都要喝绿茶和牛奶", ROOM, HONG)
+        await heard(rig, "大家周末都要去喝喜酒的", ROOM, OWNER)
+        found = await lines(rig, ROOM)
+        assert "小明〔账号…5001〕" in line_with(found, "红茶")
+        assert "小明〔账号…6002〕" in line_with(found, "黑咖啡")
+        assert "〔" not in line_with(found, "绿茶")
+        assert "老李〔管理员〕" in line_with(found, "喜酒")
+        found = await lines(rig, OTHER_ROOM)
+        assert "别处的人说的" in line_with(found, "绿茶")
+        assert "别处的人说的" not in line_with(found, "喜酒")
+        # Who has spoken in a conversation is no stranger there, though nothing was stored yet.
+        await heard(rig, "我搬到这边的小区住了半年", OTHER_ROOM, HONG)
+        assert "〔" not in line_with(await lines(rig, OTHER_ROOM), "绿茶")
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_who_bears_an_admins_name_is_marked_before_the_admin_has_a_memory(
+    tmp_path: Path, restarts: bool
+) -> None:
+    async with with_turns(tmp_path) as rig:
+        await rig.engine.service.conversations.meet(group(888), OWNER)
+        await heard(rig, "老李每天都要喝白酒和黄酒", ROOM, LIKE_OWNER)
+        await rig.remember("老李最爱喝苦瓜汁", ROOM, LIKE_OWNER)
+        if not restarts:
+            found = await lines(rig, ROOM)
+    if restarts:
+        async with with_turns(tmp_path) as rig:
+            found = await lines(rig, ROOM)
+    for words in ("白酒", "苦瓜汁"):
+        assert "老李〔账号…0002〕" in line_with(found, words)
