@@ -32,3 +32,5 @@ async def _finish(plugin: PluginContext, task: Awaitable[str]) -> None:
         logger.info(await task)
     except ScopedMemoryError as error:
         logger.error(error_text(plugin.texts, error))
+    except Exception:  # noqa: BLE001  (no one waits for it any more: the log has it)
+        logger.exception(plugin.texts.say("log.command_failed"))

@@ -51,12 +51,18 @@ class PanelMap:
         config = self._config
         if not hasattr(config, "save_config_async"):
             raise NotSaved(type(config).__name__)
-        before = {name: config.get(name) for name in changed}
+        before = {name: config[name] for name in changed if name in config}
         config.update(changed)
         try:
             await config.save_config_async()
         except Exception as error:
-            config.update({n: before[n] for n, value in changed.items() if config.get(n) is value})
+            for name, value in changed.items():
+                if config.get(name) is not value:
+                    continue  # the panel saved another one meanwhile
+                if name in before:
+                    config[name] = before[name]
+                else:
+                    del config[name]
             raise NotSaved(f"{type(error).__name__}: {error}"[:200]) from error
         if any(config.get(name) is not value for name, value in changed.items()):
             raise NotSaved

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ..errors import TransferFailed
 from ..models.transfer import StoreExported, StoreRestored
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.directory_lock import DirectoryLock
+from ..storage.files import scratch_folder
 from ..storage.formats.vault_format import VaultFormat
 from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import ForgetfulState
@@ -106,7 +106,7 @@ def find_backup(paths: EnginePaths, name: str) -> Path:
 @contextmanager
 def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
     """The Markdown files alone, for as long as they are needed."""
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with scratch_folder(paths.data) as folder:
         copy = EnginePaths.under(Path(folder))
         if paths.memory.is_dir():
             shutil.copytree(

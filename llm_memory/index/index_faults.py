@@ -12,9 +12,8 @@ from ..errors import EmbeddingFailed, IndexUnavailable
 from ..models.notices import Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from .index_queue import IndexQueue
-from .store_calls import CLOSED, HANGS, SLOW
+from .store_calls import BUSY, CLOSED, HANGS, SLOW
 
-BUSY: Final = "busy"
 CHANGED: Final = "model_changed"
 DIED: Final = "died"
 """The process ended in which the embedder lives."""

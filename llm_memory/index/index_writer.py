@@ -19,10 +19,10 @@ from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
 from .embedding.ports import Embedder, Fingerprint, Vectors
 from .embedding_cache import SqliteVectorCache, TextKey
-from .index_faults import BUSY, CHANGED, DIED, IndexFaults
+from .index_faults import CHANGED, DIED, IndexFaults
 from .index_queue import Entry, IndexQueue
 from .ports import IndexRecord, VectorStore
-from .store_calls import StoreCalls
+from .store_calls import BUSY, StoreCalls
 
 NOTE_KIND = "笔记"
 """Where the index says of a memory what it is about."""

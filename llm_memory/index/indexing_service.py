@@ -19,7 +19,7 @@ from ..runtime.notice_board import NoticeBoard
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .embedding_cache import SqliteVectorCache
 from .index_comparison import IndexComparison
-from .index_faults import BUSY, DIED, IndexFaults
+from .index_faults import DIED, IndexFaults
 from .index_queue import IndexQueue, Lag
 from .index_writer import IndexWriter
 from .manifest import JsonManifest
@@ -28,7 +28,7 @@ from .ports import Neighbours, VectorStore
 from .rules.circuit_breaker import CircuitBreaker
 from .rules.common_part import apart_from
 from .rules.deduplication import MergeThresholds
-from .store_calls import StoreCalls
+from .store_calls import BUSY, StoreCalls
 
 _MOST_ANNOUNCED = 2
 """At the same time: of a crowd that speaks at once the others are embedded when they ask."""

@@ -16,6 +16,8 @@ SLOW: Final = "slow"
 """The code of a query that took too long; the next one is asked again."""
 HANGS: Final = "hangs"
 """The code where so many queries are still out that no more are asked."""
+BUSY: Final = "busy"
+"""The code where it could be asked later."""
 CLOSED: Final = "closed"
 """The code of a call to a store that was closed meanwhile: no fault."""
 _MOST_LATE: Final = 2
@@ -69,7 +71,11 @@ class StoreCalls:
                 await self._turns.acquire()
         except TimeoutError:
             raise slow from None
-        answer = self._start(ask)
+        try:
+            answer = self._start(ask)
+        except IndexUnavailable:
+            self._turns.release()
+            raise
         answer.add_done_callback(lambda _: self._turns.release())
         try:
             await asyncio.wait({answer}, timeout=max(0.0, deadline - loop.time()))
@@ -88,6 +94,7 @@ class StoreCalls:
             self._on_fault(fault)
 
     def _start[T](self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """Raises IndexUnavailable: no thread was started."""
         if self._closed:
             raise IndexUnavailable("the index is closed", code=CLOSED)
         loop = asyncio.get_running_loop()
@@ -111,7 +118,10 @@ class StoreCalls:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(give, result, error)
 
-        threading.Thread(target=work, name="scoped-memory-index", daemon=True).start()
+        try:
+            threading.Thread(target=work, name="scoped-memory-index", daemon=True).start()
+        except RuntimeError as error:  # the system has no thread left
+            raise IndexUnavailable(str(error), code=BUSY) from error
         return answer
 
     async def close(self, *others: Callable[[], None]) -> None:
@@ -121,8 +131,13 @@ class StoreCalls:
         """
         if self._closed:
             return
-        closing = {self._start(close) for close in (self._store.close, *others)}
-        self._closed = True
+        try:
+            closing = {self._start(close) for close in (self._store.close, *others)}
+        except IndexUnavailable as error:  # the process ends it
+            logger.debug("关闭索引时出错：{}", error)
+            return
+        finally:
+            self._closed = True
         done, _ = await asyncio.wait(closing, timeout=_CLOSING_SECONDS)
         for answer in done:
             if fault := answer.exception():

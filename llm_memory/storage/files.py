@@ -7,11 +7,13 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
 import time
 from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from ..errors import VaultWriteFailed
@@ -104,7 +106,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-_TEMPORARY: Final = re.compile(r"\.[0-9a-f]{16}\.tmp", re.ASCII)
+_TEMPORARY: Final = re.compile(r"\.[0-9a-f]{16}[a-z0-9_]{0,8}\.tmp", re.ASCII)
 _STALE_SECONDS: Final = 600
 """A temporary file that was not written to for so long belongs to a process that was killed."""
 
@@ -116,17 +118,30 @@ def temporary_beside(path: Path) -> Path:
 
 
 def is_temporary(name: str) -> bool:
-    """True for the name of a file that ``replace_durably`` writes."""
+    """True for the name of a file that ``replace_durably`` writes, and of a ``scratch_folder``."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def remove_stale(paths: Iterable[Path]) -> None:
-    """Delete those temporary files that a killed process left; one in use is younger. Never
-    raises: what cannot be deleted stays."""
+    """Delete those temporary files and folders that a killed process left; what is in use is
+    younger. Never raises: what cannot be deleted stays."""
     for path in paths:
         with contextlib.suppress(OSError):
             if is_temporary(path.name) and time.time() - path.lstat().st_mtime > _STALE_SECONDS:
-                when_free(path.unlink)
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    when_free(path.unlink)
+
+
+def scratch_folder(folder: Path) -> TemporaryDirectory[str]:
+    """A folder in ``folder``, for copies that no other user may read and that go with it. Not in
+    the system's: that may lie on another disk, in memory, or in a backup of its own.
+
+    Raises OSError.
+    """
+    prefix = f".{secrets.token_hex(8)}"
+    return TemporaryDirectory(dir=folder, prefix=prefix, suffix=".tmp", ignore_cleanup_errors=True)
 
 
 def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> None:

@@ -40,7 +40,8 @@ class StoreFiles:
     def remove_stale(self) -> None:
         """Delete the temporary files that a killed process left. Never raises."""
         for top in (self._data, self._memory):
-            remove_stale(path for path in _below(top) if is_temporary(path.name))
+            for folder, folders, names in os.walk(top):
+                remove_stale(Path(folder, name) for name in (*folders, *names))
 
     def search[T](self, found_in: Callable[[bytes], set[T]]) -> dict[str, set[T]]:
         """Returns what was found, by the file's path. Raises OSError for a file that cannot be
@@ -59,7 +60,9 @@ class StoreFiles:
     def _files(self) -> Iterator[Path]:
         for top in (self._memory, self._data / "state", self._data / "index"):
             yield from _below(top, _is_searched)
-        yield from (path for path in _below(self._data) if is_temporary(path.name))
+        for path in _below(self._data):
+            if any(map(is_temporary, path.relative_to(self._data).parts)):
+                yield path
 
     def _found[T](self, path: Path, found_in: Callable[[bytes], set[T]]) -> set[T]:
         found: set[T] = set()

@@ -71,6 +71,8 @@ class WordCounts:
         """Raises ValueError: see ``Head.of``."""
         head = Head.of(memory)
         self.total = head.total
+        self.source = head.source
+        """Names the dictionary by its content, 32 bytes."""
         characters, nodes = head.codes, head.nodes
         lengths = (4 * characters, 4 * nodes, 4 * nodes, 4 * nodes + 4)
         whole = memoryview(memory).toreadonly()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
@@ -271,3 +272,16 @@ async def test_a_backup_by_command_waits_for_a_purge_in_an_older_one(tmp_path: P
         await carrying
     made = (tmp_path / "backups/daily/2026-11-21.jsonl").read_text("utf-8")
     assert '"type": "memory"' not in made
+
+
+async def test_what_a_restore_would_do_is_found_out_in_the_folder_of_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
+    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+        await night(rig)
+        made = tmp_path / "backups" / "daily" / backups(tmp_path)[0]
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a disk that was taken out"))
+        planned = restore_store(EnginePaths.under(tmp_path), made, dry=True)
+    assert planned.known == 1
+    assert not list(tmp_path.glob(".*.tmp"))

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from .scoring import Documents, Floats, Ints
 
 VERSION: Final = "1"
-"""Of the tokens. Anything that changes one changes it, and the index is made again."""
+"""Of the tokens, with the digest of the dictionary behind it. Anything that changes a token changes
+one of the two, and the index is made again."""
 _WAIT_SECONDS: Final = 1.0
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FULL: Final = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
@@ -123,7 +124,8 @@ class SqliteLexicalIndex:
         check(connection)
         for look in LOOK:
             connection.execute(look).fetchone()
-        tokens = f"{VERSION}-characters" if self._tokenizer.degraded else VERSION
+        words = self._tokenizer.dictionary()
+        tokens = f"{VERSION}-{'characters' if words is None else words.source.hex()}"
         known = connection.execute("SELECT value FROM meta WHERE name = 'tokens'").fetchone()
         if known is None:
             connection.execute("INSERT INTO meta VALUES ('tokens', ?)", (tokens,))

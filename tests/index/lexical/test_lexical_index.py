@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given, settings
@@ -20,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.text import tokenizer
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.unit
@@ -152,6 +154,26 @@ def other_columns(path: Path) -> None:
 def other_tokens(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE meta SET value = 'of another time'")
+
+
+def test_another_dictionary_begins_the_index_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, folder = tmp_path / "a.sqlite", tmp_path / "jieba"
+    folder.mkdir()
+    spec = SimpleNamespace(submodule_search_locations=(str(folder),))
+    monkeypatch.setattr(tokenizer, "find_spec", lambda _: spec)
+    for lines, cause in (("花生 5\n过敏 5\n", ""), ("花生过敏 9\n花生 5\n", "fault")):
+        (folder / "dict.txt").write_text(lines, "utf-8")
+        index = SqliteLexicalIndex(path, Tokenizer())
+        assert index.open() == cause
+        assert index.count() == 0
+        index.write(FAMILY, [])
+        index.close()
+    index = SqliteLexicalIndex(path, Tokenizer())
+    assert index.open() == ""
+    assert index.count() == len(FAMILY)
+    index.close()
 
 
 @pytest.mark.parametrize(
