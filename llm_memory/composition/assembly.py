@@ -167,7 +167,7 @@ def _make_service(
         access,
         book,
         Origins(parts.state, book),
-        Successors(parts.state, book, clock),
+        Successors(parts.state, book, access, clock),
         former,
         catalogue,
         histories,
@@ -225,7 +225,7 @@ def _make_service(
     )
     files = FileReading(recalls, parts.pages, recall.notes, loop.paused_conversations)
     rebinds = Rebinds(
-        book, former, bringing, loop.paused_conversations, unread, remember.editor, life
+        book, access, former, bringing, loop.paused_conversations, unread, remember.editor, life
     )
     admin = ScopeAdmin(settings, book, former, bringing, remember.editor, reconciler, life, rebinds)
     return CognitiveService(

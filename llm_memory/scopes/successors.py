@@ -15,6 +15,7 @@ from ..models.resolution import Usable
 from ..runtime.identifiers import Clock
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import content_hash, same_words
+from .access import Access
 from .rules.map_keys import account_of
 from .rules.rebinding import chat_key
 from .rules.successors import KnownGroup, NewGroup, succeeds
@@ -34,9 +35,12 @@ class _Heard:
 class Successors:
     """Hears who speaks in which group, before the group's scope is asked for."""
 
-    def __init__(self, state: SqliteStateStore, book: ScopeBook, clock: Clock) -> None:
+    def __init__(
+        self, state: SqliteStateStore, book: ScopeBook, access: Access, clock: Clock
+    ) -> None:
         self._state = state
         self._book = book
+        self._access = access
         self._clock = clock
         self._heard: dict[str, _Heard] | None = None
         self._young: dict[str, set[str]] = {}
@@ -74,9 +78,8 @@ class Successors:
         adapter = conversation_id.adapter or ""
         speakers = self._young.setdefault(key, set())
         speakers.add(actor.person.removeprefix(f"{adapter}:"))
-        if key in self._book.successors or not isinstance(
-            self._book.resolve(conversation_id), Usable
-        ):
+        found = self._access.view(conversation_id).resolution
+        if key in self._book.successors or not isinstance(found, Usable):
             return
         new = NewGroup(key, adapter, _digest(conversation_id.title), frozenset(speakers))
         heard, today = await self._known(), self._clock().date()

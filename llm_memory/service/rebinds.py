@@ -15,6 +15,7 @@ from ..models.resolution import Usable
 from ..models.scope import PUBLIC
 from ..remember.edit import MemoryEditor, Requester
 from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.rebinding import (
     fault_of,
@@ -35,6 +36,7 @@ class Rebinds:
     def __init__(
         self,
         book: ScopeBook,
+        access: Access,
         former: FormerScopes,
         bringing: Bringing,
         paused: PausedConversations,
@@ -43,6 +45,7 @@ class Rebinds:
         life: Lifespan,
     ) -> None:
         self._book = book
+        self._access = access
         self._former = former
         self._bringing = bringing
         self._paused = paused
@@ -136,7 +139,7 @@ class Rebinds:
             named = parsed(to) if to else None
             if named is None:
                 continue
-            found = self._book.resolve(named)
+            found = self._access.view(named).resolution
             scope = found.scope.name if isinstance(found, Usable) else PUBLIC.name
             _, was = await self._paused.pause(named, scope, at)
             paused += [] if was else [named.map_key]
