@@ -32,6 +32,8 @@ _CAPTURED = "_follow_up_captured"
 """AstrBot's own: the message went into a turn that was going on."""
 _STOPPING = "agent_stop_requested"
 """AstrBot's own: the person has told it to stop, and what it says then is not the model's."""
+_SENT = "_send_message_to_user_current_session_plain_texts"
+"""AstrBot's own: what its tool ``send_message_to_user`` has sent here in this turn."""
 _ERROR = "err"
 _UNNAMED = "Unknown"
 
@@ -174,11 +176,15 @@ class TurnReader:
 
     @staticmethod
     def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:
-        """What the model answered, empty for nothing; None where AstrBot says why there is no
-        answer."""
+        """What the bot said: what a tool sent in the turn, then the model's answer. Empty for
+        nothing; None where AstrBot says why there is no answer."""
+        sent: list[str] = event.get_extra(_SENT) or []
         if response is None or event.get_extra(_STOPPING):
-            return ""
-        return None if response.role == _ERROR else response.completion_text or ""
+            return "\n".join(sent)
+        if response.role == _ERROR:
+            return "\n".join(sent) or None
+        said = (*sent, (response.completion_text or "").strip())
+        return "\n".join(filter(None, dict.fromkeys(said)))
 
     @staticmethod
     def claim_answer(event: AstrMessageEvent) -> bool:

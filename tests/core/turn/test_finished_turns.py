@@ -75,6 +75,27 @@ async def finish(
     return told
 
 
+@pytest.mark.parametrize(
+    ("sent", "answered", "heard"),
+    [
+        (["不能吃，会起疹子"], answer("已经告诉他了"), "不能吃，会起疹子\n已经告诉他了"),
+        (["不能吃", "要当心"], answer("要当心"), "不能吃\n要当心"),  # AstrBot sends it once
+        (["不能吃"], answer("", role="err"), "不能吃"),
+        (["不能吃"], None, "不能吃"),
+    ],
+)
+async def test_what_a_tool_sent_is_the_bots_words_of_that_turn(
+    tmp_path: Path, sent: list[str], answered: LLMResponse | None, heard: str
+) -> None:
+    async with running(tmp_path) as rig:
+        plugin = TurnPlugin(rig)
+        event = FakeEvent.in_group(777, QUESTION)
+        event.set_extra("_send_message_to_user_current_session_plain_texts", sent)
+        await DeepMind(cast("Any", plugin)).finished(cast("Any", event), answered)
+        await plugin.settled()
+    assert said(tmp_path) == [(QUESTION, heard)]
+
+
 async def test_a_finished_turn_is_queued_with_what_was_injected(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         stored = await rig.remember(PEANUTS, group(777))
