@@ -50,5 +50,5 @@ def hit_line(hit: Hit, texts: Texts) -> str:
 
 def about_hit(hit: Hit, texts: Texts) -> list[str]:
     """What stands before the words of a memory: date, speakers, standing."""
-    day = shown_day(hit.created_at, texts.say("inject.undated"))
+    day = shown_day(hit.day, texts.say("inject.undated"))
     return [day, speakers(hit, texts.say), *standing(hit, texts.say)]

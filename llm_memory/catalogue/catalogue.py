@@ -19,7 +19,7 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from itertools import chain
 
-from ..models.data_models import Memory, Source, StoredMemory, Topic
+from ..models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
 from ..models.key import Key
 from ..models.passages import Passage, passage_id, place_name
 from ..models.scope import Scope, ScopeFilter
@@ -27,8 +27,10 @@ from ..models.vault_layout import topic_of
 from ..text.normalising import embedded_text, same_words
 from ..text.overlap import fold
 from .day_index import DayIndex
+from .rules.event_day import is_another_event
 from .speaker_index import SpeakerIndex
 
+type _WordsKey = tuple[str, str, str, bool, bool]
 _SLICE = 200
 """Memories freed before control returns to the event loop."""
 READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
@@ -53,7 +55,8 @@ class Catalogue:
         self._on_shelves: dict[Key, str] = {}
         """The places of memories that are not under their scope's name, by scope and id."""
         self._counts: Counter[str] = Counter()
-        self._same_words: dict[tuple[str, str, str, bool, bool], str] = {}
+        self._same_words: dict[_WordsKey, str] = {}
+        self._same_events: dict[_WordsKey, dict[str, None]] = {}
         self._folded: dict[Key, str] = {}
         self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
         self._by_day = DayIndex()
@@ -75,6 +78,7 @@ class Catalogue:
         self._on_shelves.clear()
         self._counts.clear()
         self._same_words.clear()
+        self._same_events.clear()
         self._folded.clear()
         self._by_topic.clear()
         self._by_day.clear()
@@ -104,7 +108,10 @@ class Catalogue:
         self._counts[stored.scope.name] += 1
         if place != stored.scope.name:
             self._on_shelves[entry_key(kept)] = place
-        self._same_words[_words_key(place, memory)] = memory.memory_id
+        words = _words_key(place, memory)
+        self._same_words[words] = memory.memory_id
+        if memory.kind is MemoryKind.EVENT:
+            self._same_events.setdefault(words, {})[memory.memory_id] = None
         self._folded[key_of(kept)] = fold(embedded_text(memory))
         topic = topic_of(kept.path)
         if topic in READ_WHOLE:
@@ -126,6 +133,10 @@ class Catalogue:
         words = _words_key(place, known.memory)
         if self._same_words.get(words) == memory_id:
             del self._same_words[words]
+        if events := self._same_events.get(words):
+            events.pop(memory_id, None)
+            if not events:
+                del self._same_events[words]
         topic = topic_of(known.path)
         if topic in READ_WHOLE:
             self._by_topic[place, topic].pop(memory_id, None)
@@ -154,13 +165,17 @@ class Catalogue:
         return None
 
     def same_words(self, scope: Scope, memory: Memory) -> StoredMemory | None:
-        """Returns a memory of the same speaker in the same scope with the same words and the same
-        readers or more: repeating in private what was said openly adds nothing."""
+        """Returns a memory of the same speaker in the same scope with the same words, of
+        the same event and with the same readers or more: repeating in private what was said openly
+        adds nothing."""
         own = place_name(StoredMemory(scope, "", memory))
         for place in dict.fromkeys((own, scope.name)):
-            known = self._same_words.get(_words_key(place, memory))
-            if known:
-                return self._by_place[place].get(known)
+            words = _words_key(place, memory)
+            newest = self._same_words.get(words)
+            for memory_id in (*([newest] if newest else ()), *self._same_events.get(words, ())):
+                known = self._by_place[place].get(memory_id)
+                if known is not None and not is_another_event(known.memory, memory):
+                    return known
         return None
 
     def visible(self, scope_filter: ScopeFilter) -> Iterator[StoredMemory]:
@@ -192,6 +207,13 @@ class Catalogue:
         names = self._visible_names(scope_filter)
         return self._by_day.newest_first(names, first, last, zone, most)
 
+    def telling_of_days(
+        self, first: date, last: date, scope_filter: ScopeFilter, most: int
+    ) -> Iterator[StoredMemory]:
+        """Returns what tells of the days from ``first`` to ``last``, where the entries note such a
+        day; the rest is as in ``of_days``."""
+        return self._by_day.telling_of(self._visible_names(scope_filter), first, last, most)
+
     def _visible_names(self, scope_filter: ScopeFilter) -> list[str]:
         if scope_filter.everything:
             return [name for name in self._by_place if scope_filter.admits(name)]
@@ -215,7 +237,7 @@ class Catalogue:
         return {name: count for name, count in self._counts.items() if count}
 
 
-def _words_key(place: str, memory: Memory) -> tuple[str, str, str, bool, bool]:
+def _words_key(place: str, memory: Memory) -> _WordsKey:
     """Trust is part of the key: an unvouched statement neither gains trust from a vouched one nor
     removes it. So is whether the person spoke, or an agent on that person's behalf."""
     origin = memory.provenance

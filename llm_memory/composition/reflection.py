@@ -97,7 +97,7 @@ def make_loop(
         parts.turns,
         parts.vault,
         catalogue,
-        ResultApplier(catalogue, writing.handlers, writing.corrected, book, clock),
+        ResultApplier(catalogue, writing.handlers, writing.corrected, book),
         recalling.manager,
         recalling.unread,
         clock,

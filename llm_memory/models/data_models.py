@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ UNDATED: Final = "日期不详"
 """Is shown in place of an unknown day."""
 
 
-def shown_day(moment: datetime, unknown: str) -> str:
+def shown_day(moment: date, unknown: str) -> str:
     """The day as it is shown; ``unknown`` where it is none."""
     return unknown if moment == NO_TIME else f"{moment:%Y-%m-%d}"
 
@@ -258,8 +258,9 @@ class MemoryDraft:
     did. A model can be talked into a draft by what it has read, and then its actor vouches for
     nothing. A request for silence in it counts for the draft. ``topic``: the file that its maker
     asks for; words, kind and trust decide where that is None, or not for this speaker.
-    ``corrects``: it takes the place of what it contradicts for certain, for no reflection will read
-    it; see ``Stored.conflict``. ``key``: drafts with the same one are one write; empty for none.
+    ``corrects``: it takes the place of whatever it contradicts for certain, for no reflection will
+    read it; see ``Stored.conflict``. ``key``: drafts with the same one are one write; empty for
+    none. ``day``: of what it tells, where its words name none.
     """
 
     judgment: str
@@ -276,6 +277,7 @@ class MemoryDraft:
     topic: Topic | None = None
     corrects: bool = False
     key: str = ""
+    day: date | None = None
 
 
 class PrivateKind(StrEnum):
@@ -312,7 +314,7 @@ class RejectReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Stored:
     """Acknowledged: on disk and recallable from now on. ``redacted``: what was hidden in it.
-    ``conflict``: what it may contradict, where the draft asked; that stands as it stood."""
+    ``conflict``: what it may contradict; that stands as it stood."""
 
     memory: StoredMemory
     redacted: tuple[PrivateKind, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Final
 
@@ -78,6 +78,7 @@ class Hit:
         closed: Something that was said later has settled it.
         also: What others have said just so: shown in the same line, by their names.
         earlier: Another memory found says something newer of the same thing.
+        told_day: The day of what a memory tells, None where it is not noted.
         journal: It sums a day up; no person said it in these words.
     """
 
@@ -98,6 +99,12 @@ class Hit:
     also: tuple[Hit, ...] = ()
     earlier: bool = False
     journal: bool = False
+    told_day: date | None = None
+
+    @property
+    def day(self) -> date:
+        """The day of what is told, or else when it was said: what ``shown_day`` shows."""
+        return self.told_day or self.created_at
 
     @property
     def is_note(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from itertools import chain
 
 from ..catalogue.catalogue import Catalogue, entry_key, key_of
 from ..catalogue.rules.timeline import dated, in_order
@@ -11,6 +12,7 @@ from ..errors import IndexUnavailable
 from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
+from ..models.key import Key
 from ..text.dates.spans import TimeSpan
 from .arms import Arms
 from .parsed_question import Ask
@@ -52,14 +54,13 @@ class DayRecall:
         bounds = days(ask.times)
         if bounds is None:
             return [], limit
+        seen = ask.scope_filter
+        found: dict[Key, StoredMemory] = {}
         # Each span by itself: 昨天和去年五月 must not be all that lies between.
-        found = {
-            key_of(stored): stored
-            for span in ask.times
-            for stored in self._catalogue.of_days(
-                span.start, span.end, ask.scope_filter, zone, LOOKED_AT
-            )
-        }
+        for span in ask.times:
+            said = self._catalogue.of_days(span.start, span.end, seen, zone, LOOKED_AT)
+            told = self._catalogue.telling_of_days(span.start, span.end, seen, LOOKED_AT)
+            found.update((key_of(stored), stored) for stored in chain(said, told))
         for stored in await self._others(ask, bounds):
             found.setdefault(key_of(stored), stored)
         of_these = [

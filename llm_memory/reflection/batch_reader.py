@@ -17,9 +17,10 @@ from ..remember.corrected_statements import CorrectedStatements
 from .batches import Batches, Reading
 from .feedback_applier import SCOPE_GONE, FeedbackApplier, dead
 from .model_calls import ModelCalls
+from .rules.grounding import grounded
 from .rules.prompt import LEAST_TOKENS, REPLY_TOKENS, Prompt, reflection_prompt
 from .rules.reading import read_reply
-from .rules.reply import MOST_CHARS, Unreadable, parse_reply
+from .rules.reply import MOST_CHARS, ReflectionReply, Unreadable, parse_reply
 
 _MOST_FAILURES = 3
 """A batch that failed so often while others succeeded is given up."""
@@ -125,10 +126,14 @@ class BatchReader:
         if await asyncio.to_thread(self._batches.is_off_the_record, reading.batch):
             return report
         parsed = await asyncio.to_thread(parse_reply, reading.batch.reply)
+        # What comes from elsewhere than the turns is not shown again.
+        shown = reading.batch.reply if isinstance(parsed, Unreadable) else ""
+        if isinstance(parsed, ReflectionReply):
+            parsed = await asyncio.to_thread(grounded, parsed, reading.turns, prompt)
         if isinstance(parsed, Unreadable):
             if reading.batch.error.startswith(_REPAIRED):
                 return await self._give_up(reading, parsed.reason, report)
-            again = prompt.again(reading.batch.reply, parsed.reason)
+            again = prompt.again(shown, parsed.reason)
             resting = await self._model_calls.resting(again, reading.turns, urgent=urgent)
             if resting:
                 return replace(report, resting=resting)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import folded_name
+from ..catalogue.rules.event_day import is_another_event, with_day
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     Memory,
     MemoryDraft,
+    MemoryKind,
     Provenance,
     Reinforced,
     Rejected,
@@ -34,10 +37,11 @@ from ..models.turns import Contradiction, Merge, QueuedTurn
 from ..recall.rules.successors import joining, replacing
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.memory_handlers import MemoryHandlers
-from ..runtime.identifiers import Clock
 from ..scopes.scope_book import ScopeBook
+from ..text.content_words import CHANGED
 from ..text.derived_ids import derived_id
 from ..text.normalising import clean
+from ..text.stated import stated
 from .rules.guards import may_close, may_merge, may_replace
 from .rules.speakers import NOBODY
 
@@ -80,13 +84,11 @@ class ResultApplier:
         handlers: MemoryHandlers,
         corrected: CorrectedStatements,
         book: ScopeBook,
-        clock: Clock,
     ) -> None:
         self._catalogue = catalogue
         self._handlers = handlers
         self._corrected = corrected
         self._book = book
-        self._clock = clock
 
     def lesson(self, turns: Sequence[QueuedTurn], scope: Scope) -> ResultContext:
         """Returns the context for turns of one conversation. What the bot learned from a person's
@@ -123,7 +125,7 @@ class ResultApplier:
             return Stored(standing)
         if standing:  # it was written before, and was replaced or deleted since
             return Rejected(RejectReason.REFUSED, detail="archived")
-        vouched = self._said_already(draft, actor, context.scope)
+        vouched = self._said_already(draft, actor, said_at, context.scope)
         if vouched is not None:
             return Reinforced(vouched)
         return await self._handlers.write(
@@ -165,11 +167,13 @@ class ResultApplier:
             asked=False,
         )
 
-    def _said_already(self, draft: MemoryDraft, actor: Actor, scope: Scope) -> StoredMemory | None:
-        """Returns a trusted entry with the same words of the same speaker: nothing is new then."""
+    def _said_already(
+        self, draft: MemoryDraft, actor: Actor, said_at: datetime, scope: Scope
+    ) -> StoredMemory | None:
+        """Returns a trusted entry with the same words of the same speaker, of the same event:
+        nothing is new then."""
         origin = Provenance(actor.name, actor.person, trusted=True)
-        words = Memory("", clean(draft.judgment), self._clock(), provenance=origin)
-        return self._catalogue.same_words(scope, words)
+        return self._catalogue.same_words(scope, _as_said(draft, said_at, origin))
 
     async def correct(
         self, contradiction: Contradiction, context: ResultContext
@@ -212,6 +216,8 @@ class ResultApplier:
         turn = _turn_of(contradiction, context)
         if turn is None or not self._said(old.memory.provenance.person, turn, contradiction):
             return False
+        if _is_another_event(old, contradiction.draft, turn):
+            return False
         return may_replace(old, contradiction.draft.judgment, turn)
 
     def _may_close(
@@ -219,6 +225,8 @@ class ResultApplier:
     ) -> bool:
         turn = _turn_of(contradiction, context)
         if turn is None or not self._said(turn.person, turn, contradiction):
+            return False
+        if _is_another_event(old, contradiction.draft, turn):
             return False
         own = self._book.same_person(turn.person, old.memory.provenance.person)
         known = self._is_known(turn, old, context)
@@ -313,6 +321,20 @@ class ResultApplier:
             if same or not await self._handlers.supersede(old, successor):
                 stayed += 1
         return not stayed
+
+
+def _as_said(draft: MemoryDraft, said_at: datetime, origin: Provenance) -> Memory:
+    said = Memory("", clean(draft.judgment), said_at, kind=draft.kind, provenance=origin)
+    return said if draft.day is None else with_day(said, draft.day)
+
+
+def _is_another_event(old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn) -> bool:
+    """Returns whether the draft tells of the same thing on another day, to which it was not
+    moved: both happened."""
+    new = _as_said(draft, turn.observed_at, Provenance())
+    changed = CHANGED.search(stated(turn.user_text)) is not None
+    both = old.memory.kind is draft.kind is MemoryKind.EVENT
+    return both and not changed and is_another_event(new, old.memory)
 
 
 def _turn_of(contradiction: Contradiction, context: ResultContext) -> QueuedTurn | None:

@@ -10,6 +10,7 @@ from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
+from ..catalogue.rules.event_day import names_day, with_day
 from ..catalogue.rules.tasks import done, is_task, reopened
 from ..errors import VaultWriteFailed
 from ..index.rules.deduplication import Decision, Reinforce, Replace
@@ -44,6 +45,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..text.content_words import is_model_worded
 from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import same_words
+from ..text.stated import stated
 from ..vault.markdown_vault import MarkdownVault
 from .closings import Closings
 from .corrected_statements import CorrectedStatements
@@ -117,7 +119,7 @@ class MemoryHandlers:
                 logger.debug("没有记：说过之后有人忘掉、改过或移走了它")
                 return Rejected(RejectReason.CORRECTED)
             try:
-                outcome = await self._settle(scope, memory, near, former, passed.draft.topic)
+                outcome = await self._settle(scope, memory, near, former, passed.draft)
             except VaultWriteFailed as error:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
@@ -143,19 +145,21 @@ class MemoryHandlers:
         memory: Memory,
         near: Decision,
         former: StoredMemory | None,
-        topic: Topic | None,
+        draft: MemoryDraft,
     ) -> Stored | Reinforced | Replaced:
         # Again: another write may have stored it while the embedder was asked.
         known = self._said_before(scope, memory)
         stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
         current = await self._unchanged(stored) if stored else None
         if current is None:
-            return await self._append(scope, memory, former, topic)
+            return await self._append(scope, memory, former, draft.topic)
         if known or isinstance(near, Reinforce):
+            if _is_echo(draft):
+                return Reinforced(current)
             active = current.memory.active or memory.active
             again = memory.active or await self._is_open_again(current, memory)
             reinforced = await self._reinforce(current, active=active, again=again)
-            return reinforced or await self._append(scope, memory, former, topic)
+            return reinforced or await self._append(scope, memory, former, draft.topic)
         return await self._supersede(current, memory)
 
     def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
@@ -289,7 +293,8 @@ class MemoryHandlers:
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
         now = (draft.said_at or self._clock()).replace(microsecond=0)
-        worded = is_model_worded(draft.judgment, draft.heard)
+        actor = draft.actor or Actor(person="", name="")
+        worded = is_model_worded(draft.judgment, draft.heard, actor.name)
         trusted = trusted and not worded
         quoted = is_quotation((draft.judgment, draft.reasoning, *draft.tags), trusted=trusted)
         judgment, reasoning = draft.judgment, draft.reasoning
@@ -298,9 +303,8 @@ class MemoryHandlers:
             once = draft.kind in (MemoryKind.EVENT, MemoryKind.TASK)
             judgment = resolve_dates(judgment, now, weekdays=once)
             reasoning = resolve_dates(reasoning, now)
-        actor = draft.actor or Actor(person="", name="")
         source = draft.source if actor.spoke else Source.AGENT
-        return Memory(
+        made = Memory(
             memory_id="",  # the vault gives it one
             judgment=judgment,
             created_at=now,
@@ -315,6 +319,9 @@ class MemoryHandlers:
             extra=(MODEL_WORDED,) if worded else (),
             quoted=quoted,
         )
+        if draft.day is None or names_day(judgment, now):
+            return made
+        return with_day(made, draft.day)
 
     async def archive(self, stored: StoredMemory, by: Actor) -> str | Rejected | None:
         """Archive an entry. Returns the archive's path; None if a person has deleted the entry
@@ -362,3 +369,11 @@ class MemoryHandlers:
             if stored is not None:
                 self._recallable.take(stored)
         return stored
+
+
+def _is_echo(draft: MemoryDraft) -> bool:
+    """Returns whether a model says again what its speaker did not state in the turn: it was shown
+    the entry, or asked about it."""
+    name = draft.actor.name if draft.actor is not None else ""
+    heard = None if draft.heard is None else stated(draft.heard)
+    return is_model_worded(draft.judgment, heard, name)

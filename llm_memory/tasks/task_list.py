@@ -101,7 +101,9 @@ class TaskList:
         self, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> list[TaskOutcome]:
         """Returns one outcome for each title. A failure does not roll back the titles before it."""
-        if is_model_worded(f"{change.progress}\n{change.next_step}", change.heard):
+        if is_model_worded(
+            f"{change.progress}\n{change.next_step}", change.heard, by.requester.actor.name
+        ):
             by = replace(by, trusted=False)
         async with self._lock:
             step = self._add if change.action is TaskAction.ADD else self._done
@@ -204,7 +206,7 @@ class TaskList:
     async def _append(
         self, title: str, words: _Words, by: TaskRequester, heard: str | None
     ) -> TaskOutcome:
-        worded = is_model_worded(words.title, heard)
+        worded = is_model_worded(words.title, heard, by.requester.actor.name)
         trusted = by.trusted and not worded
         actor = by.requester.actor
         source = Source.TOOL if actor.spoke else Source.AGENT

@@ -36,13 +36,14 @@ def content(text: str) -> frozenset[str]:
     return frozenset(wide | {word[:_STEM] for word in narrow if word not in _SMALL_WORDS})
 
 
-def is_model_worded(text: str, heard: str | None) -> bool:
+def is_model_worded(text: str, heard: str | None, name: str = "") -> bool:
     """Whether a model says something in a speaker's name that he did not say then.
 
     A model repeats what it has read, an attack too, to whoever speaks next. So no more than half
     of the text stands in ``heard``, which is what the speaker said; None where no model worded it.
+    ``name``: the speaker's, which nobody says of themselves: 我戒烟了 is 阿芳戒烟了.
     """
     if heard is None:
         return False
-    wanted = content(text)
+    wanted = content(text) - content(name) or content(text)
     return bool(wanted) and len(wanted & content(heard)) <= len(wanted) * _HALF

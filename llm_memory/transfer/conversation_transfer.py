@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.event_day import noted_day
 from ..errors import EngineClosed, TransferFailed
 from ..log import logger
 from ..models.conversation import Actor
@@ -213,6 +214,7 @@ class _Import:
             context=memory.context,
             heard="" if memory.model_worded else None,  # and so it is no person's word here either
             said_at=said_at,
+            day=noted_day(memory),
         )
         writing = self._handlers.write(
             draft,

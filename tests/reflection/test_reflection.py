@@ -850,7 +850,7 @@ async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_i
             return await write(draft, *rest, **more)  # type: ignore[arg-type]
 
         monkeypatch.setattr(rig.engine.service._writes._handlers, "write", breaks)
-        await say(rig, "说了一句话")
+        await say(rig, "说了坏掉的一句话")
         await say(rig, "奶奶对花生过敏", where=group(888))
         report = await rig.engine.loop.reflection.read_due()
         assert (report.dead, report.read) == (1, 1)

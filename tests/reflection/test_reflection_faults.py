@@ -144,7 +144,7 @@ async def test_words_around_the_answer_are_no_fault_whatever_they_are(
 ) -> None:
     chat = ScriptedChat(fine)
     async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "接口报 timeout，说 rate limit")
+        await say(rig, f"{PEANUTS}，接口报 timeout，说 rate limit")
         assert (await reflect(rig)).read == 1
         assert len(chat.calls) == 1
         assert texts_of(rig) == {"家人": [PEANUTS]}

@@ -101,7 +101,7 @@ async def test_a_turn_of_before_does_not_bring_back_what_was_corrected(
     tmp_path: Path, how: str, restarted: bool
 ) -> None:
     clock = StandingClock()
-    chat = ScriptedChat(*[answer(learned(PEANUTS, who="s1"))] * 2)
+    chat = ScriptedChat(otherwise=answer(learned(PEANUTS, who="s1")))
     async with running(tmp_path, chat=chat, clock=clock) as rig:
         await correct(rig, how, clock)
         if not restarted:

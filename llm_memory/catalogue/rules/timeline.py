@@ -10,6 +10,7 @@ from datetime import date, timedelta, tzinfo
 from ...models.data_models import Memory, StoredMemory, Topic
 from ...models.passages import Passage, moment_of, place_name
 from ...text.dates.spans import TimeSpan
+from .event_day import noted_day
 from .passage_text import shown_text
 
 DIGEST_TAG = "日记"
@@ -72,7 +73,7 @@ def _file_day(path: str) -> date | None:
 @dataclass(frozen=True, slots=True)
 class Dated:
     """A memory and the day that it belongs to, in the asker's zone; ``said_then``: that is one of
-    the days asked for."""
+    the days asked for, of what is told or else of when it was said."""
 
     stored: StoredMemory
     day: date
@@ -80,12 +81,15 @@ class Dated:
 
 
 def dated(stored: StoredMemory, spans: Sequence[TimeSpan], zone: tzinfo | None) -> Dated | None:
-    """Returns the memory with its day if it was said on a day of the spans or names one: by date,
-    or in the question's words where their meaning is the same on every day (11月3号; not 昨天)."""
-    day = local_day(stored, zone)
-    said_then = has_day(stored) and any(span.start <= day <= span.end for span in spans)
-    if said_then or any(_names(stored, span) for span in spans):
-        return Dated(stored, day, said_then)
+    """Returns the memory with its day if it was said on a day of the spans, tells of one, or names
+    one: by date, or in the question's words where their meaning is the same on every day (11月3号;
+    not 昨天)."""
+    said, told = local_day(stored, zone), noted_day(stored.memory)
+    for day in (told, said if has_day(stored) else None):
+        if day is not None and any(span.start <= day <= span.end for span in spans):
+            return Dated(stored, day, said_then=True)
+    if any(_names(stored, span) for span in spans):
+        return Dated(stored, said, said_then=False)
     return None
 
 

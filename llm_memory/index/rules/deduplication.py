@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ...catalogue.rules.event_day import is_another_event
 from ...models.data_models import Memory, MemoryKind, Source, StoredMemory
 from ...text.statements import Statement, agree, extends, statement
 
@@ -85,7 +86,7 @@ def decide(
         said = said or statement(new.judgment, new.created_at)
         reinforces = similarity >= thresholds.reinforce
         decision = _compare(said, new.created_at, stored, reinforces=reinforces)
-        if not isinstance(decision, Append):
+        if not isinstance(decision, Append) and not is_another_event(new, old):
             return decision
     return Append()
 

@@ -305,9 +305,7 @@ def markdown_line(hit: Hit, *, vouched: bool = False) -> str:
     names = dict.fromkeys(_plain(as_one_name(one.who)) for one in (hit, *hit.also) if one.who)
     who, text = "、".join(names) or "佚名", _plain(hit.preview)
     said = text if vouched else f"“{text}”"
-    return (
-        f"- {shown_day(hit.created_at, UNDATED)} {who}：{said}（{_plain(hit.pointer, mark=False)}）"
-    )
+    return f"- {shown_day(hit.day, UNDATED)} {who}：{said}（{_plain(hit.pointer, mark=False)}）"
 
 
 def _plain(text: str, *, mark: bool = True) -> str:

@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import NamedTuple
 
 from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import UNDATED, StoredMemory, shown_day
@@ -207,11 +209,13 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
     else:
         text, headings = excerpt(shown_text(passage), query, preview_chars), passage.headings
     quoted, person, unvouched, closed = False, "", False, False
+    told_day: date | None = None
     if isinstance(passage, StoredMemory):
         origin = passage.memory.provenance
         closed = bool(closed_by(passage.memory))
         quoted, unvouched = passage.memory.quoted, not origin.vouched
         person = passage.memory.speaker
+        told_day = noted_day(passage.memory)
     also = tuple(as_hit(other, preview_chars) for other in candidate.also)
     about = " ".join((said_by(passage), *headings))
     line = f"{text} {about} {passage.pointer} {shown_day(moment_of(passage), UNDATED)}"
@@ -235,4 +239,5 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         also=also,
         earlier=candidate.earlier,
         journal=not said_by(passage) and is_journal(passage),
+        told_day=told_day,
     )

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from datetime import date, tzinfo
 
+from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import local_day
 from ...models.data_models import StoredMemory
@@ -46,17 +47,19 @@ def is_first_person(query: str) -> bool:
 def in_time(
     passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = None
 ) -> TimeSpan | None:
-    """The most exact of the spans that the passage's own day lies in, or that it speaks of.
+    """The most exact of the spans that the passage's own day lies in, or that it tells of.
     ``zone`` is the asker's; without one, days are those of the zone in which it was written."""
     if not spans:
         return None
-    day = local_day(passage, zone)
+    told = noted_day(passage.memory) if isinstance(passage, StoredMemory) else None
+    own = {local_day(passage, zone), told}
     text = ""
     matches = []
     for span in spans:
         text = text or shown_text(passage).casefold()
         named = span.words.casefold() in text or f"{span.start:%Y-%m-%d}" in text
-        if span.start <= day <= span.end or (named and not span.vague):
+        is_own = any(day is not None and span.start <= day <= span.end for day in own)
+        if is_own or (named and not span.vague):
             matches.append(span)
     return max(matches, key=lambda span: _BY_PRECISION[span.precision], default=None)
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
+from ...catalogue.rules.event_day import is_another_event
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
@@ -18,6 +19,7 @@ from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
 from ...text.content_words import CHANGED, NARROW, WIDE, content
 from ...text.same_meaning import LIGHT, NEGATIONS, TURNS
+from ...text.stated import CLAUSE, stated
 from ...text.statements import Statement, Words, statement
 from .speakers import Speaker
 
@@ -31,16 +33,6 @@ _SHARED: Final = frozenset({Topic.ENTITIES, Topic.DECISIONS, Topic.JOURNAL})
 _NO_MORE: Final = re.compile(
     r"了|再|已|取消|作废|改|换|推迟|提前|还清|算了|"
     r"\b(?:now|longer|any ?more|already|cancel\w*|instead|moved|paid|back|off)\b",
-    re.IGNORECASE,
-)
-SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
-_CLAUSE: Final = re.compile(r"[^，,。！？!?；;\n]+[，,。！？!?；;\n]?")
-_IF: Final = re.compile(
-    r"(?:要是|如果|假如|万一|除非|倘若|\b(?:if|unless)\b).*", re.IGNORECASE | re.DOTALL
-)
-_ASKED: Final = re.compile(
-    r"[?？]\s*$|吗\W*$|是不是|有没有|是否|[会能要]不[会能要]|"
-    r"^\W*(?:is|are|was|were|do|does|did|can|could|would|should)\b",
     re.IGNORECASE,
 )
 _STAYS: Final = re.compile(
@@ -121,13 +113,6 @@ def may_close(stored: StoredMemory, text: str, turn: QueuedTurn, *, own: bool, k
     return own or (_is_party(stored, text, turn, known=known) and not denied)
 
 
-def stated(text: str) -> str:
-    """Returns a text's statements, without questions and conditional clauses."""
-    sentences = (_IF.sub("", one) for one in SENTENCE.findall(text))
-    clauses = (clause for one in sentences for clause in _CLAUSE.findall(one))
-    return "".join(clause for clause in clauses if not _ASKED.search(clause))
-
-
 def _is_party(stored: StoredMemory, text: str, turn: QueuedTurn, *, known: bool) -> bool:
     old = stored.memory
     if turn.who == old.provenance.who:
@@ -156,7 +141,7 @@ def _denies(text: str) -> bool:
 
 
 def _without_what_stays(text: str) -> str:
-    return "".join(_STAYS.sub("", clause) for clause in _CLAUSE.findall(text))
+    return "".join(_STAYS.sub("", clause) for clause in CLAUSE.findall(text))
 
 
 def may_merge(memories: Sequence[Memory], text: str) -> bool:
@@ -173,6 +158,7 @@ def may_merge(memories: Sequence[Memory], text: str) -> bool:
         or memory.kind is not first.kind
         or memory.role != first.role
         or not same_speaker(memory, first)
+        or is_another_event(memory, first)
         for memory in memories
     ):
         return False

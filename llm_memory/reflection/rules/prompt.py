@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ...catalogue.rules.event_day import told_day
 from ...models.data_models import StoredMemory, shown_day
 from ...models.turns import QueuedTurn
 from ...text.normalising import estimate_tokens, preview
@@ -70,9 +71,10 @@ class Prompt:
         return estimate_tokens(self.system) + estimate_tokens(self.user)
 
     def again(self, reply: str, reason: str) -> Prompt:
-        """Returns the prompt with the first answer and its error added."""
-        said = _data(preview(reply, _QUOTED_REPLY))
-        told = f"你上次的回答不能用（{reason}）。上次的回答（节选）：{said}"
+        """Returns the prompt with the error of the first answer and, if given, that answer."""
+        told = f"你上次的回答不能用（{reason}）。"
+        if reply:
+            told += f"上次的回答（节选）：{_data(preview(reply, _QUOTED_REPLY))}"
         return replace(self, user=f"{self.user}\n\n{told}\n请重新只输出一个 JSON 对象。")
 
 
@@ -143,7 +145,7 @@ def _known_line(stored: StoredMemory) -> str:
         {
             "id": memory.memory_id,
             "who": memory.who,
-            "date": shown_day(memory.created_at, ""),
+            "date": shown_day(told_day(memory), ""),
             "text": preview(memory.judgment, _KNOWN_CHARS),
         }
     )

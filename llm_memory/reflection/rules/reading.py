@@ -1,42 +1,58 @@
 """Turns the model's answer into feedback: speaker and time are taken from the turns. Pure. The
-answer names a turn, or a speaker's label; if the two disagree, the draft has no speaker."""
+answer names a turn, or a speaker's label; if the two disagree, the draft has no speaker. What the
+bot said is nobody's liking: such an item is dropped."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Final
 
 from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
 from ...models.turns import Contradiction, Feedback, Merge, QueuedTurn
 from ...recall.rules.successors import claiming_nothing
+from ...text.content_words import content
 from ...text.normalising import clean
+from ...text.stated import stated
 from .guards import said_by
+from .prompt import SYSTEM
 from .reply import KINDS, NewMemory, ReflectionReply
 from .speakers import NOBODY, Speaker, speakers
 from .tags import usable_tags
 
 MOST_TAGS: Final = 7
 _STRENGTH = 50
+_HALF: Final = 0.5
+_PLACEHOLDERS: Final = frozenset(re.findall('"([^"\n]+)"', SYSTEM))
+"""What the instructions write where the model is to write something."""
+_LIKING: Final = re.compile(
+    r"喜欢|喜爱|偏爱|最?爱[吃喝看听玩]|讨厌|\b(?:likes?|loves?|prefers?|enjoys?|hates?|dislikes?)\b",
+    re.IGNORECASE,
+)
 
 
 def read_reply(reply: ReflectionReply, turns: Sequence[QueuedTurn]) -> Feedback:
     """Returns the answer as feedback on these turns."""
     who = speakers(turns)
 
-    def draft(new: NewMemory) -> tuple[MemoryDraft, str]:
-        return _draft(new, turns, who)
-
     return Feedback(
         useful_ids=tuple(dict.fromkeys(reply.useful_ids)),
         useless_ids=tuple(dict.fromkeys(reply.useless_ids)),
-        drafts=tuple(draft(new)[0] for new in reply.new_memories),
+        drafts=tuple(
+            _draft(new, turns, who)[0]
+            for new in reply.new_memories
+            if not _is_bots_liking(new, turns, who)
+        ),
         contradictions=tuple(
-            Contradiction(one.old_id, *draft(one.new)) for one in reply.contradictions
+            Contradiction(one.old_id, *_draft(one.new, turns, who))
+            for one in reply.contradictions
+            if not _is_bots_liking(one.new, turns, who)
         ),
         merges=tuple(
-            Merge(tuple(dict.fromkeys(one.ids)), draft(one.new)[0]) for one in reply.merges
+            Merge(tuple(dict.fromkeys(one.ids)), _draft(one.new, turns, who)[0])
+            for one in reply.merges
         ),
     )
 
@@ -48,10 +64,12 @@ def _draft(
     turn, actor = _source(new, turns, who)
     own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
+    tags = (tag for tag in new.tags or () if tag not in _PLACEHOLDERS)
+    reasoning = claiming_nothing(clean(new.reasoning or ""))
     draft = MemoryDraft(
         judgment=new.judgment,
-        reasoning=_reasoning(new, said_at.date()),
-        tags=usable_tags(new.tags or (), new.judgment)[:MOST_TAGS],
+        reasoning="" if reasoning in _PLACEHOLDERS else reasoning,
+        tags=usable_tags(tags, new.judgment)[:MOST_TAGS],
         # An unknown kind does not invalidate the memory.
         kind=KINDS.get(new.kind or "", MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,
@@ -60,6 +78,7 @@ def _draft(
         actor=actor,
         said_at=said_at,
         heard="\n".join(own),
+        day=_day(new, said_at),
     )
     return draft, "" if turn is None else turns[turn].ticket_id
 
@@ -91,11 +110,29 @@ def _label(named: str, who: Sequence[Speaker]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _reasoning(new: NewMemory, said_on: date) -> str:
-    """Returns the reasoning, with the event's day if it differs from the day it was said."""
-    reasoning = claiming_nothing(clean(new.reasoning or ""))
+def _day(new: NewMemory, said_at: datetime) -> date | None:
+    """Returns the event's day. What is no event has none if it is that on which it was said."""
     try:
         day = date.fromisoformat((new.when or "")[:10])
     except ValueError:
-        return reasoning
-    return reasoning if day == said_on else f"{reasoning}\n时间：{day.isoformat()}".strip()
+        return None
+    is_event = KINDS.get(new.kind or "") is MemoryKind.EVENT
+    return day if is_event or day != said_at.date() else None
+
+
+def _is_bots_liking(new: NewMemory, turns: Sequence[QueuedTurn], who: Sequence[Speaker]) -> bool:
+    """Returns whether the bot alone said what is told to be somebody's liking: people asked for it
+    at most, and then it was the bot that spoke of it. What they assented to is another thing."""
+    if KINDS.get(new.kind or "") is not MemoryKind.EMOTIONAL and not _LIKING.search(new.judgment):
+        return False
+    place, _ = _source(new, turns, who)
+    names = frozenset[str]().union(*(content(one.name) for one in who))
+    wanted = content(_LIKING.sub(" ", new.judgment)) - names
+    unsaid = wanted - content("\n".join(stated(turn.user_text) for turn in turns))
+    if len(unsaid) < len(wanted) * _HALF:
+        return False
+    before, then = (
+        content("\n".join(turn.reply_text for turn in some))
+        for some in (turns[: place or 0], turns[place or 0 :])
+    )
+    return len(unsaid & (then - before)) > len(unsaid) * _HALF

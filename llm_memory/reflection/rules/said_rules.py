@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from ...remember.rules.instructions import OrderLike, order_like
-from .guards import SENTENCE
+from ...text.stated import SENTENCE
 
 _LONGEST: Final = 120
 _LASTING: Final = re.compile(

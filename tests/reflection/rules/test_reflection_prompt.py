@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -218,11 +218,24 @@ def test_where_only_one_speaks_it_was_him() -> None:
     assert other.actor == NOBODY
 
 
-def test_the_day_of_what_is_told_is_noted_where_it_is_another() -> None:
-    for when, noted in (("2026-11-22", True), ("2026-11-21", False), ("明天", False), ("", False)):
-        (draft,) = read_reply(said("他爱爬山", turn=1, when=when), [turn("爬山")]).drafts
-        assert ("2026-11-22" in draft.reasoning) is noted
-        assert when == "2026-11-22" or draft.reasoning == ""
+@pytest.mark.parametrize(
+    ("when", "kind", "day"),
+    [
+        ("2026-11-22", "knowledge", date(2026, 11, 22)),
+        ("2026-11-22T10:00", "event", date(2026, 11, 22)),
+        ("2026-11-21", "event", date(2026, 11, 21)),  # of an event it tells it from the next one
+        ("2026-11-21", "knowledge", None),
+        ("明天", "event", None),
+        ("2026-02-31", "event", None),
+        (None, "event", None),
+    ],
+)
+def test_the_day_of_what_is_told_is_the_memorys(
+    when: str | None, kind: str, day: date | None
+) -> None:
+    new = said("他爱爬山", turn=1, when=when, kind=kind)
+    (draft,) = read_reply(new, [turn("爬山")]).drafts
+    assert (draft.day, draft.reasoning) == (day, "")
 
 
 def test_a_contradiction_names_the_ticket_of_its_turn() -> None:
