@@ -27,6 +27,7 @@ from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
 from ...llm_memory.errors import DirectoryInUse, FormatNewer, UpgradeFailed
 from ...llm_memory.scopes.rules.scope_resolution import as_derived
 from ...llm_memory.text.attribution import speakers
+from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer
 from ..texts import Texts
 
@@ -36,9 +37,9 @@ _SHOWN = 60
 def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
     """What was stored where, or why nothing was."""
     match outcome:
-        case Stored(memory, redacted):
+        case Stored(memory, redacted, conflict):
             said = texts.say("outcome.stored", scope=memory.scope.name, pointer=memory.pointer)
-            return said + _what_was_done(texts, memory, redacted)
+            return said + _what_was_done(texts, memory, redacted) + _conflict(texts, conflict)
         case Reinforced(memory, redacted):
             said = texts.say("outcome.reinforced", scope=memory.scope.name, pointer=memory.pointer)
             return said + _what_was_done(texts, memory, redacted)
@@ -67,7 +68,16 @@ def added_text(texts: Texts, outcome: RememberOutcome) -> str:
         said = texts.say("add.known", id=memory_id, seen=seen)
     else:
         said = texts.say("add.stored", id=memory_id, seen=seen)
-    return said + _what_was_done(texts, stored, outcome.redacted)
+    conflict = outcome.conflict if isinstance(outcome, Stored) else None
+    return said + _what_was_done(texts, stored, outcome.redacted) + _conflict(texts, conflict)
+
+
+def _conflict(texts: Texts, older: StoredMemory | None) -> str:
+    """What it may contradict, empty for nothing."""
+    if older is None:
+        return ""
+    words = safe(preview(older.memory.judgment, _SHOWN))
+    return texts.say("outcome.conflict", former=older.memory.memory_id, text=words)
 
 
 def seen_by(texts: Texts, stored: StoredMemory) -> str:

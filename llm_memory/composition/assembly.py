@@ -194,7 +194,7 @@ def _make_service(
         access,
         book,
         remember.handlers,
-        ContradictingWrites(remember.handlers, remember.near),
+        ContradictingWrites(remember.handlers, remember.near, remember.corrected),
         loop.learning,
         remember.editor,
         remember.tasks,

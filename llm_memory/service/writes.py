@@ -82,9 +82,8 @@ class Writes:
             known := await self._handlers.stands(scope, memory_id), StoredMemory
         ):
             return Stored(known)
-        writer = self._contradicting if draft.corrects else self._handlers
         return await self._life.finish(
-            writer.write(
+            self._contradicting.write(
                 draft,
                 scope,
                 conversation=view.conversation_id.umo,

@@ -13,6 +13,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Memory,
+    MemoryKind,
     MigrationState,
     MigrationStatus,
     Restored,
@@ -177,6 +178,24 @@ async def test_near_duplicates_merge_into_the_one_that_says_more(tmp_path: Path)
     assert set(entries(tmp_path, "家人")[kept][0].tags) == {"饮料", "口味"}
     (gone,) = entries(tmp_path, "家人", archived=True).values()
     assert f"忘记者：被 {kept} 取代" in gone[0].extra
+
+
+@pytest.mark.parametrize(("days", "merged"), [(2, {"merged": 1}), (150, {})])
+async def test_the_same_event_of_another_day_is_merged_with_no_other(
+    tmp_path: Path, days: int, merged: dict[str, int]
+) -> None:
+    first = passive(1, "小明做了体检", at=NIGHT - timedelta(days=days))
+    second = passive(2, "小明做了体检，一切正常", at=NIGHT)
+    events = [replace(one, kind=MemoryKind.EVENT, strength=90) for one in (first, second)]
+    plant(
+        tmp_path,
+        "家人",
+        "preferences.md",
+        [*events, *(passive(n, f"第{n}件") for n in range(5, 9))],
+    )
+    async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
+        counts = await night(rig)
+        assert {name: counts[name] for name in counts if name == "merged"} == merged
 
 
 async def test_an_active_memory_stays_as_it_is_and_takes_a_passive_one_in(tmp_path: Path) -> None:

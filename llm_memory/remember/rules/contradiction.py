@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Final
 
 from ...text.same_meaning import LIGHT, NEGATIONS
-from ...text.statements import Words, agree, statement
+from ...text.statements import Statement, Words, agree, statement
 
 _COMPARED: Final = 60
 """Words of a clause: the time goes by their square."""
@@ -68,6 +68,17 @@ _OPPOSITES: Final = (
 _AUXILIARIES: Final = frozenset({"do", "does", "did"})
 
 
+_CORRECTED: Final = re.compile(
+    r"(?:^|(?<=[，,。；;！!.\n]))\s*(?:(?:我|之前|上次|刚才|刚刚|前面)*[记说写搞弄]错了?|更正|纠正|订正|勘误|"
+    r"correction|i was wrong|my mistake)(?:一下)?\s*(?:[：:，,。；;！!.\n]+\s*|$)",
+    re.IGNORECASE,
+)
+"""By these words a speaker takes back what was said before: 更正：…"""
+_NO_MORE: Final = re.compile(r"\bno longer\b|\bany ?more\b", re.IGNORECASE)
+_ENDED: Final = re.compile(rf"[不没别无][^，,。；;]{{0,12}}了|{_NO_MORE.pattern}", re.IGNORECASE)
+"""Says that what was so has ended."""
+
+
 class Conflict(IntEnum):
     """How sure it is that both cannot be true now."""
 
@@ -84,9 +95,32 @@ class Said:
     at: datetime
 
 
+def spoken_correction(text: str) -> str | None:
+    """Returns what a text says if it calls itself a correction, without the words for that; None
+    for any other text."""
+    said = _CORRECTED.sub("", text).strip()
+    return said if said and said != text.strip() else None
+
+
+def denies(new: Said) -> bool:
+    """Whether a statement says that something is not so."""
+    return not NEGATIONS.isdisjoint(_statement(new).words)
+
+
+def negation(new: Said, old: Said) -> Conflict:
+    """``conflict`` as far as ``new`` is ``old`` with a negation more or less: certain if it says
+    that the old statement holds no longer, for a flat denial may be meant otherwise."""
+    mine, yours = _statement(new), _statement(old)
+    if not mine.clauses or not yours.clauses:
+        return Conflict.NONE
+    if not _is_negated(mine.clauses[0], yours.clauses[0]):
+        return Conflict.NONE
+    return Conflict.CERTAIN if _ENDED.search(new.text) else Conflict.LIKELY
+
+
 def conflict(new: Said, old: Said) -> Conflict:
     """How far ``new`` takes back ``old``. What says the same, or more of it, is no conflict."""
-    mine, yours = (statement(_plain(said.text), said.at) for said in (new, old))
+    mine, yours = _statement(new), _statement(old)
     if not mine.clauses or not yours.clauses or agree(mine.words, yours.words):
         return Conflict.NONE
     # A reason may follow: only what is said first is compared.
@@ -98,9 +132,10 @@ def conflict(new: Said, old: Said) -> Conflict:
     return _differ(one, other)
 
 
-def _plain(text: str) -> str:
-    """``statement`` takes the 不过 of 不过敏 for "but"."""
-    return text.replace("不过敏", "没过敏")
+def _statement(said: Said) -> Statement:
+    # ``statement`` takes the 不过 of 不过敏 for "but".
+    text = said.text.replace("不过敏", "没过敏")
+    return statement(_NO_MORE.sub(lambda one: "not" if one[0][0] in "nN" else "", text), said.at)
 
 
 def _is_negated(one: Words, other: Words) -> bool:

@@ -1,0 +1,206 @@
+"""What its speaker takes back is replaced when it is remembered, or the conflict is named; and an
+event of another day is no correction of the first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import added_text, remembered_text
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    MemoryDraft,
+    MemoryKind,
+    Reinforced,
+    RememberOutcome,
+    Replaced,
+    Stored,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.nights import OneDirection
+from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    StandingClock,
+    answer,
+    learned,
+    reflect,
+    texts_of,
+)
+
+pytestmark = pytest.mark.engine
+
+HOME = group(777)
+
+
+async def tell(rig: Rig, text: str, who: Actor | None = None, **more: object) -> RememberOutcome:
+    draft = replace(MemoryDraft(text, actor=who or person(10001)), **more)  # type: ignore[arg-type]
+    return await rig.engine.service.remember(draft, conversation_id=HOME)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("小李抽烟", "小李不抽烟了"),
+        ("Tom smokes", "Tom does not smoke any more"),
+        ("Tom smokes", "Tom no longer smokes"),
+        ("小李住在上海", "更正：小李住在杭州"),
+        ("小李住在上海", "纠正一下，小李住在杭州"),
+        ("小李住在上海", "我记错了，小李住在杭州"),
+        ("小李住在上海", "小李住在杭州，之前说错了"),
+        ("Tom lives in Leeds", "Correction: Tom lives in York"),
+        ("小李6月12日体检", "更正：小李6月15日体检"),
+    ],
+)
+async def test_what_its_speaker_takes_back_is_replaced(tmp_path: Path, old: str, new: str) -> None:
+    clock = StandingClock()
+    chat = ScriptedChat(answer(learned(old, who="s1")))
+    async with running(tmp_path, clock=clock, chat=chat) as rig:
+        # The turn that said the old words is still unread.
+        turn = Turn(person(10001), old, "好的")
+        await rig.engine.service.observe(turn, conversation_id=HOME)
+        first = await tell(rig, old)
+        assert isinstance(first, Stored)
+        clock.forward(minutes=5)
+        outcome = await tell(rig, new)
+        assert isinstance(outcome, Replaced), outcome
+        assert outcome.former.memory.memory_id == first.memory.memory.memory_id
+        assert texts_of(rig)["家人"] == [outcome.memory.memory.judgment]
+        await reflect(rig)
+        assert texts_of(rig)["家人"] == [outcome.memory.memory.judgment], "it is learned again"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("小李抽烟", "小李不抽烟了"), ("小李住在上海", "更正：小李住在杭州")]
+)
+async def test_what_another_said_stays_and_the_conflict_is_named(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        first = await tell(rig, old)
+        assert isinstance(first, Stored)
+        outcome = await tell(rig, new, person(5))
+        assert isinstance(outcome, Stored)
+        assert outcome.conflict == first.memory
+        for texts in map(Texts, LANGUAGES):
+            for said in (remembered_text(texts, outcome), added_text(texts, outcome)):
+                assert old in said
+                assert first.memory.memory.memory_id in said
+
+
+async def test_a_correction_that_may_mean_two_things_names_one_and_replaces_none(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        for text in ("小李周一打球", "小李周二打球"):
+            assert isinstance(await tell(rig, text), Stored)
+        outcome = await tell(rig, "更正：小李周四游泳")
+        assert isinstance(outcome, Stored)
+        assert len(texts_of(rig)["家人"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("小李住在上海", "小李住在杭州"),  # the reflection decides, which reads the turn
+        ("小李抽烟", "小李不喝酒"),
+        ("小李爱吃辣，不爱吃甜", "小李不爱吃苦"),
+    ],
+)
+async def test_what_takes_nothing_back_stands_beside_the_other(
+    tmp_path: Path, old: str, new: str
+) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        await tell(rig, old)
+        outcome = await tell(rig, new)
+        assert isinstance(outcome, Stored)
+        assert outcome.conflict is None
+        assert texts_of(rig)["家人"] == sorted([old, new])
+
+
+async def test_a_flat_denial_stands_beside_what_it_denies_and_names_it(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        first = await tell(rig, "小李对猫毛过敏")
+        outcome = await tell(rig, "小李对猫毛不过敏")
+        assert isinstance(outcome, Stored)
+        assert outcome.conflict == first.memory  # type: ignore[union-attr]
+
+
+async def test_what_a_model_adds_takes_nothing_back(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        await tell(rig, "小李抽烟", heard="小李抽烟")
+        outcome = await tell(rig, "小李不抽烟了", heard="今天晚饭吃什么")
+        assert isinstance(outcome, Stored)
+        assert "小李抽烟" in texts_of(rig)["家人"]
+
+
+EVENT = MemoryKind.EVENT
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("小明住院了", "小明住院了"),
+        ("小明做了体检", "小明做了体检，一切正常"),
+        ("小明去年6月2日（2025-06-02）体检", "小明11月19日体检"),
+    ],
+)
+async def test_the_same_event_months_later_is_another_one_and_both_days_answer(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    clock = StandingClock()
+    async with running(tmp_path, embedder=OneDirection(), clock=clock) as rig:
+        early, late = clock.now.date(), (clock.now + timedelta(days=150)).date()
+        assert isinstance(await tell(rig, first, kind=EVENT), Stored)
+        clock.forward(days=150)
+        outcome = await tell(rig, second, kind=EVENT)
+        assert isinstance(outcome, Stored), outcome
+        assert outcome.conflict is None
+        clock.forward(days=30)
+        await rig.engine.loop.sleep.run_once("nightly")
+        for day, text in ((early, first), (late, second)):
+            found = await rig.texts(f"{day.isoformat()} 发生了什么", HOME)
+            assert found == [text]
+        assert len((await rig.recall(first, HOME)).hits) == 2
+
+
+@pytest.mark.parametrize(
+    ("days", "kind", "known"),
+    [(2, EVENT, True), (3, EVENT, True), (4, EVENT, False), (150, MemoryKind.KNOWLEDGE, True)],
+)
+async def test_a_repetition_is_of_the_same_event_for_three_days(
+    tmp_path: Path, days: int, kind: MemoryKind, known: bool
+) -> None:
+    clock = StandingClock()
+    async with running(tmp_path, clock=clock) as rig:
+        await tell(rig, "小明住院了", kind=kind)
+        clock.forward(days=days)
+        assert isinstance(await tell(rig, "小明住院了", kind=kind), Reinforced) is known
+
+
+async def test_a_day_that_is_told_decides_though_it_is_near(tmp_path: Path) -> None:
+    clock = StandingClock()
+    async with running(tmp_path, clock=clock) as rig:
+        for text, count in (("昨天小明流鼻血", 1), ("今天小明流鼻血", 2), ("今天小明流鼻血", 2)):
+            await tell(rig, text, kind=EVENT)
+            assert len(texts_of(rig)["家人"]) == count
+
+
+async def test_a_model_that_says_again_what_nobody_said_makes_nothing_stronger(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        await tell(rig, "小李对花生过敏", heard="小李对花生过敏")
+        for heard, stronger in (
+            ("帮我点个外卖", False),
+            ("小李对花生过敏吗？", False),
+            ("小李对花生过敏", True),
+        ):
+            (before,) = rig.engine.rooms.catalogue.all()
+            outcome = await tell(rig, "小李对花生过敏", heard=heard)
+            assert isinstance(outcome, Reinforced)
+            assert (outcome.memory.memory.strength > before.memory.strength) is stronger
