@@ -59,7 +59,7 @@ def make_consolidation(
             vault,
             catalogue,
             living,
-            CorrectedJournals(vault, catalogue, living, corrected),
+            CorrectedJournals(vault, catalogue, living, corrected, clock),
             checks,
             acquaintances,
             clock,

@@ -54,7 +54,7 @@ def make_remember(
     )
     corrected = CorrectedStatements(parts.state, clock)
     closings = Closings(vault, catalogue, living, corrected)
-    journals = CorrectedJournals(vault, catalogue, living, corrected)
+    journals = CorrectedJournals(vault, catalogue, living, corrected, clock)
     editor = MemoryEditor(vault, catalogue, living, notices, checks, corrected, clock)
     return RememberParts(
         living,

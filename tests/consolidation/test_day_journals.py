@@ -207,6 +207,27 @@ async def test_what_is_forgotten_leaves_the_journal_of_its_day_at_once(
     }
 
 
+async def test_a_journal_of_which_all_was_forgotten_is_told_nowhere(tmp_path: Path) -> None:
+    said = things(3)
+    plant(tmp_path, "家人", "preferences.md", said)
+    async with running(
+        tmp_path, settings=replace(QUICK, loop=LoopSettings()), clock=Ticker(NIGHT)
+    ) as rig:
+        await rig.engine.loop.sleep.run_once("nightly")
+        assert len(await rig.texts("昨天发生了什么？", HERE)) > 1
+        for gone in said:
+            await rig.engine.service.forget(gone.memory_id, conversation_id=HERE, actor=ADMIN)
+        assert await rig.texts("昨天发生了什么？", HERE) == []
+        await rig.engine.loop.sleep.run_once("manual")
+        assert list(rig.engine.rooms.catalogue.all()) == []
+    written = "".join(
+        path.read_text("utf-8")
+        for path in (tmp_path / "memory/scopes/家人").rglob("*.md")
+        if "journal" in path.name or "2026-11-20" in path.name
+    )
+    assert "做了第" not in written
+
+
 @pytest.mark.parametrize("guest", [False, True])
 async def test_a_journal_says_whether_only_familiar_people_spoke_that_day(
     tmp_path: Path, guest: bool
