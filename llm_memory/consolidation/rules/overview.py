@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from ...catalogue.rules.closing import holding
-from ...models.data_models import UNDATED, Memory, StoredMemory, Topic, shown_day
+from ...catalogue.rules.event_day import told_day
+from ...models.data_models import UNDATED, Memory, Source, StoredMemory, Topic, shown_day
 from ...models.vault_layout import topic_of
 from ...recall.rules.same_fact import once
+from ...remember.rules.quality import flaw
 from ...text.normalising import clean, preview
 from ...text.safe_text import as_one_name
 
@@ -46,9 +49,8 @@ def memory_page(entries: Sequence[StoredMemory], previous: str) -> str:
     by_heading: dict[str, list[StoredMemory]] = {}
     for stored in sorted(entries, key=_rank):
         by_heading.setdefault(_heading(stored), []).append(stored)
-    chosen = {
-        stored.memory.memory_id for group in by_heading.values() for stored in group[:_LISTED]
-    }
+    best = (islice(filter(_says_something, group), _LISTED) for group in by_heading.values())
+    chosen = {stored.memory.memory_id for group in best for stored in group}
     chosen |= _kept(entries, previous, chosen)
     order = [name for name in (*_HEADINGS.values(), _OTHERS) if name in by_heading]
     counts = " · ".join(f"{name} {len(by_heading[name])}" for name in order)
@@ -70,7 +72,7 @@ def line_of(stored: StoredMemory, *also: StoredMemory) -> str:
     """One entry on one line of a page, with the names of those who said just so; ``memory_page``
     finds it again by the pointer at its end."""
     memory = stored.memory
-    date = shown_day(memory.created_at, UNDATED)
+    date = shown_day(told_day(memory), UNDATED)
     return f"- {date} {_said(memory, *(one.memory for one in also))} ({stored.pointer})"
 
 
@@ -95,6 +97,13 @@ def _said(memory: Memory, *also: Memory) -> str:
     return f"{who or '有人'}说：“{words}”"
 
 
+def _says_something(stored: StoredMemory) -> bool:
+    """False for what the gate refuses today: it came past it, or before. A person's own lines are
+    as a person wants them."""
+    memory = stored.memory
+    return memory.provenance.source is Source.PERSON or flaw(memory.judgment) is None
+
+
 def _heading(stored: StoredMemory) -> str:
     topic = topic_of(stored.path)
     if topic is Topic.INSTRUCTIONS and not is_vouched_for(stored.memory):
@@ -109,7 +118,8 @@ def _rank(stored: StoredMemory) -> tuple[int, float, str]:
 
 def _kept(entries: Sequence[StoredMemory], previous: str, chosen: Collection[str]) -> set[str]:
     shown = set(pointed_ids(previous))
-    before = [s.memory.memory_id for s in sorted(entries, key=_rank) if s.memory.memory_id in shown]
+    still = (s for s in sorted(entries, key=_rank) if s.memory.memory_id in shown)
+    before = [stored.memory.memory_id for stored in still if _says_something(stored)]
     dropped = [name for name in before if name not in chosen]
     may_go = len(before) // 4
     return set(dropped[: max(len(dropped) - may_go, 0)])

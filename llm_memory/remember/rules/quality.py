@@ -1,4 +1,4 @@
-"""Rejects texts not worth a memory: too short, filler, only code, or a mere guess.
+"""Rejects texts not worth a memory: too short, a title alone, filler, only code, or a mere guess.
 
 Rejecting a text that the speaker wanted kept costs more than keeping a line of chatter: a text is
 rejected only if *all* of it is chatter or code, or if the speaker calls it a guess and hedges it.
@@ -12,6 +12,7 @@ import unicodedata
 
 from ...models.data_models import RejectReason
 from ...text.lazy_pattern import LazyPattern
+from .console_text import is_command, is_search_result
 
 _LEAST = 4
 """A Han character, kana or Hangul syllable counts two, any other letter or digit one."""
@@ -76,7 +77,7 @@ def flaw(judgment: str) -> RejectReason | None:
         return RejectReason.FILLER
     if _is_empty_guess(words) or _is_guess(judgment):
         return RejectReason.SPECULATION
-    if _weight(words) < _LEAST:
+    if _weight(words) < _LEAST or _is_title(judgment):
         return RejectReason.TOO_SHORT
     return RejectReason.CODE if is_code(judgment) else None
 
@@ -121,6 +122,16 @@ def _is_guess(text: str) -> bool:
     if len(text) > _LONGEST_GUESS or _WORRY.search(text):
         return False
     return bool(_GUESS.search(text)) and bool(_DOUBT.search(_GUESS.sub(" ", text)))
+
+
+_TITLE = re.compile(
+    r"\s*#{1,6}\s+[^，。；：:,;!！?？]*|[^，。；,;!！?？]*[：:]\s*|\s*(?:[-=*_]\s?){3,}"
+)
+
+
+def _is_title(text: str) -> bool:
+    """True for Markdown headings, rules and labels with nothing behind them."""
+    return all(_TITLE.fullmatch(line) for line in text.strip().split("\n") if line.strip())
 
 
 _FENCED = re.compile(r"\s*(```|~~~)[^\n]*\n.*\n?\s*\1\s*", re.DOTALL)
@@ -177,7 +188,10 @@ def is_code(text: str) -> bool:
     if _is_json(stripped):
         return True
     lines = [_REMARK.sub("", line) for line in stripped[:_LONGEST_CODE].split("\n") if line.strip()]
-    strong = [_STRONG.fullmatch(line) is not None for line in lines]
+    strong = [
+        bool(_STRONG.fullmatch(line)) or is_command(line) or is_search_result(line)
+        for line in lines
+    ]
     if not any(strong):
         return False
     return all(

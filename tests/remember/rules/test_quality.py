@@ -30,7 +30,11 @@ KEPT = [
     "7 号楼 3 单元",
     "了解一下：年会在一月", "嗯嗯是我家猫的名字", "那就是他的车", "666 路公交到他家", "2333 房间",
     "笑死我了是她的网名", "我觉得可能是过敏", "感觉他可能生病了", "也许他会来",
-    "只用 git 的 main 分支",
+    "只用 git 的 main 分支", "systemctl restart docker 能解决卡死", "pip install is slow for Tom",
+    "docker compose is on his laptop", "go get milk", "make all of them happy",
+    "kubectl 要先登录再用", "git push to main needs a review", "## 决定：用 PostgreSQL",
+    "score: 小明考了 92 分", "来源：妈妈", "source: my aunt Anna", "service at the cafe is slow",
+    "npm run build 之前先清缓存", "brew coffee at 7", "小明的决定：搬去成都", "Rank: Tom is first",
     "git is hard for Tom", "docker runs on his laptop", "export duties rose for a while",
     "find the spare key - it is in the shed", "for him: tea, for her: pass the coffee",
     "select the wine from the list", "x = 3 for him, 4 for her", "用 git push -f 之前先问小王",
@@ -49,7 +53,10 @@ SPECULATION = [
     "not sure, maybe on Monday", "我也不太确定，好像是三楼", "嗯，可能会吧",
     "I'm just guessing, perhaps it is blue", "我觉得可能是吧", "感觉好像是吧",
 ]  # fmt: skip
-SHORT = ["Tom", "7", "猫", "x1", "^_^ 猫", "[猫]", "v2", "a b"]
+SHORT = [
+    "Tom", "7", "猫", "x1", "^_^ 猫", "[猫]", "v2", "a b", "## 小明的决定", "# Decisions of Tom",
+    "### 偏好\n\n---", "小明的决定：", "Shopping list:",
+]  # fmt: skip
 CODE = [
     "print('hi')", "import os\nprint(os.getcwd())",
     "from math import pi\narea = pi * 2\nprint(area)",
@@ -60,6 +67,12 @@ CODE = [
     "public class A {\n  int x = 1;\n}", "for i in range(3):\n    print(i)  # 打印",
     "x = compute(y)", "@app.route('/')\ndef home():\n    pass", "function f() { return 1; }",
     "while True: pass", "SELECT * FROM users", "export PATH=$PATH:/usr/bin", "ls -la | grep foo",
+    "systemctl restart docker", "pip install torch", "kubectl get pods",
+    "sudo systemctl stop nginx", "kubectl rollout restart deployment/web", "docker compose up",
+    "git push origin main", "npm ci",
+    "cd /srv/app && git pull && docker compose up", "$ apt update", "go test ./...",
+    "python -m pip install torch==2.1", "score: 0.83 | source: notes/tea.md", "[相似度：0.91]",
+    "score=0.7, id=m-1234\nscore=0.5, id=m-2345", "Source: a.md · Score: 83%",
     'git commit -m "fix"', "a = [i * 2 for i in range(10)]", "curl -s https://example.org/x",
 ]  # fmt: skip
 
