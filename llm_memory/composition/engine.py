@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from ..consolidation.backup_files import DailyBackups
 from ..consolidation.sleep_store import SqliteSleepStore
@@ -71,6 +73,7 @@ def build_engine(
     accounts: Callable[[], frozenset[str] | None] = lambda: None,
     is_admin: Callable[[str], bool] = lambda _: False,
     carried_settings: Callable[[], Mapping[str, object]] = dict,
+    replacing: Mapping[str, Any] | None = None,
 ) -> Engine:
     """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
 
@@ -79,7 +82,8 @@ def build_engine(
     ``chat`` reads finished turns; without it nothing is learned from them. ``accounts`` tells which
     bot accounts exist now, None where it cannot.
     ``is_admin`` tells by a person's id who is one now. ``carried_settings`` are the owner's, for
-    backups to carry.
+    backups to carry. ``replacing`` puts other parts, by their names in ``EngineParts``, in the
+    places of real ones: a test's store, or its watcher of files.
     """
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
@@ -90,65 +94,59 @@ def build_engine(
     store = make_vector_store(paths, settings, kept, worker)
     loop = paths.state / "loop.sqlite"
     loop_file = (SqliteLoopFile if remembers else ForgetfulLoopFile)(loop, version=version)
-    return assemble(
-        EngineParts(
-            vault=MarkdownVault(
-                paths.memory,
-                SqliteLedger(paths.state / "vault.sqlite"),
-                make_id=partial(make_id, "m"),
-            ),
-            watcher=FolderWatcher(paths.memory),
-            notes=MarkdownNotes(paths.memory),
-            private=[PrivateFolder(folder) for folder in paths.owned],
-            private_data=PrivateData(),
-            state=kept,
-            store=store,
-            manifest=JsonManifest(paths.index / MANIFEST),
-            cache=SqliteVectorCache(paths.index / "embeddings.sqlite"),
-            words=SqliteLexicalIndex(
-                paths.index / "lexical.sqlite", Tokenizer(cache=paths.index / "dictionary.bin")
-            ),
-            trust=JsonTrustBook(paths.index / "trust.json"),
-            scanner=LexicalScan(Tokenizer(use_jieba=False)),
-            locks=[DirectoryLock(folder) for folder in paths.owned],
-            transfers=TransferFolders(paths.data),
-            migrations=SqliteMigrationStore(migration, version=version),
-            loop_file=loop_file,
-            turns=SqliteTurnStore(loop_file),
-            loop_book=SqliteLoopFacts(loop_file),
-            pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
-            sleep_store=SqliteSleepStore(loop_file),
-            pages=ScopePagesOnDisk(paths.memory),
-            backups=DailyBackups(paths.daily_backups, paths.memory),
-            files=StoreFiles(paths.data, paths.memory),
-            legacy=legacy_collection(settings),
-            others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
-            staging=AdoptionStaging(paths.state / "adoption"),
-            formats=[
-                VaultFormat(paths.memory, paths.backups, version=version),
-                StateFormat(state, paths.backups, version=version),
-                StateFormat(
-                    migration,
-                    paths.backups,
-                    version=version,
-                    known=MIGRATION_FORMAT,
-                    steps=MIGRATION_STEPS,
-                ),
-                StateFormat(
-                    loop, paths.backups, version=version, known=LOOP_FORMAT, steps=LOOP_STEPS
-                ),
-                IndexFormat(paths.index),
-            ],
-            bundled=None if worker is None else bundled_embedder(worker, settings),
-            local=partial(local_embedder, paths, settings=settings, worker=worker),
-            reranker=reranker,
-            chat=chat,
-            accounts=accounts,
-            is_admin=is_admin,
-            version=version,
-            carried_settings=carried_settings,
+    parts = EngineParts(
+        vault=MarkdownVault(
+            paths.memory,
+            SqliteLedger(paths.state / "vault.sqlite"),
+            make_id=partial(make_id, "m"),
         ),
-        settings,
-        on_notice=on_notice,
-        clock=clock,
+        watcher=FolderWatcher(paths.memory),
+        notes=MarkdownNotes(paths.memory),
+        private=[PrivateFolder(folder) for folder in paths.owned],
+        private_data=PrivateData(),
+        state=kept,
+        store=store,
+        manifest=JsonManifest(paths.index / MANIFEST),
+        cache=SqliteVectorCache(paths.index / "embeddings.sqlite"),
+        words=SqliteLexicalIndex(
+            paths.index / "lexical.sqlite", Tokenizer(cache=paths.index / "dictionary.bin")
+        ),
+        trust=JsonTrustBook(paths.index / "trust.json"),
+        scanner=LexicalScan(Tokenizer(use_jieba=False)),
+        locks=[DirectoryLock(folder) for folder in paths.owned],
+        transfers=TransferFolders(paths.data),
+        migrations=SqliteMigrationStore(migration, version=version),
+        loop_file=loop_file,
+        turns=SqliteTurnStore(loop_file),
+        loop_book=SqliteLoopFacts(loop_file),
+        pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
+        sleep_store=SqliteSleepStore(loop_file),
+        pages=ScopePagesOnDisk(paths.memory),
+        backups=DailyBackups(paths.daily_backups, paths.memory),
+        files=StoreFiles(paths.data, paths.memory),
+        legacy=legacy_collection(settings),
+        others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
+        staging=AdoptionStaging(paths.state / "adoption"),
+        formats=[
+            VaultFormat(paths.memory, paths.backups, version=version),
+            StateFormat(state, paths.backups, version=version),
+            StateFormat(
+                migration,
+                paths.backups,
+                version=version,
+                known=MIGRATION_FORMAT,
+                steps=MIGRATION_STEPS,
+            ),
+            StateFormat(loop, paths.backups, version=version, known=LOOP_FORMAT, steps=LOOP_STEPS),
+            IndexFormat(paths.index),
+        ],
+        bundled=None if worker is None else bundled_embedder(worker, settings),
+        local=partial(local_embedder, paths, settings=settings, worker=worker),
+        reranker=reranker,
+        chat=chat,
+        accounts=accounts,
+        is_admin=is_admin,
+        version=version,
+        carried_settings=carried_settings,
     )
+    return assemble(replace(parts, **(replacing or {})), settings, on_notice=on_notice, clock=clock)

@@ -9,6 +9,8 @@ from pathlib import Path
 import checkout
 import pytest
 
+from astrbot_plugin_scoped_memory.tests.house.source import ROOT, files
+
 LINTER = Path(sys.executable).with_name("lint-imports")
 
 
@@ -126,3 +128,15 @@ def test_a_planted_import_breaks_its_contract(broken: dict[str, str], name: str)
     title = TITLES[PLANTS[name][-1]]
     (said,) = [said for contract, said in broken.items() if contract.startswith(title)]
     assert re.search(rf"\.{planted(name)}( ->|$)", said, re.MULTILINE), said
+
+
+def test_engines_are_put_together_in_one_place() -> None:
+    """Tests name what they replace: a second assembly would itself be what is tested."""
+    parts = ("llm_memory", "core", "tools", "harness", "benchmarks", "scripts", "tests")
+    made = {
+        path.relative_to(ROOT).as_posix()
+        for part in parts
+        for path in files(part)
+        if re.search(r"\b(EngineParts|assemble)\(", path.read_text("utf-8"))
+    }
+    assert made == {"llm_memory/composition/assembly.py", "llm_memory/composition/engine.py"}

@@ -1,4 +1,4 @@
-"""Engines for tests: real vault, state and manifest over a temporary folder."""
+"""Engines for tests: as owners have them, but for the parts that a test replaces by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,47 +24,20 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Recall,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.composition.assembly import assemble
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
+from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding_cache import SqliteVectorCache
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_scan import LexicalScan
-from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
-from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
-from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker, TrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
-from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
-from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import PauseMarkFile
-from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import EngineParts
-from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.index_format import IndexFormat
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import (
-    FORMAT as LOOP_FORMAT,
-)
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import STEPS as LOOP_STEPS
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import StateFormat
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
-from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.llm_memory.storage.store_files import StoreFiles
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import TransferFolders
-from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
-from astrbot_plugin_scoped_memory.llm_memory.vault.scope_pages import ScopePagesOnDisk
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
@@ -169,17 +141,6 @@ def plain_words(path: Path) -> SqliteLexicalIndex:
     return SqliteLexicalIndex(path, Tokenizer(use_jieba=False))
 
 
-def formats_of(root: Path) -> tuple[StoredFormat, ...]:
-    """What an engine over ``root`` looks at before it opens anything."""
-    backups = root / "backups"
-    return (
-        VaultFormat(root / "memory", backups),
-        StateFormat(root / "state" / "state.sqlite", backups),
-        StateFormat(root / "state" / "loop.sqlite", backups, known=LOOP_FORMAT, steps=LOOP_STEPS),
-        IndexFormat(root / "index"),
-    )
-
-
 @contextlib.asynccontextmanager
 async def running(
     root: Path,
@@ -208,48 +169,29 @@ async def running(
     notices: list[Notice] = []
     chosen = embedder or FakeEmbedder()
     now = clock or Ticker()
-    loop_file = SqliteLoopFile(root / "state" / "loop.sqlite")
-    engine = assemble(
-        EngineParts(
-            vault=MarkdownVault(
-                root / "memory",
-                SqliteLedger(root / "state" / "vault.sqlite"),
-                make_id=partial(make_id, "m"),
-            ),
-            watcher=watcher or FakeWatcher(missing="no test told of any"),
-            notes=MarkdownNotes(root / "memory"),
-            state=SqliteStateStore(root / "state" / "state.sqlite"),
-            store=store or InMemoryVectorStore(),
-            manifest=JsonManifest(root / "index" / "manifest.json"),
-            cache=SqliteVectorCache(root / "index" / "embeddings.sqlite"),
-            words=words or plain_words(root / "index" / "lexical.sqlite"),
-            trust=trust or FixedTrust(),
-            scanner=LexicalScan(Tokenizer(use_jieba=False)),
-            locks=(DirectoryLock(root),),
-            transfers=TransferFolders(root),
-            migrations=SqliteMigrationStore(root / "state" / "migration.sqlite"),
-            loop_file=loop_file,
-            turns=SqliteTurnStore(loop_file),
-            loop_book=SqliteLoopFacts(loop_file),
-            pause_marks=PauseMarkFile(root / "memory"),
-            sleep_store=SqliteSleepStore(loop_file),
-            pages=ScopePagesOnDisk(root / "memory"),
-            backups=DailyBackups(root / "backups" / "daily", root / "memory"),
-            files=StoreFiles(root, root / "memory"),
-            local=FakeEmbedder,
-            legacy=legacy,
-            others=others,
-            staging=AdoptionStaging(root / "state" / "adoption") if others else None,
-            formats=formats_of(root) if formats is None else formats,
-            reranker=reranker,
-            chat=chat,
-            accounts=lambda: accounts,
-            is_admin=is_admin,
-            carried_settings=lambda: carried_settings or {},
-        ),
+    replacing: dict[str, object] = {
+        "watcher": watcher or FakeWatcher(missing="no test told of any"),
+        "store": store or InMemoryVectorStore(),
+        "words": words or plain_words(root / "index" / "lexical.sqlite"),
+        "trust": trust or FixedTrust(),
+        "bundled": None,
+        "local": FakeEmbedder,
+        "legacy": legacy,
+        "others": others,
+        **({} if others else {"staging": None}),
+        **({} if formats is None else {"formats": formats}),
+    }
+    engine = build_engine(
+        EnginePaths.under(root),
         replace(settings or QUICK, scope_map=scope_map),
         on_notice=notices.append,
         clock=now,
+        reranker=reranker,
+        chat=chat,
+        accounts=lambda: accounts,
+        is_admin=is_admin,
+        carried_settings=lambda: carried_settings or {},
+        replacing=replacing,
     )
     task: asyncio.Task[None] | None = None
     try:
