@@ -14,14 +14,19 @@ class TookTooLong(TimeoutError):
     """What was awaited did not come before its deadline."""
 
 
-async def until[T](probe: Callable[[], Awaitable[T | None]], *, within: float, what: str) -> T:
+async def until[T](
+    probe: Callable[[], Awaitable[T | None]],
+    *,
+    within: float,
+    what: str,
+    pause: float = POLL_SECONDS,
+) -> T:
     """The first value of `probe` that is neither None nor False, asked again and again.
 
     Raises TookTooLong, which names `what`, after `within` seconds.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + within
-    pause = POLL_SECONDS
     while True:
         value = await probe()
         if value is not None and value is not False:
@@ -31,6 +36,15 @@ async def until[T](probe: Callable[[], Awaitable[T | None]], *, within: float, w
             raise TookTooLong(message)
         await asyncio.sleep(pause)
         pause = min(pause * 1.1, SELDOM_SECONDS)
+
+
+async def until_true(condition: Callable[[], bool], *, within: float = 60.0) -> None:
+    """Wait for what other tasks of this loop, or its threads, bring about. Raises TookTooLong."""
+
+    async def probe() -> bool:
+        return condition()
+
+    await until(probe, within=within, what="what was waited for", pause=0.005)
 
 
 _RESERVED: list[socket.socket] = []

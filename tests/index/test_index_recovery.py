@@ -6,11 +6,12 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import (
     EmbeddingFailed,
     IndexPace,
@@ -38,13 +39,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 pytestmark = pytest.mark.engine
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something to become true."""
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  (what is waited for tells nobody)
-            await asyncio.sleep(0.005)
 
 
 async def standing(rig: Rig) -> set[NoticeCode]:

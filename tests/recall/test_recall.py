@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
@@ -72,12 +73,6 @@ class Random(FakeEmbedder):
     def _one(self, text: str) -> Vector:
         vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dim)
         return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  (what is waited for tells nobody)
-            await asyncio.sleep(0.005)
 
 
 async def until_ready(rig: Rig) -> None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from typing import Any, ClassVar
 import checkout
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import (
     EngineClosed,
     EngineOff,
@@ -66,13 +66,6 @@ def family(root: Path) -> Path:
 def codes(rig: Rig) -> set[NoticeCode]:
     """What was said so far."""
     return {notice.code for notice in rig.notices}
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something to become true."""
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  (what is waited for tells nobody)
-            await asyncio.sleep(0.005)
 
 
 class Poisoned(InMemoryVectorStore):

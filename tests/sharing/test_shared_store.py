@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EngineClosed,
@@ -88,15 +89,6 @@ def opening(*made: Opened) -> Callable[[], Awaitable[Any]]:
         return waiting.pop(0)
 
     return own
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait for something that comes about in other tasks."""
-    async with asyncio.timeout(30):
-        while True:
-            if holds():
-                return
-            await asyncio.sleep(0.01)
 
 
 async def test_the_second_follows_and_takes_over(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 
 import checkout
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from astrbot_plugin_scoped_memory.core.host import late_start
 from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, chosen_language
+from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -64,12 +64,6 @@ def making() -> Making:
 @pytest.fixture
 def late(making: Making) -> LateStart[str, Made]:
     return LateStart(making.load, making.make, lambda _: pytest.fail("nothing fails here"))
-
-
-async def until(reached: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LONG):
-        while not reached():  # noqa: ASYNC110  (the parts know no event)
-            await asyncio.sleep(0.001)
 
 
 async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_event_loop(
