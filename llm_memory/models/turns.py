@@ -63,6 +63,7 @@ class QueuedTurn:
         map_key: What the owner's map, and a pause, call the conversation by.
         admin: The speaker was an admin then.
         stored: The ids of the memories that tools stored in it: the turn is another copy of them.
+        history: The id of the chat history in which it was said, empty where there is none.
     """
 
     ticket_id: str
@@ -78,6 +79,7 @@ class QueuedTurn:
     map_key: str = ""
     admin: bool = False
     stored: tuple[str, ...] = ()
+    history: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ class TurnQueue:
             map_key=conversation_id.map_key,
             admin=turn.actor.admin,
             stored=turn.stored[:_MOST_RECALLED],
+            history=turn.history,
         )
         # The folder is where the scope is found again, also after a restart.
         self._vault.ensure(scope)

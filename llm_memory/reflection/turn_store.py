@@ -25,12 +25,12 @@ _AT_ONCE: Final = 500
 """Values in one question: SQLite takes some thousand at most."""
 _TURN: Final = (
     "SELECT ticket_id, scope, conversation, persona, observed_at, person, who, user_text,"
-    " reply_text, recalled, map_key, stored, is_admin, place FROM turn WHERE "
+    " reply_text, recalled, map_key, stored, history, is_admin, place FROM turn WHERE "
 )
 _PUT: Final = (
     "INSERT OR IGNORE INTO turn (ticket_id, scope, conversation, persona, observed_at, instant,"
-    " day, person, who, user_text, reply_text, recalled, map_key, stored, is_admin)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " day, person, who, user_text, reply_text, recalled, map_key, stored, history, is_admin)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SPEAKER: Final = "CASE person WHEN '' THEN conversation ELSE person END"
 _BATCH: Final = (
@@ -310,15 +310,14 @@ def _turn_row(turn: QueuedTurn) -> tuple[object, ...]:
         json.dumps(turn.recalled),
         turn.map_key,
         json.dumps(turn.stored),
+        turn.history,
         int(turn.admin),
     )
 
 
 def _turn(row: tuple[Any, ...]) -> QueuedTurn:
-    *columns, is_admin, _ = row
-    ticket_id, scope, conversation, persona, observed_at, *words, recalled, map_key, stored = (
-        columns
-    )
+    *columns, stored, history, is_admin, _ = row
+    ticket_id, scope, conversation, persona, observed_at, *words, recalled, map_key = columns
     person, who, user_text, reply_text = words
     return QueuedTurn(
         ticket_id,
@@ -334,6 +333,7 @@ def _turn(row: tuple[Any, ...]) -> QueuedTurn:
         map_key,
         bool(is_admin),
         tuple(map(str, json.loads(stored))),
+        history,
     )
 
 

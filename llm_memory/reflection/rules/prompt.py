@@ -55,6 +55,8 @@ kind：人和物的情况用 knowledge，某天的事用 event，喜好用 emoti
 不要把一个人的话记在另一个人名下。
 改了口、还了债、换了时间、取消了，旧的就写进 contradictions，谁说的都算。
 <turns> 里前后说法不同的，只记最后的。"""
+_TALKS: Final = "talk 是第几次谈话：换了就是另起的一次，“他”“那件事”不指前一次里的。"
+"""Is added where turns of several chat histories are read together."""
 LEAST_TOKENS: Final = estimate_tokens(SYSTEM) + 200
 """Tokens of a prompt with one short turn."""
 
@@ -109,6 +111,7 @@ def _prompt(turns: Sequence[QueuedTurn], lines: Sequence[str], known: Sequence[s
     names = {speaker.label: _who(speaker.name, speaker.person) for speaker in speakers(turns)}
     parts = [
         "说话的人：" + _data(names),
+        *([_TALKS] if _talks(turns)[1:] else []),
         *(("<known>", *known, "</known>") if known else ()),
         "<turns>",
         *lines,
@@ -119,9 +122,11 @@ def _prompt(turns: Sequence[QueuedTurn], lines: Sequence[str], known: Sequence[s
 
 def _turn_lines(turns: Sequence[QueuedTurn], chars: int) -> list[str]:
     lines = []
+    talks = _talks(turns)
     for number, (turn, speaker) in enumerate(zip(turns, speakers(turns), strict=True), start=1):
         line: dict[str, object] = {
             "turn": number,
+            **({"talk": talks.index(turn.history) + 1} if turn.history and talks[1:] else {}),
             "time": _moment(turn),
             "who": speaker.label,
             "said": preview(turn.user_text, chars),
@@ -132,6 +137,11 @@ def _turn_lines(turns: Sequence[QueuedTurn], chars: int) -> list[str]:
             line["recalled"] = list(turn.recalled)
         lines.append(_data(line))
     return lines
+
+
+def _talks(turns: Sequence[QueuedTurn]) -> list[str]:
+    """Returns the chat histories of the turns. A turn that no model answered has none."""
+    return list(dict.fromkeys(turn.history for turn in turns if turn.history))
 
 
 def _moment(turn: QueuedTurn) -> str:

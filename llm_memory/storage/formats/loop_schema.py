@@ -21,8 +21,10 @@ def _from_1(connection: sqlite3.Connection) -> None:
 
 
 def _from_2(connection: sqlite3.Connection) -> None:
-    """Turns say which memories were stored in them; of those that wait it is not known."""
+    """Turns say which memories were stored in them, and in which chat history they were said; of
+    those that wait neither is known."""
     connection.execute("ALTER TABLE turn ADD COLUMN stored TEXT NOT NULL DEFAULT '[]'")
+    connection.execute("ALTER TABLE turn ADD COLUMN history TEXT NOT NULL DEFAULT ''")
 
 
 STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1, 2: _from_2})
@@ -37,7 +39,8 @@ CREATE TABLE IF NOT EXISTS turn (
     person TEXT NOT NULL, who TEXT NOT NULL, user_text TEXT NOT NULL, reply_text TEXT NOT NULL,
     recalled TEXT NOT NULL, map_key TEXT NOT NULL,
     batch_id TEXT NOT NULL DEFAULT '', is_read INTEGER NOT NULL DEFAULT 0,
-    is_admin INTEGER NOT NULL DEFAULT 0, stored TEXT NOT NULL DEFAULT '[]');
+    is_admin INTEGER NOT NULL DEFAULT 0, stored TEXT NOT NULL DEFAULT '[]',
+    history TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS turn_by_batch ON turn (batch_id, is_read);
 CREATE INDEX IF NOT EXISTS turn_by_day ON turn (is_read, scope, day);
 CREATE TABLE IF NOT EXISTS batch (

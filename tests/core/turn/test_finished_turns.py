@@ -96,6 +96,22 @@ async def test_what_a_tool_sent_is_the_bots_words_of_that_turn(
     assert said(tmp_path) == [(QUESTION, heard)]
 
 
+async def test_turns_before_and_after_new_are_queued_with_their_own_history(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        plugin = TurnPlugin(rig)
+        mind = DeepMind(cast("Any", plugin))
+        for cid in ("before", "after"):
+            event = FakeEvent.in_group(777, QUESTION)
+            conversation = SimpleNamespace(cid=cid, history="[]", persona_id=None)
+            request = ProviderRequest(prompt=QUESTION, conversation=cast("Any", conversation))
+            await mind.before_request(cast("Any", event), request)
+            await mind.finished(cast("Any", event), answer())
+            await plugin.settled()
+    assert [turn.history for turn in queued(tmp_path)] == ["before", "after"]
+
+
 async def test_a_finished_turn_is_queued_with_what_was_injected(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         stored = await rig.remember(PEANUTS, group(777))

@@ -156,6 +156,20 @@ def test_the_second_question_shows_what_was_wrong_and_no_more_than_a_part_of_the
     assert again.user.count("</turns>") == 1
 
 
+def test_turns_of_another_talk_are_marked_apart() -> None:
+    some = [
+        turn("我爸住院了", history="c1"),
+        turn("他姓王", history="c1"),
+        turn("我换了个房东", history="c2"),
+        turn("路上听见的", history=""),  # of no history
+    ]
+    prompt = reflection_prompt(some, [], most_tokens=ROOMY).user
+    assert [line.get("talk") for line in lines_of(prompt, "turns")] == [1, 1, 2, None]
+    assert "talk 是第几次谈话" in prompt
+    single = reflection_prompt(some[:2], [], most_tokens=ROOMY).user
+    assert "talk" not in single, "it costs tokens"
+
+
 def said(judgment: str, **more: Any) -> ReflectionReply:
     """An answer with one new memory."""
     return ReflectionReply(new_memories=(NewMemory(judgment, **more),))
