@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
@@ -157,6 +158,19 @@ class FakePlugin:
     async def newest(self) -> FakePlugin | None:
         """What is open when this one is closed."""
         return self.successor
+
+
+async def answered(
+    rig: Rig, event: FakeEvent, language: str = "zh-CN", *, panel: Any = None
+) -> str | None:
+    """What the plugin answers to ``memory <command> …``; None where the engine is closed."""
+    plugin = FakePlugin(rig, language, panel=panel)
+    commands = Commands(cast("Any", plugin))
+    name = event.message_str.split()[1]
+    command = getattr(commands, "import_" if name == "import" else name)
+    answer = await commands.answer(cast("Any", event), command)
+    await plugin.settled()
+    return answer
 
 
 def holding(*plugins: Any) -> Any:

@@ -8,12 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, private, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    answered,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -26,12 +29,8 @@ async def ask(
     rig: Rig, words: str, number: int = 1, *, admin: bool = False, language: str = "zh-CN"
 ) -> str:
     """What the plugin answers to ``memory …`` in a private chat."""
-    plugin = FakePlugin(rig, language)
-    commands = Commands(cast("Any", plugin))
     event = FakeEvent.in_private(number, f"memory {words}", admin=admin)
-    answer = await commands.answer(cast("Any", event), getattr(commands, words.split()[0]))
-    await plugin.settled()
-    return answer
+    return await answered(rig, event, language) or ""
 
 
 async def left_behind(root: Path) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import EngineOff
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    answered,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -36,19 +39,9 @@ COMMANDS = [
 ]
 
 
-async def ask_maybe(rig: Rig, event: FakeEvent, language: str = "zh-CN") -> str | None:
-    """What the plugin answers to ``memory <command> …``; None where the engine is closed."""
-    plugin = FakePlugin(rig, language)
-    commands = Commands(cast("Any", plugin))
-    name = event.message_str.split()[1]
-    answer = await commands.answer(cast("Any", event), getattr(commands, name))
-    await plugin.settled()
-    return answer
-
-
 async def ask(rig: Rig, event: FakeEvent, language: str = "zh-CN") -> str:
-    """The same of an engine that is open."""
-    answer = await ask_maybe(rig, event, language)
+    """What an engine that is open answers."""
+    answer = await answered(rig, event, language)
     assert answer is not None
     return answer
 
@@ -259,7 +252,7 @@ async def test_every_command_says_that_the_engine_is_off_and_leaves_a_closed_one
         why = Texts(language).say("engine_off.directory_in_use")
         assert why in await ask(rig, event, language)
         await rig.engine.close()
-        assert await ask_maybe(rig, event, language) is None
+        assert await answered(rig, event, language) is None
 
 
 @pytest.mark.parametrize("held", [3, 0])
@@ -273,7 +266,7 @@ async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_th
     monkeypatch.setattr(ScopeAdmin, "confirm_deletions", confirmed)
     event = FakeEvent.in_group(777, "memory confirm", admin=True)
     async with running(tmp_path, follow=False) as rig:
-        told = await ask_maybe(rig, event, "zh-CN")
+        told = await answered(rig, event, "zh-CN")
     assert told == (Texts("zh-CN").say("confirm.done", count=held) if held else None)
 
 

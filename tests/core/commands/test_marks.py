@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
@@ -30,6 +29,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
     FakePlugin,
+    answered,
     holding,
     tool_context,
 )
@@ -50,13 +50,8 @@ def bot(root: Path) -> Any:
 
 async def said(rig: Rig, command: str, language: str = "zh-CN", number: int = 777) -> str:
     """What a command answers to 小明."""
-    plugin = FakePlugin(rig, language)
     event = FakeEvent.in_group(number, f"memory {command}", sender="5001", name="小明")
-    answer = await Commands(cast("Any", plugin)).answer(
-        cast("Any", event), getattr(Commands(cast("Any", plugin)), command.split()[0])
-    )
-    assert answer is not None
-    return answer
+    return await answered(rig, event, language) or ""
 
 
 def marks(lines: str, words: str) -> list[str]:

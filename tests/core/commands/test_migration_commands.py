@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi
 from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
 from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import (
@@ -32,7 +31,11 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     until_state,
     until_status,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    answered,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -41,12 +44,8 @@ RECORDS = {**legacy(5), "wild": fields("越界的密语", memory_scope="../x"), 
 
 async def ask(rig: Rig, words: str, *, admin: bool = True, language: str = "zh-CN") -> str:
     """What the plugin answers to ``memory migrate …``."""
-    plugin = FakePlugin(rig, language)
-    commands = Commands(cast("Any", plugin))
     event = FakeEvent.in_group(1, f"memory migrate {words}", admin=admin)
-    answer = await commands.answer(cast("Any", event), commands.migrate)
-    await plugin.settled()
-    return answer
+    return await answered(rig, event, language) or ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_lines
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -26,6 +25,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, perso
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
     FakePlugin,
+    answered,
     holding,
     tool_context,
 )
@@ -41,12 +41,8 @@ NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 
 async def ask(rig: Rig, words: str, language: str = "zh-CN", **more: Any) -> str:
     """What the plugin answers in the family's group to ``memory <words>``."""
-    plugin = FakePlugin(rig, language)
     event = FakeEvent.in_group(777, f"memory {words}", **more)
-    command = getattr(Commands(cast("Any", plugin)), words.split()[0])
-    answer = await Commands(cast("Any", plugin)).answer(cast("Any", event), command)
-    await plugin.settled()
-    return answer
+    return await answered(rig, event, language) or ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

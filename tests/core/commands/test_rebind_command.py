@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, GroupScope, ReadPublicOnly
@@ -24,7 +23,11 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    answered,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -35,13 +38,8 @@ QUESTION, ANSWER = "王姐下周做什么", "王姐下周去医院做手术"
 
 async def ask(rig: Rig, panel: Panel, words: str, number: int | str = 555, **more: Any) -> str:
     language = more.pop("language", "zh-CN")
-    plugin = FakePlugin(rig, language, panel=panel)
     event = FakeEvent.in_group(cast("int", number), f"memory scope {words}", **more)
-    answer = await Commands(cast("Any", plugin)).answer(
-        cast("Any", event), Commands(cast("Any", plugin)).scope
-    )
-    await plugin.settled()
-    return answer or ""
+    return await answered(rig, event, language, panel=panel) or ""
 
 
 def on(account: str, where: ConversationId) -> ConversationId:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import NotObserved, Turn
@@ -16,7 +15,10 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    answered,
+)
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     answer,
@@ -35,13 +37,8 @@ async def ask(
     rig: Rig, text: str, language: str = "zh-CN", *, admin: bool = True, where: int = 777
 ) -> str:
     """What a command of the family's group answers."""
-    plugin = FakePlugin(rig, language)
-    commands = Commands(plugin)  # type: ignore[arg-type]
     event = FakeEvent.in_group(where, f"memory {text}", admin=admin)
-    command = getattr(commands, text.split()[0])
-    answered = await commands.answer(event, command)  # type: ignore[arg-type]
-    await plugin.settled()
-    return answered
+    return await answered(rig, event, language) or ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

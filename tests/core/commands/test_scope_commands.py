@@ -25,7 +25,11 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    FakePlugin,
+    answered,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -34,12 +38,8 @@ HERE = "aiocqhttp:GroupMessage:555"
 
 async def ask(rig: Rig, panel: Panel, words: str, number: int = 555, **more: Any) -> str:
     language = more.pop("language", "zh-CN")
-    plugin = FakePlugin(rig, language, panel=panel)
-    commands = Commands(cast("Any", plugin))
     event = FakeEvent.in_group(number, f"memory {words}", **more)
-    answer = await commands.answer(cast("Any", event), getattr(commands, words.split()[0]))
-    await plugin.settled()
-    return answer
+    return await answered(rig, event, language, panel=panel) or ""
 
 
 async def test_an_admin_maps_a_conversation_for_good_and_at_once(tmp_path: Path) -> None:

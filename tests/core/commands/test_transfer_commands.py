@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.transfer_commands import imported_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -20,7 +18,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TransferFault,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    FakeEvent,
+    answered,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -30,12 +31,7 @@ HEADER = {"type": "header", "format": "scoped-memory", "version": 1}
 
 async def ask(rig: Rig, event: FakeEvent, language: str = "zh-CN") -> str:
     """What the plugin answers to ``memory export`` and ``memory import …``."""
-    plugin = FakePlugin(rig, language)
-    commands = Commands(cast("Any", plugin))
-    named = {"export": commands.export, "import": commands.import_}
-    answer = await commands.answer(cast("Any", event), named[event.message_str.split()[1]])
-    await plugin.settled()
-    return answer
+    return await answered(rig, event, language) or ""
 
 
 def put(rig: Rig, *lines: object) -> None:

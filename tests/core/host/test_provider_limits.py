@@ -42,12 +42,6 @@ class Context:
         return self.provider
 
 
-async def test_a_long_list_is_asked_for_in_pieces_and_comes_back_in_order() -> None:
-    embedding = AstrBotEmbedding(Context(Narrow()), "narrow")
-    vectors = await embedding.embed(["x" * (number + 1) for number in range(37)])
-    assert [vector[1] for vector in vectors] == [float(number + 1) for number in range(37)]
-
-
 async def test_another_model_in_the_same_service_is_noticed_and_prepared_anew() -> None:
     provider = Narrow()
     embedder = ProviderEmbedder(AstrBotEmbedding(Context(provider), "narrow"))

@@ -104,23 +104,43 @@ def make_model(folder: Path, name: str, marker: str = "modules.json") -> None:
     (place / marker).write_text("{}", encoding="utf-8")
 
 
-def test_lexical_is_words_alone_whatever_else_is_there(tmp_path: Path) -> None:
-    make_model(tmp_path, "bge")
-    assert chosen(tmp_path, "lexical") is None
-    assert chosen(tmp_path, "lexical", "one", "lexical") is None
-
-
-def test_a_provider_id_takes_that_provider_and_no_other(tmp_path: Path) -> None:
-    make_model(tmp_path, "two")
-    for name in ("one", "two"):
-        assert chosen(tmp_path, name, "one", "two").label == f"provider:{name}"
-
-
-@pytest.mark.parametrize("torch", [True, False])
-def test_auto_prefers_the_first_provider_to_a_model_on_disk(tmp_path: Path, torch: bool) -> None:
-    make_model(tmp_path, "bge")
-    embedder = chosen(tmp_path, "auto", "one", "two", torch=torch)
-    assert embedder.label == "provider:one"
+@pytest.mark.parametrize(
+    ("embedding", "providers", "models", "more", "label"),
+    [
+        # Words alone are a word of their own, whatever else is there.
+        ("lexical", (), ("bge",), {}, None),
+        ("lexical", ("one", "lexical"), ("bge",), {}, None),
+        # The id of a provider takes that one and no other, and the name of a folder its model.
+        ("one", ("one", "two"), ("two",), {}, "provider:one"),
+        ("two", ("one", "two"), ("two",), {}, "provider:two"),
+        ("bge", ("one",), ("bge",), {}, "local:bge"),
+        # The first provider, then a model on disk if it could be used, then the bundled one.
+        ("auto", ("one", "two"), ("bge",), {}, "provider:one"),
+        ("auto", ("one", "two"), ("bge",), {"torch": False}, "provider:one"),
+        ("auto", ("one",), (), {"bundled_is_there": True}, "provider:one"),
+        ("auto", (), ("bge",), {"bundled_is_there": True}, "local:bge"),
+        ("auto", (), ("bge",), {"torch": False}, None),
+        ("auto", (), (), {"bundled_is_there": True}, BUNDLED.label),
+        ("auto", (), (), {}, None),
+        # Named, it is taken, and says by itself what it lacks.
+        ("bundled", ("one",), (), {}, BUNDLED.label),
+    ],
+)
+async def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
+    tmp_path: Path,
+    embedding: str,
+    providers: tuple[str, ...],
+    models: tuple[str, ...],
+    more: dict[str, bool],
+    label: str | None,
+) -> None:
+    for name in models:
+        make_model(tmp_path, name)
+    embedder = chosen(tmp_path, embedding, *providers, **more)
+    assert (embedder.label if embedder is not None else None) == label
+    if embedder is not None:
+        assert (embedder is BUNDLED) == (label == BUNDLED.label)
+        await embedder.close()
 
 
 @pytest.mark.parametrize("marker", ["modules.json", "config.json"])
@@ -137,11 +157,6 @@ async def test_auto_without_a_provider_takes_the_first_model_on_disk(
     await embedder.close()
 
 
-def test_auto_passes_over_models_whose_package_is_missing(tmp_path: Path) -> None:
-    make_model(tmp_path, "bge")
-    assert chosen(tmp_path, "auto", torch=False) is None
-
-
 async def test_auto_takes_an_onnx_export_without_that_package(tmp_path: Path) -> None:
     make_model(tmp_path, "bge")
     export = EnginePaths.under(tmp_path).models / "e5" / "onnx" / "model.onnx"
@@ -153,19 +168,6 @@ async def test_auto_takes_an_onnx_export_without_that_package(tmp_path: Path) ->
     assert embedder is not None
     assert embedder.label == "local:e5"
     await embedder.close()
-
-
-def test_auto_takes_the_bundled_model_where_there_is_no_other(tmp_path: Path) -> None:
-    assert chosen(tmp_path, "auto", bundled_is_there=True) is BUNDLED
-    assert chosen(tmp_path, "auto", "one", bundled_is_there=True).label == "provider:one"
-    make_model(tmp_path, "bge")
-    assert chosen(tmp_path, "auto", bundled_is_there=True).label == "local:bge"
-
-
-def test_the_bundled_model_that_was_named_is_taken_and_says_itself_what_it_lacks(
-    tmp_path: Path,
-) -> None:
-    assert chosen(tmp_path, "bundled", "one") is BUNDLED
 
 
 def test_auto_with_nothing_is_words_alone(tmp_path: Path) -> None:
@@ -184,13 +186,6 @@ async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(
     assert embedder.label == "local:gone"
     with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
-    await embedder.close()
-
-
-async def test_the_name_of_a_folder_below_models_takes_it(tmp_path: Path) -> None:
-    make_model(tmp_path, "bge")
-    embedder = chosen(tmp_path, "bge", "one")
-    assert embedder.label == "local:bge"
     await embedder.close()
 
 

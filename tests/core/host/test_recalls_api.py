@@ -10,10 +10,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host.web_api import RecallsApi
 from astrbot_plugin_scoped_memory.core.plugin_names import RECALLS_ROUTE, STATUS_ROUTE
-from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.trace_log import KEPT
-from astrbot_plugin_scoped_memory.tests.core.host.test_status_api import payload, unopened
+from astrbot_plugin_scoped_memory.tests.core.host.test_status_api import unopened
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
@@ -101,20 +100,3 @@ async def test_an_engine_that_is_closed_tells_of_nothing_any_more(tmp_path: Path
         assert len(await of(rig)) == 1
         await rig.engine.close()
         assert await of(rig) == []
-
-
-async def test_a_plugin_whose_engine_cannot_open_answers_all_the_same(tmp_path: Path) -> None:
-    data = tmp_path / "a-file-instead-of-a-folder"
-    data.write_text("x", encoding="utf-8")
-    plugin = unopened(data)
-
-    async def warned() -> bool:
-        return bool((await payload(plugin))["warnings"])
-
-    plugin.open(just_started=False)
-    plugin.astrbot_is_up()
-    try:
-        await until(warned, within=60, what="a warning")
-        assert await recalls(plugin) == []
-    finally:
-        await plugin.close()

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.requirements import Missing, missing_packages
+from astrbot_plugin_scoped_memory.core.host.requirements import (
+    Missing,
+    is_installed,
+    missing_packages,
+)
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -37,6 +41,8 @@ def test_a_package_is_looked_for_under_its_modules_name(tmp_path: Path) -> None:
     path.write_text("No-Such-Thing[x]>=1,<2; python_version>'3'\n", encoding="utf-8")
     found = Missing("no-such-thing", "no_such_thing", "No-Such-Thing[x]<2,>=1")
     assert missing_packages(path) == (found,)
+    assert is_installed("PyYAML")
+    assert not is_installed("a-package-that-nobody-has")
 
 
 def test_no_requirements_file_means_nothing_is_missing(tmp_path: Path) -> None:

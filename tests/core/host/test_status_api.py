@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi, migration_json
+from astrbot_plugin_scoped_memory.core.host.web_api import RecallsApi, StatusApi, migration_json
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_json
@@ -184,6 +184,7 @@ async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
         answer = await until(warned, within=60, what="a warning")
         assert answer["ready"] is False
         assert answer["memories"] == {"total": 0, "by_scope": {}}
+        assert await RecallsApi(lambda: plugin).payload() == {"recalls": []}
     finally:
         await plugin.close()
 

@@ -65,68 +65,46 @@ READER = TurnReader(persona_is_butler, AGENTS)
 MING = MessageMember("1001", "小明")
 
 
-async def test_a_group_message_names_its_group_and_no_peer() -> None:
-    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    assert await READER.conversation_id(told) == ConversationId(
-        "qq1:GroupMessage:777",
-        "aiocqhttp",
-        "qq1",
-        ConversationKind.GROUP,
-        peer=None,
-        group="777",
-        persona="管家",
+GROUP, FRIEND, OTHER = (
+    MessageType.GROUP_MESSAGE,
+    MessageType.FRIEND_MESSAGE,
+    MessageType.OTHER_MESSAGE,
+)
+WEB = {"sender": MessageMember("astrbot", "astrbot"), "adapter": "webchat", "account": "webchat"}
+TOPIC = {"group": "-100123#7", "adapter": "telegram", "account": "tg"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "session", "more", "read"),
+    [
+        (GROUP, "777", {"group": "777"}, (ConversationKind.GROUP, None, "777")),
+        (FRIEND, "1001", {}, (ConversationKind.PRIVATE, "1001", None)),
+        (FRIEND, "webchat!astrbot!0f3c-1", WEB, (ConversationKind.PRIVATE, "astrbot", None)),
+        # A group that is split by member keeps its own id, a topic and one with colons stay whole.
+        (GROUP, "1001_777", {"group": "777"}, (ConversationKind.GROUP, None, "777")),
+        (GROUP, "-100123#7", TOPIC, (ConversationKind.GROUP, None, "-100123#7")),
+        (GROUP, "oc:1:2", {"group": "oc:1:2"}, (ConversationKind.GROUP, None, "oc:1:2")),
+        # What AstrBot calls private though it has a group, and what is neither.
+        (FRIEND, "1001", {"group": "777"}, (ConversationKind.OTHER, None, "777")),
+        (OTHER, "system", {}, (ConversationKind.OTHER, None, None)),
+        (GROUP, "777", {"group": "777", "adapter": ""}, (ConversationKind.GROUP, None, "777")),
+    ],
+)
+async def test_an_event_names_its_conversation(
+    kind: MessageType,
+    session: str,
+    more: dict[str, Any],
+    read: tuple[ConversationKind, str | None, str | None],
+) -> None:
+    told = event(kind, session, **{"sender": MING, **more})
+    account, adapter = more.get("account", "qq1"), more.get("adapter", "aiocqhttp")
+    where, peer, group = read
+    umo = f"{account}:{kind.value}:{session}"
+    found = await READER.conversation_id(told)
+    assert found == ConversationId(
+        umo, adapter or None, account, where, peer=peer, group=group, persona="管家"
     )
-
-
-async def test_a_private_message_names_its_peer_and_no_group() -> None:
-    told = event(MessageType.FRIEND_MESSAGE, "1001", sender=MING)
-    assert await READER.conversation_id(told) == ConversationId(
-        "qq1:FriendMessage:1001",
-        "aiocqhttp",
-        "qq1",
-        ConversationKind.PRIVATE,
-        peer="1001",
-        group=None,
-        persona="管家",
-    )
-
-
-async def test_the_web_chat_is_a_private_chat_of_the_panels_user() -> None:
-    user = MessageMember("astrbot", "astrbot")
-    session = "webchat!astrbot!0f3c-1"
-    told = event(
-        MessageType.FRIEND_MESSAGE, session, sender=user, adapter="webchat", account="webchat"
-    )
-    read = await READER.conversation_id(told)
-    assert read.umo == f"webchat:FriendMessage:{session}"
-    assert (read.kind, read.peer, read.group) == (ConversationKind.PRIVATE, "astrbot", None)
-
-
-async def test_a_group_split_by_member_keeps_the_groups_own_id() -> None:
-    told = event(MessageType.GROUP_MESSAGE, "1001_777", group="777", sender=MING)
-    read = await READER.conversation_id(told)
-    assert read.umo == "qq1:GroupMessage:1001_777"
-    assert (read.kind, read.peer, read.group) == (ConversationKind.GROUP, None, "777")
-
-
-async def test_a_topic_of_telegram_keeps_its_id_whole() -> None:
-    told = event(
-        MessageType.GROUP_MESSAGE,
-        "-100123#7",
-        group="-100123#7",
-        sender=MING,
-        adapter="telegram",
-        account="tg",
-    )
-    read = await READER.conversation_id(told)
-    assert read.umo == "tg:GroupMessage:-100123#7"
-    assert (read.kind, read.group) == (ConversationKind.GROUP, "-100123#7")
-
-
-async def test_a_session_id_with_colons_stays_whole() -> None:
-    told = event(MessageType.GROUP_MESSAGE, "oc:1:2", group="oc:1:2", sender=MING)
-    read = await READER.conversation_id(told)
-    assert (read.umo, read.session) == ("qq1:GroupMessage:oc:1:2", "oc:1:2")
+    assert found.session == session
 
 
 @pytest.mark.parametrize("sender", [None, MessageMember("", "匿名"), MessageMember("", None)])
@@ -139,23 +117,6 @@ async def test_a_private_chat_whose_sender_nobody_names_has_no_peer(
     actor = await READER.actor(told)
     assert actor.person == ""
     assert actor.name == ((sender and sender.nickname) or "")
-
-
-async def test_a_private_chat_with_a_group_is_something_else() -> None:
-    told = event(MessageType.FRIEND_MESSAGE, "1001", group="777", sender=MING)
-    read = await READER.conversation_id(told)
-    assert (read.kind, read.peer, read.group) == (ConversationKind.OTHER, None, "777")
-
-
-async def test_what_is_neither_group_nor_private_is_something_else() -> None:
-    told = event(MessageType.OTHER_MESSAGE, "system", sender=MING)
-    read = await READER.conversation_id(told)
-    assert (read.kind, read.peer, read.group) == (ConversationKind.OTHER, None, None)
-
-
-async def test_a_platform_without_a_name_is_no_adapter() -> None:
-    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, adapter="")
-    assert (await READER.conversation_id(told)).adapter is None
 
 
 @pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage:", "a:GroupMessage: ", ":x:y"])
@@ -172,14 +133,6 @@ async def test_the_actor_is_named_by_platform_and_id() -> None:
     assert await READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=True)
     nameless = event(MessageType.FRIEND_MESSAGE, "1", sender=MessageMember("1", None))
     assert await READER.actor(nameless) == Actor("aiocqhttp:1", "1")
-
-
-def test_an_events_memories_are_claimed_once() -> None:
-    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    assert [READER.claim_injection(told) for _ in range(3)] == [True, False, False]
-    other = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    assert READER.claim_injection(other)
-    assert not READER.is_command(other)
 
 
 def test_only_the_words_of_the_person_count() -> None:
