@@ -11,12 +11,16 @@ import pytest
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import EngineOff
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.migrating import filled, legacy
+from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
     FakePlugin,
     answered,
 )
+from astrbot_plugin_scoped_memory.tests.support.reflecting import say
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -107,6 +111,28 @@ async def test_edit_move_and_confirm_are_for_admins(tmp_path: Path, language: st
         assert await ask(rig, FakeEvent.in_group(777, "memory confirm", admin=True), language)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_is_for_admins_is_refused_to_a_member_and_changes_nothing(
+    tmp_path: Path, language: str
+) -> None:
+    chat, panel = ScriptedChat(), Panel(dict(MAP))
+    refused = Texts(language).say("outcome.admins_only")
+    async with running(tmp_path, chat=chat, legacy=filled(legacy(2)), follow=False) as rig:
+        await say(rig, PEANUTS)
+        before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
+        for words in (
+            *("sleep", "sleep now", "sleep status", "reflect", "letters", "letters retry"),
+            *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "confirm"),
+            *("scope 家人", "scope public", "scope off", "scope confirm", "scope bring"),
+            *("backup", "restore x.zip", "import x.jsonl"),
+        ):
+            event = FakeEvent.in_group(777, f"memory {words}")
+            assert await answered(rig, event, language, panel=panel) == refused, words
+        assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
+        assert (panel.saved, panel[KEY], chat.calls) == ([], MAP, [])
+        assert not list(tmp_path.glob("exports/*"))
+
+
 async def test_undo_alone_takes_back_what_this_person_did_here(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
@@ -129,35 +155,6 @@ async def test_add_keeps_the_words_as_they_stand(tmp_path: Path) -> None:
         assert stored.memory.judgment == "第一行  两个空格\n第二行"
         assert stored.memory.provenance.person == "aiocqhttp:10001"
         assert stored.memory.provenance.source.value == "指令"
-
-
-@pytest.mark.parametrize(
-    ("event", "allowed"),
-    [
-        (FakeEvent.in_group(777, sender="10001"), True),
-        (FakeEvent.in_group(777, sender="2", admin=True), True),
-        (FakeEvent.in_group(777, sender="2"), False),
-        (FakeEvent.in_group(777, sender="10001", platform="telegram"), False),
-        (FakeEvent.in_group(777, sender=""), False),
-        (FakeEvent.in_group(888, sender="10001", admin=True), False),
-        (FakeEvent.in_group(999, sender="10001"), False),
-    ],
-)
-async def test_forget_is_for_the_speaker_and_admins_inside_the_scope(
-    tmp_path: Path, event: FakeEvent, allowed: bool
-) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
-        event.message_str = f"memory forget {memory_id}"
-        answer = await ask(rig, event)
-        assert (PEANUTS in answer) is allowed
-        shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
-        assert (PEANUTS in shown) is not allowed
-        await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
-        event.message_str = f"memory undo {memory_id}"
-        await ask(rig, event)
-        shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
-        assert (PEANUTS in shown) is allowed
 
 
 async def test_scope_tells_the_id_the_scope_why_and_what_to_paste(tmp_path: Path) -> None:

@@ -119,12 +119,6 @@ async def test_with_the_engine_off_each_of_its_words_says_why(
     lock.release()
 
 
-async def test_nobody_but_an_admin_hears_anything(tmp_path: Path) -> None:
-    async with running(tmp_path, legacy=filled(RECORDS)) as rig:
-        refused = {await ask(rig, words, admin=False) for words in ("", "reverse", "start", "坏的")}
-        assert refused == {Texts("zh-CN").say("outcome.admins_only")}
-
-
 async def test_chinese_words_do_the_same(tmp_path: Path) -> None:
     async with running(tmp_path, legacy=filled(RECORDS)) as rig:
         assert await ask(rig, "试算") == await ask(rig, "dry-run")

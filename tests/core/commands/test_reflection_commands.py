@@ -42,17 +42,6 @@ async def ask(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_only_admins_have_turns_read_and_see_letters(tmp_path: Path, language: str) -> None:
-    chat = ScriptedChat(answer(learned(PEANUTS)))
-    async with running(tmp_path, chat=chat, follow=False) as rig:
-        await say(rig, "奶奶对花生过敏")
-        for command in ("reflect", "letters", "letters retry"):
-            told = await ask(rig, command, language, admin=False)
-            assert told == Texts(language).say("outcome.admins_only")
-        assert (chat.calls, texts_of(rig)) == ([], {})
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 async def test_reflect_reads_this_conversation_alone_and_says_what_came_of_it(
     tmp_path: Path, language: str
 ) -> None:

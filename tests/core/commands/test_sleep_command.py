@@ -94,17 +94,6 @@ async def test_an_admin_begins_a_night_and_hears_what_it_did(tmp_path: Path, lan
         await plugin.until_done()
 
 
-async def test_nobody_but_an_admin_begins_one_or_hears_of_it(tmp_path: Path) -> None:
-    clock = Ticker(NIGHT)
-    async with (
-        running(tmp_path, clock=clock, follow=False) as rig,
-        desk(rig, clock, "zh-CN") as plugin,
-    ):
-        for words in ("", "now", "status"):
-            assert await plugin.ask(words, admin=False) == plugin.texts.say("outcome.admins_only")
-        assert not plugin.schedule.going
-
-
 async def test_while_it_waits_or_goes_on_the_answer_says_so(tmp_path: Path) -> None:
     clock = Ticker(NIGHT)
     async with (
