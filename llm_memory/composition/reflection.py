@@ -169,5 +169,6 @@ def make_loop(
         clock,
         reflection,
         sleep,
+        queue,
     )
     return LoopParts(loop, queue, learning, paused_conversations, primer, overviews, backup)

@@ -32,6 +32,8 @@ class NoticeCode(StrEnum):
     LOOP_UNAVAILABLE = "loop_unavailable"
     QUEUE_FULL = "queue_full"
     CHATTER_FULL = "chatter_full"
+    TURNS_HELD = "turns_held"
+    TURNS_LOST = "turns_lost"
     SLEEP_FAILED = "sleep_failed"
     BACKUP_FAILED = "backup_failed"
     PURGE_UNFINISHED = "purge_unfinished"

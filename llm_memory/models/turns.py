@@ -101,8 +101,9 @@ class Ticket:
 @dataclass(frozen=True, slots=True)
 class NotObserved:
     """Nothing was queued. ``why``: the conversation learns nothing; ``note`` says what else it is:
-    ``paused``, ``off`` (no model reads turns), ``empty``, ``full`` (the queue), ``not_written``,
-    ``pauses_unknown`` (which conversations are paused is unknown)."""
+    ``paused``, ``off`` (no model reads turns), ``empty``, ``full`` (the queue), ``held`` (in memory
+    until the disk takes it), ``not_written``, ``pauses_unknown`` (which conversations are paused is
+    unknown)."""
 
     why: Why | None = None
     note: str = ""

@@ -13,6 +13,7 @@ from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import LoopSettings
 from ..reflection.reflection_service import ReflectionService
 from ..reflection.rules.fair_shares import Allowance, told
+from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -36,6 +37,7 @@ class MemoryLoop:
         clock: Clock,
         reflection: ReflectionService,
         sleep: ConsolidationService,
+        queue: TurnQueue,
     ) -> None:
         self._file = file
         self._turns = turns
@@ -46,6 +48,8 @@ class MemoryLoop:
         self._clock = clock
         self.reflection = reflection
         self.sleep = sleep
+        self._queue = queue
+        queue.follow_with(reflection.wake)
 
     async def open(self) -> None:
         """Memories do not depend on the loop, so a file that cannot be opened stops nothing but
@@ -64,7 +68,8 @@ class MemoryLoop:
             await self.reflection.follow()
 
     async def close(self) -> None:
-        """Give the file back. Idempotent."""
+        """Give the file back, with what waited to be written to it. Idempotent."""
+        await self._queue.close()
         await asyncio.to_thread(self._file.close)
 
     async def status(self) -> LoopStatus:
