@@ -108,10 +108,12 @@ class CorrectedStatements:
         self._sort()
         return numbers
 
-    async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
-        """Record what a person deleted in the files, given as scope and entry."""
+    async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> list[int]:
+        """Record what a person deleted in the files, given as scope and entry. Returns the numbers
+        of what was not recorded yet: a crash comes between this and the archive."""
         kind = CorrectionKind.FORGOTTEN
-        await self.note_many([self._made(kind, scope, memory) for scope, memory in entries])
+        fresh = [pair for pair in entries if not self._same(kind, *pair)]
+        return await self.note_many([self._made(kind, scope, memory) for scope, memory in fresh])
 
     async def changed_by_hand(self, changes: Iterable[tuple[str, Memory, str, Memory]]) -> None:
         """Record what a person moved to another scope's folder or reworded in the files, given as

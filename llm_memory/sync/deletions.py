@@ -78,8 +78,12 @@ class DeletionApplier:
         if not entries:
             return
         at = self._clock().replace(microsecond=0)
-        await self._corrected.forgotten_by_hand((e.scope, e.memory) for e in entries)
-        await asyncio.to_thread(self._vault.archive_deleted, entries, at=at)
+        noted = await self._corrected.forgotten_by_hand((e.scope, e.memory) for e in entries)
+        try:
+            await asyncio.to_thread(self._vault.archive_deleted, entries, at=at)
+        except VaultWriteFailed:  # not forgotten yet: the person may put it back meanwhile
+            await self._corrected.drop(noted)
+            raise
         keys = [(entry.scope, entry.memory_id) for entry in entries]
         await asyncio.to_thread(self._ledger.record, gone=keys)
         await self._known_files.drop(entries)

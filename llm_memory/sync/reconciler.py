@@ -103,11 +103,18 @@ class Reconciler:
 
     async def _load_all(self) -> None:
         look = await asyncio.to_thread(self._vault.look)
-        self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         files = await asyncio.to_thread(self._ledger.files)
+        self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         size = sum(place.stamp[1] for place in look.places)
         with LONG_LIVED.at_once(_entries(size)):
-            await self._look_at(look, files, look.places, _gone(files, look))
+            there = not look.absent and await self._look_at(
+                look, files, look.places, _gone(files, look)
+            )
+        if not there:  # all is as it was; the first round with the tree compares it
+            known = await asyncio.to_thread(self._ledger.entries_in, files)
+            await self._known_files.load(stored_as_known(known, self._vault.named))
+            self._reports.gone(await asyncio.to_thread(self._ledger.counts))
+            return
         held = await asyncio.to_thread(self._ledger.held)
         await self._known_files.load(stored_as_known(held, self._vault.named))
         self._reports.held(held)
@@ -187,13 +194,19 @@ class Reconciler:
         files: dict[FileKey, KnownFile],
         changed: Sequence[Place],
         gone: Collection[FileKey],
-    ) -> None:
+    ) -> bool:
+        """Returns False if the tree has vanished meanwhile: then nothing was done."""
+        asked = [place.key for place in changed]
         broken = list(look.broken)
         for attempt in range(_TRIES):
             broken = list(look.broken)
             seen = await self._see(changed, files, broken)
             places = {place.key: place for place in changed}
             async with self._known_files.writing:
+                if await asyncio.to_thread(self._vault.is_absent):
+                    for key in asked:
+                        self._change_applier.stamps.pop(key, None)
+                    return False
                 # What was read lacks what the bot wrote since.
                 stale = await asyncio.to_thread(
                     self._stale, [places[file.key] for file in seen], gone, look
@@ -209,6 +222,7 @@ class Reconciler:
             gone = [key for key in gone if key not in now]
             files = await asyncio.to_thread(self._ledger.files)
         self._reports.broken(broken, {p.key for p in look.places} - {p.key for p in changed})
+        return True
 
     async def _see(
         self,

@@ -44,7 +44,7 @@ def list_files(top: Path) -> Listing:
     for relative, entry in _walk(top, _opens, shut):
         if not is_sendable(relative):
             misnamed.append(_shown(relative))
-        elif is_recalled(relative):
+        elif is_recalled(relative) and not entry.is_dir(follow_symlinks=False):
             files.append(Path(entry.path))
     return Listing(tuple(sorted(files)), tuple(sorted(misnamed)), tuple(sorted(shut)))
 
@@ -57,7 +57,7 @@ def stamps(top: Path) -> Stamps:
     for relative, entry in _walk(top, _opens, shut):
         if not is_sendable(relative):
             misnamed.append(_shown(relative))
-        elif is_recalled(relative):
+        elif is_recalled(relative) and not entry.is_dir(follow_symlinks=False):
             try:
                 # On Windows a folder listing has no inode numbers.
                 status = (
@@ -88,6 +88,7 @@ def archived(top: Path, shut: list[str] | None = None) -> tuple[Path, ...]:
             Path(entry.path)
             for relative, entry in found
             if relative.endswith(".md")
+            and not entry.is_dir(follow_symlinks=False)
             and not _is_hidden(relative)
             and not is_other_version(entry.name)
         )

@@ -99,6 +99,10 @@ class MarkdownVault:
         self._ready()
         return self._scan.read(scope, self._entries.list_files(scope))
 
+    def is_absent(self) -> bool:
+        """Returns whether the whole tree is gone, as with a disk that was taken out."""
+        return self._scan.is_absent()
+
     def look(self) -> Look:
         """Returns the files that exist, without opening them."""
         return self._scan.look()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..errors import VaultFileBroken
+from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.vault_layout import conflict_path
 from ..storage.files import ChangedMeanwhile, replace_durably
 from .fresh_ids import FreshIds
@@ -14,7 +14,7 @@ from .markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
 from .models import KnownEntry, KnownFile, Repair, RepairedFile, SeenFile
 from .rules.reconcile import matched
 from .rules.stale_saves import appended_since
-from .scan import VaultScan
+from .scan import OUTGROWN, VaultScan
 from .vault_tree import MAX_FILE_BYTES, FileSnapshot, VaultTree
 from .vault_writer import VaultWriter
 
@@ -47,17 +47,20 @@ class VaultRepair:
                 snapshot = self._tree.read(path, patient=True, limit=MAX_FILE_BYTES)
                 if digest(snapshot.raw) != seen.digest:
                     return None
+                raw = self._repaired(seen, snapshot, repair, name=name).encode()
+                # Before anything is written: a file that outgrows the limit is never read again.
+                after = self._scan.seen(seen.scope, FileSnapshot(path, raw, snapshot.stamp))
                 # Our version first: a crash between leaves both.
                 for entry in repair.conflicts:
                     target = conflict_path(seen.path)
                     self._writer.append_unnoted(seen.scope, target, entry.memory)
-                text = self._repaired(seen, snapshot, repair, name=name)
-                if text.encode() != snapshot.raw:
-                    replace_durably(path, text.encode(), snapshot.stamp)
-                after = self._scan.seen(
-                    seen.scope, FileSnapshot(path, text.encode(), snapshot.stamp)
-                )
-            except (VaultFileBroken, ChangedMeanwhile):
+                if raw != snapshot.raw:
+                    replace_durably(path, raw, snapshot.stamp)
+            except ChangedMeanwhile:
+                return None
+            except VaultFileBroken as error:
+                if error.reason == OUTGROWN:
+                    raise VaultWriteFailed(f"{path.name}: larger than 8 MiB") from error
                 return None
         waits = not name and bool(repair.copied or repair.adopts)
         return self._noted(seen, after, repair, known, waits=waits)

@@ -15,6 +15,8 @@ from .markdown.topic_file import TopicFile, digest, parse_file
 from .models import FileKey, FileReport, KnownFile, Look, Place, SeenEntry, SeenFile, VaultContent
 from .vault_tree import MAX_FILE_BYTES, FileSnapshot, VaultTree
 
+OUTGROWN = "outgrown"
+"""Why a file is not read that its ids would take beyond the limit."""
 _ID_BYTES = 20
 """The bytes that an id takes in its line."""
 
@@ -25,11 +27,17 @@ class VaultScan:
     def __init__(self, tree: VaultTree) -> None:
         self._tree = tree
 
-    def look(self) -> Look:
-        """Returns every file whose entries may be recalled, by name and stamp."""
+    def is_absent(self) -> bool:
+        """True if the tree is gone, or an empty disk stands in its place."""
         try:
             self._tree.require_disk()
         except VaultWriteFailed:
+            return True
+        return False
+
+    def look(self) -> Look:
+        """Returns every file whose entries may be recalled, by name and stamp."""
+        if self.is_absent():
             return Look(absent=True)
         places: list[Place] = []
         broken: list[FileReport] = []
@@ -45,6 +53,8 @@ class VaultScan:
             broken += [FileReport(scope.name, path, "unreadable") for path in found.shut]
             hidden += [(scope.name, path) for path in found.shut]
             places += [Place(scope, path, stamp) for path, stamp in found.files]
+        if self.is_absent():  # since then: what was not found may still be there
+            return Look(absent=True)
         return Look(tuple(scopes), tuple(places), tuple(broken), tuple(hidden))
 
     def read(self, scope: Scope, listing: Listing) -> VaultContent:
@@ -118,7 +128,7 @@ class VaultScan:
         path = self._tree.relative(scope, snapshot.path)
         unnamed = _unnamed(file, path, snapshot)
         if len(snapshot.raw) + len(unnamed) * _ID_BYTES > MAX_FILE_BYTES:
-            raise VaultFileBroken(snapshot.path.name, "oversized")  # with ids it would be too large
+            raise VaultFileBroken(snapshot.path.name, OUTGROWN)
         return SeenFile(
             scope,
             path,

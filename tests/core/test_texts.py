@@ -48,6 +48,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CR
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
+from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -55,6 +56,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 FILE_REASONS = {
     "not_utf8", "gb18030", "utf16", "unreadable", "duplicate_id", "illegal_folder", "misnamed",
     "illegal_role", "link", "too_large", "too_many", "oversized",
+    "outgrown",
 }  # fmt: skip
 # What the engine posts with each notice.
 PARAMS: dict[NoticeCode, Mapping[str, str]] = {
@@ -200,7 +202,7 @@ def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
         and node.func.id in {"FileReport", "VaultFileBroken"}
         and isinstance(node.args[-1], ast.Constant)
     }
-    assert reported | {TOO_MANY} == FILE_REASONS
+    assert reported | {TOO_MANY, OUTGROWN} == FILE_REASONS
 
 
 @pytest.mark.parametrize("code", NoticeCode)

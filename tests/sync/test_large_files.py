@@ -96,7 +96,7 @@ async def test_a_file_that_its_ids_would_take_beyond_the_limit_is_left_alone(
         before = path.read_bytes()
         assert len(before) < 1000
         await bot.look()
-        assert reasons(bot) == {"entities.md": "oversized"}
+        assert reasons(bot) == {"entities.md": "outgrown"}
         assert path.read_bytes() == before
         assert bot.texts() == []
 
