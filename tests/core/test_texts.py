@@ -85,6 +85,12 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.LOOP_UNAVAILABLE: {"path": "夹", "detail": "满"},
     NoticeCode.QUEUE_FULL: {"count": "5000"},
     NoticeCode.CHATTER_FULL: {"count": "2500"},
+    NoticeCode.TURNS_HELD: {"count": "3", "detail": "database is locked"},
+    NoticeCode.TURNS_LOST: {"count": "4"},
+    NoticeCode.SUCCESSOR: {
+        "key": "aiocqhttp:GroupMessage:2",
+        "former": "aiocqhttp:GroupMessage:1",
+    },
     NoticeCode.SLEEP_FAILED: {"detail": "满"},
     NoticeCode.BACKUP_FAILED: {"detail": "满"},
     NoticeCode.PURGE_UNFINISHED: {"detail": "state/loop.sqlite"},
