@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotAllowed, NotVisible, Purged
-from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
+    WorkerStore,
+    worker_command,
+)
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     StandingClock,
@@ -97,28 +101,6 @@ async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> 
         await say(rig, f"那就再记一次，{SECRET}", who=SPEAKER)
         await reflect(rig)
         assert SECRET in texts_of(rig)["家人"]
-
-
-async def test_an_index_that_is_busy_costs_a_night_nothing_but_the_purge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        stored = await rig.remember(SECRET, FAMILY, SPEAKER)
-        await purge(rig, stored.memory.memory.memory_id)
-
-        async def busy() -> None:
-            raise IndexUnavailable("locked", code="busy")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(rig.engine.rooms.words, "checkpoint_wal", busy)
-            await night(rig, clock)
-        assert {name.partition("/")[0] for name in files_holding(tmp_path, SECRET)} == {"state"}
-        assert rig.engine.loop.sleep.report.backup
-        assert files_holding(tmp_path / "index", TERM) > set()
-        await night(rig, clock)
-        assert files_holding(tmp_path, SECRET) == set()
-        assert files_holding(tmp_path / "index", TERM) == set()
 
 
 async def test_an_index_that_is_off_keeps_no_words_from_being_purged(tmp_path: Path) -> None:
@@ -261,3 +243,23 @@ async def test_where_forgotten_words_lie_until_they_are_purged(tmp_path: Path) -
     assert files_holding(tmp_path, SECRET) == places.keys()
     for named in places.values():
         assert f"| {named}" in table
+
+
+async def test_an_index_of_vectors_that_has_the_id_is_built_anew_without_it(tmp_path: Path) -> None:
+    clock, chroma = StandingClock(EVENING), tmp_path / "index" / "chroma"
+    store = WorkerStore(worker_command(chroma, NATIVE))
+    async with running(
+        tmp_path, store=store, chat=ScriptedChat(otherwise="{}"), clock=clock
+    ) as rig:
+        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
+        await rig.remember(HARMLESS, FAMILY, SPEAKER)
+        await rig.until_indexed()
+        assert files_holding(chroma, memory_id)
+        await purge(rig, memory_id)
+        await rig.until_indexed()
+        assert files_holding(chroma, memory_id)  # Chroma keeps what it has deleted
+        await night(rig, clock)
+        assert rig.engine.loop.sleep.report.purged == 1
+        await rig.until_indexed()
+        assert files_holding(tmp_path, memory_id, SECRET) == set()
+        assert await rig.texts("爬山", FAMILY) == [HARMLESS]

