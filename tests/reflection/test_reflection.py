@@ -34,7 +34,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Complet
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    MAP,
     QUICK,
     Rig,
     group,
@@ -123,27 +122,6 @@ async def test_no_transcript_stands_in_the_vault_and_a_memory_says_where_it_was_
     assert PEANUTS in written
     for words in (*said, "那可要多留神才行呀"):
         assert words not in written
-
-
-async def test_a_map_change_before_the_reading_moves_no_words(tmp_path: Path) -> None:
-    elsewhere = {"aiocqhttp:FriendMessage:1002": "家人", "aiocqhttp:GroupMessage:888": "公司"}
-    for number, changed in enumerate(({**MAP, FAMILY.umo: "公司"}, elsewhere)):
-        root, chat = tmp_path / str(number), ScriptedChat(answer(learned(PEANUTS)))
-        async with running(root, chat=ScriptedChat()) as rig:
-            await say(rig, "奶奶对花生过敏")
-        async with running(root, changed, chat=chat) as rig:
-            assert (await reflect(rig)).read == 1
-            assert texts_of(rig) == {"家人": [PEANUTS]}
-            assert await rig.texts("奶奶能吃花生吗", FAMILY) == []
-
-
-async def test_a_scope_in_the_answer_is_ignored(tmp_path: Path) -> None:
-    item = learned(PEANUTS, scope="public", memory_scope="公司")
-    chat = ScriptedChat(answer(item, memory_scope="public"))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "奶奶对花生过敏")
-        await reflect(rig)
-        assert texts_of(rig) == {"家人": [PEANUTS]}
 
 
 async def test_three_who_talk_at_once_are_three_speakers(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
@@ -49,11 +49,6 @@ WITHOUT_WORDS = {"meta", "spent", "fact", "sleep_run"}
 def path(tmp_path: Path) -> Path:
     """Where it lies."""
     return tmp_path / "state" / "loop.sqlite"
-
-
-def queued(number: int = 1) -> QueuedTurn:
-    where = "aiocqhttp:GroupMessage:777"
-    return QueuedTurn(f"t-{number}", "家人", where, "", NOW, "qq:1", "小明", "话" * 500, "答")
 
 
 def test_every_table_that_could_hold_words_carries_the_scope(path: Path) -> None:
@@ -90,68 +85,6 @@ async def test_each_row_of_a_turn_lies_in_the_file_with_its_scope(
         str(where): scope for where, scope in said.items()
     }
     assert all(conversation in text for conversation, _, text in rows)
-
-
-def test_a_store_over_a_closed_file_says_so(path: Path) -> None:
-    file = SqliteLoopFile(path)
-    turns = SqliteTurnStore(file)
-    for _ in range(2):
-        with pytest.raises(EngineClosed):
-            turns.count()
-        file.open()
-        assert turns.count() == 0
-        file.close()
-        file.close()
-    with pytest.raises(EngineClosed):
-        turns.put(queued())
-
-
-@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_file_that_is_no_database_is_set_aside_and_kept(path: Path, content: bytes) -> None:
-    path.parent.mkdir()
-    path.write_bytes(content)
-    file = SqliteLoopFile(path)
-    assert file.open() is (content == b"")
-    SqliteTurnStore(file).put(queued())
-    file.close()
-    kept = [p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name]
-    assert kept == ([] if content == b"" else [content])
-
-
-def test_a_database_with_damaged_pages_is_set_aside_with_its_log(path: Path) -> None:
-    file = SqliteLoopFile(path)
-    file.open()
-    for number in range(100):
-        SqliteTurnStore(file).put(queued(number))
-    file.close()
-    raw = bytearray(path.read_bytes())
-    raw[4096:-4096] = b"\xaa" * (len(raw) - 8192)
-    path.write_bytes(raw)
-    path.with_name("loop.sqlite-wal").write_bytes(b"left over")
-    assert not file.open()
-    assert SqliteTurnStore(file).count() == 0
-    file.close()
-    assert any(bytes(raw) == p.read_bytes() for p in path.parent.iterdir())
-
-
-def test_a_database_that_another_holds_is_not_set_aside_and_can_be_opened_later(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = SqliteLoopFile(path)
-    file.open()
-    SqliteTurnStore(file).put(queued())
-    file.close()
-    monkeypatch.setattr(SqliteLoopFile, "WAIT_SECONDS", 0.1)
-    with closing(sqlite3.connect(path)) as holder:
-        holder.execute("PRAGMA locking_mode=EXCLUSIVE")
-        holder.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StateUnavailable):
-            file.open()
-        with pytest.raises(StateUnavailable):
-            SqliteTurnStore(file).count()
-    assert file.open()
-    assert SqliteTurnStore(file).count() == 1
-    file.close()
 
 
 async def test_a_newer_format_of_it_keeps_the_engine_off(tmp_path: Path, path: Path) -> None:

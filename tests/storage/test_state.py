@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     WhyCode,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
@@ -114,76 +114,6 @@ def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(
     assert again.senders("qq:GroupMessage:3_7") == []
     assert again.model_history("qq:1", "c1") == HistoryScope("公司", mixed=True)
     assert again.model_history("qq:1", "c2") is None
-
-
-def test_a_closed_store_says_so(store: SqliteStateStore) -> None:
-    store.close()
-    store.close()
-    with pytest.raises(EngineClosed):
-        store.seen_conversations()
-    with pytest.raises(EngineClosed):
-        store.remember_map_keys([], lost=())
-
-
-@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
-def test_a_file_that_is_no_database_is_set_aside_and_kept(path: Path, content: bytes) -> None:
-    path.parent.mkdir()
-    path.write_bytes(content)
-    store = SqliteStateStore(path)
-    assert store.open() is (content == b"")
-    store.mark_seen("a:GroupMessage:1")
-    store.close()
-    kept = [p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name]
-    assert kept == ([] if content == b"" else [content])
-
-
-def test_a_database_with_damaged_pages_is_set_aside_with_its_log(
-    store: SqliteStateStore, path: Path
-) -> None:
-    for number in range(2000):
-        store.mark_seen(f"a:GroupMessage:{number}" + "0" * 100)
-    store.close()
-    raw = bytearray(path.read_bytes())
-    raw[4096:-4096] = b"\xaa" * (len(raw) - 8192)
-    path.write_bytes(raw)
-    path.with_name("state.sqlite-wal").write_bytes(b"left over")
-    again = SqliteStateStore(path)
-    assert not again.open()
-    assert again.seen_conversations() == frozenset()
-    again.mark_seen("a:GroupMessage:1")
-    again.close()
-    third = SqliteStateStore(path)
-    assert third.open()
-    assert third.seen_conversations() == {"a:GroupMessage:1"}
-    assert any(bytes(raw) == p.read_bytes() for p in path.parent.iterdir())
-
-
-def test_two_broken_files_in_one_second_are_both_kept(path: Path) -> None:
-    path.parent.mkdir()
-    for content in (b"first broken", b"second broken"):
-        path.write_bytes(content)
-        store = SqliteStateStore(path)
-        assert not store.open()
-        store.close()
-    kept = {p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name}
-    assert kept == {b"first broken", b"second broken"}
-
-
-def test_a_database_that_another_holds_is_not_set_aside(
-    store: SqliteStateStore, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.mark_seen("a:GroupMessage:1")
-    store.close()
-    monkeypatch.setattr(SqliteStateStore, "WAIT_SECONDS", 0.1)
-    holder = sqlite3.connect(path)
-    holder.execute("PRAGMA locking_mode=EXCLUSIVE")
-    holder.execute("BEGIN EXCLUSIVE")
-    again = SqliteStateStore(path)
-    with pytest.raises(StateUnavailable):
-        again.open()
-    holder.close()
-    assert again.open()
-    assert again.seen_conversations() == {"a:GroupMessage:1"}
 
 
 async def test_a_broken_state_file_is_said_and_costs_no_memory(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""What each file of small facts does when it is closed, broken or held by another program."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+
+pytestmark = pytest.mark.engine
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A file, how a row is put into it, and how many rows it has."""
+
+    open: Callable[[Path], SqliteFile]
+    put: Callable[[SqliteFile, int], None]
+    count: Callable[[SqliteFile], int]
+
+
+def put_turn(file: SqliteFile, number: int) -> None:
+    assert isinstance(file, SqliteLoopFile)
+    where = "aiocqhttp:GroupMessage:777"
+    turn = QueuedTurn(f"t-{number}", "家人", where, "", NOW, "qq:1", "小明", "话" * 500, "答")
+    SqliteTurnStore(file).put(turn)
+
+
+def turns_in(file: SqliteFile) -> int:
+    assert isinstance(file, SqliteLoopFile)
+    return SqliteTurnStore(file).count()
+
+
+def put_conversation(file: SqliteFile, number: int) -> None:
+    assert isinstance(file, SqliteStateStore)
+    file.mark_seen(f"a:GroupMessage:{number}" + "0" * 1500)
+
+
+def conversations_in(file: SqliteFile) -> int:
+    assert isinstance(file, SqliteStateStore)
+    return len(file.seen_conversations())
+
+
+@pytest.fixture(
+    params=[
+        Kind(SqliteLoopFile, put_turn, turns_in),
+        Kind(SqliteStateStore, put_conversation, conversations_in),
+    ],
+    ids=["loop", "state"],
+)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    found: Kind = request.param
+    return found
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "some.sqlite"
+
+
+def set_aside(path: Path) -> set[bytes]:
+    return {p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name}
+
+
+def test_a_closed_file_says_so_and_can_be_opened_again(kind: Kind, path: Path) -> None:
+    file = kind.open(path)
+    for rows in range(2):
+        with pytest.raises(EngineClosed):
+            kind.count(file)
+        assert file.open()
+        assert kind.count(file) == rows
+        kind.put(file, 1)
+        file.close()
+        file.close()
+    with pytest.raises(EngineClosed):
+        kind.put(file, 2)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_set_aside_and_kept(
+    kind: Kind, path: Path, content: bytes
+) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    file = kind.open(path)
+    assert file.open() is (content == b"")
+    kind.put(file, 1)
+    file.close()
+    assert set_aside(path) == (set() if content == b"" else {content})
+
+
+def test_a_database_with_damaged_pages_is_set_aside_with_its_log(kind: Kind, path: Path) -> None:
+    file = kind.open(path)
+    file.open()
+    for number in range(100):
+        kind.put(file, number)
+    file.close()
+    raw = bytearray(path.read_bytes())
+    raw[4096:-4096] = b"\xaa" * (len(raw) - 8192)
+    path.write_bytes(raw)
+    path.with_name(f"{path.name}-wal").write_bytes(b"left over")
+    assert not file.open()
+    assert kind.count(file) == 0
+    kind.put(file, 1)
+    file.close()
+    assert file.open()
+    assert kind.count(file) == 1
+    file.close()
+    assert bytes(raw) in set_aside(path)
+
+
+def test_two_broken_files_in_one_second_are_both_kept(kind: Kind, path: Path) -> None:
+    path.parent.mkdir()
+    for content in (b"first broken", b"second broken"):
+        path.write_bytes(content)
+        file = kind.open(path)
+        assert not file.open()
+        file.close()
+    assert set_aside(path) == {b"first broken", b"second broken"}
+
+
+def test_a_database_that_another_holds_is_not_set_aside_and_can_be_opened_later(
+    kind: Kind, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = kind.open(path)
+    file.open()
+    kind.put(file, 1)
+    file.close()
+    monkeypatch.setattr(SqliteFile, "WAIT_SECONDS", 0.1)
+    with closing(sqlite3.connect(path)) as holder:
+        holder.execute("PRAGMA locking_mode=EXCLUSIVE")
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StateUnavailable):
+            file.open()
+        with pytest.raises(StateUnavailable):
+            kind.count(file)
+    assert file.open()
+    assert kind.count(file) == 1
+    file.close()
