@@ -107,24 +107,6 @@ async def test_a_contradiction_and_another_speaker_are_kept_beside_each_other(
         ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("门牌是 301", "门牌是 302"),
-        ("妈妈每天吃药", "爸爸每天吃药"),
-        ("he eats nuts", "he does not eat nuts"),
-        ("Anna lives in York", "Nora lives in York"),
-    ],
-)
-async def test_a_number_a_person_or_a_negation_is_never_merged_away(
-    tmp_path: Path, play: Play, old: str, new: str
-) -> None:
-    async with play(tmp_path) as rig:
-        await say(rig, old, HERE)
-        assert isinstance(await say(rig, new, HERE), Stored)
-        assert await told(rig, HERE) == {old, new}
-
-
 async def test_the_same_in_other_words_makes_the_first_one_stronger(
     tmp_path: Path, play: Play
 ) -> None:

@@ -62,21 +62,10 @@ async def say(rig: Rig, draft: MemoryDraft) -> Stored | Rejected:
     return outcome
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("7", RejectReason.TOO_SHORT),
-        ("嗯嗯好的", RejectReason.FILLER),
-        ("print('hi')", RejectReason.CODE),
-        ("可能吧", RejectReason.SPECULATION),
-        ("可\u200b能\u200b吧", RejectReason.SPECULATION),
-    ],
-)
-async def test_what_is_not_worth_it_is_not_written(
-    tmp_path: Path, text: str, reason: RejectReason
-) -> None:
+async def test_what_is_not_worth_it_is_not_written(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
-        assert await say(rig, MemoryDraft(text)) == Rejected(reason)
+        for text in ("可能吧", "可\u200b能\u200b吧"):
+            assert await say(rig, MemoryDraft(text)) == Rejected(RejectReason.SPECULATION)
         assert (await rig.engine.status()).total == 0
 
 
@@ -100,15 +89,12 @@ async def test_invisible_characters_hide_no_number(tmp_path: Path) -> None:
     assert outcome.memory.memory.judgment == HIDDEN
 
 
-async def test_a_strict_owner_has_nothing_of_it(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False, settings=STRICT) as rig:
+async def test_an_owner_has_numbers_refused_or_kept(tmp_path: Path) -> None:
+    async with running(tmp_path / "strict", follow=False, settings=STRICT) as rig:
         outcome = await say(rig, MemoryDraft(PHONE))
     assert outcome == Rejected(RejectReason.PRIVATE, private=(PrivateKind.PHONE,))
     assert "房东" not in vault_text(tmp_path)
-
-
-async def test_an_owner_who_wants_numbers_has_them(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False, settings=OPEN) as rig:
+    async with running(tmp_path / "open", follow=False, settings=OPEN) as rig:
         outcome = await say(rig, MemoryDraft(PHONE))
     assert isinstance(outcome, Stored)
     assert (outcome.memory.memory.judgment, outcome.redacted) == (PHONE, ())

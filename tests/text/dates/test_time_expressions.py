@@ -295,21 +295,12 @@ NO_TIMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CHINESE, ids=lambda case: case[0])
-def test_chinese_words_name_their_days(case: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "case", [*CHINESE, *ENGLISH, *((text,) for text in NO_TIMES)], ids=lambda case: case[0]
+)
+def test_words_name_their_days_and_what_only_looks_like_a_time_none(case: tuple[str, ...]) -> None:
     text, *expected = case
     assert times(text) == expected
-
-
-@pytest.mark.parametrize("case", ENGLISH, ids=lambda case: case[0])
-def test_english_words_name_their_days(case: tuple[str, ...]) -> None:
-    text, *expected = case
-    assert times(text) == expected
-
-
-@pytest.mark.parametrize("text", NO_TIMES)
-def test_what_only_looks_like_a_time_is_none(text: str) -> None:
-    assert times(text) == []
 
 
 @pytest.mark.parametrize(
@@ -346,19 +337,13 @@ def test_how_exact_the_words_are_is_told() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["昨天", "上周三", "3天前", "去年5月2号", "yesterday", "last May"])
-def test_words_that_say_how_far_from_now_are_relative(text: str) -> None:
-    assert [span.relative for span in find_times(text, NOW)] == [True]
-
-
-@pytest.mark.parametrize("text", ["2026-05-02", "5月2号", "周三", "月底", "on Monday", "May 2nd"])
-def test_dates_and_what_comes_again_are_not_relative(text: str) -> None:
-    assert [span.relative for span in find_times(text, NOW)] == [False]
-
-
-@pytest.mark.parametrize("text", ["最近", "前几天", "两三天前", "recently", "a few days ago"])
-def test_a_guess_is_told_to_be_vague(text: str) -> None:
-    assert [span.vague for span in find_times(text, NOW)] == [True]
+def test_it_is_told_whether_words_say_how_far_from_now_and_whether_that_is_a_guess() -> None:
+    for text in ("昨天", "上周三", "3天前", "去年5月2号", "yesterday", "last May"):
+        assert [span.relative for span in find_times(text, NOW)] == [True], text
+    for text in ("2026-05-02", "5月2号", "周三", "月底", "on Monday", "May 2nd"):
+        assert [span.relative for span in find_times(text, NOW)] == [False], text
+    for text in ("最近", "前几天", "两三天前", "recently", "a few days ago"):
+        assert [span.vague for span in find_times(text, NOW)] == [True], text
 
 
 def test_a_sunday_belongs_to_the_week_that_ends() -> None:
