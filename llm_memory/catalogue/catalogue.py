@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 
 from ..models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
 from ..models.key import Key
@@ -31,6 +31,8 @@ from .rules.event_day import is_another_event
 from .speaker_index import SpeakerIndex
 
 type _WordsKey = tuple[str, str, str, bool, bool]
+_SAME_EVENTS = 30
+"""So many of the newest events that say the same are compared by their days."""
 _SLICE = 200
 """Memories freed before control returns to the event loop."""
 READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
@@ -172,7 +174,8 @@ class Catalogue:
         for place in dict.fromkeys((own, scope.name)):
             words = _words_key(place, memory)
             newest = self._same_words.get(words)
-            for memory_id in (*([newest] if newest else ()), *self._same_events.get(words, ())):
+            events = islice(reversed(self._same_events.get(words, {})), _SAME_EVENTS)
+            for memory_id in (*([newest] if newest else ()), *events):
                 known = self._by_place[place].get(memory_id)
                 if known is not None and not is_another_event(known.memory, memory):
                     return known

@@ -60,7 +60,9 @@ class ContradictingWrites:
             role=role,
             memory_id=memory_id,
         )
-        if not isinstance(outcome, Stored) or not (draft.corrects or _takes_back(outcome.memory)):
+        if not isinstance(outcome, Stored):
+            return outcome
+        if not draft.corrects and not await asyncio.to_thread(_takes_back, outcome.memory):
             return outcome
         near = (await self._near.sharing_words(outcome.memory))[:NEAREST]
         compared = conflict if draft.corrects else negation
