@@ -154,7 +154,7 @@ class MemoryHandlers:
         if current is None:
             return await self._append(scope, memory, former, draft.topic)
         if known or isinstance(near, Reinforce):
-            if _is_echo(draft):
+            if not is_task(current) and _is_echo(draft):
                 return Reinforced(current)
             active = current.memory.active or memory.active
             again = memory.active or await self._is_open_again(current, memory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -211,7 +212,8 @@ async def test_a_done_task_that_is_remembered_again_is_reopened(
         draft = MemoryDraft("交停车费", kind=MemoryKind.TASK, actor=MING)
         await rig.engine.service.remember(draft, conversation_id=FAMILY)
         await update(rig, TaskAction.DONE, "交停车费")
-        again = await rig.engine.service.remember(draft, conversation_id=FAMILY)
+        asked = replace(draft, heard="停车费又该交了吧？")
+        again = await rig.engine.service.remember(asked, conversation_id=FAMILY)
         assert isinstance(again, Reinforced)
         assert open_titles(await update(rig, TaskAction.LIST)) == ["交停车费"]
 
