@@ -176,10 +176,10 @@ async def test_no_correction_leaves_another_copy_in_the_queue(
         await rig.engine.reconcile()
         assert await told(rig) - {OTHER} == {HARMLESS}
         await reflect(rig, SQUARE)
-        (call,) = chat.calls
-        shown = call.prompt.partition("<turns>")[2]
-        assert HARMLESS in shown
-        assert not any(word in shown for word in ("幸福路", "三单元", "Xingfu"))
+        assert chat.calls  # what is in no turn is asked for once more
+        for shown in (call.prompt.partition("<turns>")[2] for call in chat.calls):
+            assert HARMLESS in shown
+            assert not any(word in shown for word in ("幸福路", "三单元", "Xingfu"))
         # Of what was purged only hashes are left, and no reader can repeat what is in no turn.
         forbidden = HOME if correct is purge_and_sleep else "幸福路"
         assert not any(forbidden in text for text in texts_of(rig).get("public", []))
