@@ -115,11 +115,10 @@ def _shown(texts: Texts, hit: Hit | None) -> str:
 
 
 def record_json(record: Told) -> dict[str, Any]:
-    """One recall for the panel: no memory's words, for the files hold those."""
+    """One recall for the panel: ids and scores, no word of a memory or a question."""
     trace = record.trace
     return {
         "conversation": record.conversation,
-        "query": record.query,
         "at": record.at.isoformat(),
         "scopes": list(trace.scopes),
         "arm": Arm(trace.arm).value,
