@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
@@ -50,9 +50,11 @@ def entry_key(stored: StoredMemory) -> Key:
 
 
 class Catalogue:
-    """The memories of all scopes; every query names what the asker may see."""
+    """The memories of all scopes; every query names what the asker may see. ``as_held`` returns an
+    entry with the trust that it has here, where the files do not decide that."""
 
-    def __init__(self) -> None:
+    def __init__(self, as_held: Callable[[StoredMemory], StoredMemory] = lambda one: one) -> None:
+        self._as_held = as_held
         self._by_place: dict[str, dict[str, StoredMemory]] = {}
         self._on_shelves: dict[Key, str] = {}
         """The places of memories that are not under their scope's name, by scope and id."""
@@ -95,6 +97,7 @@ class Catalogue:
     def put(self, stored: StoredMemory) -> None:
         """Add, or replace by scope and id. If its readers changed, its place changes."""
         self.remove(stored)
+        stored = self._as_held(stored)
         memory = stored.memory
         origin = memory.provenance
         shared = replace(

@@ -72,6 +72,9 @@ def assemble(
         return await service.feedback(feedback, ticket=ticket)
 
     async def follow_files() -> None:
+        if parts.vouchers is not None:
+            for stored in parts.vouchers.changed(recall.catalogue.all()):
+                remember.living.take(stored)
         await remember.follower.follow()
         await recall.notes.refresh()
 

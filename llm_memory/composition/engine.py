@@ -24,6 +24,7 @@ from ..recall.ports import Reranker
 from ..recall.trust_file import JsonTrustBook
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
+from ..remember.home_vouchers import HomeVouchers
 from ..remember.private_data import PrivateData
 from ..runtime.identifiers import make_id
 from ..scopes.pause_mark_file import ForgetfulPauseMark, PauseMarkFile
@@ -146,6 +147,7 @@ def build_engine(
         chat=chat,
         accounts=accounts,
         is_admin=is_admin,
+        vouchers=None if paths.owns_memory else HomeVouchers(paths.state),
         version=version,
         carried_settings=carried_settings,
     )

@@ -42,7 +42,8 @@ def make_recall(
     parts: EngineParts, settings: EngineSettings, notices: NoticeBoard, clock: Clock
 ) -> RecallParts:
     """Opens nothing."""
-    catalogue = Catalogue()
+    vouchers = parts.vouchers
+    catalogue = Catalogue() if vouchers is None else Catalogue(vouchers.as_held)
     # What follows the notes asks the note book, too: it is told of its followers afterwards.
     notes = NoteBook(parts.notes, notices)
     pending = PendingRecords(catalogue)

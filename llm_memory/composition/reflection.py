@@ -84,6 +84,7 @@ def make_loop(
         clock,
         bylines.participants,
         writing.corrected,
+        owners_pages=parts.vouchers is None,
     )
     queue = TurnQueue(
         parts.turns,

@@ -14,6 +14,7 @@ from typing import Final
 from ..errors import HomeError, VaultError, VaultFileBroken
 from ..models.data_models import Memory, Topic
 from ..models.vault_layout import topic_of, topic_path
+from ..remember.home_vouchers import HomeVouchers
 from ..remember.rules.instructions import is_quotation
 from ..remember.rules.routing import route
 from ..storage.files import ChangedMeanwhile, replace_durably
@@ -39,6 +40,7 @@ class Vouched:
         moved_to: Its file now.
         before: Its lines, before.
         after: Its lines now.
+        noted: The home's list of what was vouched for has changed.
         quoted: It stays a quotation: with anyone's voucher it would override other rules.
     """
 
@@ -48,11 +50,12 @@ class Vouched:
     before: str
     after: str
     quoted: bool
+    noted: bool = False
 
     @property
     def changed(self) -> bool:
         """True if something was written."""
-        return self.before != self.after or self.path != self.moved_to
+        return self.noted or self.before != self.after or self.path != self.moved_to
 
 
 def vouch(
@@ -103,19 +106,25 @@ class _Scope:
         self._scope = place.scope
         self._tree = VaultTree(place.paths.memory, contextlib.nullcontext())
         self._writer = VaultWriter(self._tree, SqliteLedger())
+        # A project's files may be pulled: there the home says what is trusted.
+        self._vouchers = None if place.paths.owns_memory else HomeVouchers(place.paths.state)
 
     def vouch(self, memory_id: str, *, trusted: bool) -> Vouched | None:
         """Returns None where the scope does not have it. Raises HomeError."""
         first: _Found | None = None
+        noted = False
         with _in_words():
             for _ in range(_TRIES):
                 found = self._find(memory_id)
                 if not found:
                     return None
                 first = first or found[0]
+                if self._vouchers is not None:
+                    memory = found[0].entry.memory
+                    noted |= self._vouchers.vouch(self._scope, memory, trusted=trusted)
                 with contextlib.suppress(ChangedMeanwhile):
                     self._step(found, trusted=trusted)
-                    return self._done(first, memory_id)
+                    return replace(self._done(first, memory_id), noted=noted)
         raise HomeError(
             f"{first.path if first else memory_id}：一直有程序在写它，再来一次 / another program "
             "keeps writing to it, try again"

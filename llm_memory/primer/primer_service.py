@@ -76,9 +76,13 @@ class PrimerService:
         clock: Clock,
         participants: Callable[[Scope, str, Actor], Participants],
         corrected: CorrectedStatements,
+        *,
+        owners_pages: bool = True,
     ) -> None:
-        """``company`` returns the people of a conversation, given its scope, id and speaker."""
+        """``participants`` returns the people of a conversation, given its scope, id and speaker.
+        ``owners_pages`` is False where PRIMER.md may be a stranger's."""
         self._corrected = corrected
+        self._owners_pages = owners_pages
         self._participants = participants
         self._acquaintances = acquaintances
         self._catalogue = catalogue
@@ -175,6 +179,8 @@ class PrimerService:
 
     def _owners_words(self, scope: Scope) -> str:
         """Returns what a person wrote into PRIMER.md outside the bot's lines. Blocks."""
+        if not self._owners_pages:
+            return ""
         try:
             page = self._pages.read(scope, PRIMER_PAGE)
         except VaultWriteFailed as error:

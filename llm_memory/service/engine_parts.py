@@ -20,6 +20,7 @@ from ..migration.ports import ForeignCollection
 from ..recall.ports import Reranker, TrustBook
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
+from ..remember.home_vouchers import HomeVouchers
 from ..remember.rules.privacy import Finder, find
 from ..scopes.pause_mark_file import PauseMarkFile
 from ..storage.directory_lock import DirectoryLock
@@ -86,6 +87,8 @@ class EngineParts:
     tell."""
     is_admin: Callable[[str], bool] = lambda _: False
     """By a person's id: the bot framework knows."""
+    vouchers: HomeVouchers | None = None
+    """Of a project's committed store; elsewhere the files say whom they trust."""
     version: str = ""
     """The plugin's: what it writes out, it signs."""
     carried_settings: Callable[[], Mapping[str, object]] = dict
