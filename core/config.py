@@ -97,6 +97,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
     deadline_ms = advanced.number("recall_deadline_ms", 800, 50, 60_000)
     reader_of_turns = reader.text("reflection_provider", "auto") or "auto"
     daily_tokens = reader.number("reflection_daily_tokens", 50_000, 0, 100_000_000)
+    language = reader.choice("language", LANGUAGES)
     engine = EngineSettings(
         scope_map=reader.scope_map(),
         dm_scope=reader.policy("dm_scope", DmScope.PUBLIC),
@@ -132,11 +133,12 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
             prime_tokens=advanced.number("prime_tokens", 1000, 100, 8000),
             sleep_at=advanced.local_time("sleep_at", "04:00"),
             backups_keep=advanced.number("backups_keep", 7, 0, 365),
+            english=language != LANGUAGES[0],
         ),
     )
     return PluginConfig(
         enabled=reader.flag("enabled", default=True),
-        language=reader.choice("language", LANGUAGES),
+        language=language,
         embedding=reader.text("embedding", "auto") or "auto",
         auto_inject_topk=reader.number("auto_inject_topk", 3, 0, 20),
         inject_token_budget=reader.number("inject_token_budget", 600, 50, 20_000),

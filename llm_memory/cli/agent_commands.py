@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from ..errors import HomeError
 from ..mcp_server.texts import Texts
-from ..mcp_server.tools import Answer, MemoryTools
-from .agent_home import agent_home, levels_of
+from ..mcp_server.tools import Answer
+from .agent_home import agent_home, tools_of
 from .home_flags import read_settings, wants_json
 from .messages import DONE, FAILED, fail, say, warn
 
@@ -52,12 +52,7 @@ def run(args: argparse.Namespace) -> int:
     arguments = arguments_of(args)  # before the store is opened: a person may be typing
 
     async def answered() -> Answer:
-        tools = MemoryTools(
-            levels_of(home),
-            texts,
-            max_tokens=loaded.settings.max_tokens,
-            primer_tokens=loaded.settings.primer_tokens,
-        )
+        tools = tools_of(home, loaded.settings)
         home.start()
         try:
             if only_looks:

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 from ..errors import HomeError
+from ..home.embedder_choice import missing_package, named_embedder
 from ..home.memory_home import MemoryHome, connect, follow_bot, open_home
-from ..home.settings import LoadedSettings
+from ..home.settings import HomeSettings, LoadedSettings
 from ..mcp_server.levels import (
     GLOBAL,
     PROJECT,
@@ -17,6 +18,8 @@ from ..mcp_server.levels import (
     global_conversation,
     project_conversation,
 )
+from ..mcp_server.texts import Texts
+from ..mcp_server.tools import MemoryTools
 from .home_flags import project_folder
 from .paths import plugin_version
 
@@ -34,6 +37,18 @@ def agent_home(args: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
     if bot is None or not (bot / "state").is_dir():
         raise HomeError(f"不是机器人的数据文件夹 / not a bot's data folder: {bot}")
     return follow_bot(bot / "state", loaded.named)
+
+
+def tools_of(home: MemoryHome, settings: HomeSettings) -> MemoryTools:
+    """Returns the tools of an agent, or of a person in its place. A bot has its own embedder."""
+    return MemoryTools(
+        levels_of(home),
+        Texts.of(settings.language),
+        max_tokens=settings.max_tokens,
+        primer_tokens=settings.primer_tokens,
+        embedder="" if home.of_a_bot else named_embedder(settings),
+        missing=missing_package(settings),
+    )
 
 
 def levels_of(home: MemoryHome) -> Levels:

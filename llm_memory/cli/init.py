@@ -105,14 +105,13 @@ def _project_changes(
         )
     launch = launch_of(loaded.settings, loaded.origins["home"])
     clients = frozenset(client for client in Client if getattr(args, client.option))
-    hook = True
     if not clients and not (clients := clients_of(folder)):
         notes.append(
-            "没看出用的是哪个客户端，写了 .mcp.json 和 CLAUDE.md；别的见 --cursor、--agents / no "
-            "client was recognised, .mcp.json and CLAUDE.md are written; see --cursor, --agents"
+            "没看出用的是哪个客户端，写了 Claude Code 的；别的见 --cursor、--agents / no client "
+            "was recognised, so Claude Code's files are written; see --cursor, --agents"
         )
-        clients, hook = frozenset({Client.FIRST}), False
-    return changes + plan_clients(folder, clients, launch, loaded.settings.language, hook=hook)
+        clients = frozenset({Client.FIRST})
+    return changes + plan_clients(folder, clients, launch, loaded.settings.language)
 
 
 def _stated_name(root: Path, home: Path) -> str:

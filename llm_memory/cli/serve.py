@@ -21,8 +21,7 @@ from ..mcp_server.sdk import (
     run_stdio,
 )
 from ..mcp_server.texts import Texts
-from ..mcp_server.tools import MemoryTools
-from .agent_home import agent_home, levels_of
+from .agent_home import agent_home, tools_of
 from .home_flags import read_settings
 from .messages import DONE, MISUSED, fail, warn
 from .paths import plugin_version
@@ -98,12 +97,7 @@ async def _serve(
     settings: HomeSettings, home: MemoryHome, http: tuple[str, socket.socket, str] | None
 ) -> None:
     texts = Texts.of(settings.language)
-    tools = MemoryTools(
-        levels_of(home),
-        texts,
-        max_tokens=settings.max_tokens,
-        primer_tokens=settings.primer_tokens,
-    )
+    tools = tools_of(home, settings)
     _on_signals(home)
     if http is None:
         server = make_server(tools, texts, plugin_version(), begun=home.start)

@@ -115,7 +115,14 @@ def make_loop(
         version=parts.version,
         settings=parts.carried_settings,
     )
-    overviews = Overviews(parts.pages, catalogue, writing.corrected, notices, primer.overview)
+    overviews = Overviews(
+        parts.pages,
+        catalogue,
+        writing.corrected,
+        notices,
+        primer.overview,
+        english=paces.english,
+    )
     sleep = make_consolidation(
         parts,
         overviews=overviews,

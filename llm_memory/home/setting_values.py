@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import locale
 import os
 import re
 import stat
@@ -21,6 +22,16 @@ from .project import check_name
 
 type Language = Literal["auto", "zh", "en"]
 LANGUAGES: Final[tuple[str, ...]] = get_args(Language.__value__)
+
+
+def spoken(language: str) -> Literal["zh", "en"]:
+    """Returns the language; for ``auto`` what the machine's locale says."""
+    if language == "auto":
+        said = os.environ.get("LC_ALL") or os.environ.get("LANG") or locale.getlocale()[0] or ""
+        language = "zh" if said.lower().startswith(("zh", "chinese")) else "en"
+    return "zh" if language == "zh" else "en"
+
+
 EMBEDDINGS: Final = ("auto", "bundled", "lexical", "http")
 """What ``embedding`` may be besides the path of a folder with a model."""
 MIN_TOKENS, MAX_TOKENS = 100, 8000

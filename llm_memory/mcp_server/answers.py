@@ -48,7 +48,7 @@ def fit(head: str, lines: Sequence[str], budget: int, texts: Texts) -> str:
 def search_line(hit: Hit, level: Level, texts: Texts) -> str:
     """Returns a hit as a line: date, who, the words, what is to be known of them, its pointer."""
     marks = standing(hit, texts.say) + ([texts.say("quoted")] if hit.quoted else [])
-    about = shown_day(hit.day, "undated")
+    about = shown_day(hit.day, texts.say("inject.undated"))
     if not hit.is_note:
         about = f"{about} {speakers(hit, texts.say)}"
     said = f"{note_title(hit.headings)}: " if hit.headings else ""

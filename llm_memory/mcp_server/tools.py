@@ -15,7 +15,7 @@ from ..errors import InvalidConversationId, NoOwner, ScopedMemoryError
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import MemoryDraft, MemoryKind, Topic
-from ..models.recall import FileText, Hit, Recall
+from ..models.recall import Arm, FileText, Hit, Recall
 from ..models.tasks import TaskAction, TaskChange
 from ..sharing.calls import AGENT
 from ..text.normalising import one_line
@@ -35,6 +35,8 @@ from .texts import Texts
 _MOST_HITS: Final = 50
 _TOKENS_A_HIT: Final = 40
 _LONGEST_QUERY: Final = 2_000
+_WHY: Final = 80
+"""Characters of an embedder's name, and of what is wrong with it."""
 _LEAST_JUDGMENT: Final = 200
 _LONGEST_JUDGMENT: Final = 2_000
 """Characters of a summary that become the judgment; the rest is its reasoning."""
@@ -72,11 +74,17 @@ class MemoryTools:
         *,
         max_tokens: int = 1_500,
         primer_tokens: int = 800,
+        embedder: str = "",
+        missing: str = "",
     ) -> None:
+        """``embedder`` is what the settings name, to be told of where it found nothing; ``missing``
+        is what it lacks, if that is known."""
         self._levels = levels
         self._texts = texts
         self._max_tokens = max_tokens
         self._primer_tokens = primer_tokens
+        self._embedder = embedder
+        self._missing = missing
         self._tools: Mapping[str, Callable[..., Awaitable[Answer]]] = {
             "memory_primer": self.primer,
             "memory_search": self.search,
@@ -133,20 +141,31 @@ class MemoryTools:
         budget = token_budget(max_tokens, self._max_tokens)
         wanted = (scope or "all").strip().lower()
         by_level: list[list[tuple[Hit, Level]]] = []
+        head = [self._texts.say("data")]
         for level in self._searched(wanted):
             # What is left out of a recall below must not have taken the place of what is not.
             asked = MOST_TOKENS if wanted == PROJECT else budget
             recall = await self._recall(query[:_LONGEST_QUERY], level, asked)
             by_level.append(_project_first([(hit, level) for hit in recall.hits]))
+            head += self._by_words(recall)
         hits = [
             (hit, level)
             for hit, level in heapq.merge(*by_level, key=lambda found: -found[0].relevance)
             if wanted != PROJECT or level.label(hit.scope_name) == PROJECT
         ]
         if not hits:
-            return Answer(self._texts.say("nothing"))
+            return Answer("\n".join([self._texts.say("nothing"), *dict.fromkeys(head[1:])]))
         lines = [search_line(hit, level, self._texts) for hit, level in hits]
-        return Answer(fit(self._texts.say("data"), lines, budget, self._texts))
+        return Answer(fit("\n".join(dict.fromkeys(head)), lines, budget, self._texts))
+
+    def _by_words(self, recall: Recall) -> list[str]:
+        """That the embedder of the settings was not asked, or did not answer, and why."""
+        if not self._embedder or recall.trace.arm not in (Arm.LEXICAL, Arm.SCAN):
+            return []
+        told = (note.partition(": ")[2] for note in recall.trace.notes if note.startswith("dense"))
+        why = self._missing or next(told, "") or self._texts.say("not_loaded")
+        named = self._embedder[:_WHY]
+        return [self._texts.say("by_words", embedder=named, why=one_line(why)[:_WHY])]
 
     def _searched(self, scope: str) -> tuple[Level, ...]:
         if scope == "all":
@@ -187,7 +206,7 @@ class MemoryTools:
         )
         outcome = await level.memory.remember(draft, conversation_id=level.conversation)
         text, failed = log_answer(outcome, level, self._texts)
-        return Answer(f"{text}\n{said}" if said else text, failed)
+        return Answer(f"{text}\n{said}" if said and not failed else text, failed)
 
     def _written(self, name: str) -> Level:
         if name == GLOBAL and self._levels.writes_global:

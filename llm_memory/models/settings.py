@@ -218,6 +218,7 @@ class LoopSettings:
         prime_tokens: The most that this costs.
         sleep_at: Local hour and minute of the nightly consolidation; None for never.
         backups_keep: So many backups are kept; 0 for none at all.
+        english: MEMORY.md and PRIMER.md are written in English, else in Chinese.
     """
 
     reads_turns: bool = True
@@ -231,6 +232,7 @@ class LoopSettings:
     prime_tokens: int = 1_000
     sleep_at: tuple[int, int] | None = (4, 0)
     backups_keep: int = 7
+    english: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,8 @@ class PrimerService:
         people = [] if scope.is_public else self._speakers(scope, now, known)
         entries = self._entries(own, now, known, None)
         budget = self._settings.prime_tokens
-        return primer_markdown(_make(entries, people, "", scope, now, AS_MARKDOWN, budget))
+        made = _make(entries, people, "", scope, now, AS_MARKDOWN, budget)
+        return primer_markdown(made, english=self._settings.english)
 
     def clear(self) -> None:
         """Clear the caches."""

@@ -23,7 +23,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli import progress
-from astrbot_plugin_scoped_memory.llm_memory.home import index_building
+from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice, index_building
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
@@ -308,7 +308,7 @@ def test_a_missing_package_is_named_and_the_words_are_complete(
     extra: str,
 ) -> None:
     monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", embedding)
-    monkeypatch.setattr(index_building, "is_installed", lambda name: name not in missing)
+    monkeypatch.setattr(embedder_choice, "is_installed", lambda name: name not in missing)
     fill(home / "memory", "public", 4)
     assert main(["index"]) == 3
     said = capsys.readouterr().out

@@ -229,6 +229,7 @@ def test_good_values_are_taken() -> None:
         group_scope=GroupScope.PER_GROUP,
         identity_links={"aiocqhttp:10001": "小明"},
         relevance_floor=0.4,
+        loop=replace(DEFAULTS.engine.loop, english=True),
     )
     assert not config.enabled
     assert (config.embedding, config.auto_inject_topk, config.language) == ("lexical", 5, "en-US")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import RejectReason, TaskFate
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server import texts as module
+from astrbot_plugin_scoped_memory.llm_memory.home import setting_values as module
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import SIGNATURES
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.sdk import make_server
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts

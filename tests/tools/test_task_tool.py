@@ -32,7 +32,7 @@ async def test_a_task_goes_its_whole_way_through_the_tool(tmp_path: Path) -> Non
         assert lines[0] == "ok 已记下“交房租，问房东”"
         assert lines[1] == "已记下“买菜”"
         assert "没做完的 2 件" in lines[2]
-        assert any("交房租，问房东（下一步：先打电话）" in line for line in lines[3:])
+        assert any("交房租，问房东 (→ 先打电话)" in line for line in lines[3:])
         pointer = lines[3].split("·")[2].split("]")[0].strip()
         assert pointer.startswith("TASKS.md#m-")
         assert (await call(rig, action="done", tasks=pointer)).startswith("ok ")

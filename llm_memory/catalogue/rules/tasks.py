@@ -117,16 +117,14 @@ def is_done(passage: Passage) -> bool:
 
 
 def task_text(memory: Memory) -> str:
-    """Returns a task as it is shown: done and since when, or its progress and next step."""
+    """Returns a task as it is shown, in no language but its own: done and since when, or its
+    progress and, behind an arrow, its next step."""
     task = task_of(memory)
     if task.done:
-        return f"[x] {task.title}" + (f"（{task.done_on}）" if task.done_on else "")
-    more = [
-        f"{name}：{text}"
-        for name, text in ((_PROGRESS, task.progress), (_NEXT, task.next_step))
-        if text
-    ]
-    return task.title + (f"（{'；'.join(more)}）" if more else "")
+        return f"[x] {task.title}" + (f" ({task.done_on})" if task.done_on else "")
+    more = [task.progress, f"→ {task.next_step}" if task.next_step else ""]
+    said = " ".join(filter(None, more))
+    return task.title + (f" ({said})" if said else "")
 
 
 def task_key(title: str) -> str:

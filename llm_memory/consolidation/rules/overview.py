@@ -23,20 +23,21 @@ from ...text.safe_text import as_one_name
 _LISTED: Final = 8
 """Of each topic."""
 _PREVIEW: Final = 80
-_OTHERS: Final = "其他"
-_HEADINGS: Final[Mapping[Topic, str]] = {
-    Topic.INSTRUCTIONS: "长期指示",
-    Topic.PREFERENCES: "偏好",
-    Topic.ENTITIES: "人和事物",
-    Topic.DECISIONS: "决定",
-    Topic.PATTERNS: "规律和经验",
-    Topic.TASKS: "任务",
-    Topic.JOURNAL: "日志",
+_HEADINGS: Final[Mapping[Topic | None, tuple[str, str]]] = {
+    Topic.INSTRUCTIONS: ("长期指示", "Standing instructions"),
+    Topic.PREFERENCES: ("偏好", "Preferences"),
+    Topic.ENTITIES: ("人和事物", "People and things"),
+    Topic.DECISIONS: ("决定", "Decisions"),
+    Topic.PATTERNS: ("规律和经验", "Patterns"),
+    Topic.TASKS: ("任务", "Tasks"),
+    Topic.JOURNAL: ("日志", "Journal"),
+    None: ("其他", "Others"),
 }
+"""In Chinese and in English."""
 _POINTER: Final = re.compile(r"#(m-[0-9a-z]{4,32})\)[ \t\r]*$", re.MULTILINE)
 
 
-def memory_page(entries: Sequence[StoredMemory], previous: str) -> str:
+def memory_page(entries: Sequence[StoredMemory], previous: str, *, english: bool = False) -> str:
     """The lines between the bot's marks.
 
     Args:
@@ -46,20 +47,22 @@ def memory_page(entries: Sequence[StoredMemory], previous: str) -> str:
             strongest of the others stay, however many others are stronger.
     """
     entries = holding(entries)
-    by_heading: dict[str, list[StoredMemory]] = {}
+    by_heading: dict[Topic | None, list[StoredMemory]] = {}
     for stored in sorted(entries, key=_rank):
         by_heading.setdefault(_heading(stored), []).append(stored)
     best = (islice(filter(_says_something, group), _LISTED) for group in by_heading.values())
     chosen = {stored.memory.memory_id for group in best for stored in group}
     chosen |= _kept(entries, previous, chosen)
-    order = [name for name in (*_HEADINGS.values(), _OTHERS) if name in by_heading]
-    counts = " · ".join(f"{name} {len(by_heading[name])}" for name in order)
-    lines = [f"共 {len(entries)} 条记忆：{counts}"]
-    for name in order:
-        shown = [s for s in by_heading[name] if s.memory.memory_id in chosen]
-        more = len(by_heading[name]) - len(shown)
-        lines += ["", f"### {name}", "", *(line_of(*said) for said in once(shown))]
-        lines += [f"- ……还有 {more} 条"] if more else []
+    order = {topic: said[english] for topic, said in _HEADINGS.items() if topic in by_heading}
+    counts = " · ".join(f"{name} {len(by_heading[topic])}" for topic, name in order.items())
+    total = len(entries)
+    lines = [f"{total} memories: {counts}" if english else f"共 {total} 条记忆：{counts}"]
+    for topic, name in order.items():
+        shown = [s for s in by_heading[topic] if s.memory.memory_id in chosen]
+        more = len(by_heading[topic]) - len(shown)
+        told = (line_of(*said, english=english) for said in once(shown))
+        lines += ["", f"### {name}", "", *told]
+        lines += [f"- … {more} more" if english else f"- ……还有 {more} 条"] if more else []
     return "\n".join(lines) + "\n"
 
 
@@ -68,12 +71,13 @@ def pointed_ids(content: str) -> tuple[str, ...]:
     return tuple(_POINTER.findall(content))
 
 
-def line_of(stored: StoredMemory, *also: StoredMemory) -> str:
+def line_of(stored: StoredMemory, *also: StoredMemory, english: bool = False) -> str:
     """One entry on one line of a page, with the names of those who said just so; ``memory_page``
     finds it again by the pointer at its end."""
     memory = stored.memory
-    date = shown_day(told_day(memory), UNDATED)
-    return f"- {date} {_said(memory, *(one.memory for one in also))} ({stored.pointer})"
+    date = shown_day(told_day(memory), "undated" if english else UNDATED)
+    said = _said(memory, *(one.memory for one in also), english=english)
+    return f"- {date} {said} ({stored.pointer})"
 
 
 def inert(text: str, limit: int = _PREVIEW) -> str:
@@ -88,12 +92,14 @@ def is_vouched_for(memory: Memory) -> bool:
     return memory.provenance.trusted and not memory.quoted
 
 
-def _said(memory: Memory, *also: Memory) -> str:
+def _said(memory: Memory, *also: Memory, english: bool) -> str:
     names = (inert(as_one_name(one.who), 40) for one in (memory, *also))
-    who = "、".join(dict.fromkeys(name for name in names if name))
+    who = (", " if english else "、").join(dict.fromkeys(name for name in names if name))
     words = inert(memory.judgment)
     if is_vouched_for(memory):
-        return f"{who}：{words}" if who else words
+        return f"{who}{': ' if english else '：'}{words}" if who else words
+    if english:
+        return f'{who or "somebody"} said: "{words}"'
     return f"{who or '有人'}说：“{words}”"
 
 
@@ -104,11 +110,10 @@ def _says_something(stored: StoredMemory) -> bool:
     return memory.provenance.source is Source.PERSON or flaw(memory.judgment) is None
 
 
-def _heading(stored: StoredMemory) -> str:
+def _heading(stored: StoredMemory) -> Topic | None:
     topic = topic_of(stored.path)
-    if topic is Topic.INSTRUCTIONS and not is_vouched_for(stored.memory):
-        return _OTHERS
-    return _OTHERS if topic is None else _HEADINGS[topic]
+    obeyed = topic is not Topic.INSTRUCTIONS or is_vouched_for(stored.memory)
+    return topic if obeyed else None
 
 
 def _rank(stored: StoredMemory) -> tuple[int, float, str]:

@@ -275,15 +275,16 @@ def _lines(text: str) -> list[str]:
 
 
 _TITLES = {
-    PrimerPart.RULES: "长期指示",
-    PrimerPart.PEOPLE: "常来的人",
-    PrimerPart.TASKS: "待办",
-    PrimerPart.DAYS: "最近几天",
+    PrimerPart.RULES: ("长期指示", "Standing instructions"),
+    PrimerPart.PEOPLE: ("常来的人", "People"),
+    PrimerPart.TASKS: ("待办", "Open tasks"),
+    PrimerPart.DAYS: ("最近几天", "The last days"),
 }
+"""In Chinese and in English."""
 _BRACKETS = str.maketrans("<>", "‹›")
 
 
-def primer_markdown(primer: Primer) -> str:
+def primer_markdown(primer: Primer, *, english: bool = False) -> str:
     """Returns the primer as Markdown for PRIMER.md: a level-2 heading for each section, a list item
     with date, speaker and pointer for each memory. A memory's words cannot open a comment, an entry
     or a tag."""
@@ -291,21 +292,25 @@ def primer_markdown(primer: Primer) -> str:
     for section in primer.sections:
         if section.part is PrimerPart.OWNER:
             continue
-        lines += [f"## {_TITLES[section.part]}", ""]
+        lines += [f"## {_TITLES[section.part][english]}", ""]
         if section.names:
-            lines += [_plain("、".join(section.names)), ""]
+            lines += [_plain((", " if english else "、").join(section.names)), ""]
         vouched = section.part is PrimerPart.RULES
-        lines += [markdown_line(hit, vouched=vouched) for hit in section.hits]
+        lines += [markdown_line(hit, vouched=vouched, english=english) for hit in section.hits]
         lines += [""] if section.hits else []
     return "\n".join(lines).strip() + "\n" if lines else ""
 
 
-def markdown_line(hit: Hit, *, vouched: bool = False) -> str:
+def markdown_line(hit: Hit, *, vouched: bool = False, english: bool = False) -> str:
     """Returns a memory as a list item: as its speaker's words, unless it is vouched for."""
     names = dict.fromkeys(_plain(as_one_name(one.who)) for one in (hit, *hit.also) if one.who)
-    who, text = "、".join(names) or "佚名", _plain(hit.preview)
+    text, pointer = _plain(hit.preview), _plain(hit.pointer, mark=False)
+    day = shown_day(hit.day, "undated" if english else UNDATED)
+    if english:
+        said = text if vouched else f'"{text}"'
+        return f"- {day} {', '.join(names) or 'unknown'}: {said} ({pointer})"
     said = text if vouched else f"“{text}”"
-    return f"- {shown_day(hit.day, UNDATED)} {who}：{said}（{_plain(hit.pointer, mark=False)}）"
+    return f"- {day} {'、'.join(names) or '佚名'}：{said}（{pointer}）"
 
 
 def _plain(text: str, *, mark: bool = True) -> str:

@@ -13,6 +13,9 @@ from typing import Final
 from .topic_file import BOM
 
 BEGIN: Final = "<!-- scoped-memory:begin 以下由机器人改写；自己的话请写在这两行之外 -->"
+BEGIN_ENGLISH: Final = (
+    "<!-- scoped-memory:begin rewritten by a program; write your own words outside these lines -->"
+)
 END: Final = "<!-- scoped-memory:end -->"
 _MARK: Final = re.compile(r"[ \t]*<!--[ \t]*scoped-memory:(begin|end)\b[^>]*-->[ \t]*\r?")
 
@@ -55,12 +58,12 @@ def read(text: str) -> Marked | Unmarked | Damaged:
     return Marked(before, content, "\n".join(lines[last:]))
 
 
-def put(text: str, content: str, *, title: str = "") -> str | None:
+def put(text: str, content: str, *, title: str = "", begin: str = BEGIN) -> str | None:
     """Returns the file with ``content`` between its marks, which are appended if it has none; None
     if they are damaged.
 
-    ``title`` is written above the marks of an empty file. Comment openings in ``content`` are
-    defused, so that no line of it can be taken for a mark.
+    ``title`` is written above the marks of an empty file; ``begin`` is a new first mark. Comment
+    openings in ``content`` are defused, so that no line of it can be taken for a mark.
     """
     found = read(text)
     if isinstance(found, Damaged):
@@ -73,7 +76,7 @@ def put(text: str, content: str, *, title: str = "") -> str | None:
     bare = text.removeprefix(BOM)
     gap = "" if not bare else newline if bare.endswith("\n") else newline * 2
     head = f"# {title}{newline}{newline}" if title and not bare.strip() else ""
-    return f"{text}{gap}{head}{BEGIN}{newline}{body}{END}{newline}"
+    return f"{text}{gap}{head}{begin}{newline}{body}{END}{newline}"
 
 
 def content_of(text: str) -> str:

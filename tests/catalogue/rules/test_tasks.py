@@ -107,9 +107,9 @@ def test_a_list_that_a_person_wrote_keeps_its_form() -> None:
 
 def test_a_task_is_shown_with_what_is_known_of_it() -> None:
     task = with_task(entry(), Task("交房租", progress="问了房东", next_step="周五转账"))
-    assert task_text(task) == "交房租（进度：问了房东；下一步：周五转账）"
+    assert task_text(task) == "交房租 (问了房东 → 周五转账)"
     finished = done(task, "2026-11-23", "妈妈")
-    assert task_text(finished) == "[x] 交房租（2026-11-23）"
+    assert task_text(finished) == "[x] 交房租 (2026-11-23)"
     (as_task,) = stored(finished)
     (elsewhere,) = stored(finished, path="journal/2026-11-22.md")
     assert shown_text(as_task) == task_text(finished)
