@@ -31,8 +31,12 @@ _ANYWAY = "忘掉、改过、移走的也要 / also what was forgotten, edited o
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 nothing done, 2 wrong usage, 3 done but for some lines."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a console without Chinese shows question marks
-            stream.reconfigure(errors="replace")
+        if isinstance(stream, TextIOWrapper):  # a terminal without Chinese shows question marks
+            stream.reconfigure(
+                # Programs that start us read UTF-8, whatever the machine's console is set to.
+                encoding=None if stream.isatty() else "utf-8",
+                errors="replace",
+            )
     parser = _parser()
     args = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
     try:

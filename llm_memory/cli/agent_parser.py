@@ -9,6 +9,8 @@ from typing import Any
 
 from .home_flags import setting_flags
 
+TYPES = ("preference", "instruction", "entity", "decision", "pattern", "task", "journal")
+
 
 def add_serve(commands: Any) -> None:
     """Add the command to a parser's."""
@@ -56,9 +58,7 @@ def add_agent_commands(commands: Any) -> None:
     one.add_argument("--level", choices=["all", "project", "global"], help="哪一级 / which level")
     one = _command(commands, "log", "记一条 / store one fact")
     one.add_argument("content", help="一句完整的话，- 从标准输入读 / a sentence, - reads stdin")
-    one.add_argument(
-        "--type", help="preference, instruction, entity, decision, pattern, task, journal"
-    )
+    one.add_argument("--type", choices=TYPES, help="归到哪里 / where it is filed")
     one = _command(commands, "read", "读全文 / read in full")
     one.add_argument("path", help="出处，或 project/decisions.md:10-40 / a pointer or a path")
     one = _command(commands, "tasks", "任务 / tasks")

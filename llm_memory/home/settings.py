@@ -95,7 +95,8 @@ def load_settings(
         cwd: The folder of the project, or one below it. Relative paths begin there.
 
     Raises:
-        HomeError: a file is no TOML or cannot be read, or a project's name is illegal.
+        HomeError: a file is no TOML or cannot be read, a flag's value is none of its key, or a
+            project's name is illegal.
     """
     merging = _Merging(environ)
     stated = {
@@ -149,8 +150,8 @@ class _Merging:
     def take(
         self, key: str, value: object, origin: str, *, base: Path, persons: bool = True
     ) -> None:
-        """Take a value, or warn of it and keep the one of the layers before. ``persons``: a person
-        on this machine said it. Raises HomeError."""
+        """Take a value, or warn of it and keep the one of the layers before; that of a flag must be
+        a good one. ``persons``: a person on this machine said it. Raises HomeError."""
         reader = READERS.get(key)
         if reader is None:
             self._warn(origin, _unknown(key))
@@ -158,6 +159,8 @@ class _Merging:
         try:
             read = reader(value, ParseContext(base, self._environ))
         except BadValue as error:
+            if origin == flag_of(key):  # the person is there, and means another value
+                raise HomeError(f"{origin}: {error}") from error
             self._warn(origin, f"{key}：{error}")
             return
         except HomeError as error:

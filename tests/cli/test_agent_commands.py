@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice
+from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
+from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
+from astrbot_plugin_scoped_memory.tests.support.agents import agents
 
 pytestmark = pytest.mark.engine
 
-COMMANDS = ("primer", "search", "log", "read", "tasks")
 POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
 EN, ZH = Texts.of("en"), Texts.of("zh")
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with nothing on it, and a project to be in."""
-    for name in [name for name in os.environ if name.startswith(("SCOPED_MEMORY_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    for name in ("HOME", "USERPROFILE"):
-        monkeypatch.setenv(name, str(tmp_path / "user"))
-    monkeypatch.setenv("SCOPED_MEMORY_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", "lexical")
-    monkeypatch.setenv("SCOPED_MEMORY_LANGUAGE", "en")
-    (tmp_path / "shop" / ".git").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "shop")
-    return tmp_path / "home"
+def home(own_user: Path) -> Path:
+    return own_user / "memories"
 
 
 class Said:
@@ -196,25 +194,6 @@ def test_all_files_are_read_before_a_question_is_answered(said: Said, home: Path
     assert "shared/RUNBOOK.md: Restart" in said("primer")[1]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_says_it_all_in_both_languages(said: Said, command: str) -> None:
-    code, out, err = said(command, "--help")
-    assert (code, err) == (0, "")
-    for word in ("--json", "--project-folder", "--home", "--bot", "--connect"):
-        assert word in out
-    assert re.search("[\u4e00-\u9fff]", out)
-    assert "SUPPRESS" not in out
-    wanted = {
-        "primer": ["--quiet"],
-        "search": ["QUERY|query", "--level", "project", "global"],
-        "log": ["content", "--type", "decision", "stdin"],
-        "read": ["path", "decisions.md:10-40"],
-        "tasks": ["tasks_json", "title", "status"],
-    }
-    for word in wanted[command]:
-        assert re.search(re.escape(word).replace(r"\|", "|"), out), word
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -234,6 +213,110 @@ def test_wrong_usage_is_exit_code_2(said: Said, arguments: tuple[str, ...]) -> N
     assert "usage:" in err
 
 
+@pytest.mark.parametrize("command", ["primer", "tasks", "config", "init"])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--max-tokens=many", "--max-tokens=99", "--max-tokens=1.5", "--primer-tokens=8001",
+        "--language=fr", "--privacy-mode=none", "--embedding=bundeled", "--embedding-url=ftp://a",
+        "--embedding-key-env=sk-live-aB3", "--embedding-key-file=absent", "--project=a b",
+        "--embedding-model=a\nb",
+    ],
+)  # fmt: skip
+def test_a_bad_value_of_a_flag_is_exit_code_2(said: Said, command: str, flag: str) -> None:
+    name = flag.partition("=")[0]
+    code, out, err = said(command, flag)
+    assert (code, out) == (2, "")
+    assert name in err
+    assert "sk-live" not in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "gbk", "cp1252"])
+def test_what_a_program_reads_is_utf_8_whatever_the_console_is(encoding: str) -> None:
+    """As the hook at the start of a session, and scripts that ask for JSON."""
+
+    def run(*arguments: str) -> bytes:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "llm_memory", *arguments],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(checkout.ROOT),
+                "PYTHONIOENCODING": encoding,
+                "PYTHONUTF8": "0",
+            },
+            capture_output=True,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    words = "猫“毛球”睡在暖气上 ☃"
+    run("tasks", json.dumps([{"title": words}]))
+    for command in (("primer", "--quiet"), ("search", "毛球", "--json"), ("search", "毛球")):
+        assert words in run(*command).decode("utf-8")
+    assert "没有这个文件夹" in run("primer", "--project-folder", "/nowhere").decode("utf-8")
+
+
+def test_what_is_refused_is_not_said_to_be_filed(said: Said) -> None:
+    for kind in ("instruction", "entity"):
+        code, out, err = said("log", "ok", "--type", kind)
+        assert (code, out, err) == (1, "", f"{EN.say('reject_filler')}\n")
+    assert said("log", "The boiler is in the yard", "--type", "secret")[0] == 2
+
+
+def test_an_english_home_answers_in_english(said: Said, home: Path) -> None:
+    tasks = '[{"title":"Paint the door","progress":"one coat","next":"buy paint"},{"title":"Rest"}]'
+    told = [
+        said("tasks", tasks)[1],
+        said("log", "The staging port is 5432", "--type", "decision")[1],
+        said("log", "The staging port is 6432", "--type", "decision")[1],
+        said("log", "Always ask before you push", "--type", "instruction")[1],
+        said("tasks", '[{"title":"Rest","status":"done"}]')[1],
+        *(said("search", query)[1] for query in ("staging port", "paint the door", "rest")),
+        said("primer")[1],
+    ]
+    settings = HomeSettings(home, language="en", embedding="lexical")
+
+    async def session() -> None:
+        store = OwnedStore(EnginePaths.under(home), settings, {}, "0.0.1")
+        await store.open(shared=False)
+        try:
+            name = next((home / "memory" / "scopes").glob("project-*")).name
+            tools = agents.tools_of(store.memory, "en", name.removeprefix("project-"))
+            summary = "Painted the door and moved the port"
+            told.append((await tools.call("memory_session_end", {"summary": summary})).text)
+            for page in ("MEMORY.md", "PRIMER.md"):
+                told.append((await tools.call("memory_read", {"path": page})).text)
+        finally:
+            await store.close()
+
+    asyncio.run(session())
+    assert said("init", "--claude", "--cursor", "--agents")[0] == 0
+    told += [Path(name).read_text("utf-8") for name in ("CLAUDE.md", "AGENTS.md")]
+    assert "Paint the door (one coat → buy paint)" in "".join(told)
+    assert "# What is remembered" in "".join(told)
+    for text in told:
+        assert text
+        assert not re.search("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]", text), text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_search_says_that_the_embedder_of_the_settings_is_not_there(
+    said: Said, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    monkeypatch.setenv("SCOPED_MEMORY_LANGUAGE", language)
+    monkeypatch.setattr(embedder_choice, "is_installed", lambda _: False)
+    assert said("log", "The cellar key hangs in the kitchen")[0] == 0
+    for query in ("cellar key", "zebra"):
+        out = said("search", query)[1]
+        assert "embed" not in out
+        named = said("search", query, "--embedding", "bundled")[1]
+        assert "bundled" in named
+        assert "pip install 'scoped-memory[bundled]'" in named
+    service = ("--embedding", "http", "--embedding-url", "http://127.0.0.1:9/v1")
+    assert "http://127.0.0.1:9/v1" in said("search", "cellar key", *service)[1]
+
+
 @pytest.mark.parametrize("command", ["primer", "tasks"])
 @pytest.mark.parametrize(
     ("arguments", "word"),
@@ -246,6 +329,7 @@ def test_wrong_usage_is_exit_code_2(said: Said, arguments: tuple[str, ...]) -> N
         (("--project", "家人/../x"), "project"),
         (("--project", "public"), "public"),
         (("--project-folder", "/nowhere"), "/nowhere"),
+        (("--home", __file__), __file__),
     ],
 )
 def test_a_home_that_cannot_be_had_is_exit_code_2(
@@ -257,16 +341,6 @@ def test_a_home_that_cannot_be_had_is_exit_code_2(
     assert len(err.splitlines()) == 1
 
 
-def test_a_broken_config_is_one_line_and_exit_code_2(said: Said, home: Path) -> None:
-    home.mkdir()
-    (home / "config.toml").write_text("max_tokens = [", "utf-8")
-    for command in (("primer",), ("log", "The cat sleeps on the stove"), ("tasks",)):
-        code, out, err = said(*command)
-        assert (code, out) == (2, "")
-        assert "config.toml" in err
-        assert len(err.splitlines()) == 1
-
-
 def test_an_unknown_key_is_told_of_and_the_answer_stands_apart(said: Said, home: Path) -> None:
     home.mkdir()
     (home / "config.toml").write_text("max_token = 200\n", "utf-8")
@@ -274,35 +348,3 @@ def test_an_unknown_key_is_told_of_and_the_answer_stands_apart(said: Said, home:
     assert code == 0
     assert json.loads(out)["ok"] is True
     assert "max_tokens?" in err
-
-
-def test_a_store_of_a_newer_format_is_named(said: Said, home: Path) -> None:
-    assert said("log", "The roof was repaired in spring")[0] == 0
-    mark = home / "memory" / "format.json"
-    marks = [p for p in home.rglob("*.json") if "format" in p.name] or [mark]
-    raw = json.loads(marks[0].read_text("utf-8"))
-    marks[0].write_text(json.dumps({**raw, "format": 99}), "utf-8")
-    for command in (("primer",), ("log", "The roof leaks again now"), ("tasks",)):
-        code, out, err = said(*command)
-        assert (code, out) == (1, "")
-        assert "99" in err
-        assert len(err.splitlines()) == 1
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_home_is_exit_code_2(said: Said, home: Path) -> None:
-    home.mkdir(mode=0o000)
-    try:
-        code, out, err = said("primer")
-    finally:
-        home.chmod(0o700)
-    assert (code, out) == (2, "")
-    assert str(home) in err
-
-
-def test_a_home_that_is_a_file_is_exit_code_2(said: Said, home: Path) -> None:
-    home.write_text("x", "utf-8")
-    code, out, err = said("primer")
-    assert (code, out) == (2, "")
-    assert str(home) in err
-    assert len(err.splitlines()) == 1

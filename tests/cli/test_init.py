@@ -32,23 +32,16 @@ Run = Callable[..., int]
 
 
 @pytest.fixture
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "user"
-    folder.mkdir()
-    for name in ("HOME", "USERPROFILE"):
-        monkeypatch.setenv(name, str(folder))
-    for name in [name for name in os.environ if name.startswith(("SCOPED_MEMORY_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("LOCALAPPDATA", str(folder / ".local" / "share"))
-    return folder
+def user(own_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One who has set nothing."""
+    for name in ("HOME", "EMBEDDING", "LANGUAGE"):
+        monkeypatch.delenv(f"SCOPED_MEMORY_{name}")
+    return own_user
 
 
 @pytest.fixture
-def project(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root = user / "code" / "shop"
-    (root / ".git").mkdir(parents=True)
-    monkeypatch.chdir(root)
-    return root
+def project(user: Path) -> Path:
+    return user / "code" / "shop"
 
 
 @pytest.fixture
@@ -154,12 +147,20 @@ def test_what_stood_there_stays_and_is_kept_beside(home: Path, project: Path) ->
         assert copy.read_bytes() == payload
 
 
-def test_a_second_run_changes_no_byte_and_keeps_no_copy(home: Path, project: Path) -> None:
-    filled(project)
-    main(["init", *ALL, "--store"])
+@pytest.mark.parametrize("there", ["", ".mcp.json", ".claude", "CLAUDE.md", ".cursor", "AGENTS.md"])
+@pytest.mark.parametrize("flags", [(), ALL[:1], ALL[1:2], ALL[2:], (*ALL, "--store"), ("--store",)])
+def test_a_second_run_changes_no_byte_and_keeps_no_copy(
+    home: Path, project: Path, flags: tuple[str, ...], there: str
+) -> None:
+    if there == "CLAUDE.md":
+        filled(project)
+    elif there.startswith(".") and "json" not in there:
+        (project / there).mkdir()
+    elif there:
+        (project / there).write_text("", "utf-8")
+    assert main(["init", *flags]) == 0
     before = photograph(project.parent.parent)
-    assert main(["init", *ALL, "--store"]) == 0
-    assert main(["init"]) == 0
+    assert main(["init", *flags]) == 0
     assert photograph(project.parent.parent) == before
 
 
@@ -285,7 +286,7 @@ def test_text_outside_the_marks_never_changes(home: Path, project: Path, text: s
         (".cursor", {".cursor/mcp.json", ".cursor/rules/scoped-memory.mdc"}),
         (".claude", {".mcp.json", "CLAUDE.md", ".claude/settings.json"}),
         ("AGENTS.md", {"AGENTS.md"}),
-        ("", {".mcp.json", "CLAUDE.md"}),
+        ("", {".mcp.json", "CLAUDE.md", ".claude/settings.json"}),
     ],
 )
 def test_without_flags_the_clients_in_use_are_found(
@@ -366,7 +367,8 @@ def test_config_never_shows_a_key(
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING_KEY", SECRET)
     for flags in ([], ["--json"]):
-        assert main(["config", *flags, "--embedding-key-env", SECRET]) == 0
+        assert main(["config", *flags, "--embedding-key-env", SECRET]) == 2
+        assert main(["config", *flags]) == 0
         out, err = capsys.readouterr()
         assert "OPENAI_API_KEY" in out
         assert SECRET not in out + err
@@ -377,7 +379,7 @@ def test_broken_settings_are_one_line_and_exit_2(
 ) -> None:
     home.mkdir()
     (home / "config.toml").write_text("max_tokens = = 1\n")
-    for command in ("config", "init"):
+    for command in ("config", "init", "primer", "tasks"):
         assert main([command]) == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
