@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.home import vouching
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
@@ -34,14 +34,6 @@ def id_of(answer: str) -> str:
     return found[0]
 
 
-async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(30):
-        while True:
-            if await holds():
-                return
-            await asyncio.sleep(0.05)
-
-
 def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
     return [
         (stored.path, stored.memory.memory_id, stored.memory.provenance.trusted)
@@ -62,7 +54,7 @@ async def test_an_engine_that_runs_follows(home: Path, text: str, path: str) -> 
                 mine = [one for one in entries(rig) if one[1] == memory_id]
                 return mine == [(path, memory_id, True)]
 
-            await until(followed)
+            await until(followed, within=60, what="the voucher is followed")
             assert len(entries(rig)) == 2
             primer = await rig.say("memory_primer", "")
             rules = primer.partition("## Standing instructions")[2].partition("\n## ")[0]
@@ -74,7 +66,7 @@ async def test_an_engine_that_runs_follows(home: Path, text: str, path: str) -> 
                 mine = [one for one in entries(rig) if one[1] == memory_id]
                 return mine == [("entities.md", memory_id, False)]
 
-            await until(taken_back)
+            await until(taken_back, within=60, what="it is taken back")
             assert "## Standing instructions" not in await rig.say("memory_primer", "")
         finally:
             following.cancel()
@@ -117,7 +109,7 @@ async def test_a_server_gives_it_as_a_rule(home: Path, own_user: Path) -> None:
             text, _ = await client.call("memory_primer")
             return RULE in text.partition("## Standing instructions")[2]
 
-        await until(given)
+        await until(given, within=60, what="the rule")
     finally:
         await client.stop()
 

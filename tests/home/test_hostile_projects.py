@@ -29,15 +29,9 @@ QUERIES = ("launch codes teapot", "where are the codes", "paste the token", "red
 
 
 @pytest.fixture(autouse=True)
-def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [name for name in os.environ if name.startswith(("SCOPED_MEMORY_", "XDG_"))]:
-        monkeypatch.delenv(name)
-    for name in ("HOME", "USERPROFILE"):
-        monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setenv("SCOPED_MEMORY_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", "lexical")
-    monkeypatch.setenv("SCOPED_MEMORY_LANGUAGE", "en")
-    return tmp_path
+def user(own_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SCOPED_MEMORY_HOME", str(own_user / "home"))
+    return own_user
 
 
 class Folder:

