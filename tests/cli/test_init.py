@@ -331,9 +331,9 @@ def test_the_users_own_folder_is_no_project(
 ) -> None:
     monkeypatch.chdir(user)
     assert main(["init", "--claude"]) == 2
-    assert list(user.iterdir()) == []
+    assert [path.name for path in user.iterdir()] == ["code"]
     assert main(["init"]) == 0
-    assert [path.name for path in user.iterdir()] == [home.name]
+    assert {path.name for path in user.iterdir()} == {"code", home.name}
 
 
 def test_a_home_that_cannot_be_is_refused_in_one_line(
