@@ -159,7 +159,7 @@ class BackupCommands:
         standing = (await self._plugin.status()).by_scope
         lines = []
         for scope in sorted(set(new.values()), key=lambda name: (name not in standing, name)):
-            keys = [key for key, value in new.items() if value == scope]
+            keys = [f"{key} → {scope}" for key, value in new.items() if value == scope]
             kind = "existing" if standing.get(scope) else "new"
             lines.append(
                 self._say(

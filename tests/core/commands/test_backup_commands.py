@@ -85,7 +85,7 @@ async def test_the_plan_and_the_result_are_in_one_language(tmp_path: Path, langu
         done = await restore(plugin, f"{FILE} {anyway} confirm")
         assert panel == SETTINGS
         if language == "en-US":
-            assert "qq:GroupMessage:2" in plan
+            assert "qq:GroupMessage:2 → 公司" in plan
             assert "conversation_scope_map, reflection_daily_tokens" in done
             assert not FULL_WIDTH & {*plan, *done}
 
@@ -110,7 +110,7 @@ async def test_the_plan_names_every_scope_that_it_opens_and_each_person_it_joins
         plugin = MovablePlugin(rig, language, panel)
         plan = await restore(plugin, FILE)
         existing = say(
-            "moving.plan_scope_existing", scope="家人", memories=1, count=1, keys="qq:9:x"
+            "moving.plan_scope_existing", scope="家人", memories=1, count=1, keys="qq:9:x → 家人"
         )
         assert existing in plan
         new = say("moving.plan_scope_new", scope="新的", count=20, keys="\n").partition("\n")[0]
