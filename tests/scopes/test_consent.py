@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -417,25 +416,6 @@ async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
         assert any("快递" in text for text in await rig.texts("陌生人要去取什么", FAMILY))
 
 
-async def test_an_export_that_is_imported_again_publishes_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path / "a", settings=SETTINGS) as rig:
-        await hear(rig, MOVE)
-        exported = await rig.engine.service.export(conversation_id=CHAT, actor=ADMIN)
-        assert isinstance(exported, Exported)
-        text = (tmp_path / "a" / "exports" / exported.name).read_text("utf-8")
-    lines = [json.loads(line) for line in text.splitlines()]
-    assert MOVE in text
-    assert lines
-    async with running(tmp_path / "b", settings=SETTINGS) as rig:
-        folder = tmp_path / "b" / "imports"
-        folder.mkdir(exist_ok=True)
-        (folder / "x.jsonl").write_text(text, "utf-8")
-        await rig.engine.service.import_("x.jsonl", conversation_id=private(9), actor=ADMIN)
-        assert await rig.texts(QUESTION, CHAT) == [MOVE]
-        assert await rig.texts(QUESTION, private(9)) == []
-        assert await rig.texts(QUESTION, ROOM) == []
-
-
 async def test_what_an_older_index_names_public_is_shown_to_nobody(tmp_path: Path) -> None:
     async with running(tmp_path, settings=SETTINGS) as rig:
         stored = await hear(rig, MOVE)
@@ -447,10 +427,9 @@ async def test_what_an_older_index_names_public_is_shown_to_nobody(tmp_path: Pat
 async def test_what_a_woken_agent_stores_in_an_unmapped_private_chat_is_its_persons_alone(
     tmp_path: Path,
 ) -> None:
-    agent = replace(MING, name="机器人（代小明）", spoke=False)
     async with running(tmp_path, settings=SETTINGS) as rig:
         for where in (CHAT, ROOM):
-            draft = MemoryDraft(f"提醒过小明去{where.session}号楼取药", actor=agent)
+            draft = MemoryDraft(f"提醒过小明去{where.session}号楼取药", actor=AGENT)
             outcome = await rig.engine.service.remember(draft, conversation_id=where)
             assert isinstance(outcome, Stored), outcome
         question = "提醒小明去几号楼取药"
@@ -463,14 +442,22 @@ async def test_what_a_woken_agent_stores_in_an_unmapped_private_chat_is_its_pers
 AGENT = replace(MING, name="机器人（代小明）", spoke=False)
 
 
-async def test_what_a_woken_agent_stored_is_its_persons_after_an_import(tmp_path: Path) -> None:
-    words = "提醒过小明去12号楼取药"
+@pytest.mark.parametrize("by_agent", [True, False])
+async def test_an_export_that_is_imported_again_publishes_nothing(
+    tmp_path: Path, by_agent: bool
+) -> None:
+    words = "提醒过小明去12号楼取药" if by_agent else MOVE
+    question = "小明去几号楼取药" if by_agent else QUESTION
     async with running(tmp_path / "a", settings=SETTINGS) as rig:
-        draft = MemoryDraft(words, actor=AGENT)
-        await rig.engine.service.remember(draft, conversation_id=CHAT)
+        if by_agent:
+            draft = MemoryDraft(words, actor=AGENT)
+            await rig.engine.service.remember(draft, conversation_id=CHAT)
+        else:
+            await hear(rig, words)
         exported = await rig.engine.service.export(conversation_id=CHAT, actor=ADMIN)
         assert isinstance(exported, Exported)
         text = (tmp_path / "a" / "exports" / exported.name).read_text("utf-8")
+    assert words in text
     async with running(tmp_path / "b", settings=SETTINGS) as rig:
         folder = tmp_path / "b" / "imports"
         folder.mkdir(exist_ok=True)
@@ -481,8 +468,9 @@ async def test_what_a_woken_agent_stored_is_its_persons_after_an_import(tmp_path
             )
         assert isinstance(report, Imported)
         assert report.known == 1
-        assert await rig.texts("小明去几号楼取药", CHAT) == [words]
-        assert await rig.texts("小明去几号楼取药", ROOM) == []
+        assert await rig.texts(question, CHAT) == [words]
+        for where in (private(9), ROOM):
+            assert await rig.texts(question, where) == []
 
 
 async def test_what_woken_agents_stored_is_their_persons_in_one_piece_too(tmp_path: Path) -> None:

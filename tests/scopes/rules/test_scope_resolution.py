@@ -100,34 +100,6 @@ def test_the_most_exact_key_decides(present: list[str], scope: str, code: WhyCod
     assert found.why.code is code
 
 
-@pytest.mark.parametrize("bad", ["", "家 人", 7, None, "dm-x"])
-@pytest.mark.parametrize("level", [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA])
-def test_an_illegal_value_at_any_level_never_falls_through(level: str, bad: object) -> None:
-    every = [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA]
-    after = dict.fromkeys(every[every.index(level) + 1 :], "里面")
-    found = resolve(group(SPLIT, "-100#7", "猫娘"), settings({level: bad} | after))
-    assert isinstance(found, ReadPublicOnly)
-    assert found.why.code is WhyCode.ILLEGAL_NAME
-    assert found.why.key == level
-
-
-@pytest.mark.parametrize("level", [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA])
-def test_a_held_key_at_any_level_never_falls_through(level: str) -> None:
-    every = [SPLIT, "tg:GroupMessage:42_-100", TOPIC, CHAT, PERSONA]
-    after = dict.fromkeys(every[every.index(level) + 1 :], "public")
-    found = resolve(group(SPLIT, "-100#7", "猫娘"), settings(after, held=frozenset({level})))
-    assert isinstance(found, ReadPublicOnly)
-    assert found.why.code is WhyCode.MAP_DAMAGED
-
-
-def test_an_illegal_value_stops_exactly_its_own_conversation() -> None:
-    panel = settings({CHAT: "家 人", "tg:GroupMessage:-200": "家人"})
-    assert isinstance(resolve(group(TOPIC, "-100#7"), panel), ReadPublicOnly)
-    assert scope_of(resolve(group("tg:GroupMessage:-200", "-200"), panel)).name == "家人"
-    assert scope_of(resolve(group("tg:GroupMessage:-1001", "-1001"), panel)).is_public
-    assert scope_of(resolve(private("1"), panel)).is_public
-
-
 @pytest.mark.parametrize(
     "umo",
     [
@@ -320,13 +292,6 @@ def test_main_is_one_scope_of_all_private_chats_and_of_nothing_else() -> None:
     assert scope_of(resolve(private("7"), panel)).name == "家人"
     assert scope_of(resolve(group(CHAT, "-100"), panel)).is_public
     assert resolve(QQ, panel).why.code is WhyCode.DM_POLICY
-
-
-def test_an_unknown_kind_under_main_has_neither_public_nor_the_private_chats_scope() -> None:
-    panel = settings(dm=DmScope.MAIN)
-    own = scope_of(resolve(other(), panel))
-    assert not own.is_public
-    assert own != scope_of(resolve(QQ, panel))
 
 
 def test_an_account_follows_its_own_policy_and_all_others_the_common_one() -> None:
