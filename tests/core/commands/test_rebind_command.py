@@ -10,7 +10,12 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, GroupScope, ReadPublicOnly
+from astrbot_plugin_scoped_memory.llm_memory import (
+    ConversationId,
+    GroupScope,
+    ReadPublicOnly,
+    Turn,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -196,3 +201,23 @@ async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
         assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
         stranger = await rig.remember("别的群在聊天气", group(77701))
         assert stranger.memory.scope.name == "public"
+
+
+async def test_a_chat_that_a_policy_isolates_takes_its_scope_and_its_turns_along(
+    tmp_path: Path,
+) -> None:
+    settings, panel = replace(QUICK, group_scope=GroupScope.PER_GROUP), Panel({})
+    async with running(tmp_path, {}, settings=settings, follow=False) as rig:
+        service = rig.engine.service
+        await service.conversations.meet(group(777), person(1))
+        await rig.remember(ANSWER, group(777))
+        turn = Turn(person(1), "手术安排在市一院三楼", "记下了")
+        await service.observe(turn, conversation_id=group(777))
+        said = await ask(rig, panel, f"rebind {OLD} {NEW}", admin=True)
+        assert FakePlugin(rig).texts.say("rebind.brought", count=1, turns=1) in said
+        assert len(await rig.texts(QUESTION, group(7770))) == 1
+        assert not await rig.texts(QUESTION, group(778))
+        assert panel.saved == []
+        await ask(rig, panel, "rebind undo", admin=True)
+        assert not await rig.texts(QUESTION, group(7770))
+        assert len(await rig.texts(QUESTION, group(777))) == 1
