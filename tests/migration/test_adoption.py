@@ -37,7 +37,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
     LIVING,
@@ -363,8 +363,6 @@ async def test_a_memory_that_a_person_forgot_does_not_come_back_with_the_next_ba
     async with running(simple.root, others=others, settings=ADOPTING) as rig:
         await rig.engine.migrations.run_once()
         forgotten = adopted_id("家人", "奶奶的第1件事")
-        from astrbot_plugin_scoped_memory.tests.support.engines import person
-
         await rig.engine.service.forget(
             forgotten, conversation_id=FAMILY_ROOM, actor=person(1, admin=True)
         )
@@ -529,14 +527,9 @@ async def test_a_pause_stops_it_and_a_reload_goes_on_with_it(simple: Simple) -> 
     simple.make(450)
     paused = replace(ADOPTING, migration_paused=True)
     others = stores_of(simple.root, simple.plugins)
-    async with running(simple.root, others=others, settings=paused) as rig:
-        task = asyncio.create_task(rig.engine.migrations.run_once())
-        async with asyncio.timeout(60):
-            while rig.engine.migrations.status().remaining != 450:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        assert rig.engine.migrations.status().state is MigrationState.PAUSED
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    async with running(simple.root, others=others, settings=paused) as rig, migrating(rig):
+        status = await until_status(rig, lambda status: status.remaining == 450)
+        assert status.state is MigrationState.PAUSED
     status, _ = await adopt(simple.root, simple.plugins)
     assert (status.state, status.tally.adopted) == (MigrationState.DONE, 450)
 
@@ -549,13 +542,8 @@ async def test_another_map_and_another_embedder_half_way_change_nothing_of_what_
     make_living(simple.plugins / LIVING / "livingmemory.db", [("d1", "爷爷在学书法", said)])
     others = stores_of(simple.root, simple.plugins)
     paused = replace(ADOPTING, migration_paused=True)
-    async with running(simple.root, others=others, settings=paused) as rig:
-        task = asyncio.create_task(rig.engine.migrations.run_once())
-        async with asyncio.timeout(60):
-            while not rig.engine.migrations.status().remaining:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    async with running(simple.root, others=others, settings=paused) as rig, migrating(rig):
+        await until_status(rig, lambda status: bool(status.remaining))
     moved = {FAMILY_ROOM.umo: "公司"}
     another = FakeEmbedder("another", dim=64)
     async with running(
@@ -584,7 +572,18 @@ def test_a_disk_that_is_full_half_way_stops_it_until_there_is_room(tmp_path: Pat
 # Vectors
 
 
-class Vectored:
+class ReadAlready:
+    """What of ``LegacyStores`` is the same for stores that were read."""
+
+    def give_up(self) -> None:
+        """Nothing runs."""
+
+    def scratch(self, *, keep: bool) -> Any:
+        """None is needed."""
+        return contextlib.nullcontext("")
+
+
+class Vectored(ReadAlready):
     """A store that was read, with vectors of an embedder. Implements ``LegacyStores``."""
 
     def __init__(
@@ -619,16 +618,18 @@ class Vectored:
         """One."""
         return [self.store]
 
-    def give_up(self) -> None:
-        """Nothing runs."""
-
-    def scratch(self, *, keep: bool) -> Any:
-        """None is needed."""
-        return contextlib.nullcontext("")
-
     def read(self, store: FoundStore, scratch: str) -> JsonlStore:
         """As the child would have left it."""
         return JsonlStore(store, self.records, self.vectors, self.count)
+
+
+async def adopted_beside(root: Path, others: LegacyStores, embedder: FakeEmbedder) -> int:
+    """Once the index stands, the stores come in, and into the index: how many did."""
+    async with running(root, others=others, settings=ADOPTING, embedder=embedder) as rig:
+        await rig.until_indexed()
+        await rig.engine.migrations.run_once()
+        await rig.until_indexed()
+        return rig.engine.migrations.status().tally.adopted
 
 
 @pytest.mark.parametrize("early", [True, False], ids=["embedder first", "embedder afterwards"])
@@ -657,18 +658,12 @@ async def test_of_two_databases_of_other_dimensions_the_vectors_of_the_fitting_o
     embedder, longer = FakeEmbedder(dim=16), FakeEmbedder(dim=64)
     fitting = Vectored(tmp_path / "made", embedder, 60)
     other = Vectored(tmp_path / "longer", longer, 60, first=100, name="angel_memory/memory_y")
-    async with running(
-        tmp_path / "own", others=Both(fitting, other), settings=ADOPTING, embedder=embedder
-    ) as rig:
-        await rig.until_indexed()
-        await rig.engine.migrations.run_once()
-        await rig.until_indexed()
-        assert rig.engine.migrations.status().tally.adopted == 120
-        # All of the one that does not fit, and a sample of the other.
-        assert 60 <= embedder.calls < 90
+    assert await adopted_beside(tmp_path / "own", Both(fitting, other), embedder) == 120
+    # All of the one that does not fit, and a sample of the other.
+    assert 60 <= embedder.calls < 90
 
 
-class Both:
+class Both(ReadAlready):
     """Two stores. Implements ``LegacyStores``."""
 
     def __init__(self, *stores: Vectored) -> None:
@@ -678,16 +673,9 @@ class Both:
         """In their order."""
         return [one.store for one in self._stores.values()]
 
-    def scratch(self, *, keep: bool) -> Any:
-        """None is needed."""
-        return contextlib.nullcontext("")
-
     def read(self, store: FoundStore, scratch: str) -> JsonlStore:
         """By its name."""
         return self._stores[store.name].read(store, scratch)
-
-    def give_up(self) -> None:
-        """Nothing runs."""
 
 
 async def test_vectors_of_another_model_of_the_same_length_are_not_used(tmp_path: Path) -> None:
@@ -697,13 +685,8 @@ async def test_vectors_of_another_model_of_the_same_length_are_not_used(tmp_path
 
     others = Vectored(tmp_path / "made", Other(), 60)
     embedder = FakeEmbedder()
-    async with running(
-        tmp_path / "own", others=others, settings=ADOPTING, embedder=embedder
-    ) as rig:
-        await rig.until_indexed()
-        await rig.engine.migrations.run_once()
-        await rig.until_indexed()
-        assert embedder.calls >= 60
+    assert await adopted_beside(tmp_path / "own", others, embedder) == 60
+    assert embedder.calls >= 60
 
 
 async def test_a_vector_is_used_for_the_words_that_it_was_made_of_and_no_others(
@@ -723,12 +706,7 @@ async def test_a_vector_is_used_for_the_words_that_it_was_made_of_and_no_others(
         return await embed(texts)
 
     embedder.embed_documents = heard  # type: ignore[method-assign]
-    async with running(
-        tmp_path / "own", others=others, settings=ADOPTING, embedder=embedder
-    ) as rig:
-        await rig.until_indexed()
-        await rig.engine.migrations.run_once()
-        await rig.until_indexed()
+    await adopted_beside(tmp_path / "own", others, embedder)
     changed = {embedded_text(memory) for memory in vault_of(tmp_path / "own")["家人"].values()}
     assert len(changed) == 10
     assert changed <= set(asked)
