@@ -39,9 +39,9 @@ ADMIN, SPEAKER = person(9, "管理员", admin=True), person(1)
 EVENING = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
 
 
-def told(_call: Call) -> str:
-    """What a model answers that repeats all that it has heard."""
-    return answer(learned(SECRET, who="s1"))
+def told(call: Call) -> str:
+    """What a model answers that repeats what it reads."""
+    return answer(learned(SECRET, who="s1")) if SECRET in call.prompt else "{}"
 
 
 async def night(rig: Rig, clock: StandingClock, *, words: bool = True) -> None:
