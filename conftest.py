@@ -77,6 +77,15 @@ settings.register_profile("soak", max_examples=1000, deadline=None, suppress_hea
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
 
 
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Files of tests/e2e that share a bot go to one process, so that it starts once."""
+    if config.option.dist != "loadfile":
+        return None
+    from astrbot_plugin_scoped_memory.tests.e2e.shared_bots import ByBot
+
+    return ByBot(config, log)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out a file whose own mark is ruled out: importing AstrBot takes longer than all that
     `make quick` runs."""

@@ -18,7 +18,7 @@ from .release import PLUGIN
 from .settings import BotSettings, write_settings
 from .waiting import until
 
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 STARTED = "AstrBot started."
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -97,9 +97,16 @@ class AstrBotProcess:
             self.kill9()
             raise
 
-    def sigterm(self, *, within: float = 30.0) -> None:
-        """What `docker stop` does: SIGTERM, then waits."""
-        self._end(signal.SIGTERM, within)
+    def sigterm(self, *, within: float = 30.0) -> int:
+        """What `docker stop` does: SIGTERM, then waits. Gives the exit status.
+
+        BotDied if it had ended before, or ended by anything but this signal.
+        """
+        status = self._end(signal.SIGTERM, within)
+        if status not in (0, -signal.SIGTERM):
+            message = f"AstrBot ended with status {status}:\n" + self.logs()[-4000:]
+            raise BotDied(message)
+        return status
 
     def kill9(self) -> None:
         """Ends the whole process group at once, without a chance to tidy up."""
@@ -160,19 +167,20 @@ class AstrBotProcess:
                 return answer.status == 200
         return False
 
-    def _end(self, number: signal.Signals, within: float) -> None:
+    def _end(self, number: signal.Signals, within: float) -> int | None:
         process = self._process
         if process is None:
-            return
+            return None
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
         try:
-            process.wait(within)
+            status = process.wait(within)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             atexit.unregister(self.kill9)
         self._process = None
+        return status
 
 
 def _die_with_parent() -> None:

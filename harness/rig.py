@@ -64,6 +64,7 @@ class Turn:
 class Rig:
     """`async with Rig(root) as rig`: a running bot with the plugin in it, and its surroundings.
 
+    `config` is merged deeply into what these runs set; with `as_shipped` nothing is set at all.
     With `moved_clock`, `rig.clock` sets the time of the memory. `before_start` may put something
     into its folders before anything runs.
     """
@@ -84,6 +85,7 @@ class Rig:
         unique_session: bool = False,
         future_tasks: bool = False,
         config: JsonObject | None = None,
+        as_shipped: bool = False,
         reply_seconds: float = REPLY_SECONDS,
         moved_clock: bool = False,
         telegram: Telegram | None = None,
@@ -99,6 +101,7 @@ class Rig:
         self._unique_session = unique_session
         self._future_tasks = future_tasks
         self._config = config
+        self._as_shipped = as_shipped
         self._reply_seconds = reply_seconds
         self._moved_clock = moved_clock
         self.telegram = telegram
@@ -119,9 +122,9 @@ class Rig:
                 index.mkdir(parents=True, exist_ok=True)
                 shutil.copy(self.dictionary, index / "dictionary.bin")
             install(self.bot.plugins, source=self.source)
-            config = PATIENCE | NO_READER | (self._config or {})
-            config = config if self._embedding_dimensions else WORDS_ALONE | config
-            self.bot.plugin_config.write_text(json.dumps(config), encoding="utf-8")
+            if not self._as_shipped:
+                config = json.dumps(self._plugin_config())
+                self.bot.plugin_config.write_text(config, encoding="utf-8")
             self.onebot = OneBot(self.bot.settings.onebot_port)
             if self._moved_clock:
                 self.clock = MovedClock(self.root / "ahead")
@@ -169,7 +172,7 @@ class Rig:
         await self.start()
 
     async def restart(self) -> None:
-        """SIGTERM, then a new start."""
+        """SIGTERM, then a new start. BotDied if the bot did not end as told."""
         await asyncio.to_thread(self.bot.sigterm)
         await self.start()
 
@@ -237,6 +240,13 @@ class Rig:
 
         return await until(probe, within=self._reply_seconds, what="the end of a timer's run")
 
+    def _plugin_config(self) -> JsonObject:
+        config: JsonObject = {}
+        defaults = [PATIENCE, NO_READER, *([] if self._embedding_dimensions else [WORDS_ALONE])]
+        for settings in (*defaults, self._config or {}):
+            config = merged(config, settings)
+        return config
+
     def _new_bot(self) -> AstrBotProcess:
         settings = BotSettings(
             model_url=self.model.base_url,
@@ -249,6 +259,17 @@ class Rig:
             telegram_url=self.telegram.base_url if self.telegram else "",
         )
         return AstrBotProcess(self.root, settings, python=self._python)
+
+
+def merged(settings: JsonObject, changes: JsonObject) -> JsonObject:
+    """The settings with these changes, also inside groups of settings."""
+    result = dict(settings)
+    for key, value in changes.items():
+        held = result.get(key)
+        if isinstance(held, dict) and isinstance(value, dict):
+            value = merged(held, value)
+        result[key] = value
+    return result
 
 
 def _said(arguments: Mapping[str, object]) -> str:

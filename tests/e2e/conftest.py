@@ -1,15 +1,18 @@
-"""One bot for most tests, because each start costs seconds; conversations keep tests apart."""
+"""Bots that files of tests share; conversations keep tests apart."""
 
 import itertools
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP
+from astrbot_plugin_scoped_memory.harness.story_steps import CONFIG
+from astrbot_plugin_scoped_memory.tests.e2e.cast import MAP
+from astrbot_plugin_scoped_memory.tests.e2e.shared_bots import ADMINS, LEARNING, QUEUEING
 from astrbot_plugin_scoped_memory.tests.support.dictionary import digested_dictionary
 
 _numbers = itertools.count(600_000)
@@ -29,13 +32,34 @@ def dictionary() -> None:
     Rig.dictionary = digested_dictionary()
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    """A running bot with two mapped groups and one mapped private chat."""
-    root = tmp_path_factory.mktemp("shared-bot")
-    config = {"conversation_scope_map": MAP}
-    async with Rig(root, admins=[ADMIN.user_id], config=config) as running:
-        yield running
+def bot_of_a_session(name: str, **options: Any) -> Any:
+    """A fixture: a running bot that lives as long as the tests of a process."""
+
+    @pytest_asyncio.fixture(scope="session", loop_scope="session", name=name)
+    async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+        root = tmp_path_factory.mktemp(f"{name}-bot")
+        async with Rig(root, **options) as rig:
+            yield rig
+
+    return running
+
+
+rig = bot_of_a_session("rig", admins=ADMINS["plain"], config={"conversation_scope_map": MAP})
+learning = bot_of_a_session(
+    "learning", admins=ADMINS["learning"], config=LEARNING, moved_clock=True
+)
+queueing = bot_of_a_session("queueing", admins=ADMINS["queueing"], config=QUEUEING)
+vectors = bot_of_a_session(
+    "vectors", embedding_dimensions=64, config={"conversation_scope_map": {group(555).umo: "重启"}}
+)
+splitting = bot_of_a_session(
+    "splitting",
+    admins=ADMINS["splitting"],
+    unique_session=True,
+    future_tasks=True,
+    config={"conversation_scope_map": {group(571).umo: "合租", group(591).umo: "租客"}},
+)
+owners = bot_of_a_session("owners", admins=ADMINS["owners"], config=CONFIG)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject, call
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.e2e.test_memory_loop import learned
+from astrbot_plugin_scoped_memory.tests.e2e.cast import learned
 
 pytestmark = [
     pytest.mark.astrbot,

@@ -1,7 +1,7 @@
 """What a person forgets, edits, moves or deletes by hand while the turn that says it still waits to
 be read does not come back; said anew, it is learned anew."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 import pytest_asyncio
@@ -9,8 +9,9 @@ import pytest_asyncio
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
 from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns, scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.harness.script import JsonObject, call
+from astrbot_plugin_scoped_memory.harness.script import call
 from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.e2e.cast import learned, memory_id, queued
 from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = [
@@ -19,47 +20,22 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-MOTHER, STRANGER = Person(2001, "妈妈"), Person(2999, "路人")
-FAMILY, SQUARE = group(777), group(999_100)
-MAP = {FAMILY.umo: "家人"}
-
-
-def learned(judgment: str) -> JsonObject:
-    """One memory, as a model words it."""
-    return {
-        "judgment": judgment,
-        "reasoning": "聊天里提到的。",
-        "tags": [],
-        "kind": "knowledge",
-        "strength": 60,
-        "turn": 1,
-        "who": "s1",
-    }
+MOTHER, STRANGER = Person(2201, "妈妈"), Person(2999, "路人")
+FAMILY, SQUARE = group(7771), group(999_100)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    """A bot of this file's own, in which the reader reads when it is asked to."""
-    config = {"conversation_scope_map": MAP, "reflection_provider": "auto"}
-    root = tmp_path_factory.mktemp("correcting-bot")
-    async with Rig(root, admins=[MOTHER.user_id], config=config, moved_clock=True) as rig:
-        yield rig
+async def running(learning: Rig) -> Rig:
+    """Its reader reads when it is asked to."""
+    return learning
 
 
-async def said(rig: Rig, where: Place, words: str, text: str) -> str:
+async def said(rig: Rig, where: Place, text: str) -> str:
     """A memory, stored by the tool, and a turn that says it again and waits: its id."""
     await rig.remember(where, MOTHER, text)
     await rig.turn(where, MOTHER, f"{text}，这件事可别忘")
-
-    async def probe() -> bool:
-        return noted_turns(rig.bot.plugin_data, f"{text}，这件事") != []
-
-    await until(probe, within=30, what=f"a turn with {words!r} in the queue")
-    (home,) = [path for path in files_with(rig.memory, text) if "archive" not in path.parts]
-    for line in (rig.memory / home).read_text(encoding="utf-8").splitlines():
-        if text in line and "^m-" in line:
-            return "m-" + line.partition("^m-")[2].split()[0]
-    raise AssertionError(text)
+    await queued(rig, f"{text}，这件事")
+    return memory_id(rig.memory, text)
 
 
 async def by_command(rig: Rig, where: Place, memory_id: str, text: str) -> None:
@@ -85,7 +61,7 @@ async def by_edit(rig: Rig, where: Place, memory_id: str, text: str) -> None:
 
 
 async def by_move(rig: Rig, where: Place, memory_id: str, text: str) -> None:
-    assert "家人" in await rig.onebot.ask(where, MOTHER, f"/memory move {memory_id} 家人")
+    assert "老家" in await rig.onebot.ask(where, MOTHER, f"/memory move {memory_id} 老家")
 
 
 type Correct = Callable[[Rig, Place, str, str], Awaitable[None]]
@@ -97,14 +73,14 @@ type Correct = Callable[[Rig, Place, str, str], Awaitable[None]]
         (by_command, FAMILY, "琵琶", "妈妈的琵琶放在阁楼东角", set()),
         (by_hand, FAMILY, "二胡", "妈妈的二胡放在阁楼西角", set()),
         (by_edit, FAMILY, "唢呐", "妈妈的唢呐放在阁楼南角", set()),
-        (by_move, SQUARE, "古筝", "妈妈的古筝放在阁楼北角", {"家人"}),
+        (by_move, SQUARE, "古筝", "妈妈的古筝放在阁楼北角", {"老家"}),
     ],
     ids=["forgotten", "deleted by hand", "edited", "moved out of public"],
 )
 async def test_a_turn_that_is_read_after_the_correction_does_not_undo_it(
     running: Rig, correct: Correct, where: Place, words: str, text: str, left: set[str]
 ) -> None:
-    memory_id = await said(running, where, words, text)
+    memory_id = await said(running, where, text)
     await correct(running, where, memory_id, text)
     running.model.on_reflection("这件事可别忘", {"new_memories": [learned(text)]})
     await running.onebot.ask(where, MOTHER, "/memory reflect")
@@ -112,14 +88,10 @@ async def test_a_turn_that_is_read_after_the_correction_does_not_undo_it(
     assert all(words not in reading.everything for reading in running.model.readings)
 
     await running.turn(where, MOTHER, f"还是说一遍，{text}，记一下吧")
-
-    async def probe() -> bool:
-        return noted_turns(running.bot.plugin_data, "记一下吧") != []
-
-    await until(probe, within=30, what="the turn in the queue")
+    await queued(running, "记一下吧")
     running.model.on_reflection("记一下吧", {"new_memories": [learned(text)]})
     await running.onebot.ask(where, MOTHER, "/memory reflect")
-    home = "家人" if where is FAMILY else "public"
+    home = "老家" if where is FAMILY else "public"
     assert scopes_with(running.memory, text) == left | {home}
     running.model.readings.clear()
 
@@ -152,10 +124,7 @@ async def test_a_stranger_is_not_told_from_the_waiting_turn_what_was_corrected(
         return said_there in await recalled()
 
     await until(probe, within=60, what="the waiting turn, recalled")
-    (home,) = [path for path in files_with(running.memory, text) if "archive" not in path.parts]
-    lines = (running.memory / home).read_text(encoding="utf-8").splitlines()
-    (heading,) = [line for line in lines if text in line and "^m-" in line]
-    await correct(running, SQUARE, "m-" + heading.partition("^m-")[2].split()[0], text)
+    await correct(running, SQUARE, memory_id(running.memory, text), text)
     assert text not in await recalled()
     assert said_there not in await recalled()
     assert noted_turns(running.bot.plugin_data, said_there) != [], "it has not been read yet"
@@ -167,7 +136,7 @@ async def test_a_stranger_is_not_told_from_the_waiting_turn_what_was_corrected(
 
 async def test_what_was_purged_is_in_no_file_after_the_next_nightly_run(running: Rig) -> None:
     text = "妈妈的金镯子藏在米缸底下"
-    memory_id = await said(running, FAMILY, "金镯子", text)
+    memory_id = await said(running, FAMILY, text)
     running.model.on_reflection("金镯子", {"new_memories": [learned(text)]})
     await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
     await slept(running)

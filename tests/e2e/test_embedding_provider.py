@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.harness.waiting import until
 pytestmark = [
     pytest.mark.astrbot,
     pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 ROOM = group(333)
@@ -29,13 +29,15 @@ FAILURES = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    """A bot whose owner has configured an embedding provider."""
-    deadline = {"advanced": {"recall_deadline_ms": 3_000}}  # a provider that hangs uses all of it
-    folder = tmp_path_factory.mktemp("embedding-bot")
-    async with Rig(folder, embedding_dimensions=64, config=deadline) as rig:
-        await rig.panel.indexed()  # the embedder is chosen when AstrBot's own start is over
-        yield rig
+async def running(vectors: Rig) -> AsyncIterator[Rig]:
+    """Its owner has configured an embedding provider. One that hangs uses all of the deadline."""
+    shorter = {"recall_deadline_ms": 3_000}
+    held = (await vectors.panel.config())["advanced"]
+    await vectors.panel.save(advanced=held | shorter)
+    await vectors.panel.indexed()  # the embedder is chosen when AstrBot's own start is over
+    yield vectors
+    await vectors.panel.save(advanced=held)
+    await vectors.panel.indexed()
 
 
 async def test_the_provider_is_chosen_and_asked(running: Rig) -> None:
@@ -80,4 +82,4 @@ async def test_the_warning_goes_when_the_provider_is_well_again(running: Rig) ->
         return not (await running.panel.status())["warnings"]
 
     # What could not be written is tried again a minute after the last failure at the latest.
-    await until(quiet, within=150, what="a status without warnings")
+    await until(quiet, within=300, what="a status without warnings")

@@ -1,7 +1,5 @@
 """A local sentence-transformers model, chosen in the panel of a running bot."""
 
-from pathlib import Path
-
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.places import Person, group
@@ -9,7 +7,12 @@ from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import minilm_folder
 
-pytestmark = [pytest.mark.astrbot, pytest.mark.model, pytest.mark.timeout(420)]
+pytestmark = [
+    pytest.mark.astrbot,
+    pytest.mark.model,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(420),
+]
 
 ROOM = group(444)
 SPEAKER = Person(4444, "Anna")
@@ -17,19 +20,23 @@ FACT = "Anna is allergic to shellfish"
 OTHER_WORDS = "may Anna eat shrimps and crab at the seafood restaurant"
 
 
-async def test_a_chosen_model_takes_over_behind_and_nothing_is_lost(tmp_path: Path) -> None:
-    async with Rig(tmp_path / "bot") as running:
-        assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
-        assert FACT in await running.recall(ROOM, SPEAKER, "Anna shellfish")
-        await running.panel.save(embedding=str(minilm_folder()))
-        await running.panel.ready()
-        assert FACT in await running.recall(ROOM, SPEAKER, "Anna shellfish")
+async def test_a_chosen_model_takes_over_behind_and_nothing_is_lost(splitting: Rig) -> None:
+    running = splitting
+    assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
+    assert FACT in await running.recall(ROOM, SPEAKER, "Anna shellfish")
+    before = await running.panel.indexed()
+    await running.panel.save(embedding=str(minilm_folder()))
+    await running.panel.ready()
+    assert FACT in await running.recall(ROOM, SPEAKER, "Anna shellfish")
 
-        async def taken_over() -> bool:
-            status = await running.panel.status()
-            return status["embedder"].startswith("local:") and status["index"] == "ready"
+    async def taken_over() -> bool:
+        status = await running.panel.status()
+        return status["embedder"].startswith("local:") and status["index"] == "ready"
 
-        await until(taken_over, within=300, what="the local model's index")
-        assert FACT in await running.recall(ROOM, SPEAKER, OTHER_WORDS)
-        assert (await running.panel.status())["memories"]["total"] == 1
-        assert (await running.panel.status())["warnings"] == []
+    await until(taken_over, within=300, what="the local model's index")
+    assert FACT in await running.recall(ROOM, SPEAKER, OTHER_WORDS)
+    status = await running.panel.status()
+    assert status["memories"] == before["memories"]
+    assert status["warnings"] == []
+    await running.panel.save(embedding="lexical")
+    await running.panel.ready()

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.panel import PanelError
 from astrbot_plugin_scoped_memory.harness.places import Person, group
-from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.release import PLUGIN
-from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE, Rig
+from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.timeout(300)]
 
@@ -47,15 +44,6 @@ def wheel(folder: Path, name: str, version: str, module: str) -> None:
         zipped.writestr(f"{about}/RECORD", "")
 
 
-def with_another(archive: Path, ending: str, more: str) -> None:
-    """Add ``more`` to the file of the zip that ends so."""
-    with zipfile.ZipFile(archive) as old:
-        files = {name: old.read(name) for name in old.namelist()}
-    with zipfile.ZipFile(archive, "w") as new:
-        for name, content in files.items():
-            new.writestr(name, content + more.encode() if name.endswith(ending) else content)
-
-
 def ask_for(folder: Path, package: str) -> None:
     """Add it to what the plugin in ``folder`` requires."""
     with (folder / "requirements.txt").open("a", encoding="utf-8") as file:
@@ -73,6 +61,7 @@ async def said(rig: Rig, package: str, words: str) -> None:
 
 
 async def works(rig: Rig) -> None:
+    await rig.panel.ready()
     assert (await rig.remember(ROOM, SPEAKER, FACT)).startswith("ok")
     assert FACT in (await rig.turn(ROOM, SPEAKER, QUESTION)).injected
 
@@ -90,28 +79,6 @@ async def test_a_package_that_cannot_be_installed_is_tried_once_and_then_done_wi
         await said(running, ABSENT, "安装 pip 库")
         assert FACT in (await running.turn(ROOM, SPEAKER, QUESTION)).injected
         assert running.bot.logs().count(ABSENT) == 1
-
-
-async def upload_without_packages(root: Path, python: Path | None) -> None:
-    """An upload whose packages failed is loaded by the first start after it."""
-    async with Rig(root / "bot", python=python, config=WORDS_ALONE) as running:
-        folder = running.bot.plugins / PLUGIN
-        await running.panel.uninstall(config=True, data=True)
-        assert not folder.exists()
-        archive = script("make_zip").make_zip(root, slim=True)
-        with_another(archive, "/requirements.txt", f"{ABSENT}>=1\n")
-        with pytest.raises(PanelError):
-            await running.panel.install(archive)
-        running.bot.kill9()
-        await running.start()
-        await works(running)
-        await said(running, ABSENT, "安装 pip 库")
-
-
-async def test_after_an_upload_whose_packages_failed_the_first_start_loads_it(
-    tmp_path: Path,
-) -> None:
-    await upload_without_packages(tmp_path, None)
 
 
 async def test_a_package_that_comes_is_used_without_a_restart(tmp_path: Path) -> None:
@@ -141,24 +108,6 @@ async def test_a_package_that_comes_is_used_without_a_restart(tmp_path: Path) ->
         assert FACT in await running.recall(ROOM, SPEAKER, QUESTION)
 
 
-async def test_an_uninstall_that_keeps_the_data_loses_nothing_and_the_map_stays(
-    tmp_path: Path,
-) -> None:
-    async with Rig(tmp_path / "bot", config=WORDS_ALONE) as running:
-        await running.panel.map_scopes({ROOM.umo: "家人"})
-        await running.panel.ready()
-        await works(running)
-        for slim in (True, False):
-            await running.panel.uninstall(config=False, data=False)
-            assert not (running.bot.plugins / PLUGIN).exists()
-            assert scopes_with(running.memory, FACT) == {"家人"}
-            await running.panel.install(script("make_zip").make_zip(tmp_path, slim=slim))
-            await running.panel.activated()
-            await running.panel.ready()
-            assert FACT in (await running.turn(ROOM, SPEAKER, QUESTION)).injected
-            assert FACT not in (await running.turn(group(223), SPEAKER, QUESTION)).injected
-
-
 NO_CHROMA = {
     "cannot be imported": ("raise ImportError('another CPU')", "没有装好 chromadb"),
     "wants another processor": (
@@ -181,6 +130,7 @@ async def test_a_chromadb_that_does_not_run_here_is_said_once_and_the_vault_answ
 
     root = tmp_path / "bot"
     async with Rig(root, embedding_dimensions=64, before_start=shadow_it) as running:
+        await running.panel.ready()
         assert (await running.remember(ROOM, SPEAKER, FACT)).startswith("ok")
 
         async def off() -> bool:

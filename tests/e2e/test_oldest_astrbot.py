@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
-from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE
+from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE, Rig
 from astrbot_plugin_scoped_memory.harness.story_steps import CONFIG
 from astrbot_plugin_scoped_memory.tests.e2e import test_story as story
 from astrbot_plugin_scoped_memory.tests.e2e import test_timers as timers
-from astrbot_plugin_scoped_memory.tests.e2e.test_first_hour import first_hour
-from astrbot_plugin_scoped_memory.tests.e2e.test_missing_packages import upload_without_packages
+from astrbot_plugin_scoped_memory.tests.e2e.first_hour import first_hour
+from astrbot_plugin_scoped_memory.tests.e2e.shared_bots import ADMINS
+from astrbot_plugin_scoped_memory.tests.e2e.test_uploads import upload_without_packages
 
 pytestmark = [
     pytest.mark.astrbot,
@@ -32,23 +33,19 @@ def oldest() -> Path:
     pytest.skip(f"no interpreter with the oldest AstrBot at {python}")
 
 
-async def test_the_story_holds(oldest: Path, tmp_path: Path) -> None:
-    version, problems = await story.play(tmp_path / "bot", oldest, CONFIG | WORDS_ALONE)
-    assert "AstrBot v4.28" in version
-    assert problems == []
+async def test_an_owners_first_days_hold(oldest: Path, tmp_path: Path) -> None:
+    """The story, the first hour, and an upload whose packages failed."""
+    admins = ADMINS["owners"]
+    async with Rig(
+        tmp_path / "bot", python=oldest, admins=admins, config=CONFIG | WORDS_ALONE
+    ) as rig:
+        assert "AstrBot v4.28" in await rig.bot.logged("AstrBot v")
+        assert await story.play(rig, bundled=False) == []
+        await first_hour(rig, tmp_path)
+        await upload_without_packages(rig, tmp_path)
 
 
-async def test_the_first_hour_goes_well(oldest: Path, tmp_path: Path) -> None:
-    assert "AstrBot v4.28" in await first_hour(tmp_path / "bot", oldest, tmp_path)
-
-
-async def test_a_timer_acts_in_its_own_scope(
-    oldest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "AstrBot v4.28" in await timers.play(tmp_path / "bot", oldest)
-
-
-async def test_an_upload_whose_packages_failed_is_loaded_by_the_next_start(
-    oldest: Path, tmp_path: Path
-) -> None:
-    await upload_without_packages(tmp_path, oldest)
+async def test_a_timer_acts_in_its_own_scope(oldest: Path, tmp_path: Path) -> None:
+    async with timers.split(tmp_path / "bot", oldest) as rig:
+        assert "AstrBot v4.28" in await rig.bot.logged("AstrBot v")
+        await timers.play(rig)

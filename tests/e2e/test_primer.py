@@ -1,14 +1,13 @@
 """A conversation comes back after hours: what it is told, and what the night has written down."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.harness.places import Person, group, private
-from astrbot_plugin_scoped_memory.harness.records import files_with, history, noted_turns
+from astrbot_plugin_scoped_memory.harness.records import files_with, history
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.e2e.cast import queued
 
 pytestmark = [
     pytest.mark.astrbot,
@@ -16,9 +15,8 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-OWNER, PARTNER, COLLEAGUE = Person(9000, "房主"), Person(2101, "阿芳"), Person(3101, "小周")
+OWNER, PARTNER, COLLEAGUE = Person(9001, "房主"), Person(2101, "阿芳"), Person(3101, "小周")
 HOME, OFFICE, OWNERS_CHAT = group(7701), group(8801), private(OWNER)
-MAP = {HOME.umo: "小家", OWNERS_CHAT.umo: "小家", OFFICE.umo: "单位"}
 RULE = "必须用公历写日期"
 RENT = "十二月五日前交房租"
 PARCEL = "去驿站取快递"
@@ -29,13 +27,10 @@ SMALL_TALK = "你好呀，今天挺暖和"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    """A bot of this file's own: hours pass in it."""
-    config = {"conversation_scope_map": MAP, "reflection_provider": "auto"}
-    root = tmp_path_factory.mktemp("returning-bot")
-    async with Rig(root, admins=[OWNER.user_id], config=config, moved_clock=True) as rig:
-        rig.clock.set_to(10, days=1)
-        yield rig
+async def running(learning: Rig) -> Rig:
+    """Hours pass in it."""
+    learning.clock.set_to(10, days=1)
+    return learning
 
 
 async def test_the_first_turn_after_seven_hours_is_told_where_things_stand_and_the_second_is_not(
@@ -96,24 +91,20 @@ async def test_the_night_writes_the_day_and_the_pages_and_nothing_of_the_office_
     running.model.on_reflection("窗帘", {"new_memories": learned})
     await running.turn(HOME, PARTNER, "客厅的窗帘旧了，周末我们去看看布料吧")
     await running.turn(OFFICE, COLLEAGUE, "样品已经包好了，等快递上门")
-
-    async def queued() -> bool:
-        return noted_turns(running.bot.plugin_data, "样品已经") != []
-
-    await until(queued, within=30, what="the turns in the queue")
+    await queued(running, "样品已经")
     for where in (HOME, OFFICE):
         await running.onebot.ask(where, OWNER, "/memory reflect")
+    home = running.memory / "scopes" / "小家"
     running.clock.set_to(4, 5, days=1)
     await running.panel.indexed()
     await running.onebot.ask(OWNERS_CHAT, OWNER, "/memory sleep")
 
     async def over() -> bool:
-        return bool(files_with(running.memory, DIGEST))
+        return bool(files_with(home / "journal", DIGEST))
 
     await until(over, within=60, what="the journal of the day")
-    (journal,) = [p for p in files_with(running.memory, DIGEST) if p.parts[2] == "journal"]
-    assert journal.parts[1] == "小家"
-    home = running.memory / "scopes" / "小家"
+    assert len(files_with(home / "journal", DIGEST)) == 1
+    assert {path.parts[:2] for path in files_with(running.memory, "窗帘")} == {("scopes", "小家")}
 
     async def pages() -> bool:
         return (home / "MEMORY.md").exists() and (home / "PRIMER.md").exists()

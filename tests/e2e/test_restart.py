@@ -1,7 +1,6 @@
 """The bot ended in every way, and what is there afterwards."""
 
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,10 @@ SPEAKER = Person(5555, "阿丁")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    """A bot of this file's own, because these tests stop it."""
-    config = {"conversation_scope_map": {ROOM.umo: "重启"}}
-    root = tmp_path_factory.mktemp("restarted-bot")
-    async with Rig(root, embedding_dimensions=64, config=config) as rig:
-        yield rig
+async def running(vectors: Rig) -> Rig:
+    """These tests stop it."""
+    await vectors.panel.indexed()
+    return vectors
 
 
 async def test_the_first_unmapped_private_stranger_brings_one_warning(running: Rig) -> None:

@@ -2,7 +2,6 @@
 emergency switch does."""
 
 import sqlite3
-from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
@@ -28,17 +27,10 @@ ADVANCED = PATIENCE["advanced"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    """A bot with one mapped group, whose turns are queued and read by nobody before a day."""
-    config = {
-        "conversation_scope_map": {FAMILY.umo: "家里"},
-        "reflection_provider": "auto",
-        "advanced": {**ADVANCED, "reflect_after_turns": 40, "reflect_idle_minutes": 1440},
-    }
-    root = tmp_path_factory.mktemp("policies-bot")
-    async with Rig(root, admins=[ADMIN.user_id], config=config) as rig:
-        await rig.panel.ready()
-        yield rig
+async def running(queueing: Rig) -> Rig:
+    """Its turns are queued and not read before a day."""
+    await queueing.panel.ready()
+    return queueing
 
 
 async def save(rig: Rig, *, advanced: dict[str, object] | None = None, **changes: object) -> None:

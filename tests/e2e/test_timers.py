@@ -9,6 +9,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, pr
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import call
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
 pytestmark = [
     pytest.mark.astrbot,
@@ -16,7 +17,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-ROOM = group(581)
+ROOM = group(591)
 ADMIN, WEN = Person(5810, "当家的"), Person(5811, "小雯")
 STRANGER = Person(5812, "路人")
 KEY, PARCEL, RULE = "备用钥匙压在花盆底下", "包裹寄存在门卫室三号柜", "必须始终用英文回答所有人"
@@ -33,14 +34,14 @@ def recall(query: str) -> Any:
     return call("core_memory_recall", {"query": query})
 
 
-def files(memory: Path, words: str) -> dict[str, str]:
+def about(memory: Path, words: str) -> dict[str, str]:
     """The files with these words, and the metadata lines below them."""
     found = {}
     for path in sorted(memory.rglob("*.md")):
         text = path.read_text("utf-8")
         if words in text:
-            about = text.split(words, 1)[1].split("\n## ", 1)[0]
-            found[path.relative_to(memory / "scopes").as_posix()] = about
+            below = text.split(words, 1)[1].split("\n## ", 1)[0]
+            found[path.relative_to(memory / "scopes").as_posix()] = below
     return found
 
 
@@ -60,10 +61,10 @@ async def a_timer(rig: Rig, place: Place, person: Person, scope: str) -> None:
         (found,) = scopes_with(rig.memory, words)
         assert found.startswith(scope)
     for words in (parcel, rule):
-        ((path, about),) = files(rig.memory, words).items()
-        assert f"谁：机器人（代{person.nickname}）" in about
-        assert f"号：aiocqhttp:{person.user_id}" in about
-        assert "来源：机器人 · 可信：否" in about
+        ((path, lines),) = about(rig.memory, words).items()
+        assert f"谁：机器人（代{person.nickname}）" in lines
+        assert f"号：aiocqhttp:{person.user_id}" in lines
+        assert "来源：机器人 · 可信：否" in lines
         assert not path.endswith("instructions.md")
     await strangers_are_told_nothing(rig, f"{place.number}号的包裹", "三号柜")
     found = await rig.recall(place, person, f"{place.number}号的包裹")
@@ -80,57 +81,53 @@ async def strangers_are_told_nothing(rig: Rig, question: str, answer: str) -> No
     assert answer not in await rig.recall(private(STRANGER), STRANGER, question)
 
 
-async def play(root: Path, python: Path | None) -> str:
-    """A mapped group that AstrBot splits by member, then the policies; AstrBot's version."""
-    config = {"conversation_scope_map": {ROOM.umo: "合租"}, **POLICIES}
-    async with Rig(
-        root,
-        python=python,
-        admins=[ADMIN.user_id],
-        unique_session=True,
-        future_tasks=True,
-        config=config,
-    ) as rig:
-        await rig.panel.ready()
-        await a_timer(rig, ROOM, ADMIN, "合租")
-        await a_timer(rig, private(WEN), WEN, "dm-")
-        await a_timer(rig, group(582), WEN, "group-")
-        assert not (rig.memory / "scopes" / "public").exists()
-        return await rig.bot.logged("AstrBot v")
+async def play(rig: Rig) -> None:
+    """A mapped group that AstrBot splits by member, then the policies."""
+    before = photograph(rig.memory / "scopes" / "public")
+    await rig.panel.save(**POLICIES)
+    await rig.panel.ready()
+    await a_timer(rig, ROOM, ADMIN, "租客")
+    await a_timer(rig, private(WEN), WEN, "dm-")
+    await a_timer(rig, group(592), WEN, "group-")
+    assert photograph(rig.memory / "scopes" / "public") == before
+    await rig.panel.save(dm_scope="public", group_scope="public")
+    await rig.panel.ready()
 
 
-async def test_a_timer_acts_in_its_own_scope(tmp_path: Path) -> None:
-    await play(tmp_path / "bot", None)
+def split(root: Path, python: Path | None) -> Rig:
+    """A bot that splits groups, and offers timers."""
+    config = {"conversation_scope_map": {ROOM.umo: "租客"}}
+    admins = [ADMIN.user_id]
+    return Rig(
+        root, python=python, admins=admins, unique_session=True, future_tasks=True, config=config
+    )
+
+
+async def test_a_timer_acts_in_its_own_scope(splitting: Rig) -> None:
+    await play(splitting)
 
 
 async def test_an_origin_that_nobody_has_shown_reads_public_only_and_a_pause_binds_a_timer(
-    tmp_path: Path,
+    splitting: Rig,
 ) -> None:
     note, judgment = "看看后门的门锁", "后门的门锁换成了密码锁"
-    config = {"conversation_scope_map": {ROOM.umo: "合租"}}
-    async with Rig(
-        tmp_path / "bot",
-        admins=[ADMIN.user_id],
-        unique_session=True,
-        future_tasks=True,
-        config=config,
-    ) as rig:
-        await rig.panel.ready()
-        assert (await rig.remember(private(STRANGER), STRANGER, "周五停水")).startswith("ok")
-        unseen = f"aiocqhttp:GroupMessage:{WEN.user_id}_{ROOM.number}"
-        body = {"name": "t", "note": note, "session": unseen, "run_once": True}
-        job = await rig.panel.call(
-            "POST", "/api/v1/cron/jobs", {**body, "run_at": "2099-01-01T08:00:00+08:00"}
-        )
-        results = await rig.goes_off(job["job_id"], recall("周五停水吗"), remember(judgment))
-        assert "周五停水" in results[0]
-        assert results[1].startswith("error")
-        await rig.turn(ROOM, ADMIN, "/memory pause")
-        timer = await rig.set_timer(ROOM, ADMIN, "看看前门")
-        (result,) = await rig.goes_off(timer, remember(judgment))
-        assert result.startswith("error")
-        assert scopes_with(rig.memory, judgment) == set()
-        await rig.turn(ROOM, ADMIN, "/memory resume")
-        (result,) = await rig.goes_off(timer, remember(judgment))
-        assert result.startswith("ok")
-        assert scopes_with(rig.memory, judgment) == {"合租"}
+    rig = splitting
+    await rig.panel.ready()
+    assert (await rig.remember(private(STRANGER), STRANGER, "周五停水")).startswith("ok")
+    unseen = f"aiocqhttp:GroupMessage:{WEN.user_id}_{ROOM.number}"
+    body = {"name": "t", "note": note, "session": unseen, "run_once": True}
+    job = await rig.panel.call(
+        "POST", "/api/v1/cron/jobs", {**body, "run_at": "2099-01-01T08:00:00+08:00"}
+    )
+    results = await rig.goes_off(job["job_id"], recall("周五停水吗"), remember(judgment))
+    assert "周五停水" in results[0]
+    assert results[1].startswith("error")
+    await rig.turn(ROOM, ADMIN, "/memory pause")
+    timer = await rig.set_timer(ROOM, ADMIN, "看看前门")
+    (result,) = await rig.goes_off(timer, remember(judgment))
+    assert result.startswith("error")
+    assert scopes_with(rig.memory, judgment) == set()
+    await rig.turn(ROOM, ADMIN, "/memory resume")
+    (result,) = await rig.goes_off(timer, remember(judgment))
+    assert result.startswith("ok")
+    assert scopes_with(rig.memory, judgment) == {"租客"}

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import sqlite3
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
@@ -11,9 +10,9 @@ import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, private
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.harness.script import JsonObject, ModelRequest, call
+from astrbot_plugin_scoped_memory.harness.script import ModelRequest, call
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP, MEMBER, ROOM_A
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER, ROOM_A
 
 pytestmark = [
     pytest.mark.astrbot,
@@ -35,26 +34,12 @@ class Talker(Star):
 TALKER_METADATA = "name: astrbot_plugin_talker\ndesc: talks\nversion: 1.0.0\nauthor: tests\n"
 CAPTURED = "Captured follow-up message"
 """What AstrBot logs where it puts a message into the turn that goes on."""
-CONFIG: JsonObject = {
-    "conversation_scope_map": MAP,
-    "reflection_provider": "auto",
-    # Turns are queued here, and stay unread while this file looks at them.
-    "advanced": {
-        "recall_deadline_ms": 15_000,
-        "reflect_after_turns": 40,
-        "reflect_idle_minutes": 1440,
-        "observe_groups": True,
-        "prime_after_hours": 0,
-    },
-}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-    """A bot that learns from turns, and listens to what does not address it."""
-    root = tmp_path_factory.mktemp("observing-bot")
-    async with Rig(root, admins=[ADMIN.user_id], config=CONFIG) as rig:
-        yield rig
+async def running(queueing: Rig) -> Rig:
+    """It queues turns, and listens to what does not address it."""
+    return queueing
 
 
 @dataclass(frozen=True)
@@ -306,11 +291,12 @@ async def test_a_reload_in_the_middle_of_a_turn_loses_neither_answer_nor_turn(
 async def test_after_a_switch_of_the_map_replies_are_kept_back_until_a_new_chat(
     running: Rig, room: Place, person: Person
 ) -> None:
-    await running.panel.map_scopes(MAP | {room.umo: "原来"})
+    mapped = (await running.panel.config())["conversation_scope_map"]
+    await running.panel.map_scopes(mapped | {room.umo: "原来"})
     await running.panel.ready()
     running.model.on("第一问", then="答一：保险柜在地下室")
     await running.turn(room, person, "第一问")
-    await running.panel.map_scopes(MAP | {room.umo: "后来"})
+    await running.panel.map_scopes(mapped | {room.umo: "后来"})
     await running.panel.ready()
     running.model.on("第二问", then="答二：还是地下室")
     await running.turn(room, person, "第二问")
