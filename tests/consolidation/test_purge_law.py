@@ -33,7 +33,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, say
 from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 ARCHIVE = "memory/scopes/家人/archive/entities.md"
 type Fault = Callable[[Path], AbstractContextManager[None]]
@@ -151,7 +151,7 @@ async def purged_among(root: Path, faults: frozenset[str]) -> None:
 
 
 @given(st.frozensets(st.sampled_from(sorted(FAULTS)), max_size=4))
-@settings(max_examples=4)
+@settings(max_examples=max(4, settings().max_examples // 12))
 async def test_nothing_counts_as_purged_that_a_search_finds(faults: frozenset[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         await purged_among(Path(folder), faults)

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.cli.home_flags import read_settings
 from astrbot_plugin_scoped_memory.llm_memory.home.agent_stores import scopes_of
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import MemoryHome
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 NAMES = st.sampled_from(["", " ", "bank", "work-secrets", "家人"])
 COMMANDS = st.sampled_from(

@@ -27,6 +27,8 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
+
 NOW = datetime(2026, 11, 25, 8, tzinfo=UTC)
 OWNER = person(900001, "老李", admin=True)
 FORGED: Final = (

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     texts_of,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 TALK = "我上周刚搬到城西，房租便宜多了"
 MOVED = "小明搬到了城西"

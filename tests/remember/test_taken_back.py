@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     texts_of,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 HOME = group(777)
 

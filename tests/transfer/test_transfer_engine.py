@@ -50,7 +50,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
 OFFICE = "公司的门禁每周一换密码锁"

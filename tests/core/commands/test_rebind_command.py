@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     answered,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 ADMIN = person(9, "管理员", admin=True)
 OLD, NEW = f"{ADAPTER}:GroupMessage:777", f"{ADAPTER}:GroupMessage:7770"

@@ -16,6 +16,8 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import MAX
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
+pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
+
 FASTEST_TYPIST = 10
 """Characters a second, held for hours: twice the record."""
 

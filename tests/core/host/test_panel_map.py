@@ -8,7 +8,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 class FullDisk(dict[str, Any]):
