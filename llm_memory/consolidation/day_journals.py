@@ -172,7 +172,7 @@ class DayJournals:
         quoted = is_quotation((said,), trusted=False)
         return Memory(
             memory_id=digest_id(scope.name, day),
-            judgment=said if quoted else resolve_dates(said, moment),
+            judgment=said if quoted else await asyncio.to_thread(resolve_dates, said, moment),
             created_at=moment,
             tags=passed.draft.tags,
             kind=MemoryKind.EVENT,

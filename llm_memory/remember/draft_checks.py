@@ -22,6 +22,9 @@ class DraftChecks:
 
     async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Rejected:
         """Returns the draft as it may be stored in the scope, or why it is rejected."""
+        return await asyncio.to_thread(self._examined, draft, scope)
+
+    def _examined(self, draft: MemoryDraft, scope: Scope) -> Protected | Rejected:
         # Tidied first: invisible characters must not hide a number from the privacy rules.
         tidied = tidy(draft)
         if isinstance(tidied, Rejected):
@@ -30,10 +33,6 @@ class DraftChecks:
         if reason is not None:
             return Rejected(reason)
         said = (tidied.judgment, tidied.reasoning, *tidied.tags, tidied.context, draft.heard or "")
-
-        def step() -> Protected | Rejected:
-            if not may_be_stored(said, scope):
-                return Rejected(RejectReason.CONFIDENCE)
-            return protect(tidied, self._mode, self._finder)
-
-        return await asyncio.to_thread(step)
+        if not may_be_stored(said, scope):
+            return Rejected(RejectReason.CONFIDENCE)
+        return protect(tidied, self._mode, self._finder)

@@ -86,7 +86,7 @@ class MemoryEditor:
         if isinstance(passed, Rejected):
             return passed
         now = self._clock().replace(microsecond=0)
-        words = resolve_dates(passed.draft.judgment, now)
+        words = await asyncio.to_thread(resolve_dates, passed.draft.judgment, now)
 
         def step() -> StoredMemory:
             current = self._vault.current(stored)

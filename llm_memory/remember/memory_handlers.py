@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.recallable_memories import RecallableMemories
@@ -108,9 +109,9 @@ class MemoryHandlers:
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
             return passed
-        memory = self._memory(passed.draft, conversation=conversation, trusted=trusted, role=role)
-        memory = replace(memory, memory_id=memory_id)
-        known = self._said_before(scope, memory)
+        step = partial(self._memory, passed.draft, conversation=conversation, trusted=trusted)
+        memory = replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
+        known = await self._said_before(scope, memory)
         # Before the lock: a slow embedder must not block other writers.
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
         said_at = passed.draft.said_at or self._clock()
@@ -132,8 +133,8 @@ class MemoryHandlers:
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
             return passed
-        memory = self._memory(passed.draft, conversation=conversation, trusted=False, role=role)
-        return replace(memory, memory_id=memory_id)
+        step = partial(self._memory, passed.draft, conversation=conversation, trusted=False)
+        return replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
 
     async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
         ask = self._corrected.would_revive
@@ -148,7 +149,7 @@ class MemoryHandlers:
         draft: MemoryDraft,
     ) -> Stored | Reinforced | Replaced:
         # Again: another write may have stored it while the embedder was asked.
-        known = self._said_before(scope, memory)
+        known = await self._said_before(scope, memory)
         stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
         current = await self._unchanged(stored) if stored else None
         if current is None:
@@ -162,15 +163,16 @@ class MemoryHandlers:
             return reinforced or await self._append(scope, memory, former, draft.topic)
         return await self._supersede(current, memory)
 
-    def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
+    async def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
         """Returns an entry with the same words, also if it was stored as an event or task, whose
         bare weekdays got dates, and now is said as neither. Another week's Friday is another
         day."""
         known = self._catalogue.same_words(scope, memory)
         if known or memory.quoted or memory.undated:
             return known
-        dated = resolve_dates(memory.judgment, memory.created_at, weekdays=True)
-        if dated == memory.judgment:
+        said, at = memory.judgment, memory.created_at
+        dated = await asyncio.to_thread(resolve_dates, said, at, weekdays=True)
+        if dated == said:
             return None
         return self._catalogue.same_words(scope, replace(memory, judgment=dated))
 
@@ -292,6 +294,7 @@ class MemoryHandlers:
         return Reinforced(stored)
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
+        """Blocks for as long as the text takes to read."""
         now = (draft.said_at or self._clock()).replace(microsecond=0)
         actor = draft.actor or Actor(person="", name="")
         worded = is_model_worded(draft.judgment, draft.heard, actor.name)

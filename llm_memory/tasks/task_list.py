@@ -101,9 +101,8 @@ class TaskList:
         self, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> list[TaskOutcome]:
         """Returns one outcome for each title. A failure does not roll back the titles before it."""
-        if is_model_worded(
-            f"{change.progress}\n{change.next_step}", change.heard, by.requester.actor.name
-        ):
+        news, who = f"{change.progress}\n{change.next_step}", by.requester.actor.name
+        if await asyncio.to_thread(is_model_worded, news, change.heard, who):
             by = replace(by, trusted=False)
         async with self._lock:
             step = self._add if change.action is TaskAction.ADD else self._done
@@ -194,19 +193,24 @@ class TaskList:
             return passed
         now, draft = self._clock(), passed.draft
         said = (draft.judgment, draft.reasoning, draft.context)
-        if not is_quotation(said, trusted=by.trusted):  # a quotation stays as it was said
-            said = (
+
+        def dated() -> tuple[str, str, str]:
+            if is_quotation(said, trusted=by.trusted):  # it stays as it was said
+                return said
+            return (
                 resolve_dates(draft.judgment, now, weekdays=True),
                 resolve_dates(draft.reasoning, now),
                 resolve_dates(draft.context, now, weekdays=True),
             )
-        judgment, progress, next_step = map(one_line, said)
+
+        judgment, progress, next_step = map(one_line, await asyncio.to_thread(dated))
         return _Words(judgment, progress, next_step, passed.hidden)
 
     async def _append(
         self, title: str, words: _Words, by: TaskRequester, heard: str | None
     ) -> TaskOutcome:
-        worded = is_model_worded(words.title, heard, by.requester.actor.name)
+        who = by.requester.actor.name
+        worded = await asyncio.to_thread(is_model_worded, words.title, heard, who)
         trusted = by.trusted and not worded
         actor = by.requester.actor
         source = Source.TOOL if actor.spoke else Source.AGENT

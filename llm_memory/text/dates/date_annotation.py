@@ -83,8 +83,9 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     before: TimeSpan | None = None
     latest = dated = date.min
     spans = find_times(text, now, prefer_past=False)
+    coming_days = _ComingDays(text)
     for span, behind in zip_longest(spans, spans[1:]):
-        wanted = span.relative or (weekdays and _is_coming(text, span))
+        wanted = span.relative or (weekdays and coming_days.has(span))
         if (
             wanted
             and _is_open(text, span, before)
@@ -115,16 +116,31 @@ def without_weekday_dates(text: str) -> str:
     return "".join([*parts, text[place:]])
 
 
-def _is_coming(text: str, span: TimeSpan) -> bool:
-    """Whether a bare weekday is that of this week or the next, and no other."""
-    if not _BARE.fullmatch(span.words):
+class _ComingDays:
+    """Reads the sentences of a text once each, in order, however many days they name."""
+
+    def __init__(self, text: str) -> None:
+        self._sentences = _SENTENCE.finditer(text)
+        self._end = -1
+        self._coming = False
+
+    def has(self, span: TimeSpan) -> bool:
+        """Whether a bare weekday is that of this week or the next, and no other. Spans are asked
+        for in the order of the text."""
+        if not _BARE.fullmatch(span.words):
+            return False
+        while span.first >= self._end:
+            sentence = next(self._sentences)
+            self._end = sentence.end()
+            if span.first < self._end:
+                self._coming = _is_of_one_week(sentence[0])
+        return self._coming
+
+
+def _is_of_one_week(sentence: str) -> bool:
+    if _AGAIN.search(sentence):
         return False
-    sentence = next(
-        one for one in _SENTENCE.finditer(text) if one.start() <= span.first < one.end()
-    )
-    if _AGAIN.search(sentence[0]):
-        return False
-    return _MOVED.search(sentence[0]) is not None or _OVER.search(sentence[0]) is None
+    return _MOVED.search(sentence) is not None or _OVER.search(sentence) is None
 
 
 def _follows(text: str, span: TimeSpan, before: TimeSpan) -> bool:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest import mock
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.text.dates import date_annotation
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import (
     resolve_dates,
     without_weekday_dates,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import find_times
+from astrbot_plugin_scoped_memory.llm_memory.text.dates.spans import TimeSpan
 
 pytestmark = pytest.mark.unit
 
@@ -205,3 +208,51 @@ def test_the_date_of_a_weekday_can_be_taken_off_again(said: str) -> None:
 def test_other_dates_stay() -> None:
     for text in ("明天（2026-11-22）去医院", "生日（1990-01-02）", "next week (2026-11-23)"):
         assert without_weekday_dates(text) == text
+
+
+class Plain:
+    """Finds the sentence of each day anew."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def has(self, span: TimeSpan) -> bool:
+        if not date_annotation._BARE.fullmatch(span.words):
+            return False
+        sentences = date_annotation._SENTENCE.finditer(self._text)
+        own = next(one for one in sentences if one.start() <= span.first < one.end())
+        return date_annotation._is_of_one_week(own[0])
+
+
+@pytest.mark.property
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "周五",
+                "下周一",
+                "每周三",
+                "Monday",
+                "去医院",
+                "改到周日",
+                "came",
+                "。",
+                "！",
+                "\n",
+                " ",
+            ]
+        ),
+        max_size=14,
+    ).map("".join)
+)
+def test_a_sentence_that_is_read_once_says_what_it_says_of_each_of_its_days(text: str) -> None:
+    with mock.patch.object(date_annotation, "_ComingDays", Plain):
+        plain = resolve_dates(text, NOW, weekdays=True)
+    assert resolve_dates(text, NOW, weekdays=True) == plain
+
+
+def test_a_sentence_is_read_once_however_many_days_it_names() -> None:
+    read = mock.Mock(side_effect=date_annotation._is_of_one_week)
+    with mock.patch.object(date_annotation, "_is_of_one_week", read):
+        resolve_dates("周五 周六 " * 300 + "。周日 周一", NOW, weekdays=True)
+    assert read.call_count == 2
