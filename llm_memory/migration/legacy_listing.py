@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import batched
 from typing import Final
 
@@ -127,10 +128,10 @@ class LegacyListing:
         try:
             read = await self._read_all(show=True)
             recallable = self._intake.recallable()
-            with LONG_LIVED.at_once(len(read)):
-                wanted, left = await self._call(_wanted, read, only)
-                self.listed, made = await self._call(self._planned, left, recallable)
-                self.memories = made.memories
+            wanted, left = await self._call(_wanted, read, only)
+            planned = partial(self._planned, left, recallable)
+            self.listed, made = await self._call(LONG_LIVED.made, len(read), planned)
+            self.memories = made.memories
             self._pending.drop(await self._call(self._unplanned, read))
         finally:
             self._pending.look_ahead_with(None)

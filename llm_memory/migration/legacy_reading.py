@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import batched
 from typing import Final
 
@@ -122,8 +123,8 @@ class LegacyReading:
             while some := await asyncio.to_thread(next, slices, ()):
                 await asyncio.to_thread(self._judge, one, some, known, records, judged)
         recallable = self._intake.recallable()
-        with LONG_LIVED.at_once(len(judged)):
-            made = await asyncio.to_thread(self._intake.plan, judged, recallable, gone)
+        plan = partial(self._intake.plan, judged, recallable, gone)
+        made = await asyncio.to_thread(LONG_LIVED.made, len(judged), plan)
         return StoreReading(tuple(read), tuple(unread), records, made)
 
     def _known(self) -> _Known:

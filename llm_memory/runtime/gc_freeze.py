@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Final
 
 MANY: Final = 200
@@ -38,17 +37,18 @@ class GcFreeze:
             self._frozen = True
             self._freeze()
 
-    @contextmanager
-    def at_once(self, count: int) -> Iterator[None]:
-        """What is made of so many records meanwhile, in whatever thread, is set apart before the
-        collector looks at it; a few are not worth it."""
+    def made[**P, T](
+        self, count: int, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Returns what ``make`` makes of so many records, set apart before the collector looks at
+        it; a few are not worth it. A plain call, in a thread: the collector is off no longer than
+        that, whatever its caller awaits afterwards."""
         if count < MANY:
-            yield
-            return
+            return make(*args, **kwargs)
         was_on = gc.isenabled()
         gc.disable()
         try:
-            yield
+            return make(*args, **kwargs)
         finally:
             self._frozen = True
             self._freeze()

@@ -64,6 +64,7 @@ class ChangeApplier:
         self._now = now
         self.unnamed: set[FileKey] = set()
         self.stamps: dict[FileKey, FileStamp] = {}
+        vault.trust_ledger(self.stamps)
         self.copies: dict[FileKey, Copy] = {}
         self.stopping = False
 

@@ -37,6 +37,11 @@ class FileReports:
                 self._notices.clear(NoticeCode.VAULT_FILE_BROKEN, subject)
         self._reported = current
 
+    @property
+    def is_broken(self) -> bool:
+        """True while some file is reported as skipped."""
+        return bool(self._reported)
+
     def same_ids(self, seen: Iterable[FileKey], clashes: Mapping[FileKey, Sequence[str]]) -> None:
         """Report files whose entries share ids with different entries: all among those ``seen``."""
         for scope, path in seen:

@@ -95,7 +95,8 @@ class VaultFollower:
         failures = 0
         while True:
             try:
-                await self._watcher.watch(self._started, self._woken.set)
+                concerns = self._reconciler.concerns
+                await self._watcher.watch(self._started, self._woken.set, concerns)
             except WatchUnavailable as error:
                 if self.watching:
                     self.watching, failures = False, 0

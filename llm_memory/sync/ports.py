@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from ..errors import ScopedMemoryError
@@ -16,9 +16,15 @@ class WatchUnavailable(ScopedMemoryError):
 class Watcher(Protocol):
     """Watches one folder and all below it."""
 
-    async def watch(self, started: Callable[[], None], changed: Callable[[], None]) -> None:
+    async def watch(
+        self,
+        started: Callable[[], None],
+        changed: Callable[[], None],
+        concerns: Callable[[Collection[str]], bool],
+    ) -> None:
         """Call ``started`` once, then ``changed`` soon after a file was changed, created, moved or
-        removed. Both are called on the event loop.
+        removed, unless ``concerns`` says that these paths do not matter. The first two are called
+        on the event loop, the last in a thread.
 
         Runs until cancelled, and then ends within a second. Raises WatchUnavailable, also when
         notifications end later.

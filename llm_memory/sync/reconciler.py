@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import batched
+from pathlib import Path
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
@@ -87,6 +89,11 @@ class Reconciler:
         """Returns the seconds until the next deferred file is due; None if none waits."""
         return self._debounce.next_due
 
+    def concerns(self, paths: Collection[str]) -> bool:
+        """Returns whether a round would find anything in these changed paths: False for the bot's
+        own writes. Blocks."""
+        return self._reports.is_broken or not all(map(self._vault.is_as_known, map(Path, paths)))
+
     async def load(self) -> None:
         """Read the vault into the catalogue, and compare it with its known state."""
         async with self._round:
@@ -105,11 +112,8 @@ class Reconciler:
         look = await asyncio.to_thread(self._vault.look)
         files = await asyncio.to_thread(self._ledger.files)
         self._reports.twins([scope.name for scope in look.scopes], self._mapped())
-        size = sum(place.stamp[1] for place in look.places)
-        with LONG_LIVED.at_once(_entries(size)):
-            there = not look.absent and await self._look_at(
-                look, files, look.places, _gone(files, look)
-            )
+        gone = _gone(files, look)
+        there = not look.absent and await self._look_at(look, files, look.places, gone)
         if not there:  # all is as it was; the first round with the tree compares it
             known = await asyncio.to_thread(self._ledger.entries_in, files)
             await self._known_files.load(stored_as_known(known, self._vault.named))
@@ -142,14 +146,7 @@ class Reconciler:
         """Run one round: apply what changed since the last. Cheap if nothing changed."""
         async with self._round:
             self._debounce.begin_round()
-            look = await asyncio.to_thread(self._vault.look)
-            stamps = self._change_applier.stamps
-            waiting = self._change_applier.unnamed
-            size = sum(
-                p.stamp[1] for p in look.places if stamps.get(p.key) != p.stamp or p.key in waiting
-            )
-            with LONG_LIVED.at_once(_entries(size)):
-                await self._reconcile(look)
+            await self._reconcile(await asyncio.to_thread(self._vault.look))
 
     async def _reconcile(self, look: Look) -> None:
         if look.absent:
@@ -238,7 +235,9 @@ class Reconciler:
             if self._change_applier.stopping:
                 raise asyncio.CancelledError
             anew = loading or any(place.key in self._unread for place in some)
-            answers = await asyncio.to_thread(self._vault.see, some, files, anew=anew)
+            entries = _entries(sum(place.stamp[1] for place in some))
+            read = partial(self._vault.see, some, files, anew=anew)
+            answers = await asyncio.to_thread(LONG_LIVED.made, entries, read)
             for place, answer in zip(some, answers, strict=True):
                 match answer:
                     case FileReport():

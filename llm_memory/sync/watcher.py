@@ -7,7 +7,7 @@ import contextlib
 import stat
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,7 +31,12 @@ class FolderWatcher:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    async def watch(self, started: Callable[[], None], changed: Callable[[], None]) -> None:
+    async def watch(
+        self,
+        started: Callable[[], None],
+        changed: Callable[[], None],
+        concerns: Callable[[Collection[str]], bool],
+    ) -> None:
         loop = asyncio.get_running_loop()
         stop = threading.Event()
 
@@ -42,7 +47,7 @@ class FolderWatcher:
         # A pool of its own: the default one has few threads, and this one stays occupied.
         with ThreadPoolExecutor(1, "scoped-memory-watch") as pool:
             work = loop.run_in_executor(
-                pool, self._watch, stop, lambda: tell(started), lambda: tell(changed)
+                pool, self._watch, stop, lambda: tell(started), lambda: tell(changed), concerns
             )
             try:
                 await asyncio.shield(work)
@@ -55,7 +60,11 @@ class FolderWatcher:
         raise WatchUnavailable("it ended by itself")
 
     def _watch(
-        self, stop: threading.Event, started: Callable[[], None], changed: Callable[[], None]
+        self,
+        stop: threading.Event,
+        started: Callable[[], None],
+        changed: Callable[[], None],
+        concerns: Callable[[Collection[str]], bool],
     ) -> None:
         """Blocks. Raises WatchUnavailable."""
         watched = _identity(self._folder)
@@ -85,7 +94,7 @@ class FolderWatcher:
                 if not warned:
                     started()
                     warned = True
-                if batch:
+                if batch and concerns([path for _, path in batch]):
                     changed()
                 # A folder that was moved away, or has another disk mounted over it, is still the
                 # one watched, and changes in its replacement would not be reported.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from ..errors import StateUnavailable, VaultFileBroken, VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
+from ..models.vault_layout import folded
+from ..storage.files import Stamp
 from .folder_walk import Listing
 from .ledger import SqliteLedger
 from .markdown.topic_file import Entry, TopicFile
@@ -16,19 +20,44 @@ from .vault_tree import FileSnapshot, VaultTree, is_gone
 
 
 class EntryLocator:
-    """The caller holds the vault's lock, and the ledger is open."""
+    """The caller holds the vault's lock, and the ledger is open.
+
+    ``applied``: the stamps of files that were compared with the ledger, which has each of their
+    entries then.
+    """
 
     def __init__(self, tree: VaultTree, ledger: SqliteLedger) -> None:
         self._tree = tree
         self._ledger = ledger
+        self.applied: Mapping[FileKey, Stamp | None] = {}
 
     def find(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         """Returns the recallable entry with that id in one scope, if any."""
-        for path in self.list_files(scope).files:
+        for path in self._may_hold(scope, memory_id):
             with contextlib.suppress(VaultFileBroken):
                 if (found := self._tree.find(path, memory_id)) is not None:
                     return self.stored(scope, found[0], found[2].memory)
         return None
+
+    def _may_hold(self, scope: Scope, memory_id: str) -> tuple[Path, ...]:
+        """Returns the files in which an entry may be: the one that the ledger names, and those
+        whose entries the ledger may not have."""
+        try:
+            known, entry = self._ledger.files(), self._ledger.entry(scope.name, memory_id)
+        except StateUnavailable:
+            return self.list_files(scope).files
+        named = "" if entry is None else folded(entry.path)
+        found: list[Path] = []
+        for relative, stamp in self._tree.stamps(scope).files:
+            key = scope.name, relative
+            file = known.get(key)
+            if file is not None and file.is_copy:
+                continue
+            is_known = file is not None and "" != file.digest == file.last
+            is_applied = is_known and self.applied.get(key) == stamp
+            if not is_applied or folded(relative) == named:
+                found.append(self._tree.folder(scope) / relative)
+        return tuple(found)
 
     def list_files(self, scope: Scope) -> Listing:
         """Returns the files whose entries may be recalled, without copies of other files."""
@@ -69,7 +98,7 @@ class EntryLocator:
         except VaultFileBroken as error:
             problem = "" if is_gone(known) else str(error)
         listing = self.list_files(scope)
-        for path in listing.files:
+        for path in self._may_hold(scope, memory_id):
             with contextlib.suppress(VaultFileBroken):
                 if path != known and (found := self._tree.find(path, memory_id)) is not None:
                     return found

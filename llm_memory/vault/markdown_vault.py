@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,14 +14,15 @@ from ..errors import StateUnavailable, VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
-from ..models.vault_layout import topic_path
-from ..storage.files import ChangedMeanwhile
+from ..models.vault_layout import is_passed_by, is_recalled, topic_path
+from ..storage.files import ChangedMeanwhile, Stamp
 from .archive import BY_HAND, VaultArchive
 from .archive_steps import ArchiveSteps
 from .entry_locator import EntryLocator, says_the_same
 from .entry_moves import EntryMoves
 from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
+from .markdown.topic_file import digest
 from .models import (
     FileKey,
     FileReport,
@@ -37,7 +38,7 @@ from .models import (
 )
 from .repair import VaultRepair
 from .scan import VaultScan
-from .vault_tree import VaultTree
+from .vault_tree import MAX_FILE_BYTES, VaultTree
 from .vault_writer import VaultWriter, written_digest
 
 _TRIES = 10
@@ -102,6 +103,25 @@ class MarkdownVault:
     def is_absent(self) -> bool:
         """Returns whether the whole tree is gone, as with a disk that was taken out."""
         return self._scan.is_absent()
+
+    def trust_ledger(self, applied: Mapping[FileKey, Stamp | None]) -> None:
+        """Search no file whose stamp is in ``applied``, which the caller goes on filling: it was
+        compared, so the ledger knows whether an entry is in it."""
+        self._entries.applied = applied
+
+    def is_as_known(self, path: Path) -> bool:
+        """Returns whether no entry can have changed with a change of this path: its content is what
+        the ledger has of it, or no entries are read from it."""
+        if (key := self._tree.place_of(path)) is None:
+            return False
+        if is_passed_by(key[1]) or (key[1].endswith(".md") and not is_recalled(key[1])):
+            return True
+        with self._lock, contextlib.suppress(StateUnavailable, VaultFileBroken):
+            self._ready()
+            known = self.ledger.file(key)
+            if known is not None and not known.timeless:
+                return digest(self._tree.read(path, limit=MAX_FILE_BYTES).raw) == known.digest
+        return False
 
     def look(self) -> Look:
         """Returns the files that exist, without opening them."""

@@ -79,13 +79,11 @@ class VaultRepair:
             file = again(file.with_other_ids(dict(zip(copies, fresh, strict=True))))
         if name and repair.adopts:
             file = again(self._named(file, seen, repair, snapshot))
-        for departed in repair.cut:  # another entry under the same id is a person's, and is kept
-            while (entry := _found(file, *departed)) is not None:
-                file = again(file.without(entry))
-        for known in repair.restored:
-            if (entry := file.find(known.memory_id)) is not None:
-                file = again(file.with_replaced(entry, known.memory))
-        text = file.with_lines({})
+        # Another entry under the same id is a person's, and is kept.
+        while cut := _departed(file, repair):
+            file = again(file.without(*cut))
+        restored = ((file.find(known.memory_id), known.memory) for known in repair.restored)
+        text = file.with_all_replaced((entry, memory) for entry, memory in restored if entry)
         if repair.returned:
             text += behind(text, *(known.memory for known in repair.returned))
         return text
@@ -165,11 +163,9 @@ class VaultRepair:
         return appended_since(seen.digest, known)[1]
 
 
-def _found(file: TopicFile, memory_id: str, digest: str) -> Entry | None:
-    return next(
-        (e for e in file.entries if e.memory.memory_id == memory_id and file.digest(e) == digest),
-        None,
-    )
+def _departed(file: TopicFile, repair: Repair) -> list[Entry]:
+    cut = set(repair.cut)
+    return [e for e in file.entries if cut and (e.memory.memory_id, file.digest(e)) in cut]
 
 
 def _places(seen: SeenFile, repair: Repair) -> set[int]:

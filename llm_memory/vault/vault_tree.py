@@ -101,6 +101,13 @@ class VaultTree:
         """Returns a file's path inside its scope, with ``/``."""
         return path.relative_to(self.folder(scope)).as_posix()
 
+    def place_of(self, path: Path) -> tuple[str, str] | None:
+        """Returns the scope's folder and the path inside it of anything in a scope's folder."""
+        if not path.is_relative_to(self._scopes):
+            return None
+        scope, *inside = path.relative_to(self._scopes).parts or ("",)
+        return (scope, "/".join(inside)) if inside else None
+
     def name_on_disk(self, scope: Scope, relative: str) -> str:
         """Returns a file's path as the disk lists it: a disk that folds case or normalises accents
         finds a file under other names, too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import WatchUnavailable
 
@@ -17,7 +17,12 @@ class FakeWatcher:
         self._listener: Callable[[], None] | None = None
         self._broken: asyncio.Future[str] | None = None
 
-    async def watch(self, started: Callable[[], None], changed: Callable[[], None]) -> None:
+    async def watch(
+        self,
+        started: Callable[[], None],
+        changed: Callable[[], None],
+        concerns: Callable[[Collection[str]], bool],
+    ) -> None:
         if self.missing:
             raise WatchUnavailable(self.missing)
         self._broken = asyncio.get_running_loop().create_future()

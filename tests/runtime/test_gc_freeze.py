@@ -61,22 +61,26 @@ def test_a_large_one_is_set_apart_now_and_then_and_given_back_once(steps: int) -
 def test_what_many_records_become_is_set_apart_before_the_collector_looks_at_it() -> None:
     calls = Calls()
     living = calls.living()
-    with living.at_once(MANY - 1):
-        assert gc.isenabled()
+    assert living.made(MANY - 1, gc.isenabled)
     assert calls == []
-    with pytest.raises(LookupError), living.at_once(MANY):
+    assert not living.made(MANY, gc.isenabled)
+    assert (calls, gc.isenabled()) == (["freeze"], True)
+
+    def fails() -> None:
         assert not gc.isenabled()
         raise LookupError
-    assert (calls, gc.isenabled()) == (["freeze"], True)
+
+    with pytest.raises(LookupError):
+        living.made(MANY, fails)
+    assert gc.isenabled()
     gc.disable()
     try:
-        with living.at_once(MANY):
-            pass
+        living.made(MANY, list)
         assert not gc.isenabled()
     finally:
         gc.enable()
     living.release()
-    assert calls == ["freeze", "freeze", "unfreeze"]
+    assert calls == ["freeze"] * 3 + ["unfreeze"]
 
 
 def test_the_interpreters_own_collector_is_what_is_told() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import math
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness import waiting
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.sync import follower as vault_follower
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
@@ -215,3 +216,98 @@ async def test_with_the_real_watcher_an_edit_is_taken_in_soon(tmp_path: Path) ->
             edited(bot.file(), ("花生", "核桃"))
             await until(bot, "奶奶对核桃过敏")
             bot.check()
+
+
+async def test_own_writes_wake_no_round_and_a_persons_do(tmp_path: Path) -> None:
+    async with living(tmp_path) as bot:
+        peanuts, tea = await bot.says(PEANUTS), await bot.says("爷爷喜欢喝绿茶")
+        told: list[bool] = []
+        concerns = bot.reconciler.concerns
+
+        def noted(paths: Collection[str]) -> bool:
+            told.append(concerns(paths))
+            return told[-1]
+
+        async def heard() -> bool:
+            return bool(told)
+
+        bot.reconciler.concerns = noted  # type: ignore[method-assign]
+        async with following(bot, FolderWatcher(tmp_path / "memory"), NEVER) as rounds:
+            await rounds.next()  # because it began to be told
+            await waiting.until(rests, within=30, what="a follower that rests")
+            before = rounds.count
+            for work in (
+                lambda: bot.says("妈妈爱喝咖啡"),
+                lambda: bot.edits(tea, "爷爷喜欢喝红茶"),
+                lambda: bot.forgets(peanuts),
+                lambda: bot.restores(peanuts),
+            ):
+                told.clear()
+                await work()
+                await waiting.until(heard, within=30, what="the watcher")
+                assert not any(told)
+            assert rounds.count == before
+            edited(bot.file(), ("咖啡", "豆浆"))
+            await rounds.reach(before + 1)
+            assert "妈妈爱喝豆浆" in bot.texts()
+        bot.check()
+
+
+def _paste(bot: Bot) -> Path:
+    pasted = bot.file("粘贴.md")
+    pasted.write_text("- 妈妈爱喝咖啡", "utf-8")
+    return pasted
+
+
+def _delete(bot: Bot) -> Path:
+    bot.file().unlink()
+    return bot.file()
+
+
+def _note(bot: Bot) -> Path:
+    (bot.root / "memory" / "shared").mkdir()
+    note = bot.root / "memory" / "shared" / "值班.md"
+    note.write_text("# 值班", "utf-8")
+    return note
+
+
+def _rename(bot: Bot) -> Path:
+    return bot.folder().rename(bot.folder().with_name("新名字"))
+
+
+@pytest.mark.parametrize("change", [_paste, _delete, _note, _rename])
+async def test_what_a_person_does_to_a_file_concerns_a_round(
+    tmp_path: Path, change: Callable[[Bot], Path]
+) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        assert not await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file())])
+        changed = str(change(bot))
+        assert await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file()), changed])
+
+
+async def test_own_words_behind_a_save_that_was_not_looked_at_concern_a_round(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        edited(bot.file(), ("花生", "核桃"))
+        await bot.says("妈妈爱喝咖啡")
+        assert await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file())])
+        await bot.look()
+        assert "奶奶对核桃过敏" in bot.texts()
+
+
+async def test_a_file_that_can_be_read_again_concerns_a_round_though_it_says_what_it_said(
+    tmp_path: Path,
+) -> None:
+    async with living(tmp_path) as bot:
+        await bot.says(PEANUTS)
+        whole = bot.file().read_bytes()
+        bot.file().write_bytes(whole.decode().encode("utf-16"))
+        await bot.look()
+        assert [n.code for n in bot.notices.standing()] == [NoticeCode.VAULT_FILE_BROKEN]
+        bot.file().write_bytes(whole)
+        assert await asyncio.to_thread(bot.reconciler.concerns, [str(bot.file())])
+        await bot.look()
+        assert list(bot.notices.standing()) == []

@@ -33,7 +33,7 @@ class Bench:
     async def watching(self) -> AsyncIterator[asyncio.Event]:
         """It watches inside; the event is set when it tells of a change."""
         started, changed = asyncio.Event(), asyncio.Event()
-        task = asyncio.create_task(self.watcher.watch(started.set, changed.set))
+        task = asyncio.create_task(self.watcher.watch(started.set, changed.set, lambda _: True))
         try:
             async with asyncio.timeout(30):
                 await started.wait()
@@ -104,7 +104,7 @@ async def test_where_changes_cannot_be_watched_it_raises(
 ) -> None:
     bench.break_it(monkeypatch)
     with pytest.raises(WatchUnavailable):
-        await bench.watcher.watch(lambda: None, lambda: None)
+        await bench.watcher.watch(lambda: None, lambda: None, bool)
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs", "9p"])
@@ -113,7 +113,7 @@ async def test_a_disk_that_others_write_to_is_not_watched(
 ) -> None:
     monkeypatch.setattr(watcher_module, "_kind_of", lambda _: kind)
     with pytest.raises(WatchUnavailable, match=kind):
-        await FolderWatcher(tmp_path).watch(lambda: None, lambda: None)
+        await FolderWatcher(tmp_path).watch(lambda: None, lambda: None, bool)
 
 
 async def test_a_system_without_room_for_another_watch_says_so(
@@ -126,12 +126,12 @@ async def test_a_system_without_room_for_another_watch_says_so(
 
     monkeypatch.setattr(watchfiles, "watch", full)
     with pytest.raises(WatchUnavailable, match="limit"):
-        await FolderWatcher(tmp_path).watch(lambda: None, lambda: None)
+        await FolderWatcher(tmp_path).watch(lambda: None, lambda: None, bool)
 
 
 async def test_a_folder_that_is_not_there_is_not_watched(tmp_path: Path) -> None:
     with pytest.raises(WatchUnavailable):
-        await FolderWatcher(tmp_path / "no").watch(lambda: None, lambda: None)
+        await FolderWatcher(tmp_path / "no").watch(lambda: None, lambda: None, bool)
 
 
 @pytest.mark.parametrize("anew", [False, True])
@@ -140,7 +140,7 @@ async def test_a_folder_that_is_not_the_same_any_more_is_watched_no_longer(
 ) -> None:
     folder, started = tmp_path / "memory", asyncio.Event()
     folder.mkdir()
-    watch = asyncio.create_task(FolderWatcher(folder).watch(started.set, lambda: None))
+    watch = asyncio.create_task(FolderWatcher(folder).watch(started.set, lambda: None, bool))
     async with asyncio.timeout(30):
         await started.wait()
         folder.rename(tmp_path / "away")

@@ -114,9 +114,9 @@ def parse_entry(text: str, *, fallback_time: datetime) -> tuple[Memory, bool]:
     rows = 0
     while rows < len(rest) and rest[rows].startswith(">"):
         rows += 1
+    while rows < len(rest) and not rest[rows].strip():
+        rows += 1
     body = rest[rows:]
-    while body and not body[0].strip():
-        body.pop(0)
     while body and not body[-1].strip():
         body.pop()
     read = _Metadata()

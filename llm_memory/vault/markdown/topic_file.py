@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,12 +17,13 @@ HEADING = "## "
 _DIGEST_BYTES = 8
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
-_ID = re.compile(rf"[ \t]+\^({ID_PATTERN})[ \t]*$")
+_ID = re.compile(rf"(?<=[ \t])\^({ID_PATTERN})[ \t]*$")
 _NO_WORDS = re.compile(
-    r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*$|\t| {4}| {0,3}(?:[#>|<]|```|~~~|[-=*_]{3,}[ \t]*$)"
+    r"[ \t]*+(?:[-*+]|\d{1,9}[.)])?[ \t]*$|\t| {4}| {0,3}(?:[#>|<]|```|~~~|[-=*_]{3,}[ \t]*$)"
 )
 """Matches lines that do not belong to a paragraph."""
 _QUOTE = re.compile(r"[ \t]*>")
+_BLANKS = " \t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +64,28 @@ class TopicFile:
 
     def without(self, *entries: Entry) -> str:
         """Returns the file's text without these entries; every other line is kept."""
-        text, kept_from = self.bom, 0
-        for entry in sorted(entries, key=lambda one: one.start):
-            text += self._text(kept_from, entry.start)
-            kept_from = entry.end
-        return text + self._text(kept_from, len(self.lines))
+        return self._with((entry, "") for entry in entries)
 
     def with_replaced(self, entry: Entry, memory: Memory) -> str:
-        """Returns the file's text with ``memory`` in the entry's place.
+        """Returns the file's text with ``memory`` in the entry's place."""
+        return self.with_all_replaced([(entry, memory)])
+
+    def with_all_replaced(self, pairs: Iterable[tuple[Entry, Memory]]) -> str:
+        """Returns the file's text with a memory in the place of each of these entries.
 
         Unchanged words and reasoning are kept byte by byte. A paragraph has no place for a
         reasoning: it becomes a heading.
         """
+        return self._with((entry, self._replaced(entry, memory)) for entry, memory in pairs)
+
+    def _with(self, texts: Iterable[tuple[Entry, str]]) -> str:
+        parts, kept_from = [self.bom], 0
+        for entry, text in sorted(texts, key=lambda one: one[0].start):
+            parts += [self._text(kept_from, entry.start), text]
+            kept_from = entry.end
+        return "".join([*parts, self._text(kept_from, None)])
+
+    def _replaced(self, entry: Entry, memory: Memory) -> str:
         lead = entry.lead
         if memory.reasoning and not lead:
             lead = HEADING
@@ -86,15 +97,15 @@ class TopicFile:
             body = self._text(entry.body, entry.end)
         else:
             body = self._body(indent, memory, more=entry.end < len(self.lines) and lead == HEADING)
-        whole = self._ended(words) + rows + body
-        return self.bom + self._text(0, entry.start) + whole + self._text(entry.end, None)
+        return self._ended(words) + rows + body
 
     def with_other_ids(self, ids: Mapping[Entry, str]) -> str:
         """Returns the file's text with other ids in these entries."""
         changed = {}
         for entry, memory_id in ids.items():
             last = entry.start if entry.lead else entry.rows - 1
-            changed[last] = _ID.sub(f" ^{memory_id}", self.lines[last])
+            words = _without_id(self.lines[last])
+            changed[last] = f"{words.rstrip(_BLANKS)} ^{memory_id}"
         return self.with_lines(changed)
 
     def with_lines(self, changed: Mapping[int, str]) -> str:
@@ -216,6 +227,11 @@ def _starts(lines: tuple[str, ...]) -> list[tuple[int, str | None]]:
     return starts
 
 
+def _without_id(line: str) -> str:
+    mark = _ID.search(line)
+    return line[: mark.start()] if mark else line
+
+
 def _has_words(text: str) -> bool:
     return not _NO_WORDS.match(text)
 
@@ -323,12 +339,13 @@ def _as_heading(words: tuple[str, ...], lead: str, rest: tuple[str, ...]) -> str
     """Returns an entry's text in the form of a heading entry."""
     bare = [words[0].removeprefix(lead), *words[1:]]
     found = next(match for line in bare if (match := _ID.search(line)))
-    kept = [_ID.sub("", line).strip() for line in bare]
+    kept = [_without_id(line).strip() for line in bare]
     rows = 0
     while rows < len(rest) and _QUOTE.match(rest[rows]):
         rows += 1
     quotes = [line.strip() for line in rest[:rows]]
-    body = [line.removeprefix("\t")[_common(rest[rows:]) :] for line in rest[rows:]]
+    depth = _common(rest[rows:])
+    body = [line.removeprefix("\t")[depth:] for line in rest[rows:]]
     return "\n".join([f"{HEADING}{'\\u{a}'.join(kept)} ^{found[1]}", *quotes, "", *body])
 
 
