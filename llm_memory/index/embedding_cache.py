@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ..log import logger
+from ..runtime.cooperative import cooperative
 from ..storage.files import make_folder
 from ..storage.sqlite import checkpoint_wal, connect_numbered, remove
 from .embedding.ports import Fingerprint, Vector
@@ -142,7 +143,7 @@ class SqliteVectorCache:
             if fingerprint is not None:
                 _use(connection, _model(fingerprint))
             known = connection.execute("SELECT DISTINCT scope, content_hash FROM vector").fetchall()
-            gone = [row for row in known if TextKey(*row) not in keys]
+            gone = [row for row in cooperative(known) if TextKey(*row) not in keys]
             connection.executemany("DELETE FROM vector WHERE scope = ? AND content_hash = ?", gone)
 
         return self._attempt(sweep)

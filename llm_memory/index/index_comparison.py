@@ -6,9 +6,11 @@ import asyncio
 
 from ..catalogue.catalogue import key_of
 from ..log import logger
+from ..models.passages import Passage
+from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from .embedding.ports import Fingerprint
-from .embedding_cache import SqliteVectorCache, TextKey
+from .embedding_cache import SqliteVectorCache
 from .index_queue import IndexQueue
 from .index_writer import record_hash, text_key
 from .passages import Passages
@@ -45,12 +47,13 @@ class IndexComparison:
     async def clear_cache(self, fingerprint: Fingerprint | None) -> bool:
         """Take the vectors of what no longer lives out of the cache. Returns False if that
         failed."""
-        living: set[TextKey] = set()
-        for number, stored in enumerate(list(self._passages.all())):
-            living.add(text_key(stored))
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
-        return await self._calls.run(self._cache.keep_only, fingerprint, living)
+        living = list(self._passages.all())
+        return await self._calls.run(self._keep_only, fingerprint, living)
+
+    def _keep_only(self, fingerprint: Fingerprint | None, living: list[Passage]) -> bool:
+        """Blocks."""
+        keys = {text_key(passage) for passage in cooperative(living)}
+        return self._cache.keep_only(fingerprint, keys)
 
     async def compare(self) -> None:
         """Put on the list whatever differs between the catalogue and the collection."""

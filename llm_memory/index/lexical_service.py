@@ -118,11 +118,12 @@ class LexicalService:
         """What shares words with the query, written yet or not. Raises IndexUnavailable."""
         self._check()
         unwritten = self.waiting(scope_filter)
-        many = len(unwritten) > FRESH
-        folded = [self._folded(passage) for passage in unwritten] if many else []
 
         def search() -> LexicalMatches:
-            some = _best(query.text, unwritten, folded) if many else unwritten
+            some = unwritten
+            if len(unwritten) > FRESH:
+                folded = [self._folded(passage) for passage in unwritten]
+                some = _best(query.text, unwritten, folded)
             fresh = [lexical_record(passage) for passage in some]
             return self._index.search(query, scope_filter, k, fresh)
 
@@ -231,9 +232,7 @@ class LexicalService:
 
     async def _put_on_list(self, *, notes_only: bool) -> None:
         """Whatever differs between the living and the index."""
-        indexed = await self._call(self._index.hashes)
-        if notes_only:
-            indexed = {key: found for key, found in indexed.items() if is_note_id(key.memory_id)}
+        indexed = await self._call(lambda: self._indexed(notes_only=notes_only))
         # A copy, in order of time: others write while we pause.
         living = self._passages.notes() if notes_only else self._passages.all()
         for number, passage in enumerate(list(living)):
@@ -244,6 +243,13 @@ class LexicalService:
                 await asyncio.sleep(0)
         for key in self._passages.gone(indexed):
             self._queue.suggest(key, None)
+
+    def _indexed(self, *, notes_only: bool) -> dict[Key, str]:
+        """Blocks."""
+        indexed = self._index.hashes()
+        if not notes_only:
+            return indexed
+        return {key: found for key, found in indexed.items() if is_note_id(key.memory_id)}
 
     async def _follow(self) -> None:
         failures = 0

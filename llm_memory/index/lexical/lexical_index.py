@@ -163,17 +163,20 @@ class SqliteLexicalIndex:
             checkpoint_wal(self._open_connection(self._writer))
 
     def hashes(self) -> dict[Key, str]:
-        with self._reading, _translating():
-            rows = self._open_connection(self._reader).execute(
+        # Not over the reader's connection: a search would wait for the whole list.
+        with self._writing, _translating():
+            rows = self._open_connection(self._writer).execute(
                 "SELECT scope.name, document.id, hash, place FROM document"
                 " JOIN scope ON scope.id = document.scope"
             )
             # What does not know its own scope differs from any memory: it is written again.
-            return {Key(name, i): h if place == name else "" for name, i, h, place in rows}
+            return {
+                Key(name, i): h if place == name else "" for name, i, h, place in cooperative(rows)
+            }
 
     def count(self) -> int:
-        with self._reading, _translating():
-            connection = self._open_connection(self._reader)
+        with self._writing, _translating():
+            connection = self._open_connection(self._writer)
             return int(connection.execute("SELECT COUNT(*) FROM document").fetchone()[0])
 
     def search(

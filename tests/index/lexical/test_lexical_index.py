@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexFull, IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical import lexical_index
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
     LexicalMatches,
@@ -293,3 +296,23 @@ def test_the_talk_before_a_question_orders_what_is_found_and_answers_nothing(
         assert found[0].key == Key(HOME, first)
         alone = {match.key: match.coverage for match in ask(index, "花生").found}
         assert all(match.coverage == alone.get(match.key, 0.0) for match in found)
+
+
+def test_a_search_waits_for_no_list_of_all_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = opened(tmp_path / "words.sqlite")
+    index.write(FAMILY, [])
+    found: list[LexicalMatches] = []
+
+    def asked_meanwhile[T](rows: Iterable[T]) -> Iterator[T]:
+        for row in rows:
+            asking = threading.Thread(target=lambda: found.append(ask(index, "花生")), daemon=True)
+            asking.start()
+            asking.join(10)
+            yield row
+
+    monkeypatch.setattr(lexical_index, "cooperative", asked_meanwhile)
+    assert set(index.hashes()) == {one.key for one in FAMILY}
+    assert len(found) == len(FAMILY)
+    index.close()
