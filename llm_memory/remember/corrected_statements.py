@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+from bisect import insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import batched
 
 from ..catalogue.rules.closing import closed_by
 from ..catalogue.rules.day_journal import is_listed
@@ -42,6 +44,8 @@ _LOG = "sealed_in_log"
 """In the state, the mark of a log that may hold what was sealed."""
 EVER = datetime.min.replace(tzinfo=UTC)
 """For a text whose time is unknown."""
+_SLICE = 500
+"""Corrections handled before control returns to the event loop."""
 
 
 class CorrectedStatements:
@@ -60,6 +64,7 @@ class CorrectedStatements:
         self._purged: set[tuple[str, str]] = set()
         self._unsealed: set[tuple[str, str]] = set()
         """Purged, and not sealed yet."""
+        self._lowest = 0
         self._key = b""
         self._changed_at: dict[str, int] = {}
         self.changes = 0
@@ -101,25 +106,34 @@ class CorrectedStatements:
             numbers = await asyncio.to_thread(self._state.add_corrections, corrections)
         except (StateUnavailable, EngineClosed) as error:
             logger.warning("没能记下改了什么，重新启动后旧的说法可能再学回来：{}", error)
-            lowest = min(self._removed, default=0)
-            numbers = [min(lowest, 0) - place for place in range(1, len(corrections) + 1)]
-        for number, one in zip(numbers, corrections, strict=True):
-            self._removed[number] = Removed(replace(one, number=number))
-        self._sort()
+            numbers = [self._lowest - place for place in range(1, len(corrections) + 1)]
+            self._lowest -= len(corrections)
+        for some in batched(zip(numbers, corrections, strict=True), _SLICE):
+            self.changes += 1
+            for number, one in some:
+                self._removed[number] = Removed(replace(one, number=number))
+                self._file(self._removed[number])
+            await asyncio.sleep(0)
         return numbers
 
     async def forgotten_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> list[int]:
         """Record what a person deleted in the files, given as scope and entry. Returns the numbers
         of what was not recorded yet: a crash comes between this and the archive."""
-        kind = CorrectionKind.FORGOTTEN
-        fresh = [pair for pair in entries if not self._same(kind, *pair)]
-        return await self.note_many([self._made(kind, scope, memory) for scope, memory in fresh])
+        made: list[Correction] = []
+        for number, (scope, memory) in enumerate(entries):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            if not self._same(CorrectionKind.FORGOTTEN, scope, memory):
+                made.append(self._made(CorrectionKind.FORGOTTEN, scope, memory))
+        return await self.note_many(made)
 
     async def changed_by_hand(self, changes: Iterable[tuple[str, Memory, str, Memory]]) -> None:
         """Record what a person moved to another scope's folder or reworded in the files, given as
         former scope and entry, present scope and entry."""
         found, back = [], []
-        for scope, before, target, now in changes:
+        for number, (scope, before, target, now) in enumerate(changes):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
             if scope != target:
                 found.append(self._made(CorrectionKind.MOVED, scope, before, target=target))
             old, new = same_words(before.judgment), same_words(now.judgment)
@@ -132,8 +146,12 @@ class CorrectedStatements:
 
     async def restored_by_hand(self, entries: Iterable[tuple[str, Memory]]) -> None:
         """Record what a person put back into the files, given as scope and entry."""
-        kind = CorrectionKind.FORGOTTEN
-        await self.drop([n for scope, memory in entries for n in self._same(kind, scope, memory)])
+        back: list[int] = []
+        for number, (scope, memory) in enumerate(entries):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            back += self._same(CorrectionKind.FORGOTTEN, scope, memory)
+        await self.drop(back)
 
     async def edited(self, scope: str, memory: Memory) -> None:
         """Record that an entry got these words, which are no longer edited away."""
@@ -153,9 +171,10 @@ class CorrectedStatements:
         """Drop these corrections."""
         if not numbers:
             return
-        for number in numbers:
-            self._removed.pop(number, None)
-        self._sort()
+        for some in batched(numbers, _SLICE):
+            self.changes += 1
+            self._unfile([self._removed.pop(n) for n in some if n in self._removed])
+            await asyncio.sleep(0)
         try:
             await asyncio.to_thread(self._state.drop_corrections, numbers)
         except (StateUnavailable, EngineClosed) as error:
@@ -403,6 +422,31 @@ class CorrectedStatements:
             if former.get(scope) != by_scope.get(scope):
                 self._changed_at[scope] = self.changes
 
+    def _file(self, one: Removed) -> None:
+        """Add to the lists by scope and by entry: in each the latest comes last."""
+        for scope in _scopes(one.correction):
+            entry = scope, one.correction.memory_id
+            insort(self._by_scope.setdefault(scope, []), one, key=_at)
+            insort(self._by_entry.setdefault(entry, []), one, key=_at)
+            self._changed_at[scope] = self.changes
+            if not one.correction.words:
+                self._purged.add(entry)
+
+    def _unfile(self, gone: Sequence[Removed]) -> None:
+        numbers = {one.correction.number for one in gone}
+        entries = {
+            (scope, one.correction.memory_id) for one in gone for scope in _scopes(one.correction)
+        }
+        for scope in {scope for scope, _ in entries}:
+            of_scope = self._by_scope[scope]
+            self._by_scope[scope] = [r for r in of_scope if r.correction.number not in numbers]
+            self._changed_at[scope] = self.changes
+        for entry in entries:
+            left = [r for r in self._by_entry[entry] if r.correction.number not in numbers]
+            self._by_entry[entry] = left
+            if all(one.correction.words for one in left):
+                self._purged.discard(entry)
+
     def _same(self, kind: CorrectionKind, scope: str, memory: Memory) -> list[int]:
         words = same_words(memory.judgment)
         return [
@@ -446,6 +490,10 @@ def _as_said_by(person: str | None, removed: Removed) -> Removed:
     own = person is not None and person in ("", correction.person)
     taken_back = correction.kind is CorrectionKind.TAKEN_BACK
     return removed.otherwise if own and not taken_back else removed
+
+
+def _at(removed: Removed) -> datetime:
+    return removed.correction.at
 
 
 def _may_be_shown(correction: Correction, scope: str) -> bool:
