@@ -17,13 +17,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import batched, chain, islice
 
 from ..models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
 from ..models.key import Key
 from ..models.passages import Passage, passage_id, place_name
 from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import topic_of
+from ..runtime.cooperative import cooperative
 from ..text.normalising import embedded_text, same_words
 from ..text.overlap import fold
 from .day_index import DayIndex
@@ -34,7 +35,7 @@ type _WordsKey = tuple[str, str, str, bool, bool]
 _SAME_EVENTS = 30
 """So many of the newest events that say the same are compared by their days."""
 _SLICE = 200
-"""Memories freed before control returns to the event loop."""
+"""Memories handled before control returns to the event loop."""
 READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
 """Topics that are read as a whole, and so are indexed here."""
 
@@ -61,7 +62,8 @@ class Catalogue:
         self._counts: Counter[str] = Counter()
         self._same_words: dict[_WordsKey, str] = {}
         self._same_events: dict[_WordsKey, dict[str, None]] = {}
-        self._folded: dict[Key, str] = {}
+        self._folded: dict[str, dict[str, str]] = {}
+        """By place and id, in the order of ``_by_place``."""
         self._by_topic: dict[tuple[str, Topic], dict[str, StoredMemory]] = {}
         self._by_day = DayIndex()
         self.speakers = SpeakerIndex()
@@ -117,7 +119,8 @@ class Catalogue:
         self._same_words[words] = memory.memory_id
         if memory.kind is MemoryKind.EVENT:
             self._same_events.setdefault(words, {})[memory.memory_id] = None
-        self._folded[key_of(kept)] = fold(embedded_text(memory))
+        folded = self._folded.setdefault(place, {})
+        folded[memory.memory_id] = fold(embedded_text(memory))
         topic = topic_of(kept.path)
         if topic in READ_WHOLE:
             of_topic = self._by_topic.setdefault((place, topic), {})
@@ -134,7 +137,7 @@ class Catalogue:
         del self._by_place[place][memory_id]
         self._on_shelves.pop(entry_key(known), None)
         self._counts[known.scope.name] -= 1
-        self._folded.pop(key_of(known), None)
+        del self._folded[place][memory_id]
         words = _words_key(place, known.memory)
         if self._same_words.get(words) == memory_id:
             del self._same_words[words]
@@ -150,7 +153,7 @@ class Catalogue:
 
     def folded(self, stored: StoredMemory) -> str:
         """Returns the memory's text, folded for word searches."""
-        return self._folded.get(key_of(stored), "")
+        return self._folded.get(place_name(stored), {}).get(stored.memory.memory_id, "")
 
     def get(self, key: Key) -> StoredMemory | None:
         """Returns an entry by scope and id, on a shelf or not: for changes, never for a reader."""
@@ -189,6 +192,21 @@ class Catalogue:
         generator: a scan copies all of it on the event loop."""
         names = self._visible_names(scope_filter)
         return chain.from_iterable(self._by_place[name].values() for name in names)
+
+    def visible_with_text(self, scope_filter: ScopeFilter) -> Iterator[tuple[StoredMemory, str]]:
+        """Returns the memories of ``visible``, each with its ``folded`` text, for a thread to go
+        through: the copy is made at once."""
+        names = self._visible_names(scope_filter)
+        texts = list(chain.from_iterable(self._folded[name].values() for name in names))
+        return cooperative(zip(list(self.visible(scope_filter)), texts, strict=True))
+
+    async def unchanged(self, found: Iterable[StoredMemory]) -> list[StoredMemory]:
+        """Returns those of ``found`` that are still as they were then; compared in slices."""
+        kept: list[StoredMemory] = []
+        for some in batched(found, _SLICE):
+            kept += (stored for stored in some if self.at(key_of(stored)) is stored)
+            await asyncio.sleep(0)
+        return kept
 
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter

@@ -19,6 +19,7 @@ from ..index.passages import Passages
 from ..models.key import Key
 from ..models.passages import Passage, moment_of, place_name
 from ..models.scope import ScopeFilter
+from ..runtime.cooperative import cooperative
 from ..text.overlap import shortlist
 from .rules.fusion import beside
 from .rules.ranking import Candidate, above_floor
@@ -110,20 +111,20 @@ class Arms:
     ) -> list[Candidate]:
         """The visible passages that share words with the query, by how much of it they speak of."""
         # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
-        chosen = await asyncio.to_thread(_newest, scope_filter, list(passages))
-        if not chosen:
-            return []
-        folded = [self._passages.folded(passage) for passage in chosen]
-        places = await asyncio.to_thread(shortlist, query.text, folded, SHORTLIST)
-        best = [chosen[place] for place in places]
-        shares = await asyncio.to_thread(self._covered, query, best)
+        return await asyncio.to_thread(self._scanned, query, scope_filter, list(passages))
+
+    def _scanned(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, passages: list[Passage]
+    ) -> list[Candidate]:
+        """Blocks."""
+        chosen = _newest(scope_filter, passages)
+        folded = [self._passages.folded(passage) for passage in cooperative(chosen)]
+        best = [chosen[place] for place in shortlist(query.text, folded, SHORTLIST)]
+        shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
         return [
             Candidate(passage, above_floor(share, SCAN_FLOOR), coverage=share)
             for passage, share in zip(best, shares, strict=True)
         ]
-
-    def _covered(self, query: LexicalQuery, passages: Iterable[Passage]) -> list[float]:
-        return self._scanner.coverages(query, [lexical_record(p) for p in passages])
 
     def clear(self) -> None:
         """Let go of what a scan keeps."""

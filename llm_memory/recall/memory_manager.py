@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -40,7 +41,7 @@ from .rules.questions.topic import TopicQuestion, topic_questions
 from .rules.ranking import Candidate, Sifted, choose, sift
 from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
-from .rules.topic_candidates import READ, with_topic
+from .rules.topic_candidates import MOST, READ, with_topic
 from .use_counts import UseCounts
 
 
@@ -121,7 +122,7 @@ class MemoryManager:
         await self._passages.ahead(query, scope_filter)
         stages.lap("ahead")
         topics = topic_questions(query) if only is None else ()
-        known = self._of_person(ask, asker, query) if only is None and not topics else {}
+        known = await self._of_person(ask, asker, query) if only is None and not topics else {}
         by_date = only is None and not topics and not known and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
         share = 0.0
@@ -270,17 +271,22 @@ class MemoryManager:
             )
         return candidates
 
-    def _of_person(self, ask: Ask, asker: Actor | None, query: str) -> dict[Passage, float]:
-        """All that is known of the person that is asked about, with its order; else nothing."""
+    async def _of_person(self, ask: Ask, asker: Actor | None, query: str) -> dict[Passage, float]:
+        """The best of what is known of the person that is asked about, with its order; else
+        nothing."""
         name = person_asked(query)
         if name is None or (name == "me" and asker is None):
             return {}
         about = About(frozenset({fold(name)}))
         if name == "me" and asker is not None:
             about = About(frozenset({fold(asker.name)} - {""}), ask.asker)
-        visible = self._passages.visible(ask.scope_filter)
-        memories = (one for one in visible if isinstance(one, StoredMemory))
-        return about.known(memories, self._passages.folded)
+        visible = self._passages.visible_memories(ask.scope_filter)
+        known = await asyncio.to_thread(about.known, visible, MOST)
+        return {one: order for one, order in known.items() if self._is_known(one)}
+
+    def _is_known(self, passage: Passage) -> bool:
+        """False for what was changed or removed since it was read."""
+        return self._passages.get(key_of(passage)) is passage
 
     def show(self, hits: Iterable[Hit]) -> None:
         """The asker is shown these: an access of each memory."""

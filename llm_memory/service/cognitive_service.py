@@ -332,7 +332,7 @@ class CognitiveService:
             naming: Only what holds each of these words, or was said by a person of that name.
         """
         view = await self._view(conversation_id)
-        return self._recalls.newest(view, limit=limit, said_by=said_by, naming=naming)
+        return await self._recalls.newest(view, limit=limit, said_by=said_by, naming=naming)
 
     async def told(
         self,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -157,19 +158,26 @@ class Recalls:
             return PointerNotVisible(pointer)
         return ExpandedNote(await self._notes.section(chunk))
 
-    def newest(
+    async def newest(
         self, view: ConversationView, *, limit: int | None, said_by: Actor | None, naming: str
     ) -> list[StoredMemory]:
         """The arguments are those of ``CognitiveService.newest``."""
         if view.readable is None:
             return []
-        visible = self._catalogue.visible(view.readable)
-        if said_by is not None:
-            same, person = self._book.same_person, said_by.person
-            visible = (s for s in visible if same(person, s.memory.provenance.person))
-        if words := fold(naming).split():
-            visible = (s for s in visible if self._holds(s, words))
-        return sorted(visible, key=lambda s: s.memory.created_at, reverse=True)[:limit]
+        visible = self._catalogue.visible_with_text(view.readable)
+        words = fold(naming).split()
+
+        def step() -> list[StoredMemory]:
+            found: Iterable[tuple[StoredMemory, str]] = visible
+            if said_by is not None:
+                same, person = self._book.same_person, said_by.person
+                found = (pair for pair in found if same(person, pair[0].memory.provenance.person))
+            # The text begins with its speaker's name.
+            found = (pair for pair in found if all(holds(pair[1], word) for word in words))
+            chosen = [stored for stored, _ in found]
+            return sorted(chosen, key=lambda s: s.memory.created_at, reverse=True)[:limit]
+
+        return await self._catalogue.unchanged(await asyncio.to_thread(step))
 
     def told(
         self, found: Sequence[StoredMemory], view: ConversationView, actor: Actor, chars: int
@@ -180,10 +188,6 @@ class Recalls:
         complete = self._bylines.reader(view.readable, view.conversation_id.umo, actor)
         hits = [as_hit(Candidate(stored, 0.0), chars) for stored in found]
         return list(map(complete, self._access.as_seen_by(actor, hits)))
-
-    def _holds(self, stored: StoredMemory, words: Sequence[str]) -> bool:
-        said, who = self._catalogue.folded(stored), fold(stored.memory.who)
-        return all(holds(said, word) or holds(who, word) for word in words)
 
     def _is_of_now(self, line: ContextLine, view: ConversationView) -> bool:
         """Heard while the conversation saw what it sees now, or put up with the question. An answer

@@ -5,9 +5,11 @@ As with topics, a sentence counts whole or not at all.
 
 from __future__ import annotations
 
+import heapq
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 from ....models.data_models import MemoryKind, StoredMemory
@@ -68,31 +70,40 @@ class About:
 
     def known(
         self,
-        memories: Iterable[StoredMemory],
-        folded: Callable[[StoredMemory], str],
+        memories: Iterable[tuple[StoredMemory, str]],
+        most: int,
     ) -> dict[Passage, float]:
-        """What tells of the person, and how it is ordered: facts before events, what begins with
-        the name before what holds it and what the person said, then the newest.
+        """The first ``most`` of what tells of the person, and how it is ordered: facts before
+        events, what begins with the name before what holds it and what the person said, then the
+        newest. ``memories`` have their folded text with them.
 
         Empty for a name that no speaker has, and with which no memory begins: then it is the
         name of a thing, and what merely holds the word is no answer.
         """
-        found: dict[StoredMemory, float] = {}
+        found: list[tuple[StoredMemory, float]] = []
         is_person = bool(self.persons)
-        for memory in memories:
-            if about := self._about(memory, folded(memory)):
-                found[memory] = about
+        words = [word for name in self.names for word in name.split()[:1]]
+        for memory, text in memories:
+            # Speaker and judgment are in the text: where it lacks the name, none of them has it.
+            may_tell = any(word in text for word in words)
+            may_tell = may_tell or memory.memory.provenance.person in self.persons
+            if may_tell and (about := self._about(memory, text)):
+                found.append((memory, about))
                 is_person |= about != _HOLDS
         if not is_person:
             return {}
-        newest = max((one.memory.created_at.timestamp() for one in found), default=1.0)
-        return {
-            one: 1.0
-            + 10.0 * (one.memory.kind not in _IN_TIME)
-            + about
-            + one.memory.created_at.timestamp() / max(newest, 1.0)
-            for one, about in found.items()
-        }
+        newest = max((one.memory.created_at.timestamp() for one, _ in found), default=1.0)
+        orders = (
+            (
+                one,
+                1.0
+                + 10.0 * (one.memory.kind not in _IN_TIME)
+                + about
+                + one.memory.created_at.timestamp() / max(newest, 1.0),
+            )
+            for one, about in found
+        )
+        return dict(heapq.nlargest(most, orders, key=itemgetter(1)))
 
     def _about(self, stored: StoredMemory, folded: str) -> float:
         judgment = fold(stored.memory.judgment)
