@@ -139,7 +139,8 @@ async def measured(root: Path, count: int) -> dict[str, int]:
 async def test_a_turn_of_the_loop_does_no_more_in_a_large_store(tmp_path: Path) -> None:
     small = await measured(tmp_path / "small", SMALL)
     large = await measured(tmp_path / "large", LARGE)
-    grown = {name: (small[name], large[name]) for name in small if large[name] > 1.5 * small[name]}
+    # The slices of two tasks may meet in one turn.
+    grown = {name: (small[name], large[name]) for name in small if large[name] > 2.5 * small[name]}
     assert grown == {}
 
 
