@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory import Forgotten, MemoryDraft, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Forgotten,
+    MemoryDraft,
+    Rejected,
+    StoredMemory,
+    Turn,
+)
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -28,6 +34,13 @@ pytestmark = [pytest.mark.engine, pytest.mark.property]
 
 ADMIN = person(9, "管理员", admin=True)
 STATEMENTS = ("奶奶对花生过敏", "奶奶住在302室", "妈妈早上喝燕麦奶", "小明周六去爬山")
+IN_ENGLISH = {
+    "奶奶对花生过敏": "Grandma gets a rash whenever peanuts are around",
+    "奶奶住在302室": "You find grandma behind the third door upstairs",
+    "妈妈早上喝燕麦奶": "Mum pours oats into her breakfast cup",
+    "小明周六去爬山": "My weekend belongs to the summit",
+}
+"""What was said in the turn in which a tool stored the statement."""
 HOME = "家人"
 
 steps = st.lists(
@@ -80,11 +93,19 @@ class Household:
         match what:
             case "say":
                 await say(rig, f"对了，{text}，记一下", reply="好")
+                await rig.engine.loop.reflection.follow()
                 self.said[text] = self.moment
                 self.unread.append(text)
             case "remember":
-                await service.remember(MemoryDraft(text, actor=person(1)), conversation_id=FAMILY)
+                draft = MemoryDraft(text, actor=person(1))
+                outcome = await service.remember(draft, conversation_id=FAMILY)
+                assert not isinstance(outcome, Rejected)
+                stored = (outcome.memory.memory.memory_id,)
+                turn = Turn(person(1), IN_ENGLISH[text], "好", stored=stored)
+                await service.observe(turn, conversation_id=FAMILY)
+                await rig.engine.loop.reflection.follow()
                 self.said[text] = self.moment
+                self.unread.append(text)
             case "read":
                 while (await reflect(rig)).read:
                     pass
@@ -137,6 +158,14 @@ class Household:
             if after == "read" and is_wanted:
                 assert entries, text
 
+    async def check_told(self, rig: Rig) -> None:
+        """No waiting turn tells it either."""
+        for text, corrected in self.corrected.items():
+            if self.said[text] <= corrected:
+                for words in (text, IN_ENGLISH[text]):
+                    told = await rig.texts(words, FAMILY, 20)
+                    assert not any(words in line for line in told), told
+
 
 @given(steps)
 @settings(max_examples=max(5, settings().max_examples // 2), deadline=None)
@@ -154,6 +183,7 @@ def test_nothing_that_was_said_before_revives_what_was_corrected(
                     what, text = left.pop(0)
                     await household.step(rig, what, text)
                     household.check(rig, what)
+                    await household.check_told(rig)
                 if left:
                     left.pop(0)
 
