@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory import (
     Forgotten,
     MemoryDraft,
+    Purged,
     Rejected,
     StoredMemory,
     Turn,
@@ -41,13 +42,16 @@ IN_ENGLISH = {
     "小明周六去爬山": "My weekend belongs to the summit",
 }
 """What was said in the turn in which a tool stored the statement."""
+CORRECTIONS = ("forget", "purge", "edit", "move", "delete by hand", "forget and undo")
 HOME = "家人"
 
 steps = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["say", "say", "remember"]), st.sampled_from(STATEMENTS)),
         st.tuples(
-            st.sampled_from(["forget", "edit", "move", "delete by hand", "forget and undo"]),
+            st.sampled_from(
+                ["forget", "edit", "move", "delete by hand", "forget and undo", "purge"]
+            ),
             st.sampled_from(STATEMENTS),
         ),
         st.tuples(st.sampled_from(["read", "night", "restart"]), st.just("")),
@@ -131,6 +135,11 @@ class Household:
                 case "forget":
                     done = await service.forget(name, conversation_id=FAMILY, actor=ADMIN)
                     assert isinstance(done, Forgotten)
+                case "purge":
+                    gone = await service.forget(
+                        name, conversation_id=FAMILY, actor=ADMIN, for_good=True
+                    )
+                    assert isinstance(gone, Purged)
                 case "edit":
                     await service.edit(name, other, conversation_id=FAMILY, actor=ADMIN)
                     self.said[other] = self.moment + 1
