@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EngineOff,
     HomeError,
-    NoOwner,
     OwnerGone,
     ScopedMemoryError,
 )
@@ -581,11 +580,6 @@ async def test_more_calls_than_the_owner_takes_at_once_are_asked_again_later(
 async def test_a_damaged_endpoint_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE_NAME).write_text(text, "utf-8")
     assert read_endpoint(tmp_path) is None
-
-
-async def test_an_owner_of_another_protocol_is_told_of(tmp_path: Path) -> None:
-    with pytest.raises(NoOwner, match=f"protocol {PROTOCOL + 1}"):
-        RemoteMemory(Endpoint("127.0.0.1", 1, "x", 1, PROTOCOL + 1))
 
 
 @pytest.mark.parametrize(
