@@ -98,7 +98,10 @@ class PurgeRemnants:
         if purged := await self._purged():
             self._sealed += await self._clear(purged)
         else:
+            left = self._left.copy()
             await self._clear_logs()
+            if not self._corrected.unsealed():  # nothing waits for it
+                self._left = left
         await self._attempt(self._corrected.clear_log, "state/state.sqlite")
         if self._left:
             detail = "；".join(dict.fromkeys(self._left))

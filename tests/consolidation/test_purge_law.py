@@ -160,3 +160,12 @@ async def test_nothing_counts_as_purged_that_a_search_finds(faults: frozenset[st
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_what_is_left_is_named_and_tried_again(tmp_path: Path, fault: str) -> None:
     await purged_among(tmp_path, frozenset({fault}))
+
+
+async def test_a_busy_file_is_no_news_where_nothing_is_to_be_purged(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        await say(rig, "明天要去开会讨论项目", who=SPEAKER)
+        with read_by_another(tmp_path, file="state/loop.sqlite"):
+            assert await night(rig, clock) == 0
+        assert not unfinished(rig)
