@@ -65,8 +65,9 @@ class BatchReader:
         self, reading: Reading, report: ReflectionReport, *, urgent: bool
     ) -> ReflectionReport:
         """Process one batch as far as possible now. Returns the report with its result."""
-        turns = tuple(await asyncio.to_thread(self._corrected.cleared, reading.turns))
-        was_corrected = turns != reading.turns
+        said = reading.turns
+        turns = tuple(await asyncio.to_thread(self._corrected.cleared, said))
+        was_corrected = turns != said
         reading = replace(reading, turns=turns)
         batch = reading.batch
         scope = await self._applier.scope_of(batch.scope)
@@ -89,7 +90,7 @@ class BatchReader:
             if isinstance(answered, ReflectionReport):
                 return answered
             reading = answered
-        return await self._answered(reading, prompt, report, urgent=urgent)
+        return await self._answered(reading, prompt, report, said, urgent=urgent)
 
     async def _ask(
         self, reading: Reading, prompt: Prompt, report: ReflectionReport, *, error: str = ""
@@ -120,16 +121,23 @@ class BatchReader:
         return replace(reading, batch=answered)
 
     async def _answered(
-        self, reading: Reading, prompt: Prompt, report: ReflectionReport, *, urgent: bool
+        self,
+        reading: Reading,
+        prompt: Prompt,
+        report: ReflectionReport,
+        said: Sequence[QueuedTurn],
+        *,
+        urgent: bool,
     ) -> ReflectionReport:
-        """Apply the answer. If it cannot be used, the model is asked once more."""
+        """Apply the answer. If it cannot be used, the model is asked once more. ``said``: the turns
+        with what was corrected since, which is not made up, and refused where it is stored."""
         if await asyncio.to_thread(self._batches.is_off_the_record, reading.batch):
             return report
         parsed = await asyncio.to_thread(parse_reply, reading.batch.reply)
         # What comes from elsewhere than the turns is not shown again.
         shown = reading.batch.reply if isinstance(parsed, Unreadable) else ""
         if isinstance(parsed, ReflectionReply):
-            parsed = await asyncio.to_thread(grounded, parsed, reading.turns, prompt)
+            parsed = await asyncio.to_thread(grounded, parsed, said, prompt)
         if isinstance(parsed, Unreadable):
             if reading.batch.error.startswith(_REPAIRED):
                 return await self._give_up(reading, parsed.reason, report)
@@ -141,7 +149,7 @@ class BatchReader:
             answered = await self._ask(reading, again, report, error=error)
             if isinstance(answered, ReflectionReport):
                 return answered
-            return await self._answered(answered, prompt, report, urgent=urgent)
+            return await self._answered(answered, prompt, report, said, urgent=urgent)
         return await self._learn(reading, read_reply(parsed, reading.turns), report)
 
     async def _learn(
