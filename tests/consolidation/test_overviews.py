@@ -225,6 +225,8 @@ async def test_no_page_shows_what_was_taken_back_or_settled_not_even_in_a_diary(
     )
     plant(tmp_path, "家人", f"journal/{clock.now:%Y-%m-%d}.md", [diary])
     async with running(tmp_path, chat=chat, clock=clock) as rig:
+        await rig.remember("小红在学游泳", HERE, person(2, "小红"))  # known by her name from now on
+        clock.forward(minutes=1)
         for old in ("小明住在北京", "小明欠小红三百块"):
             chat.say([answer(learned(old, strength=90))])
             await say(rig, old)
