@@ -18,7 +18,7 @@ from ...models.turns import QueuedTurn
 from ...text.content_words import content
 from ...text.dates.date_annotation import without_weekday_dates
 from ...text.derived_ids import derived_id
-from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS, TURNS
+from ...text.same_meaning import LIGHT, PERSONS, TURNS
 from ...text.statements import Statement, Words, agree, extends, statement
 
 _PIECE: Final = re.compile(
@@ -32,10 +32,10 @@ _FEW_WORDS: Final = 4
 """A shorter statement must be at least half of a clause: 去北京 is in many."""
 _LEAST_CLAUSE: Final = 3
 """A clause of a longer statement counts as a statement if it has so many words."""
-_LEAST_SHARED: Final = 3
-_SHARED, _NEW = 0.6, 0.25
+_LEAST_SHARED: Final = 4
+_SHARED, _NEW = 0.7, 0.2
 """A clause says a statement otherwise if it has this share of the statement's words, or if so few
-of its own words are new."""
+of its own words are new. A Han character counts one, a word or number two."""
 _SPEAKER: Final = re.compile("(?:我|俺)(?!们)|用户|本人")
 _ENGLISH: Final = (
     (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
@@ -206,22 +206,26 @@ def _is_said(said: Statement, removed: Statement) -> bool:
 
 def _says_otherwise(clause: Words, removed: Removed) -> bool:
     """Returns whether ``clause`` has most of the words of a part, or hardly any others, in any
-    order. It has the same negation, and names no other number and no other person."""
+    order. Neither alone is negated or retracted, and it names no other number or person."""
     said = _gist(clause, removed)
     if len(said) < _LEAST_WORDS:
         return False
     for part in removed.parts:
         meant = _gist(part.words, removed)
-        new, shared = said - meant, len(said & meant)
-        if NEGATIONS.isdisjoint(clause) != NEGATIONS.isdisjoint(part.words):
+        new, shared = said - meant, _weight(said & meant)
+        if TURNS.isdisjoint(clause) != TURNS.isdisjoint(part.words):
             continue
         if any(word in PERSONS or any(map(str.isdigit, word)) for word in new):
             continue
-        if len(new) <= _NEW * len(said):
+        if _weight(new) <= _NEW * _weight(said):
             return True
-        if shared >= _LEAST_SHARED and shared >= _SHARED * len(meant):
+        if shared >= _LEAST_SHARED and shared >= _SHARED * _weight(meant):
             return True
     return False
+
+
+def _weight(words: frozenset[str]) -> int:
+    return sum(1 + word.isascii() for word in words)
 
 
 def _gist(words: Words, removed: Removed) -> frozenset[str]:
