@@ -9,6 +9,7 @@ from aiohttp import web
 
 from .script import Answer, Failure, JsonObject, ModelRequest, Reading, Script, ToolCall, is_reading
 from .vectors import Embedding, base64_floats, spoiled
+from .waiting import until
 
 CHAT_MODEL = "scripted-chat"
 EMBEDDING_MODEL = "scripted-embedding"
@@ -57,6 +58,14 @@ class ScriptedModel:
     def asked(self, words: str) -> list[ModelRequest]:
         """All requests whose user text contains `words`, oldest first."""
         return [request for request in self.requests if words in request.user_text]
+
+    async def was_asked(self, words: str, *, within: float = 30.0) -> None:
+        """Waits for a request whose user text contains `words`."""
+
+        async def probe() -> bool:
+            return self.asked(words) != []
+
+        await until(probe, within=within, what=f"a request with {words!r}")
 
     async def __aenter__(self) -> "ScriptedModel":
         """Starts to listen."""

@@ -105,11 +105,7 @@ async def test_a_tool_of_the_old_instance_is_called_once_more_after_a_reload(
     rig.model.hold()
     try:
         await rig.onebot.say(room, person, "重载时记一下")
-
-        async def asked() -> bool:
-            return bool(rig.model.asked("重载时记一下"))
-
-        await until(asked, within=30, what="the request")
+        await rig.model.was_asked("重载时记一下")
         await rig.panel.save(auto_inject_topk=3)
     finally:
         rig.model.release()

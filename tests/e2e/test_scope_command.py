@@ -10,7 +10,6 @@ import pytest_asyncio
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.harness.waiting import until
 
 pytestmark = [
     pytest.mark.astrbot,
@@ -64,11 +63,7 @@ async def test_a_turn_that_goes_on_meanwhile_is_answered(running: Rig) -> None:
     running.model.hold()
     try:
         await running.onebot.say(place, MEMBER, words)
-
-        async def asked() -> bool:
-            return bool(running.model.asked(words))
-
-        await until(asked, within=30, what="the turn at the model")
+        await running.model.was_asked(words)
         await running.onebot.say(place, ADMIN, "/memory scope 晚饭")
     finally:
         running.model.release()

@@ -137,11 +137,7 @@ async def test_the_filter_is_switched_in_mid_turn(running: Rig) -> None:
         rig.model.hold()
         try:
             await rig.onebot.say(ROOM, SECOND, words)
-
-            async def asked() -> bool:
-                return bool(rig.model.asked(words))
-
-            await until(asked, within=30, what="the request")
+            await rig.model.was_asked(words)
             await save(rig, advanced={"scope_filter_enabled": enabled})
         finally:
             rig.model.release()

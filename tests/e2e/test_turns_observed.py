@@ -122,11 +122,7 @@ async def test_what_is_said_into_a_turn_that_goes_on_is_part_of_it(
     )
     running.model.hold()
     await running.onebot.say(chat, person, "帮我想想周末的菜单")
-
-    async def asked() -> bool:
-        return running.model.asked("周末的菜单") != []
-
-    await until(asked, within=20, what="the request to the model")
+    await running.model.was_asked("周末的菜单")
     await running.onebot.say(chat, person, "对了，我吃不了香菜")
     await running.bot.logged(f"{CAPTURED} for active agent run, umo={chat.umo}")
     running.model.release()
@@ -275,11 +271,7 @@ async def test_a_reload_in_the_middle_of_a_turn_loses_neither_answer_nor_turn(
     await running.turn(chat, person, "先说一句")
     running.model.hold()
     await running.onebot.say(chat, person, "我下周要去青岛出差")
-
-    async def asked() -> bool:
-        return bool(running.model.asked("我下周要去青岛出差"))
-
-    await until(asked, within=20, what="the request to the model")
+    await running.model.was_asked("我下周要去青岛出差")
     await running.panel.save(auto_inject_topk=2)
     await running.panel.ready()
     running.model.release()
