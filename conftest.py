@@ -77,6 +77,7 @@ settings.register_profile("soak", max_examples=1000, deadline=None, suppress_hea
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Files of tests/e2e that share a bot go to one process, so that it starts once."""
     if config.option.dist != "loadfile":
