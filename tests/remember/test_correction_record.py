@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteSt
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
 from astrbot_plugin_scoped_memory.tests.support.stalls import LoopSteps
 
-pytestmark = pytest.mark.property
+pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 IDS = ("m-aaaa", "m-bbbb")
