@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Forgotten, Moved
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Forgotten, Moved
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
 from astrbot_plugin_scoped_memory.tests.migration.test_adoption import (
     ADOPTING,
@@ -38,12 +38,6 @@ ADMIN = person(1, admin=True)
 SECRET = "奶奶的第1件事"
 
 
-@pytest.fixture
-def simple(tmp_path: Path) -> Simple:
-    """Nothing in it yet."""
-    return Simple(tmp_path / "own", tmp_path / "plugin_data")
-
-
 def touched(simple: Simple) -> None:
     """The other plugin goes on, and counts how often it used each of its records."""
     with sqlite3.connect(simple.path) as database:
@@ -62,17 +56,24 @@ async def move(rig: Rig) -> None:
     assert isinstance(moved, Moved)
 
 
-async def move_and_forget(rig: Rig) -> None:
-    """And there it is forgotten."""
-    await move(rig)
+async def forget(rig: Rig, where: ConversationId = OPEN_ROOM) -> None:
+    """Where it came to, if nowhere else."""
     memory_id = adopted_id("public", SECRET)
-    gone = await rig.engine.service.forget(memory_id, conversation_id=FAMILY_ROOM, actor=ADMIN)
+    gone = await rig.engine.service.forget(memory_id, conversation_id=where, actor=ADMIN)
     assert isinstance(gone, Forgotten)
 
 
-@pytest.mark.parametrize(("act", "family"), [(move, [SECRET]), (move_and_forget, None)])
+async def move_and_forget(rig: Rig) -> None:
+    """And there it is forgotten."""
+    await move(rig)
+    await forget(rig, FAMILY_ROOM)
+
+
+@pytest.mark.parametrize(
+    ("act", "family"), [(move, [SECRET]), (move_and_forget, None), (forget, None)]
+)
 @pytest.mark.parametrize("purged", [False, True], ids=["archive", "no archive"])
-async def test_what_was_made_private_is_not_published_again(
+async def test_what_was_made_private_or_forgotten_is_not_published_again(
     simple: Simple, act: Callable[[Rig], Any], family: list[str] | None, purged: bool
 ) -> None:
     simple.make(3, scope="public")

@@ -52,6 +52,13 @@ ROWS: list[Row] = [
     *(angel_record(n, scope="家人" if n % 2 else None) for n in range(1100)),
     ("no-metadata", "只有文档,  标签", None, vector(1)),
     ("no-document", None, {"judgment": "只有元数据", "strength": "80"}, vector(2)),
+    (
+        "empty-document",
+        "",
+        {"judgment": "", "memory_scope": 7, "created_at": "2025-06-15"},
+        vector(3),
+    ),
+    ("a-megabyte", "长" * 350_000, {"judgment": "长" * 350_000, "associations": "{u"}, vector(4)),
 ]
 
 

@@ -195,6 +195,11 @@ def test_without_metadata_the_embedded_text_says_judgment_and_tags(
     assert memory_of(foreign(document, judgment="", tags="")).judgment == judgment
 
 
+@pytest.mark.parametrize("document", [None, ""])
+def test_without_a_document_the_fields_say_it_all(document: str | None) -> None:
+    assert memory_of(foreign(document)) == memory_of(foreign())
+
+
 @pytest.mark.parametrize("document", [None, "", "  ", ",  "])
 def test_what_says_nothing_is_broken(document: str | None) -> None:
     for fields in (None, {}, {"judgment": " ", "reasoning": "理由", "memory_scope": "家人"}):
