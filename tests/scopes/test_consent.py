@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -58,6 +59,13 @@ MOVE = "小明打算年底搬出去住"
 QUESTION = "小明年底有什么打算"
 WRITTEN = Written(line=repr, heading=lambda part, names: f"{part}{names}", words=str)
 SETTINGS = replace(QUICK, relevance_floor=0.0)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    """An engine with the usual map."""
+    async with running(tmp_path, settings=SETTINGS) as made:
+        yield made
 
 
 async def hear(
@@ -160,25 +168,23 @@ async def test_a_linked_person_reads_it_in_any_private_chat_of_theirs(tmp_path: 
 
 
 async def test_what_nobody_is_known_to_have_said_stays_in_the_chat_in_which_it_was_said(
-    tmp_path: Path,
+    rig: Rig,
 ) -> None:
     nobody = Actor("", "")
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        await hear(rig, MOVE, who=nobody)
-        assert await rig.texts(QUESTION, CHAT)
-        assert await rig.texts(QUESTION, OTHERS_CHAT) == []
-        assert await rig.texts(QUESTION, ROOM) == []
+    await hear(rig, MOVE, who=nobody)
+    assert await rig.texts(QUESTION, CHAT)
+    assert await rig.texts(QUESTION, OTHERS_CHAT) == []
+    assert await rig.texts(QUESTION, ROOM) == []
 
 
-async def test_a_web_chat_is_private_too(tmp_path: Path) -> None:
+async def test_a_web_chat_is_private_too(rig: Rig) -> None:
     def web(user: str) -> ConversationId:
         umo = f"webchat:FriendMessage:webchat!{user}!s1"
         return replace(private(user), umo=umo, adapter="webchat", account="webchat", peer=user)
 
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        await hear(rig, MOVE, web("anna"), Actor("webchat:anna", "Anna"))
-        assert await rig.texts(QUESTION, web("anna"))
-        assert await rig.texts(QUESTION, web("bob")) == []
+    await hear(rig, MOVE, web("anna"), Actor("webchat:anna", "Anna"))
+    assert await rig.texts(QUESTION, web("anna"))
+    assert await rig.texts(QUESTION, web("bob")) == []
 
 
 async def test_a_map_changes_where_new_words_go_and_leaves_the_old_ones_to_their_speaker(
@@ -193,24 +199,23 @@ async def test_a_map_changes_where_new_words_go_and_leaves_the_old_ones_to_their
         assert await rig.texts("小明打算做什么", FAMILY) == ["小明打算春天去旅行"]
 
 
-async def test_said_openly_or_remembered_on_purpose_it_is_public(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        await hear(rig, MOVE)
-        assert await rig.texts(QUESTION, OTHERS_CHAT) == []
-        openly = await hear(rig, MOVE, ROOM)
-        assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
-        await rig.engine.service.forget(openly.memory.memory_id, conversation_id=ROOM, actor=ADMIN)
-        assert await rig.texts(QUESTION, OTHERS_CHAT) == []
-        asked = await rig.remember(MOVE, CHAT, MING)
-        assert asked.memory.memory.active
-        assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
-        # What is public is not made less so because it is heard again in private.
-        turn = Turn(MING, MOVE, "嗯")
-        ticket = await rig.engine.service.observe(turn, conversation_id=CHAT)
-        assert isinstance(ticket, Ticket)
-        draft = MemoryDraft(MOVE, active=False, actor=MING)
-        await rig.engine.service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
-        assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
+async def test_said_openly_or_remembered_on_purpose_it_is_public(rig: Rig) -> None:
+    await hear(rig, MOVE)
+    assert await rig.texts(QUESTION, OTHERS_CHAT) == []
+    openly = await hear(rig, MOVE, ROOM)
+    assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
+    await rig.engine.service.forget(openly.memory.memory_id, conversation_id=ROOM, actor=ADMIN)
+    assert await rig.texts(QUESTION, OTHERS_CHAT) == []
+    asked = await rig.remember(MOVE, CHAT, MING)
+    assert asked.memory.memory.active
+    assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
+    # What is public is not made less so because it is heard again in private.
+    turn = Turn(MING, MOVE, "嗯")
+    ticket = await rig.engine.service.observe(turn, conversation_id=CHAT)
+    assert isinstance(ticket, Ticket)
+    draft = MemoryDraft(MOVE, active=False, actor=MING)
+    await rig.engine.service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
+    assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
 
 
 async def test_an_entry_that_its_owner_makes_active_by_hand_is_public(tmp_path: Path) -> None:
@@ -225,20 +230,19 @@ async def test_an_entry_that_its_owner_makes_active_by_hand_is_public(tmp_path: 
         assert await rig.texts(QUESTION, CHAT) == [MOVE]
 
 
-async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(tmp_path: Path) -> None:
+async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(rig: Rig) -> None:
     """Better matches that this reader may not see do not hide the one that everybody may."""
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        for number in range(150):
-            who = person(70_000 + number)
-            await hear(rig, f"年底有什么打算：第{number}号要搬走", private(70_000 + number), who)
-        openly = await hear(rig, "大家说年底聚一次，别的打算以后再说", ROOM, HONG)
-        await rig.until_indexed()
-        for arm in (None, {Arm.LEXICAL}, {Arm.DENSE}):
-            recall = await rig.engine.service.recall(
-                "年底有什么打算", conversation_id=ROOM, limit=5, token_budget=5000, only=arm
-            )
-            assert [hit.memory_id for hit in recall.hits] == [openly.memory.memory_id]
-            assert recall.trace.dropped.get("scope_check", 0) == 0
+    for number in range(150):
+        who = person(70_000 + number)
+        await hear(rig, f"年底有什么打算：第{number}号要搬走", private(70_000 + number), who)
+    openly = await hear(rig, "大家说年底聚一次，别的打算以后再说", ROOM, HONG)
+    await rig.until_indexed()
+    for arm in (None, {Arm.LEXICAL}, {Arm.DENSE}):
+        recall = await rig.engine.service.recall(
+            "年底有什么打算", conversation_id=ROOM, limit=5, token_budget=5000, only=arm
+        )
+        assert [hit.memory_id for hit in recall.hits] == [openly.memory.memory_id]
+        assert recall.trace.dropped.get("scope_check", 0) == 0
 
 
 async def test_a_confidence_is_stored_in_public_by_nobody(tmp_path: Path) -> None:
@@ -287,33 +291,32 @@ async def test_the_reader_of_another_conversation_is_not_shown_it(tmp_path: Path
 
 @pytest.mark.parametrize("kind", ["contradiction", "merge"])
 async def test_what_was_only_heard_never_becomes_public_by_correction_or_merge(
-    tmp_path: Path, kind: str
+    rig: Rig, kind: str
 ) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        service = rig.engine.service
-        asked = await rig.remember("小明喜欢喝咖啡", CHAT, MING)
-        heard = await hear(rig, "小明喜欢喝红茶", said="我喜欢喝红茶")
-        turn = Turn(MING, "我不喜欢喝咖啡了，改喝白开水，因为查出了胃病", "好的")
-        ticket = await service.observe(turn, conversation_id=CHAT)
-        assert isinstance(ticket, Ticket)
-        ids = asked.memory.memory.memory_id, heard.memory.memory_id
-        new = "小明不喜欢喝咖啡了，改喝白开水"
-        draft = MemoryDraft(new, "查出了胃病", ("胃病",), active=False, actor=MING)
-        merged = MemoryDraft("小明喜欢喝咖啡和红茶", "查出了胃病", ("胃病",), active=False)
-        said = (
-            Feedback(contradictions=(Contradiction(ids[0], draft, ticket.ids[0]),))
-            if kind == "contradiction"
-            else Feedback(merges=(Merge(ids, merged),))
-        )
-        report = await service.feedback(said, ticket=ticket)
-        if kind == "contradiction":
-            assert isinstance(report.outcomes[0], Replaced)
-            assert new in await rig.texts("小明喝什么", CHAT)
-        for where in (ROOM, OTHERS_CHAT):
-            assert not [t for t in await rig.texts("小明喝什么", where, 20) if "红茶" in t]
-            newest = await service.newest(conversation_id=where, limit=20)
-            assert "胃病" not in repr(newest)
-            assert "白开水" not in repr(newest)
+    service = rig.engine.service
+    asked = await rig.remember("小明喜欢喝咖啡", CHAT, MING)
+    heard = await hear(rig, "小明喜欢喝红茶", said="我喜欢喝红茶")
+    turn = Turn(MING, "我不喜欢喝咖啡了，改喝白开水，因为查出了胃病", "好的")
+    ticket = await service.observe(turn, conversation_id=CHAT)
+    assert isinstance(ticket, Ticket)
+    ids = asked.memory.memory.memory_id, heard.memory.memory_id
+    new = "小明不喜欢喝咖啡了，改喝白开水"
+    draft = MemoryDraft(new, "查出了胃病", ("胃病",), active=False, actor=MING)
+    merged = MemoryDraft("小明喜欢喝咖啡和红茶", "查出了胃病", ("胃病",), active=False)
+    said = (
+        Feedback(contradictions=(Contradiction(ids[0], draft, ticket.ids[0]),))
+        if kind == "contradiction"
+        else Feedback(merges=(Merge(ids, merged),))
+    )
+    report = await service.feedback(said, ticket=ticket)
+    if kind == "contradiction":
+        assert isinstance(report.outcomes[0], Replaced)
+        assert new in await rig.texts("小明喝什么", CHAT)
+    for where in (ROOM, OTHERS_CHAT):
+        assert not [t for t in await rig.texts("小明喝什么", where, 20) if "红茶" in t]
+        newest = await service.newest(conversation_id=where, limit=20)
+        assert "胃病" not in repr(newest)
+        assert "白开水" not in repr(newest)
 
 
 async def test_the_night_tidies_it_up_and_publishes_nothing_of_it(tmp_path: Path) -> None:
@@ -356,19 +359,18 @@ async def test_a_day_of_private_talk_alone_has_no_public_journal(
 
 
 async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_nobody_else(
-    tmp_path: Path,
+    rig: Rig,
 ) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        service = rig.engine.service
-        await hear(rig, "年底找搬家公司", kind=MemoryKind.TASK)
-        for where, who in ((OTHERS_CHAT, HONG), (ROOM, MING)):
-            done = TaskChange(TaskAction.DONE, ("年底找搬家公司",))
-            report = await service.update_tasks(done, conversation_id=where, actor=who)
-            assert "unknown" in repr(report)
-        report = await service.update_tasks(done, conversation_id=CHAT, actor=MING)
-        assert not isinstance(report, Rejected)
-        (task,) = rig.engine.rooms.catalogue.all()
-        assert is_done(task)
+    service = rig.engine.service
+    await hear(rig, "年底找搬家公司", kind=MemoryKind.TASK)
+    for where, who in ((OTHERS_CHAT, HONG), (ROOM, MING)):
+        done = TaskChange(TaskAction.DONE, ("年底找搬家公司",))
+        report = await service.update_tasks(done, conversation_id=where, actor=who)
+        assert "unknown" in repr(report)
+    report = await service.update_tasks(done, conversation_id=CHAT, actor=MING)
+    assert not isinstance(report, Rejected)
+    (task,) = rig.engine.rooms.catalogue.all()
+    assert is_done(task)
 
 
 async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
@@ -416,27 +418,25 @@ async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
         assert any("快递" in text for text in await rig.texts("陌生人要去取什么", FAMILY))
 
 
-async def test_what_an_older_index_names_public_is_shown_to_nobody(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        stored = await hear(rig, MOVE)
-        old = Key("public", stored.memory.memory_id)
-        assert rig.engine.service._recalls._manager._passages.get(old) is None
-        assert rig.engine.rooms.catalogue.get(old) is not None  # its entry can be found and changed
+async def test_what_an_older_index_names_public_is_shown_to_nobody(rig: Rig) -> None:
+    stored = await hear(rig, MOVE)
+    old = Key("public", stored.memory.memory_id)
+    assert rig.engine.service._recalls._manager._passages.get(old) is None
+    assert rig.engine.rooms.catalogue.get(old) is not None  # its entry can be found and changed
 
 
 async def test_what_a_woken_agent_stores_in_an_unmapped_private_chat_is_its_persons_alone(
-    tmp_path: Path,
+    rig: Rig,
 ) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        for where in (CHAT, ROOM):
-            draft = MemoryDraft(f"提醒过小明去{where.session}号楼取药", actor=AGENT)
-            outcome = await rig.engine.service.remember(draft, conversation_id=where)
-            assert isinstance(outcome, Stored), outcome
-        question = "提醒小明去几号楼取药"
-        in_chat, in_room = (f"提醒过小明去{where.session}号楼取药" for where in (CHAT, ROOM))
-        assert set(await rig.texts(question, CHAT)) == {in_chat, in_room}
-        for where in (OTHERS_CHAT, ROOM, FAMILY):
-            assert await rig.texts(question, where) == [in_room]
+    for where in (CHAT, ROOM):
+        draft = MemoryDraft(f"提醒过小明去{where.session}号楼取药", actor=AGENT)
+        outcome = await rig.engine.service.remember(draft, conversation_id=where)
+        assert isinstance(outcome, Stored), outcome
+    question = "提醒小明去几号楼取药"
+    in_chat, in_room = (f"提醒过小明去{where.session}号楼取药" for where in (CHAT, ROOM))
+    assert set(await rig.texts(question, CHAT)) == {in_chat, in_room}
+    for where in (OTHERS_CHAT, ROOM, FAMILY):
+        assert await rig.texts(question, where) == [in_room]
 
 
 AGENT = replace(MING, name="机器人（代小明）", spoke=False)
@@ -473,34 +473,32 @@ async def test_an_export_that_is_imported_again_publishes_nothing(
             assert await rig.texts(question, where) == []
 
 
-async def test_what_woken_agents_stored_is_their_persons_in_one_piece_too(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        service = rig.engine.service
-        ids = []
-        for words in ("小明喜欢喝咖啡", "小明喜欢喝红茶"):
-            stored = await service.remember(MemoryDraft(words, actor=AGENT), conversation_id=CHAT)
-            assert isinstance(stored, Stored)
-            ids.append(stored.memory.memory.memory_id)
-        ticket = await service.observe(Turn(MING, "我渴了", "好的"), conversation_id=CHAT)
-        assert isinstance(ticket, Ticket)
-        whole = MemoryDraft("小明喜欢喝咖啡和红茶", active=False)
-        await service.feedback(Feedback(merges=(Merge(tuple(ids), whole),)), ticket=ticket)
-        assert await rig.texts("小明喜欢喝什么", CHAT) == ["小明喜欢喝咖啡和红茶"]
-        assert await rig.texts("小明喜欢喝什么", ROOM) == []
+async def test_what_woken_agents_stored_is_their_persons_in_one_piece_too(rig: Rig) -> None:
+    service = rig.engine.service
+    ids = []
+    for words in ("小明喜欢喝咖啡", "小明喜欢喝红茶"):
+        stored = await service.remember(MemoryDraft(words, actor=AGENT), conversation_id=CHAT)
+        assert isinstance(stored, Stored)
+        ids.append(stored.memory.memory.memory_id)
+    ticket = await service.observe(Turn(MING, "我渴了", "好的"), conversation_id=CHAT)
+    assert isinstance(ticket, Ticket)
+    whole = MemoryDraft("小明喜欢喝咖啡和红茶", active=False)
+    await service.feedback(Feedback(merges=(Merge(tuple(ids), whole),)), ticket=ticket)
+    assert await rig.texts("小明喜欢喝什么", CHAT) == ["小明喜欢喝咖啡和红茶"]
+    assert await rig.texts("小明喜欢喝什么", ROOM) == []
 
 
-async def test_a_move_to_public_looks_at_all_that_an_entry_says(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        service = rig.engine.service
-        change = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
-        await service.update_tasks(change, conversation_id=FAMILY, actor=MING)
-        draft = MemoryDraft(MOVE, tags=("保密",), actor=MING)
-        await service.remember(draft, conversation_id=FAMILY)
-        for stored in list(rig.engine.rooms.catalogue.all()):
-            moved = await service.move(
-                stored.memory.memory_id, "public", conversation_id=FAMILY, actor=ADMIN
-            )
-            assert moved == Rejected(RejectReason.CONFIDENCE)
+async def test_a_move_to_public_looks_at_all_that_an_entry_says(rig: Rig) -> None:
+    service = rig.engine.service
+    change = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
+    await service.update_tasks(change, conversation_id=FAMILY, actor=MING)
+    draft = MemoryDraft(MOVE, tags=("保密",), actor=MING)
+    await service.remember(draft, conversation_id=FAMILY)
+    for stored in list(rig.engine.rooms.catalogue.all()):
+        moved = await service.move(
+            stored.memory.memory_id, "public", conversation_id=FAMILY, actor=ADMIN
+        )
+        assert moved == Rejected(RejectReason.CONFIDENCE)
 
 
 async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path) -> None:
@@ -540,54 +538,51 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
         assert (undone.memories, undone.left) == (1, 0)
 
 
-async def test_what_nobody_else_reads_nobody_else_restores_or_purges(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        service = rig.engine.service
-        heard = await hear(rig, MOVE)
-        task = await hear(rig, "年底找搬家公司", kind=MemoryKind.TASK)
-        done = TaskChange(TaskAction.DONE, ("年底找搬家公司",))
-        await service.update_tasks(done, conversation_id=CHAT, actor=MING)
-        await service.forget(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
-        for where, who in ((ROOM, ADMIN), (ROOM, MING), (private(9), ADMIN)):
-            for one in (heard, task):
-                named = one.memory.memory_id
-                outcome = await service.restore(named, conversation_id=where, actor=who)
-                assert outcome == NotVisible(named), (where, who)
-            named = heard.memory.memory_id
-            outcome = await service.forget(named, conversation_id=where, actor=who, for_good=True)
+async def test_what_nobody_else_reads_nobody_else_restores_or_purges(rig: Rig) -> None:
+    service = rig.engine.service
+    heard = await hear(rig, MOVE)
+    task = await hear(rig, "年底找搬家公司", kind=MemoryKind.TASK)
+    done = TaskChange(TaskAction.DONE, ("年底找搬家公司",))
+    await service.update_tasks(done, conversation_id=CHAT, actor=MING)
+    await service.forget(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
+    for where, who in ((ROOM, ADMIN), (ROOM, MING), (private(9), ADMIN)):
+        for one in (heard, task):
+            named = one.memory.memory_id
+            outcome = await service.restore(named, conversation_id=where, actor=who)
             assert outcome == NotVisible(named), (where, who)
-        outcome = await service.restore(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
-        assert isinstance(outcome, Restored)
-        assert MOVE in await rig.texts(QUESTION, CHAT)
+        named = heard.memory.memory_id
+        outcome = await service.forget(named, conversation_id=where, actor=who, for_good=True)
+        assert outcome == NotVisible(named), (where, who)
+    outcome = await service.restore(heard.memory.memory_id, conversation_id=CHAT, actor=MING)
+    assert isinstance(outcome, Restored)
+    assert MOVE in await rig.texts(QUESTION, CHAT)
 
 
 @pytest.mark.parametrize("action", [TaskAction.ADD, TaskAction.DONE])
 async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(
-    tmp_path: Path, action: TaskAction
+    rig: Rig, action: TaskAction
 ) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        service = rig.engine.service
-        task = TaskChange(TaskAction.ADD, ("交报告",))
-        await service.update_tasks(task, conversation_id=ROOM, actor=HONG)
-        news = TaskChange(action, ("交报告",), progress="小明搬出去了，没交")
-        report = await service.update_tasks(news, conversation_id=CHAT, actor=AGENT)
-        assert not isinstance(report, Rejected)
-        assert await shown(rig, OTHERS_CHAT, HONG) == set()
-        (stored,) = rig.engine.rooms.catalogue.all()
-        assert is_done(stored) is (action is TaskAction.DONE)
+    service = rig.engine.service
+    task = TaskChange(TaskAction.ADD, ("交报告",))
+    await service.update_tasks(task, conversation_id=ROOM, actor=HONG)
+    news = TaskChange(action, ("交报告",), progress="小明搬出去了，没交")
+    report = await service.update_tasks(news, conversation_id=CHAT, actor=AGENT)
+    assert not isinstance(report, Rejected)
+    assert await shown(rig, OTHERS_CHAT, HONG) == set()
+    (stored,) = rig.engine.rooms.catalogue.all()
+    assert is_done(stored) is (action is TaskAction.DONE)
 
 
-async def test_what_is_told_as_learned_is_passive_whatever_its_draft_says(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        service = rig.engine.service
-        for where, text in ((CHAT, MOVE), (ROOM, "大家年底聚餐")):
-            ticket = await service.observe(Turn(MING, text, "嗯"), conversation_id=where)
-            assert isinstance(ticket, Ticket)
-            draft = MemoryDraft(text, actor=MING, active=True)
-            await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
-        assert MOVE in await rig.texts("年底有什么打算", CHAT)
-        assert await shown(rig, OTHERS_CHAT, HONG) == set()
-        assert await rig.texts("年底聚餐", OTHERS_CHAT) == ["大家年底聚餐"]
+async def test_what_is_told_as_learned_is_passive_whatever_its_draft_says(rig: Rig) -> None:
+    service = rig.engine.service
+    for where, text in ((CHAT, MOVE), (ROOM, "大家年底聚餐")):
+        ticket = await service.observe(Turn(MING, text, "嗯"), conversation_id=where)
+        assert isinstance(ticket, Ticket)
+        draft = MemoryDraft(text, actor=MING, active=True)
+        await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
+    assert MOVE in await rig.texts("年底有什么打算", CHAT)
+    assert await shown(rig, OTHERS_CHAT, HONG) == set()
+    assert await rig.texts("年底聚餐", OTHERS_CHAT) == ["大家年底聚餐"]
 
 
 @pytest.mark.parametrize("chats", [1, 2])
