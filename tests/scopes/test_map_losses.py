@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
-    ReadPublicOnly,
-    Usable,
     WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
-from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
-from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
+from astrbot_plugin_scoped_memory.tests.support.scope_books import HELD, Restarts, says
 
 pytestmark = pytest.mark.unit
 
@@ -35,51 +30,18 @@ def renamed(where: ConversationId) -> ConversationId:
     return replace(where, umo=where.umo.replace(OLD, NEW, 1), account=NEW)
 
 
-class Bot:
-    """Starts over one state file; ``accounts`` may change while a book is open."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.accounts: frozenset[str] | None = frozenset({OLD, "webchat"})
-        self.notices = NoticeBoard()
-
-    def start(
-        self,
-        scope_map: Mapping[str, object],
-        folders: Collection[str] = (),
-        settings: EngineSettings | None = None,
-    ) -> ScopeBook:
-        """The book after a restart."""
-        state = SqliteStateStore(self._root / "state.sqlite")
-        assert state.open()
-        self.notices = NoticeBoard()
-        panel = replace(settings or EngineSettings(), scope_map=scope_map)
-        book = ScopeBook(panel, state, self.notices, lambda: self.accounts)
-        book.open(folders)
-        return book
-
-    def notice(self, code: NoticeCode) -> Notice | None:
-        """The one that stands."""
-        return next((one for one in self.notices.standing() if one.code is code), None)
+class Bot(Restarts):
+    """With an account that may get another name."""
 
     def rename(self) -> None:
-        """The owner gives the account another name."""
+        """The owner gives it another name."""
         self.accounts = frozenset({NEW, "webchat"})
 
 
 @pytest.fixture
 def bot(tmp_path: Path) -> Bot:
     """A bot whose account is called aiocqhttp."""
-    return Bot(tmp_path)
-
-
-def says(book: ScopeBook, where: ConversationId) -> str:
-    """The scope of a conversation, or in brackets why it only reads."""
-    found = book.resolve(where)
-    if isinstance(found, Usable):
-        return found.scope.name
-    assert isinstance(found, ReadPublicOnly)
-    return f"<{found.why.code}>"
+    return Bot(tmp_path, frozenset({OLD, "webchat"}))
 
 
 # A renamed account
@@ -256,11 +218,9 @@ def test_what_no_map_can_name_is_no_loss(bot: Bot, folder: str) -> None:
     assert says(bot.start({}, [folder]), group(777)) == "public"
 
 
-async def test_a_scope_that_the_owner_brought_is_no_loss(bot: Bot, tmp_path: Path) -> None:
-    state = SqliteStateStore(tmp_path / "state.sqlite")
-    state.open()
-    state.know_scopes(["家人"], brought=True)
-    state.close()
+async def test_a_scope_that_the_owner_brought_is_no_loss(bot: Bot) -> None:
+    with bot.state() as state:
+        state.know_scopes(["家人"], brought=True)
     assert says(bot.start({}, ["家人"]), group(777)) == "public"
 
 
@@ -276,13 +236,9 @@ async def test_a_mended_typo_is_no_loss(bot: Bot) -> None:
         assert bot.notices.standing() == ()
 
 
-async def test_an_alarm_that_a_former_version_raised_for_a_typo_ends(
-    bot: Bot, tmp_path: Path
-) -> None:
-    state = SqliteStateStore(tmp_path / "state.sqlite")
-    state.open()
-    state.remember_map_keys([FAMILY_ROOM], lost=[f"{OLD}:GroupMessage:7777"])
-    state.close()
+async def test_an_alarm_that_a_former_version_raised_for_a_typo_ends(bot: Bot) -> None:
+    with bot.state() as state:
+        state.remember_map_keys([FAMILY_ROOM], lost=[f"{OLD}:GroupMessage:7777"])
     assert not bot.start({FAMILY_ROOM: "家人"}).damaged
 
 
@@ -290,7 +246,7 @@ async def test_of_several_keys_only_those_that_were_met_are_held(bot: Bot) -> No
     book = bot.start({FAMILY_ROOM: "家人", f"{OLD}:GroupMessage:8888": "公司"})
     await book.meet(group(777), person(1), book.resolve(group(777)))
     book = bot.start({WORK_ROOM: "公司"})
-    assert says(book, group(777)) == f"<{WhyCode.MAP_DAMAGED}>"
+    assert says(book, group(777)) == HELD
     told = bot.notice(NoticeCode.MAP_DAMAGED)
     assert told is not None
     assert told.params["count"] == "1"
@@ -302,19 +258,17 @@ async def test_a_key_that_decided_for_a_persona_or_a_thread_was_met(bot: Bot, ke
     book = bot.start({key: "家人"})
     await book.meet(where, person(1), book.resolve(where))
     book = bot.start({WORK_ROOM: "公司"})
-    assert says(book, where) == f"<{WhyCode.MAP_DAMAGED}>"
+    assert says(book, where) == HELD
 
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_keys_that_a_former_version_remembered_short_are_the_same_keys(
-    bot: Bot, tmp_path: Path, lost: bool
+    bot: Bot, lost: bool
 ) -> None:
     short = [f"{OLD}:group:777"]
-    state = SqliteStateStore(tmp_path / "state.sqlite")
-    state.open()
-    state.remember_map_keys([] if lost else short, lost=short if lost else [])
-    state.close()
-    assert says(bot.start({}), group(777)) == f"<{WhyCode.MAP_DAMAGED}>"
+    with bot.state() as state:
+        state.remember_map_keys([] if lost else short, lost=short if lost else [])
+    assert says(bot.start({}), group(777)) == HELD
     assert not bot.start(dict.fromkeys(short, "家人")).damaged
 
 

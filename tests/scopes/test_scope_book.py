@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +16,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
-    ReadPublicOnly,
     Refused,
     Usable,
-    WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
@@ -29,14 +26,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     GroupScope,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
-from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     MapHealth,
     judge_map,
     read_scope_map,
 )
-from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
-from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     group,
@@ -44,106 +38,46 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.scope_books import HELD, Restarts, says
 
 pytestmark = pytest.mark.unit
 
 A, B, C, D = (f"aiocqhttp:GroupMessage:{number}" for number in range(1, 5))
 
 
-class Book:
-    """A scope book over a real state file: each start is a restart of the bot."""
+ROOMS = {A: group(1), B: group(2), C: group(3), D: group(4)}
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.notices = NoticeBoard()
 
-    def start(
-        self,
-        scope_map: Mapping[str, object] | None,
-        folders: Collection[str] = (),
-        *,
-        settings: EngineSettings | None = None,
-    ) -> ScopeBook:
-        """The book after a restart with this map."""
-        state = SqliteStateStore(self._root / "state.sqlite")
-        assert state.open()
-        base = settings or EngineSettings()
-        changed = EngineSettings(
-            scope_map=scope_map,
-            dm_scope=base.dm_scope,
-            group_scope=base.group_scope,
-            identity_links=base.identity_links,
-            dm_scope_by_account=base.dm_scope_by_account,
-            scope_filter_enabled=base.scope_filter_enabled,
-        )
-        self.notices = NoticeBoard()
-        book = ScopeBook(changed, state, self.notices)
-        book.open(folders)
-        return book
-
-    def hear(self, *keys: str) -> None:
-        """Messages came from these conversations, or from some that these keys decided for."""
-        state = SqliteStateStore(self._root / "state.sqlite")
-        state.open()
+def hear(books: Restarts, *keys: str) -> None:
+    """Messages came from these conversations, or from some that these keys decided for."""
+    with books.state() as state:
         for key in keys:
             state.mark_seen(key)
-        state.close()
-
-    def codes(self) -> set[NoticeCode]:
-        """What stands on the board."""
-        return {notice.code for notice in self.notices.standing()}
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> Book:
+def books(tmp_path: Path) -> Restarts:
     """Restarts over one state file."""
-    return Book(tmp_path)
+    return Restarts(tmp_path)
 
 
-def says(book: ScopeBook, key: str) -> str:
-    """The scope of a group, or ``held``, or another reason to read public only."""
-    found = book.resolve(group(key.rsplit(":", 1)[1]))
-    match found:
-        case Usable(scope, _):
-            return scope.name
-        case ReadPublicOnly(why):
-            return "held" if why.code is WhyCode.MAP_DAMAGED else f"<{why.code}>"
-        case Refused():
-            return "refused"
-
-
-@pytest.mark.parametrize("lost", [None, {}, {A: "public"}, {D: "公司"}, {D: ""}])
-def test_a_map_that_lost_all_private_keys_at_once_holds_them_across_restarts(
-    books: Book, lost: dict[str, object] | None
-) -> None:
-    books.hear(A, B, C, D)
-    books.start({A: "家人", B: "家人", C: "public"})
-    for _ in range(3):
-        book = books.start(lost)
-        assert says(book, B) == "held"
-        assert says(book, A) == ("public" if lost and A in lost else "held")
-        assert says(book, C) == "public"
-        assert book.damaged
-        assert NoticeCode.MAP_DAMAGED in books.codes()
-
-
-def test_a_map_that_never_had_private_keys_is_not_damaged(books: Book) -> None:
+def test_a_map_that_never_had_private_keys_is_not_damaged(books: Restarts) -> None:
     books.start({A: "public"})
     assert not books.start({}).damaged
     assert not books.start(None).damaged
-    assert NoticeCode.MAP_WRONG_TYPE in books.codes()
+    assert books.notice(NoticeCode.MAP_WRONG_TYPE)
 
 
-async def test_an_admins_confirmation_lets_the_keys_go_for_good(books: Book) -> None:
-    books.hear(A, B, C, D)
+async def test_an_admins_confirmation_lets_the_keys_go_for_good(books: Restarts) -> None:
+    hear(books, A, B, C, D)
     books.start({A: "家人", B: "家人"})
     book = books.start({D: "公司"})
     assert await book.confirm_map() == 2
-    assert [says(book, A), says(book, D)] == ["public", "公司"]
-    assert NoticeCode.MAP_DAMAGED not in books.codes()
+    assert [says(book, ROOMS[A]), says(book, ROOMS[D])] == ["public", "公司"]
+    assert not books.notice(NoticeCode.MAP_DAMAGED)
     assert await book.confirm_map() == 0
-    assert says(books.start({D: "公司"}), A) == "public"
-    assert says(books.start({}), D) == "held"
+    assert says(books.start({D: "公司"}), ROOMS[A]) == "public"
+    assert says(books.start({}), ROOMS[D]) == HELD
 
 
 keys = st.sampled_from([A, B, C, D])
@@ -157,8 +91,8 @@ maps = st.one_of(
 def test_a_private_conversation_is_public_only_after_a_decision(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, str] | None]
 ) -> None:
-    books = Book(tmp_path_factory.mktemp("book"))
-    books.hear(A, B, C, D)
+    books = Restarts(tmp_path_factory.mktemp("book"))
+    hear(books, A, B, C, D)
     former: set[str] = set()
     held: set[str] = set()
     for scope_map in history:
@@ -172,10 +106,10 @@ def test_a_private_conversation_is_public_only_after_a_decision(
         former = now or former
         for key in (A, B, C, D):
             written = entries.get(key)
-            expected = {None: "held" if key in held else "public", "": "<illegal_name>"}
-            assert says(book, key) == expected.get(written, written)
+            expected = {None: HELD if key in held else "public", "": "<illegal_name>"}
+            assert says(book, ROOMS[key]) == expected.get(written, written)
         assert book.damaged is bool(held - entries.keys())
-        assert (NoticeCode.MAP_DAMAGED in books.codes()) is book.damaged
+        assert bool(books.notice(NoticeCode.MAP_DAMAGED)) is book.damaged
 
 
 @given(
@@ -193,7 +127,7 @@ def test_a_key_that_stands_in_the_map_is_never_held(
 
 
 async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strangers(
-    books: Book,
+    books: Restarts,
 ) -> None:
     book, admin = books.start({}), person(1, admin=True)
     await book.meet(private(1), admin, book.resolve(private(1)))
@@ -202,13 +136,13 @@ async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strang
     assert await book.claim_strangers_warning() == 0
     await book.meet(private(2), person(2), book.resolve(private(2)))
     assert book.strangers_in_public
-    assert NoticeCode.STRANGERS_IN_PUBLIC in books.codes()
+    assert books.notice(NoticeCode.STRANGERS_IN_PUBLIC)
     assert books.start({}).strangers_in_public
     isolated = EngineSettings(dm_scope=DmScope.PER_PEER)
     assert not books.start({}, settings=isolated).strangers_in_public
 
 
-async def test_an_admin_is_told_of_strangers_once_whatever_restarts(books: Book) -> None:
+async def test_an_admin_is_told_of_strangers_once_whatever_restarts(books: Restarts) -> None:
     book = books.start({})
     await book.meet(private(2), person(2), book.resolve(private(2)))
     assert await book.claim_strangers_warning() == 1
@@ -220,7 +154,7 @@ async def test_an_admin_is_told_of_strangers_once_whatever_restarts(books: Book)
     assert await books.start({}).claim_strangers_warning() == 0
 
 
-async def test_who_has_become_an_admin_is_no_stranger(books: Book) -> None:
+async def test_who_has_become_an_admin_is_no_stranger(books: Restarts) -> None:
     book = books.start({})
     await book.meet(private(2), person(2), book.resolve(private(2)))
     await book.meet(private(2), person(2, admin=True), book.resolve(private(2)))
@@ -228,7 +162,7 @@ async def test_who_has_become_an_admin_is_no_stranger(books: Book) -> None:
     assert not books.start({}).strangers_in_public
 
 
-async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Book) -> None:
+async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Restarts) -> None:
     linked = EngineSettings(identity_links={"aiocqhttp:1": "小明", "aiocqhttp:2": "小明"})
     book = books.start({"aiocqhttp:FriendMessage:3": "public"}, settings=linked)
     await book.meet(private(3), person(3), book.resolve(private(3)))
@@ -239,7 +173,7 @@ async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Book) ->
     assert await book.claim_strangers_warning() == 1
 
 
-async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Book) -> None:
+async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Restarts) -> None:
     def by_account(account: str, number: int) -> ConversationId:
         umo = f"{account}:FriendMessage:{number}"
         return ConversationId(
@@ -268,7 +202,7 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Boo
 
 @pytest.mark.parametrize("policy", DmScope)
 def test_a_private_chat_owns_its_own_scope_and_none_that_others_share(
-    books: Book, policy: DmScope
+    books: Restarts, policy: DmScope
 ) -> None:
     book = books.start({}, settings=EngineSettings(dm_scope=policy))
     found = book.resolve(private(1))
@@ -277,7 +211,7 @@ def test_a_private_chat_owns_its_own_scope_and_none_that_others_share(
     assert book.owns_alone(private(1), found.scope) is not shared
 
 
-async def test_a_conversation_is_met_for_the_first_time_once(books: Book) -> None:
+async def test_a_conversation_is_met_for_the_first_time_once(books: Restarts) -> None:
     book = books.start({})
     assert (await book.meet(group(1), person(1), book.resolve(group(1)))).first
     assert not (await book.meet(group(1), person(2), book.resolve(group(1)))).first
@@ -287,7 +221,7 @@ async def test_a_conversation_is_met_for_the_first_time_once(books: Book) -> Non
 
 
 async def test_members_of_a_group_that_is_split_are_one_conversation_to_its_owner(
-    books: Book,
+    books: Restarts,
 ) -> None:
     book = books.start({})
     split = [replace(group(7), umo=f"{ADAPTER}:GroupMessage:{n}_7") for n in (1, 2)]
@@ -297,17 +231,18 @@ async def test_members_of_a_group_that_is_split_are_one_conversation_to_its_owne
     ]
 
 
-async def test_a_malformed_id_is_refused_and_said(books: Book) -> None:
+async def test_a_malformed_id_is_refused_and_said(books: Restarts) -> None:
     book = books.start({})
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
     meeting = await book.meet(bad, person(1), book.resolve(bad))
     assert isinstance(meeting.resolution, Refused)
     assert not meeting.first
-    (notice,) = [n for n in books.notices.standing() if n.code is NoticeCode.REFUSED_ID]
+    notice = books.notice(NoticeCode.REFUSED_ID)
+    assert notice is not None
     assert "nonsense" in notice.params["id"]
 
 
-def test_what_is_wrong_with_the_panel_is_on_the_board(books: Book) -> None:
+def test_what_is_wrong_with_the_panel_is_on_the_board(books: Restarts) -> None:
     off = EngineSettings(
         dm_scope=None,
         group_scope=None,
@@ -326,8 +261,8 @@ def test_what_is_wrong_with_the_panel_is_on_the_board(books: Book) -> None:
     }
 
 
-def test_the_summary_counts_what_is_mapped_ignored_and_held(books: Book) -> None:
-    books.hear(A, B, C, D)
+def test_the_summary_counts_what_is_mapped_ignored_and_held(books: Restarts) -> None:
+    hear(books, A, B, C, D)
     books.start({A: "家人", B: "家人"})
     summary = books.start({C: "公司", D: "公司", "x": ""}).summary()
     assert summary.by_scope == {"公司": (C, D)}
@@ -349,12 +284,12 @@ FAMILY = Scope.parse("家人")
     ],
 )
 def test_a_private_chat_owns_its_scope_only_if_no_other_conversation_has_it(
-    books: Book, scope_map: dict[str, object], chat: ConversationId, scope: Scope, alone: bool
+    books: Restarts, scope_map: dict[str, object], chat: ConversationId, scope: Scope, alone: bool
 ) -> None:
     assert books.start(scope_map).owns_alone(chat, scope) is alone
 
 
-def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Book) -> None:
+def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Restarts) -> None:
     linked = EngineSettings(
         identity_links={"aiocqhttp:1": "小明", "telegram:2": "小明"},
         group_scope=GroupScope.PER_GROUP,
@@ -367,7 +302,9 @@ def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Book) -> None:
     assert not book.same_person("aiocqhttp:3", "AIOCQHTTP:3")
 
 
-def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(books: Book) -> None:
+def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(
+    books: Restarts,
+) -> None:
     main, other = "aiocqhttp:1", "telegram:2"
     book = books.start({}, settings=EngineSettings(identity_links={other: main}))
     assert book.same_person(main, other)
