@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
@@ -46,6 +46,9 @@ def parsed(name: str) -> Scope:
         raise
 
 
+@example("龥")
+@example("con1")
+@example("com10")
 @given(st.one_of(anything, legal))
 def test_what_is_legal_is_a_plain_folder_name_and_nothing_else_is(name: str) -> None:
     plain = re.fullmatch(r"[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", name) is not None
@@ -69,6 +72,8 @@ def test_a_filter_for_one_name_admits_another_only_if_it_is_public(one: str, oth
     condition = scope_where(ScopeFilter.reading_as(reader))["memory_scope"]
     asked = [condition] if isinstance(condition, str) else condition["$in"]
     assert (written.name in asked) is visible
+    for no_name in ("", None, other.encode(), f"{one} "):
+        assert not ScopeFilter.reading_as(reader).admits(no_name)
 
 
 @given(st.lists(legal, min_size=2, max_size=8, unique=True))

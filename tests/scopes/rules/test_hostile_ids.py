@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
@@ -76,6 +76,8 @@ spoken = part.filter(str.strip)
 persons = st.tuples(accounts, accounts, spoken)
 
 
+@example(("qq", "aiocqhttp", "10001"), ("qq2", "aiocqhttp", "10001"))
+@example(("qq", "aiocqhttp", "10001"), ("tg", "telegram", "10001"))
 @given(persons, persons)
 def test_derived_private_names_are_as_different_as_the_policy_says(
     one: tuple[str, str, str], other: tuple[str, str, str]
@@ -92,6 +94,9 @@ def test_derived_private_names_are_as_different_as_the_policy_says(
         assert (names[0].lower() == names[1].lower()) is same
 
 
+@example(("irc", "#general"), ("irc", "#random"))
+@example(("irc", "#"), ("irc", "##"))
+@example(("irc", "a#"), ("irc", "a"))
 @given(st.tuples(accounts, spoken), st.tuples(accounts, spoken))
 def test_derived_group_names_differ_unless_one_is_the_others_thread(
     one: tuple[str, str], other: tuple[str, str]

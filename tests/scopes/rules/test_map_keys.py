@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
@@ -30,19 +32,18 @@ pytestmark = pytest.mark.unit
 FAMILY = Scope.parse("家人")
 
 
-@pytest.mark.parametrize("kind", ["group", "Group", "GROUP", "groupmessage", "GroupMessage"])
-def test_a_group_may_be_written_short_and_in_any_case(kind: str) -> None:
-    assert canonical_key(f"aiocqhttp:{kind}:777") == "aiocqhttp:GroupMessage:777"
-
-
-def test_full_width_digits_are_the_digits_they_look_like() -> None:
-    assert canonical_key("aiocqhttp:group:７７７") == "aiocqhttp:GroupMessage:777"
-    assert canonical_key("aiocqhttp:GroupMessage:７７７") == "aiocqhttp:GroupMessage:777"
-
-
-@pytest.mark.parametrize("kind", ["friend", "Friend", "friendmessage", "FRIENDMESSAGE"])
-def test_a_private_chat_may_be_written_short_and_in_any_case(kind: str) -> None:
-    assert canonical_key(f"aiocqhttp:{kind}:1002") == "aiocqhttp:FriendMessage:1002"
+@pytest.mark.parametrize(
+    ("kinds", "canonical"),
+    [
+        (["group", "Group", "GROUP", "groupmessage", "GroupMessage"], "GroupMessage"),
+        (["friend", "Friend", "friendmessage", "FRIENDMESSAGE"], "FriendMessage"),
+    ],
+)
+def test_a_key_may_be_written_short_in_any_case_and_in_full_width_digits(
+    kinds: list[str], canonical: str
+) -> None:
+    for kind, number in itertools.product(kinds, ("777", "７７７")):
+        assert canonical_key(f"aiocqhttp:{kind}:{number}") == f"aiocqhttp:{canonical}:777"
 
 
 @pytest.mark.parametrize(

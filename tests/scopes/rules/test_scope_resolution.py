@@ -212,13 +212,6 @@ def test_a_topic_and_a_split_group_share_their_groups_scope() -> None:
     assert scope_of(resolve(group("tg:GroupMessage:43_-100", "-100"), panel)) == whole
 
 
-@pytest.mark.parametrize("pair", [("#general", "#random"), ("#", "##"), ("a#", "a"), ("#1", "1")])
-def test_groups_whose_ids_hold_a_mark_stay_apart(pair: tuple[str, str]) -> None:
-    panel = settings(groups=GroupScope.PER_GROUP)
-    one, two = (scope_of(resolve(group(f"irc:GroupMessage:{p}", p), panel)) for p in pair)
-    assert one != two
-
-
 QQ, QQ_2, TG = private("10001"), private("10001", account="qq2"), private("42", "telegram", "tg")
 TG_SAME_NUMBER = private("10001", "telegram", "tg")
 LINKS = {"aiocqhttp:10001": "小明", "telegram:42": "小明", "aiocqhttp:7": "小明"}
@@ -230,18 +223,11 @@ LINKS = {"aiocqhttp:10001": "小明", "telegram:42": "小明", "aiocqhttp:7": "�
         (DmScope.PUBLIC, False, QQ, TG, True),
         (DmScope.MAIN, False, QQ, TG, True),
         (DmScope.MAIN, False, QQ, private(None, adapter=None), True),
-        (DmScope.PER_PEER, False, QQ, QQ_2, True),
-        (DmScope.PER_PEER, False, QQ, TG, False),
-        (DmScope.PER_PEER, False, QQ, TG_SAME_NUMBER, False),
         (DmScope.PER_PEER, True, QQ, TG, True),
         (DmScope.PER_PEER, True, QQ, private("7"), True),
         (DmScope.PER_PEER, True, QQ, TG_SAME_NUMBER, False),
-        (DmScope.PER_CHANNEL_PEER, False, QQ, QQ_2, True),
         (DmScope.PER_CHANNEL_PEER, True, QQ, TG, False),
         (DmScope.PER_CHANNEL_PEER, True, QQ, private("7"), True),
-        (DmScope.PER_CHANNEL_PEER, False, QQ, private("7"), False),
-        (DmScope.PER_CHANNEL_PEER, False, QQ, TG_SAME_NUMBER, False),
-        (DmScope.PER_ACCOUNT_CHANNEL_PEER, False, QQ, QQ_2, False),
         (DmScope.PER_ACCOUNT_CHANNEL_PEER, True, QQ, QQ_2, False),
         (DmScope.PER_ACCOUNT_CHANNEL_PEER, True, QQ, TG, False),
         (DmScope.PER_ACCOUNT_CHANNEL_PEER, True, QQ, private("7"), True),
