@@ -177,27 +177,6 @@ async def test_a_server_that_is_down_at_the_start_is_waited_for(tmp_path: Path) 
         assert (await until_done(rig)).tally == ALL
 
 
-async def test_one_record_that_nobody_foresaw_stops_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = filled(RECORDS)
-    real = source.change
-
-    def change(ids: Sequence[str], decide: Any) -> None:
-        if "old-00013" in ids:
-            raise ValueError("strange")
-        real(ids, decide)
-
-    monkeypatch.setattr(source, "change", change)
-    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
-        status = await until_done(rig)
-        assert status.tally.broken == 2
-        assert status.tally.scanned == 54
-        assert adds_up(status)
-        letters = await rig.engine.migrations.dead_letters(10)
-        assert ("old-00013", "ValueError") in {(one.record_id, one.reason) for one in letters}
-
-
 async def test_where_every_record_fails_it_says_so_and_takes_none_for_broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

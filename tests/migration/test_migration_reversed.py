@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     ReverseReport,
     Tally,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.migration.test_migration_interrupted import (
     ALL,
@@ -27,7 +28,7 @@ from astrbot_plugin_scoped_memory.tests.migration.test_migration_interrupted imp
     Halt,
     memories,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     fields,
     filled,
@@ -43,6 +44,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
 pytestmark = pytest.mark.engine
 
 ELSEWHERE = group(1)
+SLOW = replace(SMALL, walk_pace=WalkPace(batch=5, least_pause=0.1, most_pause=0.1))
 ODD = {
     **RECORDS,
     "blank": fields("空白也是公共的", memory_scope=" \t"),
@@ -56,6 +58,11 @@ def odd() -> InMemoryForeign:
     source = filled(ODD)
     source.put("bare", "只有文本的一条,  日常", None)
     return source
+
+
+def down(_: str) -> None:
+    """A server that does not answer."""
+    raise IndexUnavailable("down", code="server_down")
 
 
 async def equal(source: InMemoryForeign, snapshot: dict[str, ForeignRecord]) -> bool:
@@ -131,10 +138,7 @@ async def test_a_reverse_that_is_cut_short_is_finished_at_the_next_start(
 async def test_reversed_in_the_middle_nothing_is_half_done(tmp_path: Path) -> None:
     source = odd()
     snapshot = dict(source.records)
-    slow = replace(
-        SMALL, walk_pace=replace(QUICK.walk_pace, batch=5, least_pause=0.1, most_pause=0.1)
-    )
-    async with running(tmp_path, legacy=source, settings=slow) as rig, migrating(rig):
+    async with running(tmp_path, legacy=source, settings=SLOW) as rig, migrating(rig):
         await until_status(rig, lambda status: status.tally.scanned >= 20)
         report = await rig.engine.migrations.reverse()
         assert 0 < report.restored < 54
@@ -151,9 +155,6 @@ async def test_a_reverse_without_its_server_says_so_and_changes_nothing(tmp_path
         await rig.engine.migrations.run_once()
         after = dict(source.records)
 
-        def down(_: str) -> None:
-            raise IndexUnavailable("down", code="server_down")
-
         source.before_call = down
         with pytest.raises(IndexUnavailable):
             await rig.engine.migrations.reverse()
@@ -162,14 +163,8 @@ async def test_a_reverse_without_its_server_says_so_and_changes_nothing(tmp_path
 
 async def test_what_a_reverse_interrupted_in_vain_goes_on(tmp_path: Path) -> None:
     source = odd()
-    slow = replace(
-        SMALL, walk_pace=replace(QUICK.walk_pace, batch=5, least_pause=0.1, most_pause=0.1)
-    )
-    async with running(tmp_path, legacy=source, settings=slow) as rig, migrating(rig):
+    async with running(tmp_path, legacy=source, settings=SLOW) as rig, migrating(rig):
         await until_status(rig, lambda status: status.tally.scanned >= 10)
-
-        def down(_: str) -> None:
-            raise IndexUnavailable("down", code="server_down")
 
         source.before_call = down
         with pytest.raises(IndexUnavailable):

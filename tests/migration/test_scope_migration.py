@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     adds_up,
     fields,
     filled,
+    held_at,
     legacy,
     migrating,
     status_of,
@@ -120,17 +121,11 @@ async def test_a_record_is_recalled_from_the_first_second_and_can_be_read_whole(
             "wild": fields("越界的存折密语", memory_scope="../x"),
         }
     )
-    held = threading.Event()
-
-    def wait(what: str) -> None:
-        if what == "read":  # no batch comes
-            held.wait(30)
-
-    source.before_call = wait
     async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        try:
+        with held_at(source, "read"):
             status = await until_status(rig, lambda status: status.remaining > 0)
             assert (status.remaining, status.tally.scanned) == (502, 0)
+            assert (status.mode, status.mode_on) == (MigrationMode.AUTO, True)
             assert (await rig.engine.status()).total == 0
             for number in (0, 250, 499):
                 query = f"第{number}号柜子放了什么"
@@ -143,11 +138,10 @@ async def test_a_record_is_recalled_from_the_first_second_and_can_be_read_whole(
             assert (await rig.texts("奶奶的存折在哪里", FAMILY))[0] == "奶奶的存折在衣柜里"
             for where in (WORK, ELSEWHERE):
                 assert not [t for t in await rig.texts("奶奶的存折密语", where) if "存折" in t]
-        finally:
-            held.set()
         await until_done(rig)
         found = await rig.recall("第250号柜子放了什么", ELSEWHERE)
         assert [hit.preview for hit in found.hits].count("小明在第250号柜子放了工具250x") == 1
+        assert not (await status_of(rig)).mode_on
 
 
 async def test_while_the_collection_is_still_being_read_its_server_is_asked(
@@ -160,15 +154,8 @@ async def test_while_the_collection_is_still_being_read_its_server_is_asked(
             "theirs": fields("工具私语", memory_scope="家人"),
         }
     )
-    held = threading.Event()
-
-    def wait(what: str) -> None:
-        if what == "page":
-            held.wait(30)
-
-    source.before_call = wait
     async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        try:
+        with held_at(source, "page"):
             await until_state(rig, MigrationState.RUNNING)
             await until(lambda: rig.texts("第17号柜子放了什么工具", ELSEWHERE))
             texts = await rig.texts("第17号柜子放了什么工具", ELSEWHERE, limit=20)
@@ -177,8 +164,6 @@ async def test_while_the_collection_is_still_being_read_its_server_is_asked(
             for text in ("工具密语", "工具私语"):
                 assert text not in await rig.texts(text, ELSEWHERE, limit=20)
             assert (await status_of(rig)).remaining == 0
-        finally:
-            held.set()
         assert (await until_done(rig)).tally.scanned == 32
 
 
@@ -235,45 +220,15 @@ async def test_mode_off_recalls_what_states_its_scope_and_the_rest_once_it_is_ta
     tmp_path: Path,
 ) -> None:
     source = filled({**legacy(5), "home": fields("奶奶的存折在衣柜里", memory_scope="家人")})
-    held = threading.Event()
-
-    def wait(what: str) -> None:
-        if what == "read":  # no batch comes
-            held.wait(30)
-
-    source.before_call = wait
     settings = in_mode(MigrationMode.OFF)
     async with running(tmp_path, legacy=source, settings=settings) as rig, migrating(rig):
-        try:
+        with held_at(source, "read"):
             status = await until_status(rig, lambda status: status.remaining > 0)
             assert (status.mode, status.mode_on) == (MigrationMode.OFF, False)
             assert await _found(rig, "奶奶的存折在衣柜里", FAMILY)
             assert not [t for t in await rig.texts("第3号柜子放了什么", ELSEWHERE) if "柜子" in t]
-        finally:
-            held.set()
         await until_done(rig)
         assert await _found(rig, "小明在第3号柜子放了工具3x", ELSEWHERE)
-
-
-async def test_mode_auto_is_on_exactly_while_there_is_something_to_take_in(
-    tmp_path: Path,
-) -> None:
-    source = filled(legacy(5))
-    held = threading.Event()
-
-    def wait(what: str) -> None:
-        if what == "read":
-            held.wait(30)
-
-    source.before_call = wait
-    async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        try:
-            status = await until_status(rig, lambda status: status.remaining > 0)
-            assert (status.mode, status.mode_on) == (MigrationMode.AUTO, True)
-        finally:
-            held.set()
-        await until_done(rig)
-        assert not (await status_of(rig)).mode_on
 
 
 async def _found(rig: Rig, text: str, where: ConversationId) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, MigrationStatus
@@ -43,6 +44,17 @@ def filled(records: Mapping[str, Mapping[str, Any] | None]) -> InMemoryForeign:
         judgment = (metadata or {}).get("judgment")
         collection.put(record_id, f"{judgment},  日常" if judgment else None, metadata)
     return collection
+
+
+@contextlib.contextmanager
+def held_at(source: InMemoryForeign, call: str) -> Iterator[None]:
+    """Its server does not answer this call: without ``read`` no batch comes."""
+    answered = threading.Event()
+    source.before_call = lambda what: what != call or answered.wait(30)
+    try:
+        yield
+    finally:
+        answered.set()
 
 
 @contextlib.asynccontextmanager
