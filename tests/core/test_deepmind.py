@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,13 +16,11 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
-from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Resolution
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
-from astrbot_plugin_scoped_memory.llm_memory.service.recalls import Recalls
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
@@ -30,6 +29,14 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 PEANUTS = "奶奶对花生过敏"
 QUESTION = "奶奶对什么过敏，花生能吃吗"
 SYSTEM = "你是一个友好的助手。"
+
+
+@pytest.fixture
+async def family(tmp_path: Path) -> AsyncIterator[Rig]:
+    """An engine that knows of the peanuts in the group 777."""
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        yield rig
 
 
 def asking(prompt: str | None = QUESTION) -> ProviderRequest:
@@ -43,9 +50,7 @@ async def asked(
 ) -> ProviderRequest:
     """One turn."""
     made = request or asking()
-    told: Any = event or FakeEvent.in_group(777, QUESTION)
-    mind: Any = plugin
-    await DeepMind(mind).before_request(told, made)
+    await plugin.mind.before_request(event or FakeEvent.in_group(777, QUESTION), made)
     await plugin.settled()
     return made
 
@@ -83,12 +88,10 @@ async def test_a_memory_comes_as_one_temporary_part_behind_the_persons_words(
 
 
 async def test_the_log_names_the_scope_of_the_conversation_and_the_request_does_not(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    family: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        with caplog.at_level("INFO"):
-            request = await asked(TurnPlugin(rig))
+    with caplog.at_level("INFO"):
+        request = await asked(TurnPlugin(family))
     assert [r for r in caplog.messages if "GroupMessage:777" in r and "（域：家人）" in r]
     assert PEANUTS in "".join(injected(request))
     assert "家人" not in "".join(injected(request))
@@ -114,10 +117,8 @@ async def test_a_turn_resolves_its_scope_once(
         assert [one.umo for one in resolved] == [group(777).umo]
 
 
-async def test_astrbot_sends_the_part_after_the_persons_own_text(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        request = await asked(TurnPlugin(rig))
+async def test_astrbot_sends_the_part_after_the_persons_own_text(family: Rig) -> None:
+    request = await asked(TurnPlugin(family))
     message = await request.assemble_context()
     texts = [part["text"] for part in message["content"]]
     assert texts[0] == QUESTION
@@ -125,40 +126,32 @@ async def test_astrbot_sends_the_part_after_the_persons_own_text(tmp_path: Path)
     assert PEANUTS not in "".join(texts[:-1])
 
 
-async def test_an_event_gets_its_memories_once_whatever_asks_again(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION)
-        request = await asked(plugin, event)
-        await asked(plugin, event, request)
-        assert len(injected(request)) == 1
-        assert untouched(await asked(plugin, event))
-        assert len(injected(await asked(plugin))) == 1
+async def test_an_event_gets_its_memories_once_whatever_asks_again(family: Rig) -> None:
+    plugin, event = TurnPlugin(family), FakeEvent.in_group(777, QUESTION)
+    request = await asked(plugin, event)
+    await asked(plugin, event, request)
+    assert len(injected(request)) == 1
+    assert untouched(await asked(plugin, event))
+    assert len(injected(await asked(plugin))) == 1
 
 
-async def test_two_hooks_at_once_inject_once(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        plugin, event, request = TurnPlugin(rig), FakeEvent.in_group(777, QUESTION), asking()
-        await asyncio.gather(*(asked(plugin, event, request) for _ in range(3)))
-        assert len(injected(request)) == 1
+async def test_two_hooks_at_once_inject_once(family: Rig) -> None:
+    plugin, event, request = TurnPlugin(family), FakeEvent.in_group(777, QUESTION), asking()
+    await asyncio.gather(*(asked(plugin, event, request) for _ in range(3)))
+    assert len(injected(request)) == 1
 
 
 @pytest.mark.parametrize("kind", [CommandFilter, CommandGroupFilter])
-async def test_a_command_of_any_plugin_gets_nothing(tmp_path: Path, kind: Any) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        event = FakeEvent.in_group(777, QUESTION)
-        event.set_extra("activated_handlers", [SimpleNamespace(event_filters=[kind("吃")])])
-        assert untouched(await asked(TurnPlugin(rig), event))
+async def test_a_command_of_any_plugin_gets_nothing(family: Rig, kind: Any) -> None:
+    event = FakeEvent.in_group(777, QUESTION)
+    event.set_extra("activated_handlers", [SimpleNamespace(event_filters=[kind("吃")])])
+    assert untouched(await asked(TurnPlugin(family), event))
 
 
-async def test_a_handler_that_is_no_command_keeps_nothing_away(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        event = FakeEvent.in_group(777, QUESTION)
-        event.set_extra("activated_handlers", [SimpleNamespace(event_filters=[object()])])
-        assert len(injected(await asked(TurnPlugin(rig), event))) == 1
+async def test_a_handler_that_is_no_command_keeps_nothing_away(family: Rig) -> None:
+    event = FakeEvent.in_group(777, QUESTION)
+    event.set_extra("activated_handlers", [SimpleNamespace(event_filters=[object()])])
+    assert len(injected(await asked(TurnPlugin(family), event))) == 1
 
 
 async def test_nothing_relevant_or_nothing_wanted_means_nothing(tmp_path: Path) -> None:
@@ -170,91 +163,69 @@ async def test_nothing_relevant_or_nothing_wanted_means_nothing(tmp_path: Path) 
         assert untouched(await asked(TurnPlugin(rig, auto_inject_topk=0)))
 
 
-async def test_another_scope_gets_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        for number in (888, 999):
-            event = FakeEvent.in_group(number, QUESTION)
-            assert untouched(await asked(TurnPlugin(rig), event))
+async def test_another_scope_gets_nothing(family: Rig) -> None:
+    for number in (888, 999):
+        event = FakeEvent.in_group(number, QUESTION)
+        assert untouched(await asked(TurnPlugin(family), event))
 
 
 @pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage: "])
-async def test_a_malformed_origin_gets_nothing_and_stops_no_turn(tmp_path: Path, umo: str) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.remember("大家都知道花生会引起过敏", group(999))
-        assert PEANUTS not in "".join(
-            injected(await asked(TurnPlugin(rig), FakeEvent(umo, QUESTION)))
-        )
+async def test_a_malformed_origin_gets_nothing_and_stops_no_turn(family: Rig, umo: str) -> None:
+    await family.remember("大家都知道花生会引起过敏", group(999))
+    assert PEANUTS not in "".join(
+        injected(await asked(TurnPlugin(family), FakeEvent(umo, QUESTION)))
+    )
 
 
-async def test_a_message_without_words_looks_for_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        plugin = TurnPlugin(rig)
-        # The prompt may be AstrBot's own words about somebody who only said @.
-        assert injected(await asked(plugin, FakeEvent.in_group(777))) == []
-        silent = await asked(plugin, FakeEvent.in_group(777), asking(None))
-        assert injected(silent) == []
-        assert silent.prompt is None
-
-
-async def test_a_recall_past_its_deadline_lets_the_turn_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def never(*_: object, **__: object) -> None:
-        await asyncio.Event().wait()
-
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        monkeypatch.setattr(Recalls, "recall", never)
-        assert untouched(await asked(TurnPlugin(rig, recall_deadline_ms=50)))
-
-
-async def test_an_engine_that_is_closed_lets_the_turn_go_on(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.engine.close()
-        assert untouched(await asked(TurnPlugin(rig)))
+async def test_a_message_without_words_looks_for_nothing(family: Rig) -> None:
+    plugin = TurnPlugin(family)
+    # The prompt may be AstrBot's own words about somebody who only said @.
+    assert injected(await asked(plugin, FakeEvent.in_group(777))) == []
+    silent = await asked(plugin, FakeEvent.in_group(777), asking(None))
+    assert injected(silent) == []
+    assert silent.prompt is None
 
 
 @pytest.mark.parametrize("runner", ["dify", "coze", "dashscope"])
 async def test_a_third_party_runner_gets_nothing_unless_its_owner_wants_it_in_the_prompt(
-    tmp_path: Path, runner: str
+    family: Rig, runner: str
 ) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        assert untouched(await asked(TurnPlugin(rig, runner=runner)))
-        request = await asked(TurnPlugin(rig, runner=runner, inject_into_prompt=True))
-        assert injected(request) == []
-        assert request.system_prompt == SYSTEM
-        assert request.prompt is not None
-        assert request.prompt.startswith(f"{QUESTION}\n\n{OPEN}")
-        assert request.prompt.endswith(CLOSE)
-        assert request.prompt.count(PEANUTS) == 1
+    assert untouched(await asked(TurnPlugin(family, runner=runner)))
+    request = await asked(TurnPlugin(family, runner=runner, inject_into_prompt=True))
+    assert injected(request) == []
+    assert request.system_prompt == SYSTEM
+    assert request.prompt is not None
+    assert request.prompt.startswith(f"{QUESTION}\n\n{OPEN}")
+    assert request.prompt.endswith(CLOSE)
+    assert request.prompt.count(PEANUTS) == 1
 
 
 @pytest.mark.parametrize("runner", ["local", None])
 async def test_the_local_runner_never_gets_memories_in_its_prompt(
-    tmp_path: Path, runner: str | None
+    family: Rig, runner: str | None
 ) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        request = await asked(TurnPlugin(rig, runner=runner, inject_into_prompt=True))
-        assert len(injected(request)) == 1
-        assert request.prompt == QUESTION
+    request = await asked(TurnPlugin(family, runner=runner, inject_into_prompt=True))
+    assert len(injected(request)) == 1
+    assert request.prompt == QUESTION
 
 
 BROTHER = "小刚在华为做硬件工程师"
 
 
+@pytest.fixture
+async def talking(tmp_path: Path) -> AsyncIterator[Rig]:
+    """An engine that knows of the brother by his name alone."""
+    async with running(tmp_path, words_alone=True) as rig:
+        await rig.remember(BROTHER, group(777))
+        await rig.until_indexed()
+        yield rig
+
+
 async def talked(plugin: TurnPlugin, text: str, reply: str = "好的", **more: Any) -> None:
     """A whole turn in the group, by whom ``more`` says."""
-    event: Any = FakeEvent.in_group(777, text, **more)
-    mind: Any = plugin
-    await DeepMind(mind).before_request(event, asking(text))
-    await DeepMind(mind).finished(event, LLMResponse("assistant", completion_text=reply))
-    await plugin.settled()
+    event = FakeEvent.in_group(777, text, **more)
+    await plugin.mind.before_request(event, asking(text))
+    await plugin.finished(event, LLMResponse("assistant", completion_text=reply))
 
 
 async def bare(plugin: TurnPlugin, **more: Any) -> str:
@@ -262,53 +233,41 @@ async def bare(plugin: TurnPlugin, **more: Any) -> str:
     return "".join(injected(await asked(plugin, FakeEvent.in_group(777, "那他呢？", **more))))
 
 
-async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of(tmp_path: Path) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        await rig.remember(BROTHER, group(777))
-        await rig.until_indexed()
-        plugin = TurnPlugin(rig)
-        assert await bare(plugin) == ""
-        await talked(plugin, "我昨天碰到小刚了")
-        assert BROTHER in await bare(plugin)
-        assert await bare(plugin, sender="10002") == ""
+async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of(talking: Rig) -> None:
+    plugin = TurnPlugin(talking)
+    assert await bare(plugin) == ""
+    await talked(plugin, "我昨天碰到小刚了")
+    assert BROTHER in await bare(plugin)
+    assert await bare(plugin, sender="10002") == ""
 
 
-async def test_what_is_replied_to_is_asked_for_whoever_wrote_it(tmp_path: Path) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        await rig.remember(BROTHER, group(777))
-        await rig.until_indexed()
-        plugin = TurnPlugin(rig)
-        for reply in (
-            Reply(id="1", message_str="小刚到家了"),
-            Reply(id="1", chain=[Plain("小刚到家了")]),
-        ):
-            assert BROTHER in await bare(plugin, parts=[reply])
+async def test_what_is_replied_to_is_asked_for_whoever_wrote_it(talking: Rig) -> None:
+    plugin = TurnPlugin(talking)
+    for reply in (
+        Reply(id="1", message_str="小刚到家了"),
+        Reply(id="1", chain=[Plain("小刚到家了")]),
+    ):
+        assert BROTHER in await bare(plugin, parts=[reply])
 
 
-async def test_a_new_history_a_forget_and_a_pause_end_the_talk(tmp_path: Path) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        await rig.remember(BROTHER, group(777))
-        await rig.until_indexed()
-        plugin = TurnPlugin(rig)
-        await talked(plugin, "我昨天碰到小刚了")
-        plugin.histories[""] = "c2"  # /new
-        assert await bare(plugin) == ""
-        await talked(plugin, "我昨天碰到小刚了")
-        command: Any = Commands(cast("Any", plugin))
-        await command.forget(group(777), person(10001), "m-0000000000")
-        assert await bare(plugin) == ""
-        here, admin = group(777), person(10001, admin=True)
-        await rig.engine.service.pause(conversation_id=here, actor=admin)
-        await talked(plugin, "我昨天碰到小刚了")
-        await rig.engine.service.resume(conversation_id=here, actor=admin)
-        assert await bare(plugin) == ""
+async def test_a_new_history_a_forget_and_a_pause_end_the_talk(talking: Rig) -> None:
+    plugin = TurnPlugin(talking)
+    await talked(plugin, "我昨天碰到小刚了")
+    plugin.histories[""] = "c2"  # /new
+    assert await bare(plugin) == ""
+    await talked(plugin, "我昨天碰到小刚了")
+    command: Any = Commands(cast("Any", plugin))
+    await command.forget(group(777), person(10001), "m-0000000000")
+    assert await bare(plugin) == ""
+    here, admin = group(777), person(10001, admin=True)
+    await talking.engine.service.pause(conversation_id=here, actor=admin)
+    await talked(plugin, "我昨天碰到小刚了")
+    await talking.engine.service.resume(conversation_id=here, actor=admin)
+    assert await bare(plugin) == ""
 
 
-async def test_a_turn_under_a_third_party_runner_has_its_talk_too(tmp_path: Path) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        await rig.remember(BROTHER, group(777))
-        await rig.until_indexed()
-        plugin = TurnPlugin(rig, runner="dify", inject_into_prompt=True)
-        await talked(plugin, "我昨天碰到小刚了")
-        request = await asked(plugin, FakeEvent.in_group(777, "那他呢？"), asking("那他呢？"))
+async def test_a_turn_under_a_third_party_runner_has_its_talk_too(talking: Rig) -> None:
+    plugin = TurnPlugin(talking, runner="dify", inject_into_prompt=True)
+    await talked(plugin, "我昨天碰到小刚了")
+    request = await asked(plugin, FakeEvent.in_group(777, "那他呢？"), asking("那他呢？"))
     assert BROTHER in (request.prompt or "")

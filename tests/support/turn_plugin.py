@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
 from astrbot_plugin_scoped_memory.core.turn.histories import History
@@ -24,6 +26,17 @@ class TurnPlugin(FakePlugin):
         self.config = PluginConfig(**{"recall_deadline_ms": PATIENT, **config})
         agent_runner = None if runner is None else {"runner_type": runner}
         self.astrbot.get_config = lambda umo: {"agent_runner": agent_runner}
+
+    @cached_property
+    def mind(self) -> Any:
+        """The hooks of a turn."""
+        me: Any = self
+        return DeepMind(me)
+
+    async def finished(self, event: Any, answer: Any) -> None:
+        """AstrBot says that the turn is over, and what is written behind it is written."""
+        await self.mind.finished(event, answer)
+        await self.settled()
 
     def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
         """As the real one decides."""

@@ -58,57 +58,54 @@ async def added(rig: Rig, event: FakeEvent) -> str:
     return found[1]
 
 
-async def test_add_list_search_forget_and_undo(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
-        for words in ("memory list", "memory search 奶奶 花生"):
-            shown = await ask(rig, FakeEvent.in_private(1002, words))
-            assert PEANUTS in shown
-            assert memory_id in shown
-            for stranger in (FakeEvent.in_group(888, words), FakeEvent.in_private(1001, words)):
-                assert "花生" not in (await ask(rig, stranger)).replace(words, "")
-        gone = await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
-        assert PEANUTS in gone
-        assert "archive" not in gone  # a path is for those who reach the files
-        assert PEANUTS not in await ask(rig, FakeEvent.in_group(777, "memory list"))
-        back = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}"))
-        assert memory_id in back
-        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+async def test_add_list_search_forget_and_undo(rig: Rig) -> None:
+    memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+    for words in ("memory list", "memory search 奶奶 花生"):
+        shown = await ask(rig, FakeEvent.in_private(1002, words))
+        assert PEANUTS in shown
+        assert memory_id in shown
+        for stranger in (FakeEvent.in_group(888, words), FakeEvent.in_private(1001, words)):
+            assert "花生" not in (await ask(rig, stranger)).replace(words, "")
+    gone = await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+    assert PEANUTS in gone
+    assert "archive" not in gone  # a path is for those who reach the files
+    assert PEANUTS not in await ask(rig, FakeEvent.in_group(777, "memory list"))
+    back = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}"))
+    assert memory_id in back
+    assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
 
 
-async def test_an_admin_edits_and_moves_and_takes_both_back(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
-        edit = f"memory edit {memory_id} 奶奶对核桃过敏\n很久了"
-        said = await ask(rig, FakeEvent.in_group(777, edit, admin=True))
-        assert PEANUTS in said
-        shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
-        assert "核桃" in shown
-        assert PEANUTS not in shown
-        move = f"memory move {memory_id} 公司"
-        said = await ask(rig, FakeEvent.in_group(777, move, admin=True))
-        assert ("家人" in said, "公司" in said) == (True, True)
-        assert "核桃" not in await ask(rig, FakeEvent.in_group(777, "memory list"))
-        assert "核桃" in await ask(rig, FakeEvent.in_group(888, "memory list"))
-        undo = FakeEvent.in_group(777, "memory undo", admin=True)
-        assert "核桃" in await ask(rig, undo)
-        assert "核桃" in await ask(rig, FakeEvent.in_group(777, "memory list"))
-        assert PEANUTS in await ask(rig, undo)
-        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
-        assert "没有可撤销的" in await ask(rig, undo)
+async def test_an_admin_edits_and_moves_and_takes_both_back(rig: Rig) -> None:
+    memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+    edit = f"memory edit {memory_id} 奶奶对核桃过敏\n很久了"
+    said = await ask(rig, FakeEvent.in_group(777, edit, admin=True))
+    assert PEANUTS in said
+    shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
+    assert "核桃" in shown
+    assert PEANUTS not in shown
+    move = f"memory move {memory_id} 公司"
+    said = await ask(rig, FakeEvent.in_group(777, move, admin=True))
+    assert ("家人" in said, "公司" in said) == (True, True)
+    assert "核桃" not in await ask(rig, FakeEvent.in_group(777, "memory list"))
+    assert "核桃" in await ask(rig, FakeEvent.in_group(888, "memory list"))
+    undo = FakeEvent.in_group(777, "memory undo", admin=True)
+    assert "核桃" in await ask(rig, undo)
+    assert "核桃" in await ask(rig, FakeEvent.in_group(777, "memory list"))
+    assert PEANUTS in await ask(rig, undo)
+    assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+    assert "没有可撤销的" in await ask(rig, undo)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_edit_move_and_confirm_are_for_admins(tmp_path: Path, language: str) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
-        for rest in (f"edit {memory_id} 别的话", f"move {memory_id} 公司", "confirm"):
-            answer = await ask(rig, FakeEvent.in_group(777, f"memory {rest}"), language)
-            assert PEANUTS not in answer
-        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
-        typo = FakeEvent.in_group(777, f"memory move {memory_id} 家人们", admin=True)
-        assert "家人们" in await ask(rig, typo, language)
-        assert await ask(rig, FakeEvent.in_group(777, "memory confirm", admin=True), language)
+async def test_edit_move_and_confirm_are_for_admins(rig: Rig, language: str) -> None:
+    memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+    for rest in (f"edit {memory_id} 别的话", f"move {memory_id} 公司", "confirm"):
+        answer = await ask(rig, FakeEvent.in_group(777, f"memory {rest}"), language)
+        assert PEANUTS not in answer
+    assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+    typo = FakeEvent.in_group(777, f"memory move {memory_id} 家人们", admin=True)
+    assert "家人们" in await ask(rig, typo, language)
+    assert await ask(rig, FakeEvent.in_group(777, "memory confirm", admin=True), language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -133,28 +130,26 @@ async def test_what_is_for_admins_is_refused_to_a_member_and_changes_nothing(
         assert not list(tmp_path.glob("exports/*"))
 
 
-async def test_undo_alone_takes_back_what_this_person_did_here(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
-        await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
-        for other in (
-            FakeEvent.in_group(777, "memory undo", sender="2", admin=True),
-            FakeEvent.in_private(1002, "memory undo"),
-            FakeEvent.in_group(888, "memory undo"),
-        ):
-            assert PEANUTS not in await ask(rig, other)
-        assert PEANUTS not in await ask(rig, FakeEvent.in_group(777, "memory list"))
-        assert memory_id in await ask(rig, FakeEvent.in_group(777, "memory undo"))
-        assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
+async def test_undo_alone_takes_back_what_this_person_did_here(rig: Rig) -> None:
+    memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+    await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+    for other in (
+        FakeEvent.in_group(777, "memory undo", sender="2", admin=True),
+        FakeEvent.in_private(1002, "memory undo"),
+        FakeEvent.in_group(888, "memory undo"),
+    ):
+        assert PEANUTS not in await ask(rig, other)
+    assert PEANUTS not in await ask(rig, FakeEvent.in_group(777, "memory list"))
+    assert memory_id in await ask(rig, FakeEvent.in_group(777, "memory undo"))
+    assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
 
 
-async def test_add_keeps_the_words_as_they_stand(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await ask(rig, FakeEvent.in_group(777, " memory  add   第一行  两个空格\n第二行 "))
-        (stored,) = await rig.engine.service.newest(conversation_id=group(777), limit=5)
-        assert stored.memory.judgment == "第一行  两个空格\n第二行"
-        assert stored.memory.provenance.person == "aiocqhttp:10001"
-        assert stored.memory.provenance.source.value == "指令"
+async def test_add_keeps_the_words_as_they_stand(rig: Rig) -> None:
+    await ask(rig, FakeEvent.in_group(777, " memory  add   第一行  两个空格\n第二行 "))
+    (stored,) = await rig.engine.service.newest(conversation_id=group(777), limit=5)
+    assert stored.memory.judgment == "第一行  两个空格\n第二行"
+    assert stored.memory.provenance.person == "aiocqhttp:10001"
+    assert stored.memory.provenance.source.value == "指令"
 
 
 async def test_scope_tells_the_id_the_scope_why_and_what_to_paste(tmp_path: Path) -> None:
@@ -201,15 +196,14 @@ async def test_warnings_name_conversations_to_admins_only(tmp_path: Path) -> Non
         assert "aiocqhttp:GroupMessage:424242" in told
 
 
-async def test_status_counts_only_what_the_conversation_may_see(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        for number in range(7):
-            await rig.remember(f"家里的第{number}件事", group(777))
-        await rig.remember("大家的事", group(999))
-        assert "8" in await ask(rig, FakeEvent.in_group(777, "memory status"))
-        stranger = (await ask(rig, FakeEvent.in_group(888, "memory status"))).split("\n")[1]
-        assert "1" in stranger
-        assert "8" not in stranger
+async def test_status_counts_only_what_the_conversation_may_see(rig: Rig) -> None:
+    for number in range(7):
+        await rig.remember(f"家里的第{number}件事", group(777))
+    await rig.remember("大家的事", group(999))
+    assert "8" in await ask(rig, FakeEvent.in_group(777, "memory status"))
+    stranger = (await ask(rig, FakeEvent.in_group(888, "memory status"))).split("\n")[1]
+    assert "1" in stranger
+    assert "8" not in stranger
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -217,39 +211,34 @@ async def test_status_counts_only_what_the_conversation_may_see(tmp_path: Path) 
 @pytest.mark.parametrize(
     "rest", ["", " x", " m-00000000000000", " {x}", " \ud800", " " + "长" * 3000, " \0", " \u200b"]
 )
-async def test_no_words_make_a_command_fail(
-    tmp_path: Path, language: str, name: str, rest: str
-) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        answer = await ask(rig, FakeEvent.in_group(777, f"memory {name}{rest}"), language)
-        assert answer
-        assert "Error" not in answer
+async def test_no_words_make_a_command_fail(rig: Rig, language: str, name: str, rest: str) -> None:
+    answer = await ask(rig, FakeEvent.in_group(777, f"memory {name}{rest}"), language)
+    assert answer
+    assert "Error" not in answer
 
 
 @pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage: ", "a:Strange:1"])
 @pytest.mark.parametrize("name", COMMANDS)
-async def test_no_origin_makes_a_command_fail(tmp_path: Path, umo: str, name: str) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember(PEANUTS, group(777))
-        answer = await ask(rig, FakeEvent(umo, f"memory {name} 花生怎么样"))
-        assert answer
-        assert PEANUTS not in answer
-        assert "Error" not in answer
+async def test_no_origin_makes_a_command_fail(rig: Rig, umo: str, name: str) -> None:
+    await rig.remember(PEANUTS, group(777))
+    answer = await ask(rig, FakeEvent(umo, f"memory {name} 花生怎么样"))
+    assert answer
+    assert PEANUTS not in answer
+    assert "Error" not in answer
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_every_command_says_that_the_engine_is_off_and_leaves_a_closed_one_to_its_successor(
-    tmp_path: Path, language: str, name: str
+    rig: Rig, language: str, name: str
 ) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        rest = "" if name == "scope" else " m-00000000000000 公司"  # a name is for admins
-        event = FakeEvent.in_group(777, f"memory {name}{rest}")
-        rig.engine.life.failed(EngineOff("directory_in_use", "x"))
-        why = Texts(language).say("engine_off.directory_in_use")
-        assert why in await ask(rig, event, language)
-        await rig.engine.close()
-        assert await answered(rig, event, language) is None
+    rest = "" if name == "scope" else " m-00000000000000 公司"  # a name is for admins
+    event = FakeEvent.in_group(777, f"memory {name}{rest}")
+    rig.engine.life.failed(EngineOff("directory_in_use", "x"))
+    why = Texts(language).say("engine_off.directory_in_use")
+    assert why in await ask(rig, event, language)
+    await rig.engine.close()
+    assert await answered(rig, event, language) is None
 
 
 @pytest.mark.parametrize("held", [3, 0])
@@ -277,24 +266,23 @@ async def test_a_hostile_name_forges_no_line_in_a_list(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_why_tells_how_the_last_recall_went_to_those_alone_who_may_see_it(
-    tmp_path: Path, language: str
+    rig: Rig, language: str
 ) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
-        why = FakeEvent.in_group(777, "memory why")
-        nothing = await ask(rig, why, language)
-        await rig.recall("奶奶能吃花生吗", group(777))
-        told = await ask(rig, why, language)
-        assert told != nothing
-        for words in ("奶奶能吃花生吗", PEANUTS, memory_id, "家人"):
-            assert words in told
-        for stranger in (
-            FakeEvent.in_group(888, "memory why"),
-            FakeEvent.in_private(1002, "memory why"),
-        ):
-            assert await ask(rig, stranger, language) == nothing
-        await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
-        assert PEANUTS not in await ask(rig, why, language)
+    memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+    why = FakeEvent.in_group(777, "memory why")
+    nothing = await ask(rig, why, language)
+    await rig.recall("奶奶能吃花生吗", group(777))
+    told = await ask(rig, why, language)
+    assert told != nothing
+    for words in ("奶奶能吃花生吗", PEANUTS, memory_id, "家人"):
+        assert words in told
+    for stranger in (
+        FakeEvent.in_group(888, "memory why"),
+        FakeEvent.in_private(1002, "memory why"),
+    ):
+        assert await ask(rig, stranger, language) == nothing
+    await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+    assert PEANUTS not in await ask(rig, why, language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -349,14 +337,11 @@ async def test_the_status_counts_notes_by_folder_for_admins(tmp_path: Path, lang
 
 
 @pytest.mark.parametrize("how", ["彻底", "purge", "PURGE"])
-async def test_forget_with_a_word_behind_it_is_for_good(tmp_path: Path, how: str) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        memory_id = (await rig.remember(PEANUTS, group(777))).memory.memory.memory_id
-        odd = await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id} 全部", admin=True))
-        assert "没有" in odd
-        said = await ask(
-            rig, FakeEvent.in_group(777, f"memory forget {memory_id} {how}", admin=True)
-        )
-        assert f"记忆和存档里已经没有 {memory_id}" in said
-        undone = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}", admin=True))
-        assert PEANUTS not in undone
+async def test_forget_with_a_word_behind_it_is_for_good(rig: Rig, how: str) -> None:
+    memory_id = (await rig.remember(PEANUTS, group(777))).memory.memory.memory_id
+    odd = await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id} 全部", admin=True))
+    assert "没有" in odd
+    said = await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id} {how}", admin=True))
+    assert f"记忆和存档里已经没有 {memory_id}" in said
+    undone = await ask(rig, FakeEvent.in_group(777, f"memory undo {memory_id}", admin=True))
+    assert PEANUTS not in undone

@@ -119,15 +119,14 @@ async def test_confirm_lets_learning_go_on_after_the_pauses_were_lost(
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_the_queue_is_told_to_admins_alone(tmp_path: Path, language: str) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        nothing = Texts(language).say("loop.queue_empty", read=0, dead=0)
-        assert nothing in await ask(rig, "status", language, admin=True)
-        turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
-        await rig.engine.service.observe(turn, conversation_id=group(888))
-        told = await ask(rig, "status", language, admin=True)
-        assert "2026-11-21 18:00" in told
-        assert "2026-11-21 18:00" not in await ask(rig, "status", language)
+async def test_the_queue_is_told_to_admins_alone(rig: Rig, language: str) -> None:
+    nothing = Texts(language).say("loop.queue_empty", read=0, dead=0)
+    assert nothing in await ask(rig, "status", language, admin=True)
+    turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+    await rig.engine.service.observe(turn, conversation_id=group(888))
+    told = await ask(rig, "status", language, admin=True)
+    assert "2026-11-21 18:00" in told
+    assert "2026-11-21 18:00" not in await ask(rig, "status", language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -225,6 +225,5 @@ async def test_a_private_chat_is_mapped_too(tmp_path: Path) -> None:
         assert await rig.texts("钥匙在哪", group(777))
 
 
-async def test_without_a_configuration_that_says_so(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        assert "没有改动" in await ask(rig, cast("Any", None), "scope 家人", admin=True)
+async def test_without_a_configuration_that_says_so(rig: Rig) -> None:
+    assert "没有改动" in await ask(rig, cast("Any", None), "scope 家人", admin=True)

@@ -79,26 +79,23 @@ async def test_each_recall_is_there_with_its_way_and_no_word_of_a_memory(tmp_pat
         assert words not in told
 
 
-async def test_so_many_are_kept_and_no_more(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        for number in range(KEPT + 3):
-            await rig.recall(f"第{number}问", group(777))
-        listed = await of(rig)
-        kept = [told.query for told in rig.engine.service.last_recalls()]
+async def test_so_many_are_kept_and_no_more(rig: Rig) -> None:
+    for number in range(KEPT + 3):
+        await rig.recall(f"第{number}问", group(777))
+    listed = await of(rig)
+    kept = [told.query for told in rig.engine.service.last_recalls()]
     assert len(listed) == KEPT
     assert kept == [f"第{n}问" for n in range(KEPT + 2, 2, -1)]
 
 
-async def test_a_long_question_is_cut(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.recall("猫" * 5000, group(777))
-        (one,) = rig.engine.service.last_recalls()
+async def test_a_long_question_is_cut(rig: Rig) -> None:
+    await rig.recall("猫" * 5000, group(777))
+    (one,) = rig.engine.service.last_recalls()
     assert 0 < len(one.query) < 500
 
 
-async def test_an_engine_that_is_closed_tells_of_nothing_any_more(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.recall("猫在哪里", group(777))
-        assert len(await of(rig)) == 1
-        await rig.engine.close()
-        assert await of(rig) == []
+async def test_an_engine_that_is_closed_tells_of_nothing_any_more(rig: Rig) -> None:
+    await rig.recall("猫在哪里", group(777))
+    assert len(await of(rig)) == 1
+    await rig.engine.close()
+    assert await of(rig) == []

@@ -131,12 +131,11 @@ async def test_an_open_engine_counts_its_memories_by_scope(tmp_path: Path) -> No
         assert answer["embedder"] == "fake"
 
 
-async def test_an_engine_without_an_embedder_is_ready_and_says_what_waits(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember("窗台上有猫", group(777))
-        answer = await counted(rig)
-        assert (answer["ready"], answer["embedder"], answer["index"]) == (True, "", "waiting")
-        assert answer["memories"]["total"] == 1
+async def test_an_engine_without_an_embedder_is_ready_and_says_what_waits(rig: Rig) -> None:
+    await rig.remember("窗台上有猫", group(777))
+    answer = await counted(rig)
+    assert (answer["ready"], answer["embedder"], answer["index"]) == (True, "", "waiting")
+    assert answer["memories"]["total"] == 1
 
 
 async def test_words_alone_are_a_choice_and_no_warning(tmp_path: Path) -> None:
@@ -149,24 +148,22 @@ async def test_words_alone_are_a_choice_and_no_warning(tmp_path: Path) -> None:
 
 
 async def test_the_queue_counts_vectors_still_to_be_made_and_turns_still_to_be_read(
-    tmp_path: Path,
+    rig: Rig,
 ) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember("窗台上有猫", group(777))
-        await rig.remember("阳台上有狗", group(777))
-        answer = await counted(rig)
-        assert (answer["queue"], answer["backlog"], answer["loop"]["waiting"]) == (2, 2, 0)
-        turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
-        await rig.engine.service.observe(turn, conversation_id=group(777))
-        answer = await counted(rig)
-        assert (answer["queue"], answer["backlog"], answer["loop"]["waiting"]) == (3, 2, 1)
+    await rig.remember("窗台上有猫", group(777))
+    await rig.remember("阳台上有狗", group(777))
+    answer = await counted(rig)
+    assert (answer["queue"], answer["backlog"], answer["loop"]["waiting"]) == (2, 2, 0)
+    turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+    await rig.engine.service.observe(turn, conversation_id=group(777))
+    answer = await counted(rig)
+    assert (answer["queue"], answer["backlog"], answer["loop"]["waiting"]) == (3, 2, 1)
 
 
-async def test_an_engine_that_is_closed_still_answers(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember("窗台上有猫", group(777))
-        await rig.engine.close()
-        assert (await counted(rig))["ready"] is False
+async def test_an_engine_that_is_closed_still_answers(rig: Rig) -> None:
+    await rig.remember("窗台上有猫", group(777))
+    await rig.engine.close()
+    assert (await counted(rig))["ready"] is False
 
 
 async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
