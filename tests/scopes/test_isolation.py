@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -210,7 +210,7 @@ async def act(rig: Rig, model: Model, action: Action) -> None:
             entry.alive = False
     else:
         back = await service.restore(memory_id, conversation_id=where, actor=actor)
-        if entry.alive or entry.scope != own:
+        if entry.alive or entry.scope != own or not entry.is_read_in(where):
             assert back == NotVisible(memory_id)
         elif not allowed:
             assert back == NotAllowed(memory_id)
@@ -294,6 +294,15 @@ async def live(story: Story) -> None:
             assert (await rig.engine.status()).by_scope == {n: alive.count(n) for n in set(alive)}
 
 
+HEARD_AND_FORGOTTEN: list[Action] = [
+    ("hear", private(3), 0, 2),
+    ("forget", private(3), 0, 2),
+    ("restore", group(5), 0, 4),
+    ("restore", private(3), 0, 2),
+]
+
+
+@example([({}, False, RUNGS[0], HEARD_AND_FORGOTTEN)])
 @given(chapters)
 @settings(max_examples=max(5, settings().max_examples // 3))
 def test_every_reader_sees_exactly_its_own_scope_and_public(story: Story) -> None:
