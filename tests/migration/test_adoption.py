@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
     LIVING,
@@ -296,15 +296,20 @@ class Simple:
         ]
         make_simple(self.path, [*rows, *more])
 
+    @contextlib.asynccontextmanager
+    async def adopted(self, scope_map: Mapping[str, object] = MAP) -> AsyncIterator[Rig]:
+        """A bot that has taken in what is there."""
+        others = stores_of(self.root, self.plugins)
+        async with running(self.root, scope_map, others=others, settings=ADOPTING) as rig:
+            await rig.engine.migrations.run_once()
+            yield rig
+
 
 async def test_a_batch_that_was_taken_back_stays_away_until_it_is_asked_for(
     simple: Simple,
 ) -> None:
     simple.make(30)
-    async with running(
-        simple.root, others=stores_of(simple.root, simple.plugins), settings=ADOPTING
-    ) as rig:
-        await rig.engine.migrations.run_once()
+    async with simple.adopted() as rig:
         (batch,) = rig.engine.migrations.status().batches
         report = await rig.engine.migrations.take_back(batch)
         assert report is not None

@@ -77,9 +77,7 @@ async def test_what_was_made_private_or_forgotten_is_not_published_again(
     simple: Simple, act: Callable[[Rig], Any], family: list[str] | None, purged: bool
 ) -> None:
     simple.make(3, scope="public")
-    others = stores_of(simple.root, simple.plugins)
-    async with running(simple.root, others=others, settings=ADOPTING) as rig:
-        await rig.engine.migrations.run_once()
+    async with simple.adopted() as rig:
         await act(rig)
     if purged:
         for archive in (simple.root / "memory").rglob("archive"):
@@ -123,9 +121,7 @@ async def test_a_record_from_before_scopes_is_not_published_where_its_private_wo
     words = record[2]["judgment"]
     chroma = make_chroma(simple.plugins / ANGEL / "memory_openai" / "chromadb", [record])
     simple.make(0, more=[{"id": "s1", "judgment": words, "memory_scope": "家人"}])
-    others = stores_of(simple.root, simple.plugins)
-    async with running(simple.root, others=others, settings=ADOPTING) as rig:
-        await rig.engine.migrations.run_once()
+    async with simple.adopted() as rig:
         assert words in await rig.texts(words, FAMILY_ROOM)
         await rig.engine.service.forget(
             adopted_id("家人", words), conversation_id=FAMILY_ROOM, actor=ADMIN
@@ -166,14 +162,11 @@ async def test_a_document_keeps_its_scope_when_the_map_says_something_else_after
     path = simple.plugins / LIVING / "livingmemory.db"
     said: dict[str, Any] = {"session_id": FAMILY_ROOM.umo, "persona_id": ""}
     make_living(path, [("d1", "爷爷在学书法", said)])
-    others = stores_of(simple.root, simple.plugins)
     for number, name in enumerate((before, after, after)):
         content = json.dumps({**said, "last_access_time": number})
         with sqlite3.connect(path) as database:
             database.execute("UPDATE documents SET metadata = ?", (content,))
-        scope_map = {FAMILY_ROOM.umo: name}
-        async with running(simple.root, scope_map, others=others, settings=ADOPTING) as rig:
-            await rig.engine.migrations.run_once()
+        async with simple.adopted({FAMILY_ROOM.umo: name}) as rig:
             tally = rig.engine.migrations.status().tally
         assert (tally.scanned, tally.merged) == (number + 1, number)
     assert places(simple.root) == {place: ["爷爷在学书法"]}
@@ -182,9 +175,7 @@ async def test_a_document_keeps_its_scope_when_the_map_says_something_else_after
 async def test_who_wants_it_all_anew_gets_it(simple: Simple) -> None:
     """As docs/migrate.md says."""
     simple.make(3)
-    others = stores_of(simple.root, simple.plugins)
-    async with running(simple.root, others=others, settings=ADOPTING) as rig:
-        await rig.engine.migrations.run_once()
+    async with simple.adopted() as rig:
         (batch,) = rig.engine.migrations.status().batches
         await rig.engine.migrations.take_back(batch)
     shutil.rmtree(simple.root / "state" / "adoption")
