@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -86,8 +87,16 @@ UNSCOPED = Foreign("angel_memory/a", "u1", None, {"judgment": "喜欢猫"})
 ILLEGALLY = Foreign("angel_memory/b", "u2", None, {"judgment": "喜欢猫", "memory_scope": "a b"})
 
 
+OPENLY = Foreign("angel_memory/a", "u1", None, {"judgment": "喜欢猫", "memory_scope": "public"})
+PRIVATELY = Foreign("angel_memory/b", "u2", None, {"judgment": "喜欢猫", "memory_scope": "家人"})
+LATER = replace(PRIVATELY, later=True)
+
+
 @settings(max_examples=max(5, settings().max_examples // 2))
 @example([UNSCOPED, ILLEGALLY])
+@example([OPENLY, PRIVATELY])
+@example([OPENLY, LATER])
+@example([OPENLY, LATER, replace(OPENLY, later=True)])
 @given(st.lists(records, max_size=12))
 def test_the_four_numbers_add_up_and_every_judgment_is_in_its_scope_and_nowhere_else(
     foreign: list[Foreign],

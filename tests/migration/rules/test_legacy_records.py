@@ -275,12 +275,6 @@ def test_the_same_words_in_the_same_scope_are_one_memory_with_both_ids() -> None
     assert parse(render(memory), fallback_time=NOW) == memory
 
 
-def test_the_same_words_in_two_scopes_are_two_memories() -> None:
-    made = planned(foreign(memory_scope="public"), again("u2", memory_scope="家人"))
-    assert {scope for scope, _ in made.memories} == {"public", "家人"}
-    assert len({memory_id for _, memory_id in made.memories}) == 2
-
-
 def test_two_illegal_scopes_stay_two_and_a_record_twice_in_one_is_merged() -> None:
     made = planned(
         foreign(memory_scope="a b"),
@@ -297,20 +291,6 @@ def test_a_record_from_before_scopes_joins_the_one_that_states_its_scope() -> No
         made = planned(*records)
         assert list(made.memories) == [("家人", adopted_id("家人", "小明喜欢猫"))]
         assert sorted(one.fate for one in made.planned) == [Fate.ADOPTED, Fate.MERGED]
-
-
-def test_a_public_that_was_filled_in_publishes_nothing_that_the_later_store_calls_private() -> None:
-    later = Foreign("simple", "s1", None, {**USUAL, "memory_scope": "家人"}, later=True)
-    made = planned(foreign(memory_scope="public"), again("u2", memory_scope="公司"), later)
-    assert {scope for scope, _ in made.memories} == {"家人", "公司"}
-    both = Foreign("simple", "s2", None, {**USUAL, "memory_scope": "public"}, later=True)
-    made = planned(foreign(memory_scope="public"), later, both)
-    assert {scope for scope, _ in made.memories} == {"家人", "public"}
-
-
-def test_words_that_wait_in_quarantine_are_not_published_by_a_record_without_a_scope() -> None:
-    made = planned(foreign(), again("u2", memory_scope="a b"))
-    assert {scope for scope, _ in made.memories} == {"quarantine"}
 
 
 def test_words_that_stand_in_a_private_scope_already_are_not_published_either() -> None:
