@@ -342,13 +342,8 @@ async def test_fifty_calls_at_once(owner: Owner) -> None:
         *(remote.remember(draft, conversation_id=SITE) for draft in drafts)
     )
     remote.close()
-    assert all(isinstance(outcome, Stored) for outcome in outcomes)
-    assert (
-        len(
-            {outcome.memory.memory.memory_id for outcome in outcomes if isinstance(outcome, Stored)}
-        )
-        == 50
-    )
+    stored = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
+    assert len({outcome.memory.memory.memory_id for outcome in stored}) == 50
 
 
 async def test_the_same_key_is_one_write(owner: Owner) -> None:
@@ -582,6 +577,19 @@ async def test_a_damaged_endpoint_is_none(tmp_path: Path, text: str) -> None:
     assert read_endpoint(tmp_path) is None
 
 
+@asynccontextmanager
+async def following(stranger: Any, *, seconds: float) -> AsyncIterator[RemoteMemory]:
+    """One who takes a server that is no owner's for one."""
+    server = await asyncio.start_server(stranger, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    remote = RemoteMemory(Endpoint("127.0.0.1", port, "x", 1), seconds=seconds)
+    try:
+        yield remote
+    finally:
+        remote.close()
+        server.close()
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -599,23 +607,15 @@ async def test_a_stranger_on_the_port_is_no_owner(said: bytes) -> None:
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    remote = RemoteMemory(Endpoint("127.0.0.1", port, "x", 1), seconds=5)
-    with pytest.raises(OwnerGone):
-        await remote.read("x", conversation_id=SITE)
-    remote.close()
-    server.close()
+    async with following(answer, seconds=5) as remote:
+        with pytest.raises(OwnerGone):
+            await remote.read("x", conversation_id=SITE)
 
 
 async def test_an_owner_that_hangs_is_gone_after_a_while() -> None:
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    remote = RemoteMemory(Endpoint("127.0.0.1", port, "x", 1), seconds=0.2)
-    with pytest.raises(OwnerGone, match="timed out"):
-        await remote.read("x", conversation_id=SITE)
-    remote.close()
-    server.close()
+    async with following(lambda *_: None, seconds=0.2) as remote:
+        with pytest.raises(OwnerGone, match="timed out"):
+            await remote.read("x", conversation_id=SITE)
 
 
 @pytest.mark.parametrize("file", ["token.txt", FILE_NAME])
@@ -648,13 +648,10 @@ async def test_what_is_no_address_is_named(tmp_path: Path, address: str) -> None
 
 async def test_calls_that_wait_for_a_thread_are_not_cancelled_with_the_owner() -> None:
     """One that found the owner gone lets go of all threads; the others ask the next owner."""
-    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    remote = RemoteMemory(Endpoint("127.0.0.1", port, "x", 1), seconds=0.2)
-    calls = [asyncio.create_task(remote.read("x", conversation_id=SITE)) for _ in range(150)]
-    await asyncio.sleep(0)
-    remote.close()
-    calls.append(asyncio.create_task(remote.read("x", conversation_id=SITE)))
-    answers = await asyncio.gather(*calls, return_exceptions=True)
-    assert {type(answer) for answer in answers} == {OwnerGone}
-    server.close()
+    async with following(lambda *_: None, seconds=0.2) as remote:
+        calls = [asyncio.create_task(remote.read("x", conversation_id=SITE)) for _ in range(150)]
+        await asyncio.sleep(0)
+        remote.close()
+        calls.append(asyncio.create_task(remote.read("x", conversation_id=SITE)))
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        assert {type(answer) for answer in answers} == {OwnerGone}

@@ -122,6 +122,7 @@ async def test_what_is_for_admins_is_refused_to_a_member_and_changes_nothing(
             *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "confirm"),
             *("scope 家人", "scope public", "scope off", "scope confirm", "scope bring"),
             *("backup", "restore x.zip", "import x.jsonl"),
+            f"scope rebind {next(iter(MAP))} aiocqhttp:GroupMessage:7770",
         ):
             event = FakeEvent.in_group(777, f"memory {words}")
             assert await answered(rig, event, language, panel=panel) == refused, words

@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import 
 )
 from astrbot_plugin_scoped_memory.core.replies.migration_text import cause_text
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import Engine, EngineOff, MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
@@ -178,9 +179,7 @@ async def test_the_log_hears_of_the_beginning_and_the_end(
         scheduled = MemoryScopeMigration(rig.engine, Texts("zh-CN"))
         task = asyncio.create_task(scheduled.run())
         await until_done(rig)
-        async with asyncio.timeout(30):
-            while not any("旧记忆已全部收进来" in line for line in lines):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until_true(lambda: any("旧记忆已全部收进来" in line for line in lines))
         await asyncio.sleep(0.05)  # and it is not said again
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -152,14 +152,6 @@ async def test_what_cannot_be_rebound_is_refused_in_words(
         assert (panel.saved, panel[KEY]) == ([], MAP)
 
 
-async def test_only_an_admin_rebinds(tmp_path: Path) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        said = await ask(rig, panel, f"rebind {OLD} {NEW}")
-        assert said == FakePlugin(rig).texts.say("outcome.admins_only")
-        assert (panel.saved, panel[KEY]) == ([], MAP)
-
-
 async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_path: Path) -> None:
     panel = Panel(dict(MAP), full=True)
     async with running(tmp_path, follow=False) as rig:

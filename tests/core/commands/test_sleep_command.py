@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
     SleepSchedule,
 )
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import (
@@ -47,9 +48,7 @@ class Desk(FakePlugin):
         return answer
 
     async def until_done(self) -> None:
-        async with asyncio.timeout(30):
-            while self.schedule.going:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await until_true(lambda: not self.schedule.going)
 
 
 @contextlib.asynccontextmanager
@@ -102,9 +101,7 @@ async def test_while_it_waits_or_goes_on_the_answer_says_so(tmp_path: Path) -> N
     ):
         rig.engine.rooms.indexing.state = IndexState.BUILDING
         assert await plugin.ask() == plugin.texts.say("sleep.started")
-        async with asyncio.timeout(30):
-            while not plugin.schedule.waiting:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await until_true(lambda: bool(plugin.schedule.waiting))
         assert "索引还在建" in await plugin.ask()
 
 

@@ -88,14 +88,12 @@ async def test_whoever_cancels_a_turn_is_obeyed(tmp_path: Path) -> None:
             await turn
 
 
-async def test_at_most_topk_memories_are_recalled_and_none_for_zero(tmp_path: Path) -> None:
+async def test_at_most_topk_memories_are_recalled(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         for number in range(5):
             await rig.remember(f"{PEANUTS}，第{number}次提到", group(777))
         for topk in (1, 3):
             assert len((await recalled(TurnPlugin(rig, auto_inject_topk=topk))).hits) == topk
-        none = await recalled(TurnPlugin(rig, auto_inject_topk=0))
-        assert none == Recall()
 
 
 async def test_topk_zero_asks_no_embedder(tmp_path: Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from astrbot.api.provider import LLMResponse, ProviderRequest
 
-from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.turn.histories import History, history_of
 from astrbot_plugin_scoped_memory.tests.reflection.test_observe import OTHER_MAP, rows
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, running
@@ -35,11 +34,8 @@ def conversation(cid: str, history: str = FILLED) -> Any:
 async def turn(rig: Rig, words: str, given: Any) -> None:
     """A turn of the family's group from request to answer; the model has this history."""
     plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, words)
-    mind = DeepMind(cast("Any", plugin))
-    request = ProviderRequest(prompt=words, conversation=given)
-    await mind.before_request(cast("Any", event), request)
-    await mind.finished(cast("Any", event), LLMResponse("assistant", completion_text="好"))
-    await plugin.settled()
+    await plugin.mind.before_request(event, ProviderRequest(prompt=words, conversation=given))
+    await plugin.finished(event, LLMResponse("assistant", completion_text="好"))
 
 
 def replies(root: Path) -> list[tuple[object, object]]:
