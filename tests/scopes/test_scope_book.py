@@ -237,9 +237,7 @@ async def test_a_malformed_id_is_refused_and_said(books: Restarts) -> None:
     meeting = await book.meet(bad, person(1), book.resolve(bad))
     assert isinstance(meeting.resolution, Refused)
     assert not meeting.first
-    notice = books.notice(NoticeCode.REFUSED_ID)
-    assert notice is not None
-    assert "nonsense" in notice.params["id"]
+    assert "nonsense" in books.told(NoticeCode.REFUSED_ID).params["id"]
 
 
 def test_what_is_wrong_with_the_panel_is_on_the_board(books: Restarts) -> None:

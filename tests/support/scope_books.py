@@ -54,6 +54,11 @@ class Restarts:
         """The one that stands."""
         return next((one for one in self.notices.standing() if one.code is code), None)
 
+    def told(self, code: NoticeCode) -> Notice:
+        """The one that has to stand."""
+        (found,) = (one for one in self.notices.standing() if one.code is code)
+        return found
+
 
 def says(book: ScopeBook, where: ConversationId) -> str:
     """The scope of a conversation, or in brackets why it has none of its own."""
