@@ -159,16 +159,13 @@ async def test_an_export_holds_no_other_scope_while_the_filter_is_off(tmp_path: 
         assert words(await export(rig, group(777))) == {("家人", PEANUTS), ("public", SHUT)}
 
 
-async def test_the_file_is_named_by_scope_and_time_and_readable_by_its_owner_alone(
-    rig: Rig,
-    tmp_path: Path,
-) -> None:
+async def test_the_file_is_named_by_scope_and_time_and_read_by_its_owner_alone(rig: Rig) -> None:
     await told(rig)
     outcome = await rig.engine.service.export(conversation_id=group(777), actor=ADMIN)
     assert isinstance(outcome, Exported)
     assert outcome.name.startswith("家人-20261121-18")
     assert outcome.by_scope == {"家人": 1, "public": 1}
-    (file,) = (tmp_path / "exports").iterdir()
+    (file,) = (rig.root / "exports").iterdir()
     assert file.name == outcome.name
     if os.name != "nt":
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -176,12 +173,15 @@ async def test_the_file_is_named_by_scope_and_time_and_readable_by_its_owner_alo
     assert (head["scopes"], head["whole"]) == (["家人", "public"], False)
 
 
-async def test_who_is_no_admin_exports_nothing(rig: Rig, tmp_path: Path) -> None:
+async def test_who_is_no_admin_exports_and_imports_nothing(rig: Rig) -> None:
     await told(rig)
+    put(rig, HEADER, memory("冰箱的保修卡在书柜左边"))
     for where in (group(777), private(1002), group(999)):
         outcome = await rig.engine.service.export(conversation_id=where, actor=person(10001))
         assert isinstance(outcome, NotAllowed)
-    assert not list((tmp_path / "exports").glob("*"))
+        assert await ask(rig, where, "in.jsonl", person(10001)) == NotAllowed("")
+    assert not list((rig.root / "exports").glob("*"))
+    assert (await rig.engine.status()).total == 3
 
 
 async def test_two_exports_of_one_second_are_two_files(tmp_path: Path) -> None:
@@ -194,10 +194,7 @@ async def test_two_exports_of_one_second_are_two_files(tmp_path: Path) -> None:
         assert names == ["家人-20261121-180000-2.jsonl", "家人-20261121-180000.jsonl"]
 
 
-async def test_a_conversation_that_nobody_can_tell_exports_and_imports_nothing(
-    rig: Rig,
-    tmp_path: Path,
-) -> None:
+async def test_a_conversation_that_nobody_can_tell_exports_and_imports_nothing(rig: Rig) -> None:
     nowhere = ConversationId("", None, "", ConversationKind.OTHER)
     await told(rig)
     put(rig, HEADER, memory(PEANUTS))
@@ -206,11 +203,11 @@ async def test_a_conversation_that_nobody_can_tell_exports_and_imports_nothing(
     for outcome in (exported, imported):
         assert isinstance(outcome, Rejected)
         assert outcome.reason is RejectReason.REFUSED
-    assert not (tmp_path / "exports").exists()
+    assert not (rig.root / "exports").exists()
 
 
 async def test_a_full_disk_leaves_no_half_of_an_export(
-    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -221,7 +218,7 @@ async def test_a_full_disk_leaves_no_half_of_an_export(
     assert isinstance(outcome, NotTransferred)
     assert outcome.fault is TransferFault.NOT_WRITTEN
     assert "No space left" in outcome.detail
-    assert list((tmp_path / "exports").iterdir()) == []
+    assert list((rig.root / "exports").iterdir()) == []
 
 
 # Import
@@ -351,7 +348,7 @@ async def test_what_is_private_is_hidden_on_its_way_in(rig: Rig) -> None:
     assert "13800138000" not in stored.memory.judgment
 
 
-async def test_the_same_file_twice_and_the_own_export_add_nothing(rig: Rig, tmp_path: Path) -> None:
+async def test_the_same_file_twice_and_the_own_export_add_nothing(rig: Rig) -> None:
     await told(rig)
     put(rig, HEADER, memory(OFFICE, who="小红", created_at="2024-01-01T00:00:00+08:00"))
     first = await bring(rig, group(777))
@@ -359,7 +356,7 @@ async def test_the_same_file_twice_and_the_own_export_add_nothing(rig: Rig, tmp_
     assert (first.stored, second.stored, second.known) == (1, 0, 1)
     outcome = await rig.engine.service.export(conversation_id=group(777), actor=ADMIN)
     assert isinstance(outcome, Exported)
-    (tmp_path / "exports" / outcome.name).rename(tmp_path / "imports" / "own.jsonl")
+    (rig.root / "exports" / outcome.name).rename(rig.root / "imports" / "own.jsonl")
     own = await bring(rig, group(777), "own.jsonl")
     assert (own.known, own.stored) == (2, 1)  # the public one comes into the family, too
     assert not own.cut_short
@@ -383,13 +380,6 @@ async def test_forgotten_entries_and_files_are_passed_by(rig: Rig) -> None:
     )
     report = await bring(rig, group(777))
     assert (report.stored, report.passed_by, report.cut_short) == (0, 3, False)
-
-
-async def test_only_an_admin_imports(rig: Rig) -> None:
-    put(rig, HEADER, memory(PEANUTS))
-    outcome = await ask(rig, group(777), "in.jsonl", person(10001))
-    assert outcome == NotAllowed("")
-    assert await rig.engine.service.newest(conversation_id=group(777), limit=5) == []
 
 
 @pytest.mark.parametrize(
@@ -419,19 +409,19 @@ async def test_a_file_that_is_none_of_ours_is_refused_whole(
     ["../in.jsonl", "/etc/passwd", "a/b.jsonl", "..", ".", "", ".hidden", "a\\b", "c:x", "x\0y",
      "\ud800", "x" * 300],
 )  # fmt: skip
-async def test_no_name_leads_out_of_the_folder(rig: Rig, tmp_path: Path, name: str) -> None:
-    (tmp_path / "in.jsonl").write_text(json.dumps(HEADER) + "\n")
+async def test_no_name_leads_out_of_the_folder(rig: Rig, name: str) -> None:
+    (rig.root / "in.jsonl").write_text(json.dumps(HEADER) + "\n")
     outcome = await ask(rig, group(777), name)
     assert isinstance(outcome, NotTransferred)
     assert outcome.fault is TransferFault.NOT_A_NAME
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
-async def test_no_link_pipe_or_folder_is_read(rig: Rig, tmp_path: Path) -> None:
-    (tmp_path / "secret.jsonl").write_text(json.dumps(HEADER) + "\n")
-    folder = tmp_path / "imports"
+async def test_no_link_pipe_or_folder_is_read(rig: Rig) -> None:
+    (rig.root / "secret.jsonl").write_text(json.dumps(HEADER) + "\n")
+    folder = rig.root / "imports"
     (folder / "d.jsonl").mkdir(parents=True)
-    (folder / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    (folder / "link.jsonl").symlink_to(rig.root / "secret.jsonl")
     os.mkfifo(folder / "pipe.jsonl")
     for name in ("link.jsonl", "d.jsonl", "pipe.jsonl"):
         outcome = await ask(rig, group(777), name)
@@ -440,9 +430,7 @@ async def test_no_link_pipe_or_folder_is_read(rig: Rig, tmp_path: Path) -> None:
     assert missing == NotTransferred(TransferFault.NOT_FOUND, "no.jsonl")
 
 
-async def test_a_file_of_a_hundred_megabytes_is_refused_before_it_is_read(
-    rig: Rig, tmp_path: Path
-) -> None:
+async def test_a_file_of_a_hundred_megabytes_is_refused_before_it_is_read(rig: Rig) -> None:
     put(rig, HEADER)
     with (rig.root / "imports" / "in.jsonl").open("ab") as file:
         file.truncate(100 * 1024 * 1024)
