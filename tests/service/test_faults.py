@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
@@ -38,7 +31,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neigh
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.recall import arms
-from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -105,37 +97,6 @@ async def test_an_index_that_tells_of_what_is_not_in_the_vault_is_not_believed(
         assert recall.trace.dropped[DropReason.GONE] == 1
 
 
-async def test_hand_edits_moves_and_deletions_while_the_bot_was_off_are_followed(
-    tmp_path: Path,
-) -> None:
-    disk = Disk()
-    async with running_on_vectors(tmp_path, store=InMemoryVectorStore(disk)) as rig:
-        for text in (PEANUTS, "奶奶喜欢豆浆", "奶奶住在三楼", "奶奶的生日在五月"):
-            await rig.remember(text, group(777))
-        await rig.until_indexed()
-    preferences, entities = family(tmp_path) / "preferences.md", family(tmp_path) / "entities.md"
-    preferences.write_text(
-        preferences.read_text("utf-8").replace(PEANUTS, "奶奶对芒果过敏"), encoding="utf-8"
-    )
-    work = tmp_path / "memory" / "scopes" / "公司"
-    work.mkdir()
-    moved = entities.read_text("utf-8")
-    entities.rename(work / "entities.md")
-    assert "三楼" in moved
-    async with running_on_vectors(tmp_path, store=InMemoryVectorStore(disk)) as rig:
-        await rig.until_indexed()
-        home = set(await rig.texts("奶奶 过敏 豆浆 三楼 生日 花生", group(777), 9))
-        assert home == {"奶奶对芒果过敏", "奶奶喜欢豆浆"}
-        office = set(await rig.texts("奶奶 三楼 生日", group(888), 9))
-        assert office == {"奶奶住在三楼", "奶奶的生日在五月"}
-    preferences.unlink()
-    store = InMemoryVectorStore(disk)
-    async with running_on_vectors(tmp_path, store=store) as rig:
-        await rig.until_indexed()
-        assert await rig.texts("奶奶 芒果 豆浆", group(777)) == []
-        assert {key.scope for key in store.hashes()} == {"公司"}
-
-
 async def test_a_file_of_one_scope_that_is_broken_stops_no_other(tmp_path: Path) -> None:
     async with running_on_vectors(tmp_path) as rig:
         await rig.remember(PEANUTS, group(777))
@@ -153,32 +114,6 @@ async def test_a_file_of_one_scope_that_is_broken_stops_no_other(tmp_path: Path)
         assert PEANUTS in await rig.texts(QUESTION, group(777))
     async with running_on_vectors(tmp_path) as rig:
         assert PEANUTS in await rig.texts(QUESTION, group(777))
-
-
-async def test_a_full_disk_acknowledges_nothing_and_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    async with running_on_vectors(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        before = (family(tmp_path) / "preferences.md").read_bytes()
-        with monkeypatch.context() as patch:
-            patch.setattr(files, "_write_all", full)
-            for text in (PEANUTS, "奶奶喜欢豆浆"):
-                outcome = await rig.engine.service.remember(
-                    MemoryDraft(text, actor=person(10001)), conversation_id=group(777)
-                )
-                assert isinstance(outcome, Rejected)
-                assert outcome.reason is RejectReason.NOT_WRITTEN
-                assert os.strerror(errno.ENOSPC) in outcome.detail
-        assert NoticeCode.VAULT_UNWRITABLE in codes(rig)
-        assert (family(tmp_path) / "preferences.md").read_bytes() == before
-        assert "奶奶喜欢豆浆" not in await rig.texts("奶奶喜欢豆浆吗", group(777))
-        await rig.remember("奶奶喜欢豆浆", group(777))
-        standing = {notice.code for notice in (await rig.engine.status()).notices}
-        assert NoticeCode.VAULT_UNWRITABLE not in standing
 
 
 async def test_a_second_engine_on_the_same_folder_stays_off_and_harms_nobody(
@@ -395,26 +330,6 @@ async def test_an_index_that_fails_is_opened_again_and_recall_answers_meanwhile(
         assert (await rig.recall(QUESTION, group(777))).trace.arm is Arm.DENSE
 
 
-async def test_a_deleted_index_is_rebuilt_and_a_stale_one_is_brought_up(tmp_path: Path) -> None:
-    disk = Disk()
-    async with running_on_vectors(tmp_path, store=InMemoryVectorStore(disk)) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.until_indexed()
-    stale = {name: dict(rows) for name, rows in disk.collections.items()}
-    async with running_on_vectors(tmp_path, store=InMemoryVectorStore(disk)) as rig:
-        await rig.remember("奶奶喜欢豆浆", group(777))
-        await rig.until_indexed()
-    for collections in (stale, {}):
-        disk.collections = collections
-        if not collections:
-            shutil.rmtree(tmp_path / "index")
-        async with running_on_vectors(tmp_path, store=InMemoryVectorStore(disk)) as rig:
-            await rig.until_indexed()
-            recall = await rig.recall("奶奶 花生 豆浆", group(777))
-            assert recall.trace.arm is Arm.DENSE
-            assert {hit.preview for hit in recall.hits} == {PEANUTS, "奶奶喜欢豆浆"}
-
-
 async def test_writes_while_the_index_compares_itself_with_the_vault_stop_nothing(
     tmp_path: Path,
 ) -> None:
@@ -482,18 +397,6 @@ async def test_the_emergency_downgrade_reads_all_and_learns_nothing(tmp_path: Pa
         assert outcome.reason is RejectReason.LEARNING_PAUSED
     async with running_on_vectors(tmp_path) as rig:
         assert await rig.texts("花生过敏", group(888)) == []
-
-
-async def test_what_means_something_else_is_stored_beside_and_not_reinforced(
-    tmp_path: Path,
-) -> None:
-    texts = ["每次吃3.5毫克", "每次吃35毫克", "小明喜欢C++", "小明喜欢C#"]
-    async with running_on_vectors(tmp_path) as rig:
-        for text in texts:
-            await rig.remember(text, group(777))
-    async with running_on_vectors(tmp_path) as rig:
-        newest = await rig.engine.service.newest(conversation_id=group(777), limit=9)
-        assert {stored.memory.judgment for stored in newest} == set(texts)
 
 
 async def test_an_edit_by_hand_outlives_the_same_words_said_again(tmp_path: Path) -> None:
@@ -568,41 +471,3 @@ async def test_no_words_forge_where_a_memory_comes_from(tmp_path: Path) -> None:
             "工具",
         )
         assert origin.conversation == "aiocqhttp:GroupMessage:777"
-
-
-KILLED = """
-    import asyncio, os, signal, sys
-    from pathlib import Path
-    sys.path.insert(0, sys.argv[1])
-    import checkout; checkout.register()
-    from astrbot_plugin_scoped_memory.tests.support.engines import group, running_on_vectors
-
-    async def main():
-        async with running_on_vectors(Path(sys.argv[2]), follow=False) as rig:
-            for number in range(30):
-                await rig.remember(f"第{number}号柜子里是旧书", group(777))
-                print(number, flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    asyncio.run(main())
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-async def test_kill_9_between_vault_and_index_loses_nothing_acknowledged(tmp_path: Path) -> None:
-    killed = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLED), str(checkout.ROOT / "scripts"),
-         str(tmp_path)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert len(killed.stdout.split()) == 30
-    assert not (tmp_path / "index").exists()
-    store = InMemoryVectorStore()
-    async with running_on_vectors(tmp_path, store=store) as rig:
-        await rig.until_indexed()
-        assert store.count() == 30
-        recall = await rig.recall("第17号柜子里是什么书", group(777), 1)
-        assert recall.trace.arm is Arm.DENSE
-        assert recall.hits[0].preview == "第17号柜子里是旧书"
-        assert await rig.texts("柜子里的旧书", group(888)) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -60,23 +59,6 @@ async def test_a_new_mapping_changes_what_is_read_and_written_next_and_nothing_b
         assert "会议室在三楼靠窗" in await rig.texts("会议室在几楼", group(888))
         await rig.remember("羽毛球场周三免费", group(999))
         assert "羽毛球场周三免费" in await rig.texts("羽毛球场哪天免费", private(1001))
-
-
-async def test_what_was_acknowledged_is_recallable_at_once(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember(PEANUTS, group(777))
-        assert await rig.texts(QUESTION, private(1002)) == [PEANUTS]
-        assert await rig.texts(QUESTION, group(888)) == []
-
-
-async def test_the_index_is_rebuilt_from_the_vault(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.until_indexed()
-    shutil.rmtree(tmp_path / "index")
-    async with running(tmp_path) as rig:
-        await rig.until_indexed()
-        assert await rig.texts(QUESTION, private(1002)) == [PEANUTS]
 
 
 async def test_a_typo_in_the_map_publishes_nothing(tmp_path: Path) -> None:

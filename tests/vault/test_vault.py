@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -21,8 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
-from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
-from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
@@ -108,15 +105,6 @@ def test_a_pipe_in_the_vault_does_not_block_the_reader(tree: Tree) -> None:
     os.mkfifo(tree.folder() / "preferences.md")
     assert tree.texts() == ["第1件事"]
     assert tree.broken() == {"preferences.md": "unreadable"}
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is forbidden to root"
-)
-def test_a_forbidden_file_is_reported(tree: Tree) -> None:
-    path = tree.add(memory(1))
-    path.chmod(0)
-    assert tree.broken() == {"entities.md": "unreadable"}
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", "汉字".encode("gb18030")])
@@ -361,60 +349,6 @@ def test_a_disk_that_takes_only_a_part_leaves_the_file_as_it_was(
     assert (tree.folder() / "entities.md").read_text("utf-8") == render(memory(1))
 
 
-class Crash(BaseException):
-    """The process ends here."""
-
-
-def test_a_crash_while_forgetting_leaves_the_entry_alive_and_only_once(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree.add(memory(1))
-    tree.add(memory(2))
-
-    def crash(*_: Any) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr(vault_writer, "replace_durably", crash)
-        with pytest.raises(Crash):
-            tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
-    assert tree.texts() == ["第1件事", "第2件事"]
-    assert tree.broken() == {}
-    again = MarkdownVault(tree.root)
-    restored = again.restore(FAMILY, memory(1).memory_id)
-    assert restored is None or restored.memory == memory(1)
-    assert tree.texts() == ["第1件事", "第2件事"]
-    assert tree.broken() == {}
-    again.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
-    assert tree.texts() == ["第2件事"]
-    assert again.restore(FAMILY, memory(1).memory_id) is not None
-    assert tree.texts() == ["第1件事", "第2件事"]
-    assert tree.broken() == {}
-    assert again.archived(FAMILY, memory(1).memory_id) is None
-
-
-def test_a_crash_while_restoring_leaves_the_entry_alive_and_only_once(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tree.add(memory(1))
-    tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
-
-    def crash(*_: Any) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch:
-        patch.setattr(vault_archive, "replace_durably", crash)
-        with pytest.raises(Crash):
-            tree.vault.restore(FAMILY, memory(1).memory_id)
-    again = MarkdownVault(tree.root)
-    assert tree.texts() == ["第1件事"]
-    again.restore(FAMILY, memory(1).memory_id)
-    assert tree.texts() == ["第1件事"]
-    assert tree.broken() == {}
-    again.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
-    assert tree.texts() == []
-
-
 def test_the_archive_keeps_the_text_as_it_was_last(tree: Tree) -> None:
     path = tree.add(memory(1))
     stored = tree.find("第1件事")
@@ -515,36 +449,3 @@ def test_two_threads_that_write_lose_nothing(tree: Tree) -> None:
         stored = [tree.find(f"第{n}件事") for n in range(0, 40, 2)]
         list(pool.map(lambda s: tree.vault.archive(s, by=ADMIN, at=NOW), stored))
     assert tree.texts() == sorted(f"第{n}件事" for n in range(1, 40, 2))
-
-
-KILLED = """
-    import os, sys
-    from pathlib import Path
-    sys.path.insert(0, sys.argv[1])
-    import checkout; checkout.register()
-    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-    from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
-    from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, memory
-    vault = MarkdownVault(Path(sys.argv[2]))
-    vault.open()
-    for number in range(10_000):
-        vault.append(FAMILY, Topic.ENTITIES, memory(number, reasoning="长" * 5000))
-        print(number, flush=True)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-def test_kill_9_while_writing_loses_nothing_acknowledged(tmp_path: Path) -> None:
-    tree = Tree(tmp_path / "memory")
-    writer = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(KILLED), str(checkout.ROOT / "scripts"),
-         str(tree.root)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert writer.stdout is not None
-    acknowledged = [int(writer.stdout.readline()) for _ in range(25)]
-    writer.send_signal(signal.SIGKILL)
-    rest, _ = writer.communicate(timeout=30)
-    acknowledged += [int(line) for line in rest.split("\n")[:-1]]
-    assert {f"第{number}件事" for number in acknowledged} <= set(tree.texts())
-    assert tree.broken() == {}
