@@ -117,13 +117,6 @@ def test_a_heading_in_any_spelling_is_told(text: str, title: str) -> None:
     assert chunk_markdown(text)[-1].headings == (title,)
 
 
-def test_a_heading_of_the_same_level_takes_the_place_of_the_last() -> None:
-    text = "# a\nx\n### b\nx\n## c\nx\n# d\nx"
-    assert [chunk.headings for chunk in chunk_markdown(text)] == [
-        ("a",), ("a", "b"), ("a", "c"), ("d",),
-    ]  # fmt: skip
-
-
 def test_a_long_section_is_cut_between_paragraphs() -> None:
     paragraphs = ["奶奶的菜谱" * 20] * 9
     chunks = chunk_markdown("# 菜谱\n" + "\n\n".join(paragraphs))
@@ -142,14 +135,6 @@ def test_a_long_list_is_cut_between_its_items() -> None:
     items = ["- " + "一" * 100 + "\n  " + "二" * 100] * 5
     for chunk in chunk_markdown("\n".join(items)):
         assert chunk.text.count("一" * 100) == chunk.text.count("二" * 100)
-
-
-def test_a_fence_and_a_table_stay_whole_however_long_they_are() -> None:
-    fence = "```\n" + "print(1)\n\n" * 500 + "```"
-    table = "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 500
-    text = f"前面\n\n{fence}\n\n中间\n\n{table}\n后面"
-    assert fence in only(text, "```", size=100).text
-    assert table.strip() in only(text, "|---|", size=100).text
 
 
 def test_line_ends_and_a_byte_order_mark_are_no_part_of_a_piece() -> None:

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, Notic
 from astrbot_plugin_scoped_memory.llm_memory.runtime import identifiers
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 
 pytestmark = pytest.mark.engine
 
@@ -103,15 +102,6 @@ async def test_writing_one_entry_after_the_other_looks_at_the_archive_once(
         for number in range(20):
             bot.vault.append(FAMILY, Topic.ENTITIES, Memory("", f"第{number}号箱子", MOMENT))
         assert len(looks) == 1
-
-
-@pytest.mark.usefixtures("same_random")
-async def test_an_engine_gives_what_it_is_told_ids_of_its_own(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        for number in range(5):
-            await rig.remember(f"第{number}号箱子里放着{'锤子锯子钉子'[number]}", group(777))
-        newest = await rig.engine.service.newest(conversation_id=group(777), limit=50)
-        assert len({stored.memory.memory_id for stored in newest}) == 5
 
 
 async def test_twenty_thousand_entries_of_one_file_are_all_there(

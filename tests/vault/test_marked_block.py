@@ -93,13 +93,6 @@ def test_half_a_pair_two_pairs_and_a_pair_in_the_wrong_order_are_damage(text: st
     assert isinstance(read(text), Damaged)
 
 
-def test_no_line_of_the_content_can_be_taken_for_a_mark() -> None:
-    whole = put("", f"一行\n{END}\n我的话\n{BEGIN}\n")
-    assert whole is not None
-    assert isinstance(read(whole), Marked)
-    assert "我的话" in content_of(whole)
-
-
 def test_what_a_person_wrote_beside_the_block_can_be_told_from_it() -> None:
     text = f"\ufeff# 我的\r\n{BEGIN}\r\n机器人的\r\n{END}\r\n也是我的\r\n"
     assert outside(text) == "# 我的\n也是我的\n"

@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, NotePlace
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
@@ -21,9 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.notes.models import NoteFolde
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
 
 pytestmark = pytest.mark.unit
-
-FAMILY = Scope.parse("家人")
-ALL = ScopeFilter((PUBLIC,), everything=True)
 
 
 @dataclass
@@ -138,18 +132,6 @@ async def test_what_looks_as_it_did_is_not_read_again(desk: Desk) -> None:
     assert desk.source.reads == ["a.md"]
 
 
-async def test_a_file_moved_between_places_takes_its_pieces_along(desk: Desk) -> None:
-    desk.put("scopes/家人/a.md", "奶奶的话")
-    await desk.changes()
-    assert list(desk.book.visible(ScopeFilter.reading_as(PUBLIC))) == []
-    (desk.root / "scopes/public").mkdir()
-    (desk.root / "scopes/家人/a.md").rename(desk.root / "scopes/public/a.md")
-    assert len(await desk.changes()) == 2
-    (chunk,) = desk.book.visible(ScopeFilter.reading_as(PUBLIC))
-    assert desk.book.get(Key("public", chunk.note_id)) == chunk
-    assert desk.book.get(Key("家人", chunk.note_id)) is None
-
-
 async def test_a_folder_that_goes_takes_its_notes_and_a_tree_that_goes_does_not(
     desk: Desk,
 ) -> None:
@@ -246,26 +228,6 @@ async def test_there_is_room_for_so_many_pieces_and_it_is_used_again(tmp_path: P
     await desk.changes()
     assert desk.texts() == ["# 三\n3", "# 四\n4", "五"]
     assert desk.warnings() == []
-
-
-async def test_a_reader_finds_what_it_sees_and_nothing_else(desk: Desk) -> None:
-    desk.put("shared/a.md", "众")
-    desk.put("scopes/家人/a.md", "家")
-    desk.put("roles/猫娘/a.md", "猫")
-    await desk.changes()
-    cat = Shelf.of_role("猫娘")
-    ids = {chunk.text: chunk.note_id for chunk in desk.book.all()}
-    readers = {
-        "": ScopeFilter.reading_as(PUBLIC),
-        "众": ScopeFilter.reading_as(PUBLIC, shelves=(SHARED,)),
-        "家众猫": ScopeFilter.reading_as(FAMILY, shelves=(SHARED, cat)),
-        "众猫": ScopeFilter.reading_as(Scope.parse("公司"), shelves=(SHARED, cat)),
-        "家众猫 ": ALL,
-    }
-    for sees, reader in readers.items():
-        assert sorted(c.text for c in desk.book.visible(reader)) == sorted(sees.strip())
-        for text, note_id in ids.items():
-            assert (desk.book.find(note_id, reader) is not None) is (text in sees)
 
 
 async def test_a_section_that_is_gone_is_what_was_known_of_it(

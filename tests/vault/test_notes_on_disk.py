@@ -174,23 +174,6 @@ def test_a_pipe_does_not_block_the_reader(source: MarkdownNotes, tmp_path: Path)
         source.read(FAMILY, "pipe.md")
 
 
-@pytest.mark.parametrize(
-    ("raw", "reason"),
-    [
-        ("奶奶的生日是十月".encode("gb18030"), "gb18030"),
-        ("奶奶的生日是十月".encode("utf-16"), "utf16"),
-        (b"# a\n\xff\xfe\xfa", "not_utf8"),
-    ],
-)
-def test_what_is_no_utf_8_is_left_alone(
-    source: MarkdownNotes, tmp_path: Path, raw: bytes, reason: str
-) -> None:
-    put(tmp_path, "shared/x.md", raw)
-    with pytest.raises(VaultFileBroken) as caught:
-        source.read(SHARED, "x.md")
-    assert caught.value.reason == reason
-
-
 def test_a_file_of_more_than_a_mebibyte_is_no_note(
     source: MarkdownNotes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
