@@ -34,6 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats import (
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.index_format import IndexFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import StateFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import STAMP, VaultFormat
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
@@ -125,13 +126,7 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
         (archived,) = expected["archived"]
         found = {
             (entry.scope.name, entry.memory.memory_id): sample.entry(entry)
-            for where in (
-                group(777),
-                group(888),
-                group(999),
-                private(1002),
-                group(5, persona="cat"),
-            )
+            for where in PLACES
             for entry in await rig.engine.service.newest(conversation_id=where, limit=99)
         }
         assert sorted(found.values(), key=str) == sorted(expected["memories"], key=str)
@@ -232,7 +227,23 @@ def newer_state_in_its_log(root: Path) -> None:
     (root / "state" / "state.sqlite-shm").unlink()
 
 
-@pytest.mark.parametrize("make_newer", [newer_vault, newer_state, newer_state_in_its_log])
+def newer_loop(root: Path) -> None:
+    loop = SqliteLoopFile(root / "state" / "loop.sqlite")
+    loop.open()
+    loop.write("UPDATE meta SET value = ? WHERE name = 'format'", [("9",)])
+    loop.write("INSERT OR REPLACE INTO meta VALUES ('written_by', ?)", [("9.1.0",)])
+    loop.close()
+
+
+KNOWN = {
+    newer_vault: vault_format.FORMAT,
+    newer_state: STATE,
+    newer_state_in_its_log: STATE,
+    newer_loop: loop_schema.FORMAT,
+}
+
+
+@pytest.mark.parametrize("make_newer", KNOWN)
 async def test_a_newer_format_is_refused_and_not_a_byte_of_the_folder_changes(
     data: Path, make_newer: Callable[[Path], None]
 ) -> None:
@@ -246,7 +257,7 @@ async def test_a_newer_format_is_refused_and_not_a_byte_of_the_folder_changes(
         (notice,) = (await engine.status()).notices
         assert {key: notice.params[key] for key in ("found", "known", "needs")} == {
             "found": "9",
-            "known": str(vault_format.FORMAT if make_newer is newer_vault else STATE),
+            "known": str(KNOWN[make_newer]),
             "needs": "≥ 9.1.0",
         }
         assert Path(notice.params["path"]).is_relative_to(data)
