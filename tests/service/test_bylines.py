@@ -74,14 +74,6 @@ async def test_a_name_that_one_person_bears_stands_alone(tmp_path: Path) -> None
             assert "〔" not in line
 
 
-async def test_what_an_agent_stores_for_an_admin_is_not_marked_as_an_admins(tmp_path: Path) -> None:
-    async with a_bot(tmp_path) as rig:
-        agent = Actor(OWNER.person, "机器人（代老李）", spoke=False)
-        await rig.remember("老李喜欢喝红茶", FAMILY, agent)
-        (line,) = await lines(rig, FAMILY, OWNER)
-    assert "管理员" not in line
-
-
 async def test_a_name_that_two_accounts_bear_carries_the_account(tmp_path: Path) -> None:
     async with a_bot(tmp_path) as rig:
         await rig.remember("小明喜欢喝红茶", FAMILY, MING)

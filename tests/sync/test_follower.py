@@ -79,18 +79,6 @@ async def rests() -> bool:
     return 60.0 <= soonest() < math.inf
 
 
-async def test_a_change_that_is_told_is_taken_in(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        watcher = FakeWatcher()
-        async with following(bot, watcher, NEVER):
-            await watcher.started.wait()
-            edited(bot.file(), ("花生", "核桃"))
-            watcher.change()
-            await until(bot, "奶奶对核桃过敏")
-        assert not watcher.is_watched
-
-
 async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
         await bot.says(PEANUTS)
@@ -108,6 +96,7 @@ async def test_a_burst_of_changes_is_one_look(tmp_path: Path) -> None:
             await waiting.until(rests, within=30, what="a follower that rests")
             assert rounds.count == before + 1
             assert bot.texts()[0].startswith("奶奶对花生过敏9")
+        assert not watcher.is_watched
 
 
 async def test_deferred_work_is_done_without_another_notification(
@@ -204,17 +193,6 @@ async def test_a_tree_that_was_away_is_followed_again(
             await until(bot, "奶奶对核桃过敏")
             edited(bot.file(), ("核桃", "腰果"))
             await until(bot, "奶奶对腰果过敏")
-            bot.check()
-
-
-async def test_with_the_real_watcher_an_edit_is_taken_in_soon(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        watcher = FolderWatcher(tmp_path / "memory")
-        async with following(bot, watcher, NEVER) as rounds:
-            await rounds.next()  # because it began to be told
-            edited(bot.file(), ("花生", "核桃"))
-            await until(bot, "奶奶对核桃过敏")
             bot.check()
 
 
