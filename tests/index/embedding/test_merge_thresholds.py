@@ -100,7 +100,9 @@ async def test_the_program_prints_a_table_and_writes_json(
 
 
 def test_the_page_about_calibration_tells_the_numbers_that_are_used() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "calibration.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "dev" / "calibration.md").read_text(
+        encoding="utf-8"
+    )
     assert f"are {CAUTIOUS.reinforce} and {CAUTIOUS.replace}" in page
     assert f"{len(PROBE_QUERIES) + len(PROBE_MEMORIES)} for the languages" in page
     assert f"{len(MERGE_PROBES)} for the thresholds" in page
