@@ -87,12 +87,6 @@ async def test_good_vectors_come_back_with_unit_length() -> None:
     assert (embedder.failures, embedder.last_reason) == (0, "")
 
 
-async def test_label_and_thresholds_are_those_of_the_embedder_inside() -> None:
-    embedder = await checked(Scripted())
-    assert embedder.label == "scripted"
-    assert embedder.merge_thresholds == MergeThresholds(0.9, 0.8)
-
-
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [

@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.merge_calibration i
     MERGE_PROBES,
     merge_thresholds,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (
     ANY,
     CAUTIOUS,
@@ -27,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import (
     MergeThresholds,
     decide,
 )
-from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 
 pytestmark = pytest.mark.unit
 
@@ -69,14 +67,6 @@ def test_the_guards_would_merge_every_probe() -> None:
         pair = calibrate.pair_of({"lang": "", "class": "", "old": old, "new": new})
         decision = decide(pair.new, [(pair.old, 1.0)], MergeThresholds(0.9, 0.8))
         assert not isinstance(decision, Append), (old, new)
-
-
-async def test_a_service_is_measured_when_it_is_prepared() -> None:
-    embedder = ProviderEmbedder(FakeRawEmbedder())
-    assert embedder.merge_thresholds == CAUTIOUS
-    await embedder.prepare()
-    assert embedder.merge_thresholds != CAUTIOUS
-    assert embedder.merge_thresholds.reinforce < 1.0
 
 
 def test_words_propose_what_the_guards_would_merge_and_nothing_is_merged_wrongly() -> None:

@@ -35,24 +35,9 @@ async def test_an_untold_dimension_is_found_out() -> None:
     assert (fingerprint.model, fingerprint.dim) == ("provider:fake/fake-1", 96)
 
 
-async def test_another_model_of_the_same_service_has_another_fingerprint() -> None:
-    one, two = [await wrapped(FakeRawEmbedder(model=m)).prepare() for m in ("small", "large")]
-    assert one.dim == two.dim
-    assert one != two
-
-
 async def test_a_told_dimension_that_is_not_kept_is_an_error() -> None:
     with pytest.raises(EmbeddingFailed, match="wrong_dimension: 96 instead of 128"):
         await wrapped(FakeRawEmbedder(dim=96, told_dim=128)).prepare()
-
-
-async def test_a_dimension_that_changes_later_is_an_error() -> None:
-    raw = FakeRawEmbedder()
-    embedder = wrapped(raw)
-    await embedder.prepare()
-    raw.fault = lambda rows: [row[:-1] for row in rows]
-    with pytest.raises(EmbeddingFailed, match="wrong_dimension: 127 instead of 128"):
-        await embedder.embed_query("花生")
 
 
 def _raise(_: Any) -> Any:
@@ -94,14 +79,6 @@ async def test_a_hanging_service_is_given_up() -> None:
     raw.hanging = True
     with pytest.raises(EmbeddingFailed, match="timeout"):
         await wrapped(raw, seconds=0.01).prepare()
-
-
-async def test_blank_texts_and_half_characters_are_made_sendable() -> None:
-    raw = FakeRawEmbedder()
-    embedder = wrapped(raw)
-    await embedder.prepare()
-    await embedder.embed_documents(["", " \n", "a\ud83d"])
-    assert raw.calls[-1] == [".", ".", "a?"]
 
 
 def test_a_model_to_which_all_chinese_looks_alike_is_blind_to_it() -> None:

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedd
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
     EmbeddingServer,
-    says,
     serving,
 )
 
@@ -78,17 +77,6 @@ async def test_words_answer_while_it_is_down_and_vectors_come_when_it_is_up(
         assert CANARY not in repr(rig.notices)
 
 
-@pytest.mark.parametrize("status", [401, 429, 503])
-async def test_a_service_that_refuses_is_asked_again(
-    tmp_path: Path, server: EmbeddingServer, status: int
-) -> None:
-    server.next = [says(status)] * 3
-    async with running(tmp_path, embedder=embedder(server)) as rig:
-        await rig.remember(FACT, HERE)
-        await until_vectors(rig)
-        assert (await rig.recall(QUESTION, HERE)).trace.arm is Arm.HYBRID
-
-
 async def test_a_service_that_hangs_costs_a_recall_its_deadline_and_no_more(
     tmp_path: Path, server: EmbeddingServer
 ) -> None:
@@ -108,14 +96,3 @@ async def test_a_service_that_hangs_costs_a_recall_its_deadline_and_no_more(
         assert [hit.preview for hit in recall.hits] == [FACT]
         assert recall.trace.arm is Arm.LEXICAL
         over.set()
-
-
-async def test_vectors_of_two_services_do_not_mix(tmp_path: Path, server: EmbeddingServer) -> None:
-    async with running(tmp_path, embedder=embedder(server)) as rig:
-        await rig.remember(FACT, HERE)
-        await until_vectors(rig)
-    with serving() as other:
-        async with running(tmp_path, embedder=embedder(other)) as rig:
-            await until_vectors(rig)
-            sent = [text for asked in other.asked for text in asked.texts]
-            assert any(FACT in text for text in sent), "the first service's vector was taken"
