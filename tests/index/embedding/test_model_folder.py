@@ -70,19 +70,6 @@ def test_other_prompts_give_another_revision(folder: Path) -> None:
     assert content_revision(folder, NO_PROMPTS) != content_revision(folder, Prompts("q: ", ""))
 
 
-def test_a_folder_is_taken_as_it_is(folder: Path) -> None:
-    assert find_model(str(folder), None) == folder
-
-
-def test_a_folder_that_is_none_is_no_name_to_download(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddingFailed, match="no_such_folder"):
-        find_model(str(tmp_path / "missing"), None)
-
-
-def test_a_model_that_is_not_on_disk_is_none(tmp_path: Path) -> None:
-    assert find_model("owner/model-that-nobody-made", tmp_path) is None
-
-
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "BAAI/bge-small-zh-v1.5"])
 def test_names_of_the_hub(name: str) -> None:
     assert is_hub_name(name)
