@@ -114,6 +114,7 @@ def order(question: str, old: str, new: str, **changes: object) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "old", "new"),
     [
+        # A thing is where it was said to be last.
         ("where is the boiler going?", *BOILER),
         ("备用钥匙在谁那？", *KEY),
         ("备用钥匙在哪", *KEY),
@@ -122,126 +123,19 @@ def order(question: str, old: str, new: str, **changes: object) -> list[str]:
         ("投影仪在谁那？", "公司投影仪在小鹿那里", "投影仪借给老郑了"),
         ("where are the spare cables kept?", "The spare cables are in the blue box",
          "The cables are now kept behind the amp"),
-    ],
-)  # fmt: skip
-def test_a_thing_is_where_it_was_said_to_be_last(question: str, old: str, new: str) -> None:
-    assert order(question, old, new) == [new, old]
-
-
-@pytest.mark.parametrize(
-    ("question", "old", "new"),
-    [
-        ("where was the boiler going?", *BOILER),
-        ("what is the boiler like?", *BOILER),
-        ("备用钥匙原来在谁那？", *KEY),
-        ("备用钥匙是谁的？", *KEY),
-        ("备用钥匙在谁那？", "店里的备用钥匙在小鹿那里", "家里的备用钥匙在抽屉里"),
-        ("备用钥匙在哪？", "小鹿的备用钥匙在抽屉里", "备用钥匙放柜台底下"),
-        ("备用钥匙在哪？", "备用钥匙在抽屉里", "备用钥匙扣在柜台底下"),
-        ("备用钥匙在哪？", "备用钥匙在抽屉里", "备用钥匙不好使"),
-        ("儿子在哪", "儿子在实验小学", "儿子在杭州"),
-        ("where is the bike?", "Ann's bike is in the hall", "Bo's bike is in the shed"),
-        ("where are the keys?", "My keys are in the hall", "My keys are in the car"),
-        ("where is the boiler?", BOILER[0], "The boiler is noisy on Mondays"),
-        ("where is the boiler?", BOILER[0], "The boiler cupboard is in the hall"),
-        ("表姐不吃什么", "表姐不吃香菜", "表姐不吃花生"),
-        ("小鹿欠谁钱", "小鹿欠老郑三十块", "小鹿欠梁叔五十块"),
-    ],
-)
-def test_what_is_no_later_place_of_the_thing_stays_behind(
-    question: str, old: str, new: str
-) -> None:
-    assert order(question, old, new) == [old, new]
-
-
-@pytest.mark.parametrize(
-    ("question", "old", "new", "is_new_first"),
-    [
+        # How it is now is told by the one who spoke of it last.
         ("堂妹现在早上喝什么，还喝豆浆吗", "堂妹天天早上喝热豆浆",
-         "堂妹胃不好，戒了豆浆，喝起小米粥", True),
+         "堂妹胃不好，戒了豆浆，喝起小米粥"),
         ("Does Ines still eat fish?", "Ines loves fish soup with saffron",
-         "Ines gave up fish for good since she kept getting a rash", True),
-        ("表哥还考研吗", "表哥上个月说在准备考研", "想通了，不考研了，先去上班", True),
-        ("堂妹早上喝什么", "堂妹天天早上喝热豆浆", "堂妹胃不好，喝起小米粥", False),
-        ("小明的儿子乐乐现在几岁了", "小明的儿子乐乐今年8岁", "小明的儿子安安今年5岁", False),
-        ("堂妹现在住哪", "堂妹住在学校旁边", "体育馆下周起闭馆", False),
-        ("Does Ines still eat fish?", "Ines loves fish soup with saffron",
-         "The aquarium is closed on Mondays", False),
-        ("What did Ines cook with fish?", "Ines loves fish soup with saffron",
-         "Ines gave up fish for good since she kept getting a rash", False),
-    ],
-)  # fmt: skip
-def test_how_it_is_now_says_who_spoke_of_it_last(
-    question: str, old: str, new: str, is_new_first: bool
-) -> None:
-    assert order(question, old, new) == ([new, old] if is_new_first else [old, new])
-
-
-def test_of_several_in_a_row_the_newest_comes_first_though_it_has_few_of_the_words() -> None:
-    best = [
-        said("奶奶住在城南三号楼", 30, score=1.0),
-        said("奶奶住进了城北的养老院", 20, score=0.6),
-        said("奶奶住大姑家了", 2, score=0.4),
-    ]
-    question = "奶奶现在住哪里"
-    sifted = newest_first(Sifted(best, []), what_is_wanted(question), question)
-    assert texts(sifted.best) == texts(best)[::-1]
-
-
-def test_long_texts_are_compared_once_each_and_not_to_their_ends(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The time goes by the square of their length, on the event loop."""
-    compared: list[tuple[int, int]] = []
-
-    class Counted(SequenceMatcher[str]):
-        def __init__(self, junk: None, one: list[str], other: list[str], **more: bool) -> None:
-            compared.append((len(one), len(other)))
-            super().__init__(junk, one, other, **more)
-
-    monkeypatch.setattr(newest_first_module, "SequenceMatcher", Counted)
-    names = ["甲乙丙丁"[n] + "子丑寅卯"[n] for n in range(4)]
-    best = [said(f"公司项目{name}{n}期" + "写文档" * 500, n) for n, name in enumerate(names)]
-    question = f"公司项目{'和'.join(names)}现在谁在做"
-    newest_first(Sifted(best, []), what_is_wanted(question), question)
-    assert len(compared) == len(names) * (len(names) - 1) / 2
-    assert max(max(pair) for pair in compared) <= 100
-
-
-@pytest.mark.parametrize(
-    ("question", "answer", "remark"),
-    [
-        ("奶奶现在住在哪里", "奶奶现在住在城南的三号楼", "奶奶住院那天是小明送的花"),
-        ("外婆的药现在怎么吃", "外婆的药每天早上吃一片", "外婆把药盒放在床头"),
-        ("奶奶现在住哪里", "奶奶住在城南三号楼", "奶奶现在住哪里来着？"),
-        ("Does Ines still eat fish?", "Ines loves fish soup", "Does Ines still eat fish at all?"),
-    ],
-)
-def test_a_later_remark_that_does_not_tell_what_is_asked_for_stays_behind(
-    question: str, answer: str, remark: str
-) -> None:
-    assert order(question, answer, remark) == [answer, remark]
-
-
-@pytest.mark.parametrize(
-    ("question", "old", "new"),
-    [
+         "Ines gave up fish for good since she kept getting a rash"),
+        ("表哥还考研吗", "表哥上个月说在准备考研", "想通了，不考研了，先去上班"),
+        # A later remark that tells what is asked for, or says of a change.
         ("奶奶现在住在哪里", "奶奶现在住在城南的三号楼", "奶奶住到大姑家了"),
         ("外婆的药现在怎么吃", "外婆的药每天早上吃一片", "外婆的药医生说晚上吃两片"),
         ("王老师现在教几年级", "王老师教三年级数学", "王老师调去四年级了"),
         ("奶奶现在住院住在哪里", "奶奶住院在人民医院", "奶奶住院在康复医院"),
         ("小鹿现在欠谁多少钱", "小鹿欠老郑三十块", "小鹿把老郑的三十块还了"),
-    ],
-)
-def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
-    question: str, old: str, new: str
-) -> None:
-    assert order(question, old, new) == [new, old]
-
-
-@pytest.mark.parametrize(
-    ("question", "old", "new"),
-    [
+        # A change is told unasked.
         ("阿远什么时候报到", "阿远定在7月1日去新单位报到", "阿远的报到推到了7月9日，体检没出来"),
         ("月底把账本交给谁", "老秦打算月底把账本交给小满", "老秦改主意，月底把账本交给阿远"),
         ("奶奶的存折在哪个手上", "奶奶的存折在床头的铁盒里", "奶奶的存折交给了小姑"),
@@ -285,15 +179,50 @@ def test_a_later_remark_that_tells_it_or_says_of_a_change_comes_first(
             "Ines is moving house on Saturday 23 May and needs boxes",
             "Ines moves house on Sunday 31 May because the van fell through",
         ),
+        # That the question says of a change names no other thing.
+        ("下一次桌游局改到哪天？", "桌游局改到9月13日周日下午两点，在阿凯家",
+         "下一次桌游局定在9月24日周四晚七点，在米粒家里"),
     ],
-)
-def test_what_says_that_it_changed_comes_first_unasked(question: str, old: str, new: str) -> None:
+)  # fmt: skip
+def test_what_was_said_last_of_what_is_asked_for_comes_first(
+    question: str, old: str, new: str
+) -> None:
     assert order(question, old, new) == [new, old]
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "remark"),
+    ("question", "old", "new"),
     [
+        # No later place of the thing.
+        ("where was the boiler going?", *BOILER),
+        ("what is the boiler like?", *BOILER),
+        ("备用钥匙原来在谁那？", *KEY),
+        ("备用钥匙是谁的？", *KEY),
+        ("备用钥匙在谁那？", "店里的备用钥匙在小鹿那里", "家里的备用钥匙在抽屉里"),
+        ("备用钥匙在哪？", "小鹿的备用钥匙在抽屉里", "备用钥匙放柜台底下"),
+        ("备用钥匙在哪？", "备用钥匙在抽屉里", "备用钥匙扣在柜台底下"),
+        ("备用钥匙在哪？", "备用钥匙在抽屉里", "备用钥匙不好使"),
+        ("儿子在哪", "儿子在实验小学", "儿子在杭州"),
+        ("where is the bike?", "Ann's bike is in the hall", "Bo's bike is in the shed"),
+        ("where are the keys?", "My keys are in the hall", "My keys are in the car"),
+        ("where is the boiler?", BOILER[0], "The boiler is noisy on Mondays"),
+        ("where is the boiler?", BOILER[0], "The boiler cupboard is in the hall"),
+        ("表姐不吃什么", "表姐不吃香菜", "表姐不吃花生"),
+        ("小鹿欠谁钱", "小鹿欠老郑三十块", "小鹿欠梁叔五十块"),
+        # Nothing of how it is now.
+        ("堂妹早上喝什么", "堂妹天天早上喝热豆浆", "堂妹胃不好，喝起小米粥"),
+        ("小明的儿子乐乐现在几岁了", "小明的儿子乐乐今年8岁", "小明的儿子安安今年5岁"),
+        ("堂妹现在住哪", "堂妹住在学校旁边", "体育馆下周起闭馆"),
+        ("Does Ines still eat fish?", "Ines loves fish soup with saffron",
+         "The aquarium is closed on Mondays"),
+        ("What did Ines cook with fish?", "Ines loves fish soup with saffron",
+         "Ines gave up fish for good since she kept getting a rash"),
+        # A remark that does not tell what is asked for.
+        ("奶奶现在住在哪里", "奶奶现在住在城南的三号楼", "奶奶住院那天是小明送的花"),
+        ("外婆的药现在怎么吃", "外婆的药每天早上吃一片", "外婆把药盒放在床头"),
+        ("奶奶现在住哪里", "奶奶住在城南三号楼", "奶奶现在住哪里来着？"),
+        ("Does Ines still eat fish?", "Ines loves fish soup", "Does Ines still eat fish at all?"),
+        # A change of something else.
         (
             "What day is band practice now?",
             "Band practice is on Thursday in the hall",
@@ -302,9 +231,40 @@ def test_what_says_that_it_changed_comes_first_unasked(question: str, old: str, 
         ("自行车锁在哪里", "自行车锁在车棚里", "自行车还差一点就修完"),
         ("阿远什么时候报到", "阿远定在7月1日报到", "阿远不打羽毛球了"),
     ],
-)
-def test_a_change_of_something_else_stays_behind(question: str, answer: str, remark: str) -> None:
-    assert order(question, answer, remark) == [answer, remark]
+)  # fmt: skip
+def test_a_later_remark_of_anything_else_stays_behind(question: str, old: str, new: str) -> None:
+    assert order(question, old, new) == [old, new]
+
+
+def test_of_several_in_a_row_the_newest_comes_first_though_it_has_few_of_the_words() -> None:
+    best = [
+        said("奶奶住在城南三号楼", 30, score=1.0),
+        said("奶奶住进了城北的养老院", 20, score=0.6),
+        said("奶奶住大姑家了", 2, score=0.4),
+    ]
+    question = "奶奶现在住哪里"
+    sifted = newest_first(Sifted(best, []), what_is_wanted(question), question)
+    assert texts(sifted.best) == texts(best)[::-1]
+
+
+def test_long_texts_are_compared_once_each_and_not_to_their_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time goes by the square of their length, on the event loop."""
+    compared: list[tuple[int, int]] = []
+
+    class Counted(SequenceMatcher[str]):
+        def __init__(self, junk: None, one: list[str], other: list[str], **more: bool) -> None:
+            compared.append((len(one), len(other)))
+            super().__init__(junk, one, other, **more)
+
+    monkeypatch.setattr(newest_first_module, "SequenceMatcher", Counted)
+    names = ["甲乙丙丁"[n] + "子丑寅卯"[n] for n in range(4)]
+    best = [said(f"公司项目{name}{n}期" + "写文档" * 500, n) for n, name in enumerate(names)]
+    question = f"公司项目{'和'.join(names)}现在谁在做"
+    newest_first(Sifted(best, []), what_is_wanted(question), question)
+    assert len(compared) == len(names) * (len(names) - 1) / 2
+    assert max(max(pair) for pair in compared) <= 100
 
 
 def test_how_it_is_now_is_told_by_those_alone_who_share_the_scope() -> None:
@@ -328,16 +288,6 @@ def test_there_may_be_two_of_a_thing_so_neither_place_is_marked() -> None:
     sifted = Sifted([said(KEY[0], 9), said(KEY[1], 2, score=0.85)], [])
     best = newest_first(sifted, Wanted.ANY, "备用钥匙在谁那？").best
     assert [one.earlier for one in best] == [False, False]
-
-
-def test_that_the_question_says_of_a_change_names_no_other_thing() -> None:
-    old, new = (
-        "桌游局改到9月13日周日下午两点，在阿凯家",
-        "下一次桌游局定在9月24日周四晚七点，在米粒家里",
-    )
-    question = "下一次桌游局改到哪天？"
-    sifted = Sifted([said(old, 9), said(new, 2, score=0.85)], [])
-    assert texts(newest_first(sifted, what_is_wanted(question), question).best) == [new, old]
 
 
 def test_what_says_that_it_changed_comes_before_what_was() -> None:
