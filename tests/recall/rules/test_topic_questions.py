@@ -207,8 +207,3 @@ def test_two_questions_ask_for_two_topics() -> None:
 def test_who_asks_for_all_and_for_a_part_asks_for_all() -> None:
     for text in ("我喜欢吃什么？我有什么偏好？", "我有什么偏好？我喜欢吃什么？"):
         assert topic_questions(text) == (TopicQuestion(Topic.PREFERENCES, False),)
-
-
-def test_the_table_is_large_enough() -> None:
-    tables = (PREFERENCES, SOME_PREFERENCES, INSTRUCTIONS, TASKS, OTHERS)
-    assert sum(len(_lines(table)) for table in tables) >= 80
