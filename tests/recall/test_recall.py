@@ -75,10 +75,14 @@ class Random(FakeEmbedder):
         return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
+async def until_words(rig: Rig) -> None:
+    await until(lambda: rig.engine.rooms.words.in_step)
+
+
 async def until_ready(rig: Rig) -> None:
     """Both indexes hold everything, and the embedder is examined."""
     await rig.until_indexed()
-    await until(lambda: rig.engine.rooms.words.in_step)
+    await until_words(rig)
     await until(lambda: rig.engine.trust is not None)
 
 
@@ -171,10 +175,6 @@ async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
         assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
 
 
-async def until_words(rig: Rig) -> None:
-    await until(lambda: rig.engine.rooms.words.in_step)
-
-
 async def test_every_fallback_answers_and_says_so(tmp_path: Path) -> None:
     store = InMemoryVectorStore()
     async with running(tmp_path, store=store) as rig:
@@ -201,25 +201,6 @@ async def test_every_fallback_answers_and_says_so(tmp_path: Path) -> None:
             assert recall.trace.arm is arm
             assert any(note.startswith(missing) for note in recall.trace.notes)
             assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
-
-
-async def test_an_index_of_words_broken_while_the_bot_runs_is_made_again_behind(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember("小明对猫毛过敏", HERE)
-        await until_ready(rig)
-        path = tmp_path / "index" / "lexical.sqlite"
-        import sqlite3
-
-        with sqlite3.connect(path) as connection:
-            connection.execute("UPDATE posting SET data = x'010203'")
-        broken = await rig.recall("谁对猫毛过敏", HERE)
-        assert [hit.preview for hit in broken.hits] == ["小明对猫毛过敏"]
-        assert broken.trace.arm is Arm.DENSE
-        async with asyncio.timeout(30):
-            while (await rig.recall("谁对猫毛过敏", HERE)).trace.arm is not Arm.HYBRID:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
 
 
 async def test_an_index_of_words_that_was_deleted_while_the_bot_was_off_is_made_again(
