@@ -72,7 +72,7 @@ def test_a_filter_for_one_name_admits_another_only_if_it_is_public(one: str, oth
     condition = scope_where(ScopeFilter.reading_as(reader))["memory_scope"]
     asked = [condition] if isinstance(condition, str) else condition["$in"]
     assert (written.name in asked) is visible
-    for no_name in ("", None, other.encode(), f"{one} "):
+    for no_name in ("", None, "PUBLIC", other.encode(), f"{one} "):
         assert not ScopeFilter.reading_as(reader).admits(no_name)
 
 

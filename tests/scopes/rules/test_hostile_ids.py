@@ -97,6 +97,7 @@ def test_derived_private_names_are_as_different_as_the_policy_says(
 @example(("irc", "#general"), ("irc", "#random"))
 @example(("irc", "#"), ("irc", "##"))
 @example(("irc", "a#"), ("irc", "a"))
+@example(("irc", "#1"), ("irc", "1"))
 @given(st.tuples(accounts, spoken), st.tuples(accounts, spoken))
 def test_derived_group_names_differ_unless_one_is_the_others_thread(
     one: tuple[str, str], other: tuple[str, str]
