@@ -7,6 +7,7 @@ from typing import Any
 
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.unread_turns import UnreadTurns
+from ..errors import EngineClosed
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
@@ -97,7 +98,7 @@ class Corrections:
             return self._access.refusal(stored, scope)
         by = actor.name or actor.person
         noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
-        await self._life.finish(self._followed(noting))
+        await self._carry_out(noting)
         return Purged(stored.memory.memory_id)
 
     async def _absent(self, memory_id: str, view: ConversationView) -> NotVisible:
@@ -159,9 +160,7 @@ class Corrections:
             return stored
         requester = Requester(actor, view.conversation_id.umo)
         own = self._book.same_person(actor.person, stored.memory.provenance.person)
-        edited = await self._life.finish(
-            self._followed(self._editor.edit(stored, text, requester, own=own))
-        )
+        edited = await self._carry_out(self._editor.edit(stored, text, requester, own=own))
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(
@@ -182,15 +181,23 @@ class Corrections:
         if not may_stand(stored.memory, target):
             return Rejected(RejectReason.CONFIDENCE)
         requester = Requester(actor, view.conversation_id.umo)
-        moved = await self._life.finish(
-            self._followed(self._editor.move(stored, target, requester))
-        )
+        moved = await self._carry_out(self._editor.move(stored, target, requester))
         return NotVisible(memory_id) if moved is None else moved
 
-    async def _followed[T](self, step: Coroutine[Any, Any, T]) -> T:
-        done = await step
-        await self._follower.follow()
-        return done
+    async def _carry_out[T](self, step: Coroutine[Any, Any, T]) -> T:
+        """Finish a step and what follows from it, even if the caller is cancelled. Raises
+        EngineClosed before the step begins."""
+
+        async def followed() -> T:
+            done = await step
+            await self._follower.follow()
+            return done
+
+        try:
+            return await self._life.finish(followed())
+        except EngineClosed:
+            step.close()
+            raise
 
     async def restore(
         self, memory_id: str, view: ConversationView, actor: Actor
@@ -220,7 +227,7 @@ class Corrections:
             if not actor.admin:
                 return self._access.refusal(standing, scope)
             taking_back = self._editor.take_back(undo_record)
-            undone = await self._life.finish(self._followed(taking_back))
+            undone = await self._carry_out(taking_back)
             return NotVisible(memory_id) if undone is None else undone
         if not named and undo_record is None:
             return NotVisible(memory_id)
@@ -238,7 +245,7 @@ class Corrections:
             return NotVisible(memory_id)
         if not self._access.in_reach(archived, scope, actor):
             return self._access.refusal(archived, scope)
-        restored = await self._life.finish(self._followed(self._restored(memory_id, scope)))
+        restored = await self._carry_out(self._restored(memory_id, scope))
         match restored:
             case Rejected():
                 return restored

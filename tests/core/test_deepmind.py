@@ -247,7 +247,7 @@ async def test_what_is_replied_to_is_asked_for_whoever_wrote_it(talking: Rig) ->
         Reply(id="1", message_str="小刚到家了"),
         Reply(id="1", chain=[Plain("小刚到家了")]),
     ):
-        assert BROTHER in await bare(plugin, parts=[reply])
+        assert BROTHER in await bare(plugin, parts=[reply, Plain("那他呢？")])
 
 
 async def test_a_new_history_a_forget_and_a_pause_end_the_talk(talking: Rig) -> None:
