@@ -12,7 +12,7 @@ from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import folded_name
-from ..catalogue.rules.event_day import is_another_event, with_day
+from ..catalogue.rules.event_day import has_day, is_another_event, with_day
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
@@ -42,6 +42,7 @@ from ..text.content_words import CHANGED
 from ..text.derived_ids import derived_id
 from ..text.normalising import clean
 from ..text.stated import stated
+from ..text.statements import statement
 from .rules.guards import may_close, may_merge, may_replace
 from .rules.speakers import NOBODY
 
@@ -330,11 +331,18 @@ def _as_said(draft: MemoryDraft, said_at: datetime, origin: Provenance) -> Memor
 
 def _is_another_event(old: StoredMemory, draft: MemoryDraft, turn: QueuedTurn) -> bool:
     """Returns whether the draft tells of the same thing on another day, to which it was not
-    moved: both happened."""
+    moved: both happened. Other numbers, where neither names a day, are news of the one event."""
     new = _as_said(draft, turn.observed_at, Provenance())
     changed = CHANGED.search(stated(turn.user_text)) is not None
     both = old.memory.kind is draft.kind is MemoryKind.EVENT
-    return both and not changed and is_another_event(new, old.memory)
+    if not both or changed or not is_another_event(new, old.memory):
+        return False
+    return has_day(new) or has_day(old.memory) or _numbers(new) == _numbers(old.memory)
+
+
+def _numbers(memory: Memory) -> set[str]:
+    words = statement(memory.judgment, memory.created_at).words
+    return {word for word in words if word.isdecimal()}
 
 
 def _turn_of(contradiction: Contradiction, context: ResultContext) -> QueuedTurn | None:

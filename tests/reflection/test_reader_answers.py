@@ -249,3 +249,33 @@ async def test_the_same_event_on_another_day_is_another_memory(tmp_path: Path) -
         await rig.engine.loop.sleep.run_once("nightly")
         lines = shown((await rig.recall("小明什么时候住院", FAMILY, limit=9)).hits)
         assert sorted(line[1:11] for line in lines) == ["2026-06-02", "2026-11-19"]
+
+
+@pytest.mark.parametrize(
+    ("said", "told", "left"),
+    [
+        ("片子出来了，要养八周", "小明膝盖受伤要养八周", ["小明膝盖受伤要养八周"]),
+        (
+            "膝盖又受伤了，要养三周",
+            "小明又膝盖受伤要养三周",
+            ["小明膝盖受伤要养三周", "小明又膝盖受伤要养三周"],
+        ),
+    ],
+    ids=["other-numbers", "once-more"],
+)
+async def test_other_numbers_a_week_later_are_news_of_the_one_event(
+    tmp_path: Path, said: str, told: str, left: list[str]
+) -> None:
+    clock = StandingClock()
+    item = learned("小明膝盖受伤要养三周", kind="event", who="s1")
+    chat = ScriptedChat(answer(item))
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        await say(rig, "膝盖受伤了，要养三周")
+        await reflect(rig)
+        (old,) = memories(rig)
+        clock.forward(days=7)
+        new = learned(told, kind="event", who="s1")
+        chat.say([answer(contradictions=[{"old_id": old.memory.memory_id, "new": new}])])
+        await say(rig, said)
+        await reflect(rig)
+        assert sorted(stored.memory.judgment for stored in memories(rig)) == sorted(left)

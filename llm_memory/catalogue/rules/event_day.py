@@ -49,6 +49,11 @@ def names_day(text: str, said_at: datetime) -> bool:
     return _named(text, said_at) is not None
 
 
+def has_day(memory: Memory) -> bool:
+    """Returns whether the words or the field name the day of what a memory tells."""
+    return _own_days(memory) is not None
+
+
 def is_another_event(one: Memory, other: Memory) -> bool:
     """Returns whether two memories, which may say the same, tell of an event on different days."""
     if MemoryKind.EVENT not in (one.kind, other.kind):
