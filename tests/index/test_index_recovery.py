@@ -14,7 +14,6 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import (
     EmbeddingFailed,
-    IndexPace,
     IndexState,
     IndexUnavailable,
     NoticeCode,
@@ -35,16 +34,11 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running_on_vectors,
     with_pace,
 )
+from astrbot_plugin_scoped_memory.tests.support.indexed import standing
 
 pytestmark = pytest.mark.engine
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
-
-
-async def standing(rig: Rig) -> set[NoticeCode]:
-    """What the status shows now, but for the words that these engines do without."""
-    codes = {notice.code for notice in (await rig.engine.status()).notices}
-    return codes - {NoticeCode.LEXICAL_OFF}
 
 
 def said(rig: Rig) -> set[NoticeCode]:
@@ -101,21 +95,6 @@ async def test_an_index_that_fails_again_and_again_is_begun_anew_at_no_cost(
         assert recall.trace.arm is Arm.DENSE
         assert recall.hits[0].preview == PEANUTS
         assert {NoticeCode.INDEX_OFF, NoticeCode.INDEX_REBUILT} <= said(rig)
-        assert await standing(rig) == set()
-
-
-async def test_an_index_that_was_set_aside_at_start_is_rebuilt_and_said(tmp_path: Path) -> None:
-    disk = Disk()
-    async with running_on_vectors(tmp_path, store=InMemoryVectorStore(disk)) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.until_indexed()
-    store = InMemoryVectorStore(disk)
-    store.discard("garbage")
-    async with running_on_vectors(tmp_path, store=store) as rig:
-        await rig.until_indexed()
-        (notice,) = [n for n in rig.notices if n.code is NoticeCode.INDEX_REBUILT]
-        assert notice.params["cause"] == "garbage"
-        assert (await rig.recall(QUESTION, group(777))).trace.arm is Arm.DENSE
         assert await standing(rig) == set()
 
 
@@ -455,10 +434,6 @@ async def test_a_worn_collection_is_built_anew_behind(tmp_path: Path) -> None:
         assert NoticeCode.INDEX_REBUILT not in said(rig)
 
 
-def test_an_index_counts_as_settled_after_five_seconds() -> None:
-    assert IndexPace().idle_seconds == 5.0
-
-
 async def test_whether_it_is_worn_is_asked_once_after_the_writes_and_again_after_the_next(
     tmp_path: Path,
 ) -> None:
@@ -495,16 +470,3 @@ def cached_scopes(root: Path) -> list[str]:
     finally:
         connection.close()
     return [scope for (scope,) in rows]
-
-
-async def test_a_deleted_index_costs_no_model_call_while_its_cache_is_there(
-    tmp_path: Path,
-) -> None:
-    async with running_on_vectors(tmp_path) as rig:
-        for number in range(70):
-            await rig.remember(f"第{number}号柜子里是旧书", group(777))
-        await rig.until_indexed()
-    embedder = FakeEmbedder()
-    async with running_on_vectors(tmp_path, store=InMemoryVectorStore(), embedder=embedder) as rig:
-        await rig.until_indexed()
-        assert embedder.calls == 0

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +27,22 @@ from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 
 DIM = 16
 COUNT = 250
-SPACE = Fingerprint("test", DIM)
+SPACE = Fingerprint("test", DIM, "r1")
 FAMILY = ScopeFilter.reading_as(Scope.parse("家"))
+EXCLUSIVE = ("BEGIN EXCLUSIVE",)
+HOLDER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2:]:
+    connection.execute(statement).fetchone()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def chroma_at(folder: Path) -> ChromaVectorStore:
+    pace = WritePace(long=1.0, sleep=lambda _: None)
+    return ChromaVectorStore(EmbeddedChroma(folder), pace=pace)
 
 
 class Index:
@@ -48,8 +66,7 @@ class Index:
 
     def store(self) -> ChromaVectorStore:
         """Chroma in this process, which a broken folder may end."""
-        pace = WritePace(long=1.0, sleep=lambda _: None)
-        return ChromaVectorStore(EmbeddedChroma(self.folder), pace=pace)
+        return chroma_at(self.folder)
 
     def worker(self) -> WorkerStore:
         """Chroma in a process of its own, as bots have it."""
@@ -101,3 +118,16 @@ def fill_with_garbage(path: Path) -> None:
 def truncate(path: Path) -> None:
     """The first half remains."""
     os.truncate(path, path.stat().st_size // 2)
+
+
+@contextmanager
+def held(database: Path, statements: tuple[str, ...] = EXCLUSIVE) -> Iterator[None]:
+    """Another process has the database in a transaction."""
+    command = [sys.executable, "-P", "-c", HOLDER, str(database), *statements]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.stdin.close()
+        holder.wait()

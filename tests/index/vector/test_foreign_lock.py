@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import Embedd
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.foreign_lock import ForeignLock
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import EXCLUSIVE, FAMILY, held
 
 pytestmark = [
     pytest.mark.process,
@@ -28,34 +26,9 @@ pytestmark = [
     pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="locks cannot be told here"),
 ]
 
-HOLDER = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-for statement in sys.argv[2:]:
-    connection.execute(statement).fetchone()
-print("held", flush=True)
-sys.stdin.read()
-"""
 WRITER = ("BEGIN IMMEDIATE",)
-EXCLUSIVE = ("BEGIN EXCLUSIVE",)
 READER = ("BEGIN", "SELECT count(*) FROM collections")
-FAMILY = ScopeFilter.reading_as(Scope.parse("家"))
 ROWS = np.eye(8, dtype=np.float32)
-
-
-@contextmanager
-def held(database: Path, statements: tuple[str, ...]) -> Iterator[None]:
-    """Another process in a transaction."""
-    command = [sys.executable, "-P", "-c", HOLDER, str(database), *statements]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdin is not None
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        yield
-        holder.stdin.close()
-        holder.wait()
 
 
 @pytest.fixture(scope="module")

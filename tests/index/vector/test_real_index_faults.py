@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,12 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
-from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import fill_with_garbage, truncate
+from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
+    Index,
+    fill_with_garbage,
+    held,
+    truncate,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
@@ -46,13 +50,6 @@ POSIX = pytest.mark.skipif(
     sys.platform not in ("linux", "darwin"), reason="open files stay, and locks cannot be told here"
 )
 NEW = "奶奶对花生过敏"
-HOLDER = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN EXCLUSIVE")
-print("held", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -66,36 +63,22 @@ def data(built: Path, tmp_path: Path) -> Path:
     return copied(built, tmp_path / "data")
 
 
-def chroma(data: Path) -> Path:
-    return data / "index" / "chroma"
-
-
-def database(data: Path) -> Path:
-    return chroma(data) / "chroma.sqlite3"
-
-
-def segment(data: Path) -> Path:
-    """The folder of the one graph."""
-    (folder,) = (path for path in chroma(data).iterdir() if path.is_dir())
-    return folder
-
-
-def set_aside(data: Path) -> list[Path]:
-    return list((data / "index").glob("chroma.broken-*"))
+def index(data: Path) -> Index:
+    return Index(data / "index")
 
 
 def everything_garbage(data: Path) -> None:
-    for path in (database(data), *segment(data).iterdir()):
+    for path in (index(data).database, *index(data).segment.iterdir()):
         fill_with_garbage(path)
 
 
 HARMS: dict[str, Callable[[Path], object]] = {
-    "graph truncated": lambda data: truncate(segment(data) / "data_level0.bin"),
-    "database truncated": lambda data: truncate(database(data)),
+    "graph truncated": lambda data: truncate(index(data).segment / "data_level0.bin"),
+    "database truncated": lambda data: truncate(index(data).database),
     "all garbage": everything_garbage,
-    "header garbage": lambda data: fill_with_garbage(segment(data) / "header.bin"),
-    "segment deleted": lambda data: shutil.rmtree(segment(data)),
-    "database deleted": lambda data: database(data).unlink(),
+    "header garbage": lambda data: fill_with_garbage(index(data).segment / "header.bin"),
+    "segment deleted": lambda data: shutil.rmtree(index(data).segment),
+    "database deleted": lambda data: index(data).database.unlink(),
 }
 
 
@@ -114,7 +97,7 @@ async def test_a_damaged_index_is_answered_without_and_built_anew_at_no_cost(
         assert said.params["cause"] in {"garbage", "partial", "crashed"}
         assert await standing(rig) == set()
         assert embedder.documents == 1  # the others' vectors lie in the cache
-    assert len(set_aside(data)) == 1
+    assert len(index(data).set_aside) == 1
 
 
 @POSIX
@@ -123,7 +106,7 @@ async def test_a_segment_that_is_deleted_under_a_running_bot_is_noticed_at_the_n
 ) -> None:
     async with indexed(data) as rig:
         await rig.until_indexed()
-        shutil.rmtree(segment(data))
+        shutil.rmtree(index(data).segment)
         assert (await answered(rig, words(3, "家里")))[1] == words(3, "家里")
         await rig.remember(NEW, FAMILY)
         assert (await answered(rig, NEW))[1] == NEW
@@ -131,7 +114,7 @@ async def test_a_segment_that_is_deleted_under_a_running_bot_is_noticed_at_the_n
         await rig.until_indexed()
         await assert_whole(rig, NEW)
         assert await standing(rig) == set()
-    assert len(set_aside(data)) == 1
+    assert len(index(data).set_aside) == 1
 
 
 @pytest.mark.parametrize("part", ["index", "index/chroma"])
@@ -162,20 +145,7 @@ async def test_a_copy_of_another_time_is_brought_up_and_nothing_forgotten_comes_
         assert words(5, "家里") not in {hit.preview for hit in found.hits}
         assert DropReason.GONE not in found.trace.dropped  # the index itself has let go of it
         assert rig.notices == [n for n in rig.notices if n.code is NoticeCode.LEXICAL_OFF]
-    assert set_aside(data) == []
-
-
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Another process has the database for itself."""
-    command = [sys.executable, "-P", "-c", HOLDER, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdin is not None
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
-        yield
-        holder.stdin.close()
-        holder.wait()
+    assert index(data).set_aside == []
 
 
 async def assert_free_again(rig: Rig, data: Path) -> None:
@@ -183,12 +153,12 @@ async def assert_free_again(rig: Rig, data: Path) -> None:
     await rig.until_indexed()
     await assert_whole(rig, NEW)
     assert await standing(rig) == set()
-    assert set_aside(data) == []
+    assert index(data).set_aside == []
 
 
 async def test_a_database_that_is_locked_at_the_start_is_waited_for_behind(data: Path) -> None:
     with ExitStack() as lock:
-        lock.enter_context(held(database(data)))
+        lock.enter_context(held(index(data).database))
         async with indexed(data) as rig:
             await rig.remember(NEW, FAMILY)
             assert (await until_said(rig, NoticeCode.INDEX_OFF))["cause"] == "busy"
@@ -202,7 +172,7 @@ async def test_a_database_that_is_locked_at_the_start_is_waited_for_behind(data:
 async def test_a_database_that_is_locked_while_the_bot_runs_is_done_without(data: Path) -> None:
     async with indexed(data) as rig:
         await rig.until_indexed()
-        with held(database(data)):
+        with held(index(data).database):
             await rig.remember(NEW, FAMILY)
             for text in (words(3, "家里"), NEW):
                 assert await answered(rig, text) == (Arm.SCAN, text)

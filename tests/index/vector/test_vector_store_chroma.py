@@ -11,21 +11,26 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_guard import FolderGuard
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
+    DIM,
+    FAMILY,
+    SPACE,
+    Index,
+    chroma_at,
+    records,
+    vectors,
+)
 
 pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
-DIM = 8
-SPACE = Fingerprint("test", DIM, "r1")
-FAMILY = ScopeFilter.reading_as(Scope.parse("家"))
 
 PRELUDE = """
 import sys
@@ -33,42 +38,30 @@ sys.path.insert(0, sys.argv[1])
 import checkout
 checkout.register()
 from pathlib import Path
-import numpy as np
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
+    SPACE, chroma_at, records, vectors,
+)
 
-pace = WritePace(long=1.0, sleep=lambda _: None)
-store = ChromaVectorStore(EmbeddedChroma(Path(sys.argv[2])), pace=pace)
+store = chroma_at(Path(sys.argv[2]))
 store.open()
-store.use(store.name_for(Fingerprint("test", 8, "r1")))
+store.use(store.name_for(SPACE))
 """
 WRITER = """
 for number in range(100_000):
-    keys = [Key("家", f"m-{number}-{i}") for i in range(7)]
-    vectors = np.random.default_rng(number).normal(size=(7, 8)).astype(np.float32)
-    store.upsert([IndexRecord(key, "t", f"h{number}") for key in keys], vectors)
+    store.upsert(records(7, 7 * number), vectors(7, 7 * number))
     print(number, flush=True)
 """
-PROBE = """
-print(len(store.hashes()), store.count())
-store.close()
-"""
 
 
-def opened(path: Path) -> ChromaVectorStore:
-    store = ChromaVectorStore(EmbeddedChroma(path), pace=WritePace(long=1.0, sleep=lambda _: None))
+def opened(folder: Path) -> ChromaVectorStore:
+    store = chroma_at(folder)
     store.open()
     store.use(store.name_for(SPACE))
     return store
 
 
-def some(count: int, text: str = "text") -> tuple[list[IndexRecord], Vectors]:
-    rows = np.random.default_rng(count).normal(size=(count, DIM)).astype(np.float32)
-    return [IndexRecord(Key("家", f"m-{n}"), text, f"h{n}") for n in range(count)], rows
+def some(count: int) -> tuple[list[IndexRecord], Vectors]:
+    return records(count), vectors(count)
 
 
 def raw(path: Path, ids: list[str]) -> dict[str, object]:
@@ -150,11 +143,10 @@ def test_a_big_write_rests_after_fifty_records_at_most(tmp_path: Path) -> None:
     store = ChromaVectorStore(EmbeddedChroma(tmp_path), pace=quick)
     store.open()
     store.use(store.name_for(SPACE))
-    records, rows = some(300)
-    store.upsert(records, rows)
+    store.upsert(*some(300))
     assert seen == [8, 24, 56, 106, 156, 206, 256]
     seen.clear()
-    store.delete([record.key for record in records])
+    store.delete([record.key for record in records(300)])
     assert seen == [250, 200, 150, 100, 50]
     store.close()
 
@@ -252,12 +244,12 @@ def test_the_environment_does_not_speak_for_our_index(
     assert not (tmp_path / "elsewhere").exists()
 
 
-def killed_while_writing(path: Path, after: int) -> set[Key]:
+def killed_while_writing(index: Index, after: int) -> set[Key]:
     """A process writes and is killed at once when so many writes were acknowledged."""
     writer = subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + WRITER, str(SCRIPTS), str(path)],
+        [sys.executable, "-c", PRELUDE + WRITER, str(SCRIPTS), str(index.folder)],
         stdout=subprocess.PIPE,
-        cwd=path.parent,
+        cwd=index.root,
     )
     acknowledged = -1
     try:
@@ -269,62 +261,42 @@ def killed_while_writing(path: Path, after: int) -> set[Key]:
     finally:
         writer.kill()
         writer.communicate()
-    return {Key("家", f"m-{n}-{i}") for n in range(acknowledged + 1) for i in range(7)}
+    return {record.key for record in records(7 * (acknowledged + 1))}
 
 
-def survives(path: Path) -> bool:
-    """Open and read the index in a process of its own: a broken one may end the process."""
-    probe = subprocess.run(
-        [sys.executable, "-c", PRELUDE + PROBE, str(SCRIPTS), str(path)],
-        capture_output=True,
-        check=False,
-        cwd=path.parent,
-        timeout=60,
-    )
-    return probe.returncode == 0
-
-
-def kill_and_mend(path: Path, after: int) -> None:
-    expected = killed_while_writing(path, after)
-    if not survives(path):
-        path.rename(path.with_name("aside"))  # it happens; then the vault rebuilds it
-    store = opened(path)
+def kill_and_mend(index: Index, after: int) -> None:
+    """In a process of its own, which a broken folder may end."""
+    expected = killed_while_writing(index, after)
+    store, reason = index.opened(index.worker())
+    assert reason or store.count() >= len(expected)  # it happens; then the vault rebuilds it
     missing = sorted(expected - set(store.hashes()), key=lambda key: key.memory_id)
-    rows = np.random.default_rng(1).normal(size=(len(missing), DIM)).astype(np.float32)
-    store.upsert([IndexRecord(key, "t", "h") for key in missing], rows)
+    store.upsert([IndexRecord(key, "t", "h") for key in missing], vectors(len(missing)))
     assert expected <= set(store.hashes())
-    found = store.query(np.ones(DIM, dtype=np.float32), FAMILY, 10 * len(expected)).found
+    found = store.query(vectors(1)[0], FAMILY, 10 * len(expected)).found
     assert expected <= {neighbour.key for neighbour in found}
     store.close()
 
 
 @pytest.mark.parametrize("after", [3, 40])
 def test_what_a_kill_took_is_missed_and_can_be_written_again(tmp_path: Path, after: int) -> None:
-    kill_and_mend(tmp_path / "index", after)
+    kill_and_mend(Index(tmp_path), after)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("after", range(0, 200, 10))
 def test_twenty_kills_are_mended(tmp_path: Path, after: int) -> None:
-    kill_and_mend(tmp_path / "index", after)
+    kill_and_mend(Index(tmp_path), after)
 
 
 def test_after_a_reset_a_deleted_directory_is_begun_anew(tmp_path: Path) -> None:
-    store = ChromaVectorStore(
-        EmbeddedChroma(tmp_path / "index"), pace=WritePace(long=1.0, sleep=lambda _: None)
-    )
-    name = store.name_for(Fingerprint("m", 2))
-    row = np.array([[1.0, 0.0]], np.float32)
-    record = IndexRecord(Key("public", "m-1"), "text", "hash")
-    store.open()
-    store.use(name)
-    store.upsert([record], row)
+    store = opened(tmp_path / "index")
+    store.upsert(*some(1))
     shutil.rmtree(tmp_path / "index")
     store.reset()
     store.open()
-    store.use(name)
+    store.use(store.name_for(SPACE))
     assert store.count() == 0
-    store.upsert([record], row)
-    assert store.hashes() == {record.key: "hash"}
+    store.upsert(*some(1))
+    assert store.hashes() == {Key("家", "m-0"): "h0"}
     store.close()
