@@ -186,7 +186,7 @@ def test_a_key_without_a_scope_cannot_be_written(bench: Bench, scope: str) -> No
         bench.store.upsert([record(scope, "m-1/x")], np.array([unit(1)]))
 
 
-def test_only_validated_scopes_may_ask(bench: Bench) -> None:
-    injected = ScopeFilter(({"$ne": "x"},))  # type: ignore[arg-type]
+@pytest.mark.parametrize("asked", [ScopeFilter(({"$ne": "x"},)), {"$ne": "x"}, "家", None])  # type: ignore[arg-type]
+def test_only_a_filter_of_validated_scopes_may_ask(bench: Bench, asked: object) -> None:
     with pytest.raises(TypeError):
-        bench.store.query(unit(1), injected, 5)
+        bench.store.query(unit(1), asked, 5)  # type: ignore[arg-type]

@@ -166,19 +166,6 @@ def test_hundreds_of_other_collections_hide_none_of_ours(
     store.close()
 
 
-def test_a_server_that_is_down_at_the_start_may_come_later(server: ServerProcess) -> None:
-    store = store_at(server.url)
-    server.kill()
-    try:
-        assert code_of(store.open) == "server_down"
-        assert code_of(store.open) == "server_down"
-    finally:
-        server.start()
-    with_records(store)
-    assert store.count() == 3
-    store.close()
-
-
 def test_a_server_that_went_and_came_back_has_what_it_had(server: ServerProcess) -> None:
     store = store_at(server.url)
     name = with_records(store)

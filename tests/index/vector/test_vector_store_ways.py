@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,7 +30,6 @@ pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 COUNT = 240
 ROWS = vectors(COUNT, 7)
-_numbers = itertools.count()
 _filled: dict[float, list[Key]] = {}
 
 
@@ -53,21 +51,14 @@ def store(
     made.close()
 
 
-def filled(store: ChromaVectorStore, scopes: list[str], name: str = "") -> list[Key]:
-    """A new collection, a record for each scope named; their keys."""
-    store.use(name or store.name_for(Fingerprint("ways", DIM, str(next(_numbers)))))
-    written = [record(scope, f"m-{number}") for number, scope in enumerate(scopes)]
-    store.upsert(written, ROWS[: len(scopes)])
-    return [item.key for item in written]
-
-
 def shared(store: ChromaVectorStore, share: float) -> list[Key]:
     """One collection for all examples of a share: filling it takes longer than asking."""
-    name = store.name_for(Fingerprint("ways", DIM, f"share {share}"))
+    store.use(store.name_for(Fingerprint("ways", DIM, f"share {share}")))
     if share not in _filled:
         chance = np.random.default_rng(int(share * 100)).random(COUNT)
-        _filled[share] = filled(store, ["家" if c < share else "公司" for c in chance], name)
-    store.use(name)
+        written = [record("家" if c < share else "公司", f"m-{n}") for n, c in enumerate(chance)]
+        store.upsert(written, ROWS)
+        _filled[share] = [item.key for item in written]
     return _filled[share]
 
 
@@ -106,24 +97,10 @@ def test_a_neighbourhood_full_of_another_scopes_records_shows_none(
     store: ChromaVectorStore,
 ) -> None:
     near = np.repeat(ROWS[:1], 200, axis=0) + 0.01 * vectors(200, 3)
-    store.use(store.name_for(Fingerprint("ways", DIM, str(next(_numbers)))))
+    store.use(store.name_for(Fingerprint("ways", DIM, "neighbourhood")))
     store.upsert([record("公司", f"m-{number}") for number in range(200)], near)
     store.upsert([record("家", "far")], -ROWS[:1])
     for _ in range(4):
         answer = store.query(ROWS[0], reading_as("家"), 5)
         assert keys(answer) == [Key("家", "far")]
         assert answer.dropped == 0
-
-
-def test_a_store_that_grew_goes_on_answering_right(store: ChromaVectorStore) -> None:
-    stored = filled(store, ["公司"] * 200)
-    reader = reading_as("家")
-    assert store.query(ROWS[0], reader, 5).found == ()
-    fresh = [record("家", f"m-{number}") for number in range(200, 240)]
-    store.upsert(fresh, ROWS[200:])
-    stored += [item.key for item in fresh]
-    for wanted in vectors(3, 5):
-        expected = nearest_of(stored, wanted, reader, 5)
-        assert keys(store.query(wanted, reader, 5)) == [key for key, _ in expected]
-    store.delete([item.key for item in fresh])
-    assert store.query(ROWS[0], reader, 5).found == ()

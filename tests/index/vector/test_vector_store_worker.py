@@ -183,13 +183,6 @@ def test_where_no_process_can_be_started_it_is_said(tmp_path: Path) -> None:
     assert raised.value.code == "died"
 
 
-def test_nothing_but_a_filter_of_scopes_may_ask(place: Place) -> None:
-    store = place.opened()
-    for nonsense in ({"$ne": "x"}, "家", None):
-        with pytest.raises(TypeError):
-            store.query(vectors(1)[0], nonsense, 1)  # type: ignore[arg-type]
-
-
 OWNER = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -2,6 +2,7 @@
 
 import uuid
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -89,15 +90,7 @@ class ChromaBench(Bench):
 
         self.store.close()
         settings = chromadb.Settings(anonymized_telemetry=False)
-        client = chromadb.PersistentClient(self._path, settings)
-        try:
-            client.get_collection(name, embedding_function=None).upsert(
-                ids=list(rows),
-                embeddings=[row.vector for row in rows.values()],
-                metadatas=[dict(row.metadata) or None for row in rows.values()],
-            )
-        finally:
-            client.close()
+        write_raw(chromadb.PersistentClient(self._path, settings), name, rows)
         self.reopen().use(name)
 
 
@@ -127,16 +120,20 @@ class ServerBench(Bench):
 
         host, _, port = self._url.removeprefix("http://").partition(":")
         settings = chromadb.Settings(anonymized_telemetry=False)
-        client = chromadb.HttpClient(host, int(port), settings=settings)
-        try:
-            client.get_collection(name, embedding_function=None).upsert(
-                ids=list(rows),
-                embeddings=[row.vector for row in rows.values()],
-                metadatas=[dict(row.metadata) or None for row in rows.values()],
-            )
-        finally:
-            client.close()
+        write_raw(chromadb.HttpClient(host, int(port), settings=settings), name, rows)
         self.reopen().use(name)
+
+
+def write_raw(client: Any, name: str, rows: dict[str, Row]) -> None:
+    """Past the store; the client is closed."""
+    try:
+        client.get_collection(name, embedding_function=None).upsert(
+            ids=list(rows),
+            embeddings=[row.vector for row in rows.values()],
+            metadatas=[dict(row.metadata) or None for row in rows.values()],
+        )
+    finally:
+        client.close()
 
 
 def unit(*numbers: float) -> Vector:
