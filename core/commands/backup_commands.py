@@ -177,8 +177,8 @@ class BackupCommands:
         lines = []
         for person in sorted(set(new.values())):
             ids = [one for one, name in all_of_them.items() if name == person]
-            shown = {"person": safe(person)[:_VALUE], "count": len(ids), "ids": self._some(ids)}
-            lines.append(self._say("moving.plan_link", **shown))
+            name, some = safe(person)[:_VALUE], self._some(ids)
+            lines.append(self._say("moving.plan_link", person=name, count=len(ids), ids=some))
         return lines
 
     def _some(self, texts: list[str]) -> str:
