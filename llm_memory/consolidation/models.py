@@ -29,7 +29,7 @@ class Postponed(StrEnum):
     SLEEPING = "sleeping"
     """Another one is going on."""
     UNREADY = "unready"
-    """The memories are not read yet, or most of some scope's files are missing."""
+    """The memories are not read yet."""
     UNAVAILABLE = "unavailable"
     """The file of the memory loop cannot be used."""
 
