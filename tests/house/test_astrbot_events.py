@@ -12,7 +12,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import (
     AGENTS,
-    KINDS,
+    MADE,
     PLATFORMS,
     SOURCES,
 )
@@ -74,7 +74,7 @@ def found_in(package: Path) -> set[tuple[str, str]]:
 
 def in_the_table() -> set[tuple[str, str]]:
     """What the table knows; each adapter hands in what it makes."""
-    known = {made for kind in KINDS.values() for made in kind.made}
+    known = {place for places in MADE.values() for place in places}
     for platform in PLATFORMS:
         file = SOURCES + platform.file
         known |= {(file, platform.event), (file, "create_event")}

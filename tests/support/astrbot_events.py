@@ -105,90 +105,32 @@ PLATFORMS = (
 """Web chat carries AstrBot's HTTP API, too: the caller states the user."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of event, beside the messages of a platform.
-
-    Attributes:
-        made: Where: file and what is called there.
-        event: Which event the agent runs under.
-        platform: What ``get_platform_name()`` says.
-        sender: What ``get_sender_id()`` says.
-        group: What ``get_group_id()`` says.
-        spoken: Whether a person said what it is about.
-    """
-
-    made: tuple[tuple[str, str], ...]
-    event: str
-    platform: str
-    sender: str
-    group: str
-    spoken: bool
-
-
-KINDS = {
-    "future task": Kind(
-        (
-            ("core/cron/manager.py", "CronMessageEvent"),
-            ("core/cron/manager.py", "build_main_agent"),
-        ),
-        "a new one with the session of the job, else cron:OtherMessage:<job>; cron_payload names "
-        "who set it",
-        platform="cron",
-        sender="the session",
-        group="none",
-        spoken=False,
+MADE: dict[str, tuple[tuple[str, str], ...]] = {
+    "future task": (
+        ("core/cron/manager.py", "CronMessageEvent"),
+        ("core/cron/manager.py", "build_main_agent"),
     ),
-    "background tool or background handoff that has ended": Kind(
-        (
-            ("core/astr_agent_tool_exec.py", "CronMessageEvent"),
-            ("core/astr_agent_tool_exec.py", "build_main_agent"),
-        ),
-        "a new one with the session of the message; nothing names the person",
-        platform="cron",
-        sender="the session",
-        group="none",
-        spoken=False,
+    "background tool or background handoff that has ended": (
+        ("core/astr_agent_tool_exec.py", "CronMessageEvent"),
+        ("core/astr_agent_tool_exec.py", "build_main_agent"),
     ),
-    "handoff to a sub-agent": Kind(
-        (
-            ("core/astr_agent_tool_exec.py", "tool_loop_agent"),
-            ("core/star/context.py", "ToolLoopAgentRunner"),
-        ),
-        "the event of the message, or of the agent that hands off; plugins call the same",
-        platform="as there",
-        sender="as there",
-        group="as there",
-        spoken=True,
+    "handoff to a sub-agent": (
+        ("core/astr_agent_tool_exec.py", "tool_loop_agent"),
+        ("core/star/context.py", "ToolLoopAgentRunner"),
     ),
-    "message": Kind(
-        (("core/pipeline/process_stage/method/agent_sub_stages/internal.py", "build_main_agent"),),
-        "the adapter's",
-        platform="the adapter's",
-        sender="who wrote",
-        group="the group's own id",
-        spoken=True,
+    "message": (
+        ("core/pipeline/process_stage/method/agent_sub_stages/internal.py", "build_main_agent"),
     ),
-    "answer of the bot's own accord, or a plugin's question to the model": Kind(
-        (("builtin_stars/astrbot/main.py", "request_llm"),),
-        "the event of the message",
-        platform="the adapter's",
-        sender="who wrote",
-        group="the group's own id",
-        spoken=True,
+    "answer of the bot's own accord, or a plugin's question to the model": (
+        ("builtin_stars/astrbot/main.py", "request_llm"),
     ),
-    "message that a plugin makes up": Kind(
-        (
-            ("core/star/star_tools.py", "create_event"),
-            ("core/platform/platform.py", "AstrMessageEvent"),
-        ),
-        "the adapter's; the plugin states what is in it",
-        platform="the adapter's",
-        sender="as stated",
-        group="as stated",
-        spoken=True,
+    "message that a plugin makes up": (
+        ("core/star/star_tools.py", "create_event"),
+        ("core/platform/platform.py", "AstrMessageEvent"),
     ),
 }
+"""Where each kind of event, beside the messages of a platform, is made: file, and what is called
+there."""
 AGENTS = frozenset(
     {
         "build_main_agent",

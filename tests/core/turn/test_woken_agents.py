@@ -33,7 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
 from astrbot_plugin_scoped_memory.tests.core.turn.test_turn_reader import event as message
-from astrbot_plugin_scoped_memory.tests.support.astrbot_events import KINDS, PLATFORMS, Platform
+from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS, Platform
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
@@ -151,17 +151,12 @@ async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
     assert actor == Actor(f"{platform.adapter}:1002", "机器人（代小雯）", spoke=False)
 
 
-def test_what_the_table_says_of_woken_events_is_so() -> None:
-    for kind in (
-        KINDS["future task"],
-        KINDS["background tool or background handoff that has ended"],
-    ):
-        event = woken(FAMILY_UMO, sender_id="1002")
-        assert event.get_platform_name() == kind.platform == "cron"
-        assert (event.get_sender_id(), kind.sender) == ("1002_777", "the session")
-        assert (event.get_group_id(), kind.group) == ("", "none")
-        assert event.unified_msg_origin == FAMILY_UMO
-        assert not kind.spoken
+def test_a_woken_event_names_neither_a_person_nor_a_group() -> None:
+    event = woken(FAMILY_UMO, sender_id="1002")
+    assert event.get_platform_name() == "cron"
+    assert event.get_sender_id() == "1002_777"
+    assert event.get_group_id() == ""
+    assert event.unified_msg_origin == FAMILY_UMO
 
 
 async def test_it_is_told_after_a_restart_too(tmp_path: Path) -> None:

@@ -36,11 +36,6 @@ _WHAT = (
 _MARK = re.compile(r"〔([^〕]+)〕(\d+-\d+)")
 
 
-def number_of(umo: str) -> int:
-    """Which of the fifty."""
-    return int(umo.rpartition(":")[2]) - 1000
-
-
 def conversation(number: int) -> ConversationId:
     """Every third one is a private chat, the others are groups."""
     session = str(1000 + number)

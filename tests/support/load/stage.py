@@ -146,11 +146,7 @@ def tell_warnings() -> None:
     """Tell what the engine logs from warnings up."""
     add = getattr(log.logger, "add", None)  # without loguru it has none, and says it on stderr
     if add is not None:
-        add(
-            lambda record: say("logged", text=str(record)[:300]),
-            level="WARNING",
-            format="{message}",
-        )
+        add(_logged, level="WARNING", format="{message}")
 
 
 def _logged(record: object) -> None:
