@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, get_args
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from functools import cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -14,49 +18,19 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    Hit,
-    Memory,
     MemoryDraft,
-    MemoryKind,
     Recall,
     Reinforced,
     Rejected,
-    RejectReason,
     Replaced,
     Source,
     Stored,
-    StoredMemory,
-    Topic,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    PrivateKind,
-    Provenance,
-    RememberOutcome,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import (
-    Arm,
-    Byline,
-    Considered,
-    DropReason,
-    FileText,
-    PointerNotVisible,
-    Trace,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Why, WhyCode
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RememberOutcome
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.tasks import (
-    TaskAction,
-    TaskChange,
-    TaskFate,
-    TaskOutcome,
-    TaskReport,
-)
-from astrbot_plugin_scoped_memory.llm_memory.primer.models import (
-    Overview,
-    Primer,
-    PrimerPart,
-    PrimerSection,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange, TaskReport
+from astrbot_plugin_scoped_memory.llm_memory.primer.models import Overview
 from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
 from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import (
     AGENT,
@@ -87,161 +61,71 @@ def plain(value: Any) -> dict[str, Any]:
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 flags = st.booleans()
 numbers = st.integers(-(2**40), 2**40)
-shares = st.floats(0, 1)
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-moments = st.datetimes(
-    datetime.fromisoformat("0001-01-02"),
-    datetime.fromisoformat("9999-12-30"),
-    timezones=zones | st.just(UTC),
-)
-many = st.lists(words, max_size=3).map(tuple)
-scopes = st.sampled_from(["public", "家人", "project-x", "dm-x", "group-1", "quarantine"]).map(
-    lambda name: Scope.parse(name, derived=True)
-)
-actors = st.builds(Actor, words, words, flags, flags)
-provenances = st.builds(Provenance, words, words, words, st.sampled_from(Source), flags)
-memories = st.builds(
-    Memory,
-    words,
-    words,
-    moments,
-    reasoning=words,
-    tags=many,
-    kind=st.sampled_from(MemoryKind),
-    active=flags,
-    strength=numbers,
-    provenance=provenances,
-    role=words,
-    context=words,
-    extra=many,
-    quoted=flags,
-)
-stored = st.builds(StoredMemory, scopes, words, memories)
-hidden = st.lists(st.sampled_from(PrivateKind), max_size=2).map(tuple)
-rejected = st.builds(
-    Rejected,
-    st.sampled_from(RejectReason),
-    st.none() | st.builds(Why, st.sampled_from(WhyCode), words, words),
-    words,
-    hidden,
-)
-drafts = st.builds(
-    MemoryDraft,
-    words,
-    words,
-    many,
-    st.sampled_from(MemoryKind),
-    numbers,
-    flags,
-    st.sampled_from(Source),
-    st.none() | actors,
-    words,
-    st.none() | moments,
-    st.none() | words,
-    st.none() | st.sampled_from(Topic),
-    flags,
-    words,
-)
-hits = st.builds(
-    Hit,
-    words,
-    words,
-    words,
-    words,
-    words,
-    moments,
-    shares,
-    numbers,
-    many,
-    flags,
-    words,
-    flags,
-    st.builds(Byline, flags, words, flags),
-    flags,
-    st.just(()),
-    flags,
-    flags,
-)
-hits = st.builds(
-    lambda hit, also: Hit(**{**plain(hit), "also": also}),
-    hits,
-    st.lists(hits, max_size=2).map(tuple),
-)
-considered = st.builds(
-    Considered,
-    words,
-    words,
-    st.none() | shares,
-    shares,
-    st.none() | shares,
-    shares,
-    st.none() | st.sampled_from(DropReason),
-    st.none() | shares,
-)
-traces = st.builds(
-    Trace,
-    scopes=many,
-    arm=st.sampled_from(Arm),
-    candidates=numbers,
-    considered=st.lists(considered, max_size=2).map(tuple),
-    dense_weight=shares,
-    dropped=st.dictionaries(st.sampled_from(DropReason), numbers, max_size=2),
-    milliseconds=st.dictionaries(words, shares, max_size=2),
-    notes=many,
-)
-few_hits = st.lists(hits, max_size=2).map(tuple)
-sections = st.builds(PrimerSection, st.sampled_from(PrimerPart), few_hits, many, many)
-primers = st.builds(
-    Primer,
-    st.lists(sections, max_size=2).map(tuple),
-    st.none() | st.timedeltas(timedelta(0), timedelta(days=9_999)),
-    numbers,
-)
-outcomes = st.builds(
-    TaskOutcome,
-    words,
-    st.sampled_from(TaskFate),
-    st.none() | stored,
-    st.none() | rejected,
-    hidden,
-)
-ANSWERS: dict[type, tuple[str, st.SearchStrategy[Any]]] = {
-    Stored: ("remember", st.builds(Stored, stored, hidden, st.none() | stored)),
-    Reinforced: ("remember", st.builds(Reinforced, stored, hidden)),
-    Replaced: ("remember", st.builds(Replaced, stored, stored, hidden)),
-    Rejected: ("remember", rejected),
-    Recall: ("recall", st.builds(Recall, few_hits, traces)),
-    TaskReport: (
-        "update_tasks",
-        st.builds(
-            TaskReport,
-            st.lists(outcomes, max_size=2).map(tuple),
-            st.lists(stored, max_size=2).map(tuple),
-            numbers,
-        ),
+PLAIN: dict[object, st.SearchStrategy[Any]] = {
+    type(None): st.none(),
+    str: words,
+    bool: flags,
+    int: numbers,
+    float: st.floats(0, 1),
+    date: st.dates(),
+    datetime: st.datetimes(
+        datetime.fromisoformat("0001-01-02"),
+        datetime.fromisoformat("9999-12-30"),
+        timezones=zones | st.just(UTC),
     ),
-    FileText: ("read", st.builds(FileText, words, words, numbers)),
-    PointerNotVisible: ("read", st.builds(PointerNotVisible, words)),
-    Overview: ("overview", st.builds(Overview, primers, many)),
-    type(None): ("refresh_overview", st.none()),
+    timedelta: st.timedeltas(timedelta(0), timedelta(days=9_999)),
+    Scope: st.sampled_from(["public", "家人", "project-x", "dm-x", "group-1", "quarantine"]).map(
+        lambda name: Scope.parse(name, derived=True)
+    ),
+}
+
+
+@cache
+def any_of(hint: Any) -> st.SearchStrategy[Any]:
+    """Any value of a type that is sent: of each field of a dataclass, too."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if origin in (Union, UnionType):
+        return st.one_of([any_of(one) for one in inside])
+    if origin is tuple:
+        return st.lists(any_of(inside[0]), max_size=2).map(tuple)
+    if origin in (dict, Mapping):
+        return st.dictionaries(*map(any_of, inside), max_size=2)
+    if is_dataclass(hint):
+        return any_dataclass(hint)
+    return st.sampled_from(hint)
+
+
+def any_dataclass(kind: Any) -> st.SearchStrategy[Any]:
+    """With values in every field; what holds others of its kind holds some that hold none."""
+    hints = get_type_hints(kind)
+    nested = [name for name, hint in hints.items() if hint == tuple[kind, ...]]
+    alone = st.builds(kind, **{name: any_of(hints[name]) for name in hints.keys() - nested})
+    some = st.lists(alone, max_size=2).map(tuple)
+    return st.builds(replace, alone, **dict.fromkeys(nested, some)) if nested else alone
+
+
+ANSWERED_BY = {
+    Stored: "remember",
+    Reinforced: "remember",
+    Replaced: "remember",
+    Rejected: "remember",
+    Recall: "recall",
+    TaskReport: "update_tasks",
+    FileText: "read",
+    PointerNotVisible: "read",
+    Overview: "overview",
+    type(None): "refresh_overview",
 }
 ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
-    "remember": {"draft": drafts},
-    "recall": {
-        "query": words,
-        "limit": numbers,
-        "token_budget": numbers,
-        "actor": st.none() | actors,
-    },
-    "update_tasks": {
-        "change": st.builds(
-            TaskChange, st.sampled_from(TaskAction), many, words, words, st.none() | words
-        ),
-        "actor": actors,
-    },
-    "read": {"where": words},
-    "overview": {"actor": actors, "token_budget": numbers},
-    "refresh_overview": {},
+    name: {
+        key: any_of(hint)
+        for key, hint in get_type_hints(getattr(SharedMemory, name)).items()
+        if key not in ("conversation_id", "return")
+    }
+    for name in CALLS
 }
 
 
@@ -251,12 +135,10 @@ def sent(value: object) -> Any:
 
 
 def test_every_call_and_answer_is_tried() -> None:
-    assert set(ARGUMENTS) == set(CALLS)
     for name in CALLS:
-        assert set(call(name).parameters) == {*ARGUMENTS[name], "conversation_id"}
-        named = {kind.__name__ for kind, (asked, _) in ANSWERS.items() if asked == name}
+        named = {kind.__name__ for kind, asked in ANSWERED_BY.items() if asked == name}
         assert set(call(name).answers) <= named | {"Rejected"}
-    assert {*get_args(RememberOutcome)} <= set(ANSWERS)
+    assert {*get_args(RememberOutcome)} <= set(ANSWERED_BY)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -270,17 +152,16 @@ def test_owner_and_follower_have_the_methods_of_the_service(name: str) -> None:
     assert all(one.default is not one.empty for one in extra)
 
 
-@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ANSWERED_BY, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 def test_an_answer_arrives_as_it_was(kind: type, data: st.DataObject) -> None:
-    name, made = ANSWERS[kind]
-    value = data.draw(made)
+    name, value = ANSWERED_BY[kind], data.draw(any_of(kind))
     arrived = decode_answer(name, sent(encode_answer(name, value)))
     assert arrived == value
     assert type(arrived) is kind
 
 
-@given(rejected)
+@given(any_of(Rejected))
 def test_a_refused_change_of_tasks_arrives_as_it_was(value: Rejected) -> None:
     assert decode_answer("update_tasks", sent(encode_answer("update_tasks", value))) == value
 
@@ -363,11 +244,11 @@ def test_a_call_with_one_fault_is_a_call_or_a_bad_one(name: str, data: st.DataOb
         assert all(one == as_agent(one) for one in actors)
 
 
-@pytest.mark.parametrize("kind", ANSWERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ANSWERED_BY, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 def test_an_answer_with_one_fault_is_one_or_a_bad_one(kind: type, data: st.DataObject) -> None:
-    name, made = ANSWERS[kind]
-    message = sent(encode_answer(name, data.draw(made)))
+    name = ANSWERED_BY[kind]
+    message = sent(encode_answer(name, data.draw(any_of(kind))))
     try:
         arrived = decode_answer(name, with_one_fault(data, message))
     except BadCall as error:
