@@ -26,7 +26,6 @@ from astrbot_plugin_scoped_memory.tests.support.agents import agents
 
 pytestmark = pytest.mark.engine
 
-POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
 EN, ZH = Texts.of("en"), Texts.of("zh")
 
 
@@ -72,15 +71,14 @@ def test_a_person_does_what_an_agent_can(said: Said, home: Path) -> None:
     assert said("primer", "--quiet") == (0, "", "")
     code, out, err = said("log", "The cellar key hangs in the kitchen", "--type", "decision")
     assert (code, err) == (0, "")
-    found = POINTER.search(out)
-    assert found
-    assert found[0].startswith("project/decisions.md#")
+    pointer = agents.pointer_in(out)
+    assert pointer.startswith("project/decisions.md#")
     code, out, err = said("search", "cellar key")
     assert (code, err) == (0, "")
     assert "hangs in the kitchen" in out
-    assert found[0] in out
+    assert pointer in out
     assert said("search", "cellar key", "--level", "global")[1] == f"{EN.say('nothing')}\n"
-    code, out, err = said("read", found[0])
+    code, out, err = said("read", pointer)
     assert code == 0
     assert "可信：否" in out
     assert "谁：scoped-memory" in out

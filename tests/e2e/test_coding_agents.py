@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import checkout
 import pytest
 import pytest_asyncio
 
@@ -17,7 +16,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, group
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient, environ_of
 
 pytestmark = [
     pytest.mark.astrbot,
@@ -41,16 +40,10 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig
 
 def with_a_server_of_its_own(rig: Rig) -> None:
     """AstrBot is an MCP client, too; here it starts a server over a home beside its memory."""
-    environ = {
-        "PYTHONPATH": str(checkout.ROOT),
-        "SCOPED_MEMORY_HOME": str(rig.root / "home"),
-        "SCOPED_MEMORY_EMBEDDING": "lexical",
-        "SCOPED_MEMORY_LANGUAGE": "zh",
-    }
     server = {
         "command": sys.executable,
         "args": ["-P", "-m", "llm_memory", "serve", "--project", "notes"],
-        "env": environ,
+        "env": environ_of(rig.root / "home", "zh"),
         "active": True,
     }
     text = json.dumps({"mcpServers": {"notes": server}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import SIGNATU
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import metadata
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import environ_of, hello
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
@@ -27,6 +29,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.process]
 CLIENT = checkout.ROOT / "tests" / "support" / "agents" / "sdk_client.py"
 TOKEN = "a token that is long enough"
 SAY = Texts.of("en").say
+SERVE = [sys.executable, "-P", "-m", "llm_memory", "serve"]
 
 
 @dataclass(frozen=True)
@@ -82,20 +85,16 @@ class Machine:
 
 @pytest.fixture(params=["mcp 1.x", "mcp 2.x"])
 def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
-    environ = {
-        "SCOPED_MEMORY_HOME": str(tmp_path / "home"),
-        "SCOPED_MEMORY_EMBEDDING": "lexical",
-        "SCOPED_MEMORY_LANGUAGE": "en",
-    }
+    environ = environ_of(tmp_path / "home")
     put_dictionary(tmp_path / "home")
     (tmp_path / "shop" / ".git").mkdir(parents=True)
-    if request.param == "mcp 1.x":
-        python, environ["PYTHONPATH"] = Path(sys.executable), str(checkout.ROOT)
-    else:
+    python = Path(sys.executable)
+    if request.param == "mcp 2.x":
         found = agent_tools.agent_python()
         if found is None:
             pytest.skip(".venv-agent is not what the checkout is now: make env-agent")
         python = found
+        del environ["PYTHONPATH"]
     return Machine(python, environ, tmp_path / "home", tmp_path / "shop")
 
 
@@ -160,23 +159,13 @@ def test_the_sdks_own_client_over_http(machine: Machine) -> None:
 def status(url: str, method: str = "POST", **headers: str) -> int:
     """Of a request of the first message."""
     host, _, path = url.removeprefix("http://").partition("/")
-    hello = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "x", "version": "1"},
-        },
-    }
     sent = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
         **headers,
     }
     connection = HTTPConnection(host, timeout=10)
-    connection.request(method, f"/{path}", json.dumps(hello), sent)
+    connection.request(method, f"/{path}", hello("x"), sent)
     found = connection.getresponse()
     assert b"Traceback" not in found.read(2000)
     connection.close()
@@ -215,8 +204,6 @@ def assert_strangers_are_refused(url: str) -> None:
 def test_http_that_cannot_be_served_is_a_line_and_exit_code_2(
     tmp_path: Path, arguments: list[str], word: str
 ) -> None:
-    import socket
-
     (tmp_path / "token").write_text(TOKEN, "utf-8")
     (tmp_path / "short").write_text("short", "utf-8")
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -225,17 +212,9 @@ def test_http_that_cannot_be_served_is_a_line_and_exit_code_2(
             "short": str(tmp_path / "short"),
             "taken": str(taken.getsockname()[1]),
         }
-        environ = {"PYTHONPATH": str(checkout.ROOT), "SCOPED_MEMORY_HOME": str(tmp_path / "home")}
         done = subprocess.run(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "llm_memory",
-                "serve",
-                *(a.format(**names) for a in arguments),
-            ],
-            env={**os.environ, **environ},
+            [*SERVE, *(a.format(**names) for a in arguments)],
+            env={**os.environ, **environ_of(tmp_path / "home")},
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -267,15 +246,9 @@ def test_the_inspector(tmp_path: Path, method: list[str], code: int) -> None:
         for one in rest[1:]:
             arguments += ["--tool-arg", one]
     put_dictionary(tmp_path / "home")
-    environ = {
-        "PYTHONPATH": str(checkout.ROOT),
-        "SCOPED_MEMORY_HOME": str(tmp_path / "home"),
-        "SCOPED_MEMORY_EMBEDDING": "lexical",
-        "SCOPED_MEMORY_LANGUAGE": "en",
-    }
-    server = [sys.executable, "-P", "-m", "llm_memory", "serve"]
+    environ = environ_of(tmp_path / "home")
     done = subprocess.run(
-        [*program, "--cli", *(f"-e{k}={v}" for k, v in environ.items()), *server, *arguments],
+        [*program, "--cli", *(f"-e{k}={v}" for k, v in environ.items()), *SERVE, *arguments],
         env={**os.environ, **environ},
         cwd=tmp_path,
         capture_output=True,

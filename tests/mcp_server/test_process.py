@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-import checkout
 import psutil
 import pytest
 
@@ -21,7 +20,15 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoint
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
-from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import ServerGone, StdioClient
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import (
+    INITIALIZED,
+    ServerGone,
+    StdioClient,
+    environ_of,
+    hello,
+    log_request,
+    request,
+)
 from astrbot_plugin_scoped_memory.tests.support.programs.program import bind_by_modes
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import serving
 from astrbot_plugin_scoped_memory.tests.support.vitals import index_processes, lives
@@ -38,17 +45,6 @@ SOON = 200.0
 """Seconds that nothing here may take, on the slowest machine."""
 
 
-def environ(home: Path) -> dict[str, str]:
-    """Of a server that finds by words."""
-    return {
-        **os.environ,
-        "PYTHONPATH": str(checkout.ROOT),
-        "SCOPED_MEMORY_HOME": str(home),
-        "SCOPED_MEMORY_EMBEDDING": "lexical",
-        "SCOPED_MEMORY_LANGUAGE": "en",
-    }
-
-
 def run(home: Path, code: str, *, text: str = "") -> subprocess.CompletedProcess[str]:
     """A server whose process runs some code of ours first; no mode of a file is ignored, even for
     root."""
@@ -58,38 +54,13 @@ def run(home: Path, code: str, *, text: str = "") -> subprocess.CompletedProcess
     return subprocess.run(
         [sys.executable, "-P", "-c", whole],
         input=text,
-        env=environ(home),
+        env={**os.environ, **environ_of(home)},
         cwd=home.parent,
         capture_output=True,
         text=True,
         timeout=300,
         preexec_fn=bind_by_modes,
     )
-
-
-def messages(*sent: tuple[str, dict[str, Any]]) -> str:
-    """A handshake and some requests, a line each."""
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "raw", "version": "1"},
-    }
-    lines: list[dict[str, Any]] = [
-        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-    ]
-    lines += [
-        {"jsonrpc": "2.0", "id": n, "method": method, "params": params}
-        for n, (method, params) in enumerate(sent, 1)
-    ]
-    return "".join(json.dumps(line) + "\n" for line in lines)
-
-
-def log(content: str) -> tuple[str, dict[str, Any]]:
-    return "tools/call", {
-        "name": "memory_log",
-        "arguments": {"content": content, "type": "decision"},
-    }
 
 
 @pytest.fixture
@@ -105,10 +76,7 @@ async def clients(tmp_path: Path) -> AsyncIterator[Callable[..., StdioClient]]:
 
     yield make
     for client in made:
-        if client._process is not None and client.process.returncode is None:
-            client.process.send_signal(signal.SIGCONT)
-            client.process.kill()
-            await client.process.wait()
+        await client.kill()
 
 
 def stored(tmp_path: Path) -> str:
@@ -123,7 +91,7 @@ def pythons() -> list[Any]:
 @pytest.mark.parametrize("python", pythons())
 def test_nothing_but_the_protocol_stands_on_stdout(tmp_path: Path, python: str) -> None:
     """Whatever prints: our code, a library's, a child process, C."""
-    variables = environ(tmp_path / "home")
+    variables = {**os.environ, **environ_of(tmp_path / "home")}
     if not python:
         found = agent_tools.agent_python()
         if found is None:
@@ -156,8 +124,9 @@ sys.exit(main(["serve"]))
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    sent = [log("The noise comes from the kitchen"), ("tools/list", {}), ("nothing/known", {})]
-    process.stdin.write(messages(*sent))
+    process.stdin.write(hello("raw") + INITIALIZED)
+    process.stdin.write(log_request(1, "The noise comes from the kitchen"))
+    process.stdin.write(request(2, "tools/list", {}) + request(3, "nothing/known", {}))
     process.stdin.write("no json\n\n{}\n[]\n\x00\n")
     process.stdin.flush()
     answered: dict[Any, Any] = {}
@@ -186,17 +155,14 @@ async def test_stdin_closed_in_the_middle_of_a_write(
         await client.start()
         await client.call("memory_search", query="x")
         process = client.process
-        assert process.stdin is not None
         assert process.stdout is not None
         lines = [
-            {"jsonrpc": "2.0", "id": f"{moment}-{n}", "method": method, "params": params}
+            log_request(f"{moment}-{n}", f"Vase {moment} of set {n} stands on shelf {n * n}")
             for n in range(30)
-            for method, params in [log(f"Vase {moment} of set {n} stands on shelf {n * n}")]
         ]
-        process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
-        process.stdin.write(b'{"jsonrpc": "2.0", "id": "half", "method": "tools/c')
+        await client.send(*lines, '{"jsonrpc": "2.0", "id": "half", "method": "tools/c')
         acknowledged = [json.loads(await process.stdout.readline()) for _ in range(moment)]
-        process.stdin.close()
+        client.hang_up()
         async with asyncio.timeout(SOON):
             rest = (await process.stdout.read()).decode()
             await process.wait()
@@ -225,14 +191,9 @@ async def test_a_signal_ends_it(
     if when != "at once":
         await client.call("memory_log", content="The bell was cast in Mainz", type="decision")
     if when == "busy":
-        assert client.process.stdin is not None
-        lines = [
-            {"jsonrpc": "2.0", "id": n + 100, "method": method, "params": params}
-            for n in range(40)
-            for method, params in [log(f"Bell {n} hangs in tower {n * n}")]
-        ]
-        client.process.stdin.write("".join(json.dumps(one) + "\n" for one in lines).encode())
-        await client.process.stdin.drain()
+        await client.send(
+            *(log_request(n + 100, f"Bell {n} hangs in tower {n * n}") for n in range(40))
+        )
     client.process.send_signal(number)
     async with asyncio.timeout(SOON):
         await client.process.wait()
@@ -253,12 +214,8 @@ async def test_a_follower_ends_though_its_owner_hangs(
     await follower.start()
     await follower.call("memory_log", content="The swan lives on the pond", type="decision")
     owner.process.send_signal(signal.SIGSTOP)
-    assert follower.process.stdin is not None
-    method, params = log("The goose lives on the pond, too")
-    line = {"jsonrpc": "2.0", "id": 99, "method": method, "params": params}
-    follower.process.stdin.write(json.dumps(line).encode() + b"\n")
-    await follower.process.stdin.drain()
-    follower.process.stdin.close()
+    await follower.send(log_request(99, "The goose lives on the pond, too"))
+    follower.hang_up()
     async with asyncio.timeout(SOON):
         await follower.process.wait()
     owner.process.send_signal(signal.SIGCONT)
@@ -286,8 +243,7 @@ async def test_no_process_is_left_behind(
         if killed:
             client.process.kill()
         else:
-            assert client.process.stdin is not None
-            client.process.stdin.close()
+            client.hang_up()
         async with asyncio.timeout(SOON):
             assert await client.process.wait() == (-signal.SIGKILL if killed else 0)
     await until(ended, within=SOON, what="the end of that process")
@@ -315,6 +271,14 @@ async def test_an_edit_by_hand_is_found_by_every_client(
     assert "painted red" not in (await owner.call("memory_search", query="anchor painted"))[0]
 
 
+def assert_refused_in_a_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    """The exit code of misuse, and these words on stderr."""
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    for word in words:
+        assert word in done.stderr
+
+
 @pytest.mark.parametrize("version", ["", "1.8.0", "1.22.9", "0.9", "1.rc1"])
 def test_without_the_sdk_or_with_too_old_a_one_it_says_so(tmp_path: Path, version: str) -> None:
     code = f"""
@@ -326,10 +290,7 @@ def version(name):
 metadata.version = version
 """
     done = run(tmp_path / "x" / "home", code)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert "pip install 'mcp>=1.23,<3'" in done.stderr
-    assert version in done.stderr
+    assert_refused_in_a_line(done, "pip install 'mcp>=1.23,<3'", version)
     assert not (tmp_path / "x" / "home").exists()
 
 
@@ -337,25 +298,18 @@ def test_a_home_that_cannot_be_had_is_a_line(tmp_path: Path) -> None:
     home = tmp_path / "x" / "home"
     home.parent.mkdir()
     home.write_text("a file", "utf-8")
-    done = run(home, "")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert str(home) in done.stderr
+    assert_refused_in_a_line(run(home, ""), str(home))
 
 
 def test_an_unreadable_home_is_a_line(tmp_path: Path) -> None:
     home = tmp_path / "place" / "home"
     home.parent.mkdir()
     home.mkdir(mode=0o000)
-    done = run(home, "")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert str(home) in done.stderr
+    assert_refused_in_a_line(run(home, ""), str(home))
     # The folder where it works becomes unreadable, too.
     done = run(home, "import os; os.chmod(os.curdir, 0)")
     home.parent.chmod(0o700)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
+    assert_refused_in_a_line(done)
 
 
 async def test_a_store_of_a_newer_format_is_a_tools_text(

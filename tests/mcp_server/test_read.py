@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     LANGUAGES,
     AgentRig,
     agent_home,
+    pointer_in,
     tools_of,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -38,7 +39,6 @@ pytestmark = [
 ]
 
 NUMBERED = re.compile(r" *(\d+)  (.*)", re.DOTALL)
-POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
 
 
 def shown(text: str) -> dict[int, str]:
@@ -68,9 +68,7 @@ async def test_a_file_is_shown_with_its_lines_numbered(rig: AgentRig) -> None:
 async def test_a_pointer_opens_one_memory(rig: AgentRig) -> None:
     content = "The spare wheel lies behind the organ"
     said = await rig.say("memory_log", project="wheel", content=content, type="decision")
-    found = POINTER.search(said)
-    assert found
-    pointer = found[0]
+    pointer = pointer_in(said)
     for path in (pointer, pointer.removeprefix("project/"), pointer.partition("#")[2]):
         lines = shown(await rig.say("memory_read", project="wheel", path=path))
         assert lines[1].startswith(f"## {content} ^m-")
@@ -83,9 +81,7 @@ async def test_a_global_memory_is_read_from_a_project(rig: AgentRig) -> None:
     said = await rig.say(
         "memory_log", project="", content="Ann's dog is called Bello", type="entity"
     )
-    found = POINTER.search(said)
-    assert found
-    for path in (found[0], "global/entities.md"):
+    for path in (pointer_in(said), "global/entities.md"):
         assert "Bello" in await rig.say("memory_read", project="reader", path=path)
 
 
@@ -183,9 +179,8 @@ async def test_a_path_is_taken_apart(text: str, place: Place) -> None:
 
 async def test_absent_and_not_yours_are_the_same_words(rig: AgentRig) -> None:
     said = await rig.say("memory_log", project="theirs", content="Their safe is under the stairs")
-    found = POINTER.search(said)
-    assert found
-    there, absent = found[0], f"{found[0][:-6]}aaaaaa"
+    there = pointer_in(said)
+    absent = f"{there[:-6]}aaaaaa"
     for language in LANGUAGES:
         for path in (there, absent):
             answer = await rig.tools(language, "mine").call("memory_read", {"path": path})

@@ -13,20 +13,12 @@ from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     LANGUAGES,
     AgentRig,
     agent_home,
+    pointer_in,
     tools_of,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import running
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
-
-POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
-
-
-def pointer_in(text: str) -> str:
-    """The first pointer of an answer."""
-    found = POINTER.search(text)
-    assert found, text
-    return found[0]
 
 
 async def test_a_new_home_says_that_nothing_is_remembered(tmp_path: Path) -> None:

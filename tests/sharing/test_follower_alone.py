@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -32,17 +31,16 @@ sys.exit(main(["serve"]))
 """
 
 
-class _Follower(StdioClient):
-    def __init__(self, home: Path, folder: Path, report: Path) -> None:
-        super().__init__(home, folder)
-        self._command = [sys.executable, "-P", "-c", PROGRAM, str(report)]
+def reporting(home: Path, folder: Path, report: Path) -> StdioClient:
+    """One whose server says what it has loaded."""
+    return StdioClient(home, folder, program=("-c", PROGRAM, str(report)))
 
 
 async def test_a_follower_loads_no_engine(tmp_path: Path) -> None:
     home, report = tmp_path / "home", tmp_path / "modules"
     (tmp_path / "shop" / ".git").mkdir(parents=True)
     owner = StdioClient(home, tmp_path)
-    follower = _Follower(home, tmp_path / "shop", report)
+    follower = reporting(home, tmp_path / "shop", report)
     try:
         await owner.start()
         said, failed = await owner.call("memory_log", content="The build server is called Athena")
@@ -72,7 +70,7 @@ async def test_a_follower_loads_no_engine(tmp_path: Path) -> None:
 async def test_the_same_program_as_an_owner_has_the_engine(tmp_path: Path) -> None:
     """So the list of what a follower must not have is not made of names that nothing has."""
     report = tmp_path / "modules"
-    owner = _Follower(tmp_path / "home", tmp_path, report)
+    owner = reporting(tmp_path / "home", tmp_path, report)
     try:
         await owner.start()
         await owner.call("memory_search", query="anything")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, IndexState
+from astrbot_plugin_scoped_memory.llm_memory import Engine, IndexState
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import engine_settings
@@ -28,6 +29,14 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
 LANGUAGES = ("zh", "en")
+_POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
+
+
+def pointer_in(text: str) -> str:
+    """The first pointer of an answer."""
+    found = _POINTER.search(text)
+    assert found, text
+    return found[0]
 
 
 def levels(memory: SharedMemory, project: str = "shop") -> Levels:
@@ -103,8 +112,3 @@ async def agent_home(
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         await engine.close()
-
-
-def conversation(umo: str) -> ConversationId:
-    """A conversation by its id."""
-    return ConversationId.parse(umo)

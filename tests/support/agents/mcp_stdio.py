@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,41 @@ import checkout
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
 _LONGEST_LINE: Final = 8 * 1024 * 1024
+
+
+def environ_of(home: Path, language: str = "en") -> dict[str, str]:
+    """What a program of the checkout is told of a home in which words alone are looked up."""
+    return {
+        "PYTHONPATH": str(checkout.ROOT),
+        "SCOPED_MEMORY_HOME": str(home),
+        "SCOPED_MEMORY_EMBEDDING": "lexical",
+        "SCOPED_MEMORY_LANGUAGE": language,
+    }
+
+
+def request(number: object, method: str, params: Mapping[str, object]) -> str:
+    """A line of the protocol."""
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(message) + "\n"
+
+
+def log_request(number: object, content: str) -> str:
+    """The line by which a client logs a decision."""
+    arguments = {"content": content, "type": "decision"}
+    return request(number, "tools/call", {"name": "memory_log", "arguments": arguments})
+
+
+def hello(name: str) -> str:
+    """The first line of a client."""
+    params = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": name, "version": "1"},
+    }
+    return request(0, "initialize", params)
+
+
+INITIALIZED: Final = '{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
 
 
 class ServerGone(Exception):
@@ -33,19 +69,13 @@ class StdioClient:
         *arguments: str,
         python: str = sys.executable,
         environ: Mapping[str, str] | None = None,
+        program: Sequence[str] = ("-m", "llm_memory", "serve"),
     ) -> None:
         """``folder`` is where the agent works."""
-        self._command = [python, "-P", "-m", "llm_memory", "serve", *arguments]
+        self._command = [python, "-P", *program, *arguments]
         self._home = home
         self._folder = folder
-        self._environ = {
-            **os.environ,
-            "PYTHONPATH": str(checkout.ROOT),
-            "SCOPED_MEMORY_HOME": str(home),
-            "SCOPED_MEMORY_EMBEDDING": "lexical",
-            "SCOPED_MEMORY_LANGUAGE": "en",
-            **(environ or {}),
-        }
+        self._environ = {**os.environ, **environ_of(home), **(environ or {})}
         self._process: Process | None = None
         self._number = 0
 
@@ -67,13 +97,9 @@ class StdioClient:
             stderr=DEVNULL,
             limit=_LONGEST_LINE,
         )
-        hello = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test-client", "version": "1"},
-        }
-        await self.request("initialize", hello)
-        await self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await self.send(hello("test-client"))
+        await self._answer(0)
+        await self.send(INITIALIZED)
 
     async def call(self, tool: str, **arguments: object) -> tuple[str, bool]:
         """Text, and whether the tool failed. Raises ServerGone."""
@@ -83,8 +109,10 @@ class StdioClient:
     async def request(self, method: str, params: Mapping[str, object]) -> Any:
         """The result of a request. Raises ServerGone."""
         self._number += 1
-        number = self._number
-        await self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        await self.send(request(self._number, method, params))
+        return await self._answer(self._number)
+
+    async def _answer(self, number: int) -> Any:
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
             answer = json.loads(line)  # nothing but the protocol stands there
@@ -92,20 +120,32 @@ class StdioClient:
                 return answer["result"]
         raise ServerGone
 
-    async def _send(self, message: Mapping[str, object]) -> None:
+    async def send(self, *lines: str) -> None:
+        """Write to its stdin. Raises ServerGone."""
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.write("".join(lines).encode())
             await self.process.stdin.drain()
         except (ConnectionError, RuntimeError) as error:
             raise ServerGone from error
+
+    def hang_up(self) -> None:
+        """Close its stdin."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    async def kill(self) -> None:
+        """End it if it lives, even if it was stopped by a signal."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.kill()
+            await self._process.wait()
 
     async def stop(self) -> None:
         """Close its stdin and wait for its end."""
         if self._process is None:
             return
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        self.hang_up()
         with contextlib.suppress(ProcessLookupError):
             try:
                 async with asyncio.timeout(10):
