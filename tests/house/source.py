@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("main.py", "core", "tools", "llm_memory")
 
@@ -28,6 +30,13 @@ def modules(*parts: str) -> list[Module]:
     found = [module_at(path) for part in parts for path in files(part)]
     assert found, f"nothing to look at under {parts}"
     return found
+
+
+def requirements(text: str | None = None) -> list[Requirement]:
+    """What a requirements.txt asks for, ours if none is given."""
+    whole = (ROOT / "requirements.txt").read_text(encoding="utf-8") if text is None else text
+    lines = (line.split("#", 1)[0].strip() for line in whole.splitlines())
+    return [Requirement(line) for line in lines if line]
 
 
 def files(part: str) -> list[Path]:

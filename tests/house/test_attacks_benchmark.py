@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,10 +23,9 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def parts(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def parts() -> SimpleNamespace:
     names = ("set", "world", "play", "judge")
-    return SimpleNamespace(**{name: import_module(f"attacks_{name}") for name in names})
+    return SimpleNamespace(**{name: benchmarks.module(f"attacks_{name}") for name in names})
 
 
 def test_a_slice_of_the_set_meets_every_goal(tmp_path: Path) -> None:

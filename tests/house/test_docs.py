@@ -86,9 +86,10 @@ def test_a_hint_is_short_and_the_long_form_stands_in_the_page(make_docs: ModuleT
         assert all(text.replace("<", "\\<") in page for text in texts.values())
 
 
-def test_an_english_title_is_short(make_docs: ModuleType) -> None:
-    for name, _ in make_docs.leaves(schema()):
-        assert len(make_docs._english(name)["description"]) <= LONGEST_TITLE, name
+def test_an_english_title_is_short() -> None:
+    text = (ROOT / ".astrbot-plugin" / "i18n" / "en-US.json").read_text(encoding="utf-8")
+    for title in re.findall(r'"description": "(.*)"', text):
+        assert len(title) <= LONGEST_TITLE, title
 
 
 def names_read() -> set[str]:
@@ -380,8 +381,10 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", ["house.md", "dev/engine.md", "dev/decisions.md"])
-def test_every_file_that_the_house_names_exists(page: str) -> None:
+@pytest.mark.parametrize(
+    "page", ["house.md", "reliability.md", "dev/engine.md", "dev/decisions.md"]
+)
+def test_every_file_that_a_page_names_exists(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
     named = re.findall(r"`((?:tests|core|tools|llm_memory|harness|scripts)/[\w./]*)`", text)
     assert named
@@ -392,13 +395,6 @@ def test_a_promise_is_held_by_a_few_files() -> None:
     rows = re.findall(r"^\| No [\w ]+ \| (.*) \|$", (DOCS / "house.md").read_text("utf-8"), re.M)
     assert len(rows) == 4
     assert max(row.count("tests/") for row in rows) <= 5
-
-
-def test_every_test_that_a_promise_names_exists() -> None:
-    text = (DOCS / "reliability.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`(tests/[\w./]+\.py)`", text))
-    assert len(named) > 20
-    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
 
 
 def test_the_compose_file_of_the_server_lets_nobody_in_but_through_the_door() -> None:
@@ -415,7 +411,7 @@ def test_the_compose_file_of_the_server_lets_nobody_in_but_through_the_door() ->
 def test_the_pictures_are_shown_and_small_enough_to_load() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     pictures = sorted((DOCS / "images").glob("*.png"))
-    assert [picture.name for picture in pictures] == ["demo.png", "panel.png"]
+    assert pictures
     for picture in pictures:
         assert picture.stat().st_size < 300_000
         assert f"({picture.relative_to(ROOT).as_posix()})" in readme

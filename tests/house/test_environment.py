@@ -24,10 +24,16 @@ def test_everything_has_the_model_and_its_library() -> None:
         assert any(line.startswith(name) for line in wanted), name
 
 
-def test_a_second_call_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed: list[list[str]] = []
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What each call would install."""
+    calls: list[list[str]] = []
     monkeypatch.setattr(environment, "_make", lambda folder: folder / "bin" / "python")
-    monkeypatch.setattr(environment, "_install", lambda *call: installed.append(call[2]))
+    monkeypatch.setattr(environment, "_install", lambda *call: calls.append(call[2]))
+    return calls
+
+
+def test_a_second_call_installs_nothing(tmp_path: Path, installed: list[list[str]]) -> None:
     environment.prepare(tmp_path, "full")
     for level in ("full", "dev", "demo"):
         environment.prepare(tmp_path, level)
@@ -35,11 +41,8 @@ def test_a_second_call_installs_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_changed_requirement_is_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: list[list[str]]
 ) -> None:
-    installed: list[list[str]] = []
-    monkeypatch.setattr(environment, "_make", lambda folder: folder / "bin" / "python")
-    monkeypatch.setattr(environment, "_install", lambda *call: installed.append(call[2]))
     environment.prepare(tmp_path, "demo")
     monkeypatch.setitem(
         environment.LEVELS, "demo", environment.Level("astrbot>=99", ("requirements.txt",))
@@ -49,16 +52,13 @@ def test_a_changed_requirement_is_installed(
 
 
 def test_a_changed_engine_is_installed_again_where_its_wheel_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: list[list[str]]
 ) -> None:
     root = tmp_path / "checkout"
     (root / "llm_memory" / "recall").mkdir(parents=True)
     for name in ("pyproject.toml", "metadata.yaml", "llm_memory/recall/rule.py", "README.md"):
         (root / name).write_text("1", encoding="utf-8")
-    installed: list[list[str]] = []
     monkeypatch.setattr(environment, "ROOT", root)
-    monkeypatch.setattr(environment, "_make", lambda folder: folder / "bin" / "python")
-    monkeypatch.setattr(environment, "_install", lambda *call: installed.append(call[2]))
     environment.prepare(tmp_path, "agent")
     environment.prepare(tmp_path, "agent")
     assert installed == [["mcp>=2,<3", str(root)]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.tests.support import benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
+EVERYDAY_CAST = benchmarks.module("everyday_cast")
 CASTS = sorted((ROOT / "benchmarks" / "casts").glob("*.json"))
 pytestmark = pytest.mark.timeout(240)
 
@@ -79,15 +79,15 @@ def test_what_was_said_is_known_and_told_in_no_other_place(tmp_path: Path) -> No
     assert 0 < figures["injected_tokens_per_question"] <= 200
 
 
-def test_a_secret_that_a_place_may_know_is_counted_where_it_is_named(tmp_path: Path) -> None:
-    secret = {"said_by": "阿珍", "words": "地下室", "never_in": ["家"]}
+@pytest.mark.parametrize("said_by", [{"said_by": "阿珍"}, {}], ids=["its own", "nobody's"])
+def test_a_secret_is_counted_where_it_is_named(tmp_path: Path, said_by: dict[str, str]) -> None:
+    secret = {"words": "地下室", "never_in": ["家"], **said_by}
     assert _played(SHORT | {"secrets": [secret]}, tmp_path)["secrets_told"] > 0
 
 
 @pytest.mark.parametrize("path", CASTS, ids=lambda path: path.stem)
-def test_a_published_cast_is_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    cast = import_module("everyday_cast").read_cast(path)
+def test_a_published_cast_is_whole(path: Path) -> None:
+    cast = EVERYDAY_CAST.read_cast(path)
     said = "\n".join(one.said for one in cast.talk)
     learned = "\n".join(lesson["judgment"] for one in cast.talk for lesson in one.learned)
     assert len(cast.questions) >= 20
@@ -98,12 +98,7 @@ def test_a_published_cast_is_whole(path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert secret.words in said + learned, secret
 
 
-def _cast(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return import_module("everyday_cast")
-
-
-def test_a_cast_with_the_least_that_can_be_played_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cast_with_the_least_that_can_be_played_is_read() -> None:
     said: list[str] = []
     raw = {
         "timezone": "Europe/Berlin",
@@ -115,7 +110,7 @@ def test_a_cast_with_the_least_that_can_be_played_is_read(monkeypatch: pytest.Mo
         ],
         "questions": [{"who": "Ida", "where": "alone", "original": "when?", "must": "early"}],
     }
-    cast = _cast(monkeypatch).parse_cast(raw, warn=said.append)
+    cast = EVERYDAY_CAST.parse_cast(raw, warn=said.append)
     assert [one.said for one in cast.talk] == ["early", "hi"]
     assert cast.talk[0].at.isoformat() == "2026-03-02T00:30:00+01:00"
     assert (cast.start, cast.end) == (cast.talk[0].at, cast.talk[1].at)
@@ -126,7 +121,7 @@ def test_a_cast_with_the_least_that_can_be_played_is_read(monkeypatch: pytest.Mo
     assert said == ["cast: people 1: 'mood' is not known and was ignored"]
 
 
-def test_what_stands_empty_in_a_cast_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_empty_in_a_cast_is_not_there() -> None:
     talk = {"at": "2026/3/1 10:00", "who": "阿珍", "where": "家", "said": "hi", "reply": ""}
     late = talk | {"at": "2026-03-01T24:00", "learned": [{"judgment": "x", "replaces": ""}]}
     secret = {"said_by": "", "words": "地下室", "never_in": ["家"]}
@@ -134,17 +129,12 @@ def test_what_stands_empty_in_a_cast_is_not_there(monkeypatch: pytest.MonkeyPatc
     question = {"who": "阿珍", "where": "家", "original": "x", "paraphrase": "", "must": []}
     raw = SMALL | {"talk": [talk, late], "secrets": [secret], "places": places}
     said: list[str] = []
-    cast = _cast(monkeypatch).parse_cast(raw | {"questions": [question]}, warn=said.append)
+    cast = EVERYDAY_CAST.parse_cast(raw | {"questions": [question]}, warn=said.append)
     moments = [f"{one.at:%m-%d %H:%M}" for one in cast.talk]
     assert moments == ["03-01 10:00", "03-02 00:00"]
     assert (cast.talk[0].reply, cast.places["家"].scope) == ("", "")
     assert (cast.questions[0].paraphrase, cast.secrets[0].said_by) == ("x", "")
     assert [text for text in said if "must" in text]
-
-
-def test_a_secret_of_nobody_is_looked_for_everywhere(tmp_path: Path) -> None:
-    secret = {"words": "地下室", "never_in": ["家"]}
-    assert _played(SHORT | {"secrets": [secret]}, tmp_path)["secrets_told"] > 0
 
 
 @pytest.mark.parametrize(
@@ -166,9 +156,6 @@ def test_a_secret_of_nobody_is_looked_for_everywhere(tmp_path: Path) -> None:
         ({"places": {"家": {"kind": "group", "id": 7, "scope": "a/b"}}}, "no legal name: 'a/b'"),
     ],
 )
-def test_what_is_wrong_with_a_cast_is_said(
-    change: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = _cast(monkeypatch)
-    with pytest.raises(module.BadCast, match=says):
-        module.parse_cast(SMALL | change)
+def test_what_is_wrong_with_a_cast_is_said(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(EVERYDAY_CAST.BadCast, match=says):
+        EVERYDAY_CAST.parse_cast(SMALL | change)

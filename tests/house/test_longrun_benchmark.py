@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.tests.support import benchmarks
 
-ROOT = Path(__file__).resolve().parents[2]
 TURNS, DAYS, BUDGET = 90, 2, 30_000
 pytestmark = pytest.mark.timeout(240)
 
@@ -65,11 +63,8 @@ def test_what_it_promises_is_looked_at_and_holds(figures: dict[str, Any]) -> Non
     assert [promise for promise, held in holds.items() if not held] == []
 
 
-def test_what_grows_without_bounds_is_found(
-    figures: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    what_holds = import_module("longrun_checks").what_holds
+def test_what_grows_without_bounds_is_found(figures: dict[str, Any]) -> None:
+    what_holds = benchmarks.module("longrun_checks").what_holds
     first, last = list(figures["days"])
     for name, value, promise in (
         ("memory_files", 1000, "files stay few"),
@@ -91,10 +86,9 @@ def entry(memory_id: str, where: str) -> str:
 
 @pytest.mark.parametrize(("where", "twice"), [("GroupMessage:1", 1), ("FriendMessage:9", 0)])
 def test_the_same_is_there_twice_only_for_the_same_readers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, twice: int
+    tmp_path: Path, where: str, twice: int
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    living_figures = import_module("longrun_checks").living_figures
+    living_figures = benchmarks.module("longrun_checks").living_figures
     scope = tmp_path / "memory" / "scopes" / "public"
     scope.mkdir(parents=True)
     entries = entry("m-01jd3q8z7kabcdef", "GroupMessage:7") + entry("m-01jd3q8z7kabcdeg", where)

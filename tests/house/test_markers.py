@@ -1,4 +1,5 @@
-"""Each test says what it starts, so that ``make quick`` and a reader can choose by it."""
+"""Each test says what it starts, so that ``make quick`` and a reader can choose by it; and what is
+marked as a soak is run by ``make soak``."""
 
 from __future__ import annotations
 
@@ -48,3 +49,33 @@ def test_each_file_states_what_its_tests_start() -> None:
             astrbot.append(relative.as_posix())
     assert silent == []
     assert astrbot == []
+
+
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+(SOAKS,) = re.findall(r"^SOAKS := (.+)$", MAKEFILE, re.MULTILINE)
+
+
+def test_every_soak_is_run_by_make() -> None:
+    """`make test` leaves it out."""
+    run = [ROOT / path for path in SOAKS.split()]
+    marked = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "mark." + "soak" in path.read_text("utf-8")
+    ]
+    assert len(marked) >= 5
+    assert [path for path in marked if not any(path.is_relative_to(one) for one in run)] == []
+
+
+def test_every_law_is_tried_with_more_examples_in_a_soak() -> None:
+    """`hypothesis` is the mark that hypothesis gives to each test that it makes examples for."""
+    (recipe,) = re.findall(r"^soak:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert '-m "soak or hypothesis"' in recipe
+    assert "--hypothesis-profile=soak" in recipe
+    assert SOAKS.endswith(" tests")
+    fixed = [
+        path.name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"settings\(max_examples=\d", path.read_text("utf-8"))
+    ]
+    assert fixed == []

@@ -1,7 +1,6 @@
 """Whoever goes over many records of others, and comes to an end, goes through the record walker."""
 
 import ast
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,15 +11,6 @@ WALKER = "llm_memory/migration/record_walker.py"
 # What a loop of its own would need: to note how far it is, to know what is left, to rest between
 # two batches as a walk does.
 OF_A_WALK = ("_store.note_outcomes", "_store.ids_with_outcome", "_pace.pause")
-WALKS = {
-    "llm_memory/migration/adoption.py": {"Adoption"},
-    # Of TakeBack, BringBack, Carry and CarryBack.
-    "llm_memory/migration/batch_walks.py": {"_BatchWalk"},
-    "llm_memory/migration/scope_migration.py": {"ScopeMigration"},
-    # Of the two before.
-    "llm_memory/migration/source.py": {"Source"},
-    "llm_memory/migration/reversal.py": {"ScopeReversal"},
-}
 LOOKS = {
     # Which records need not be read again.
     "llm_memory/migration/scope_migration.py": {"_store.ids_with_outcome"},
@@ -35,15 +25,6 @@ def means(subject: Module) -> set[str]:
     return {mean for mean in OF_A_WALK if any(name.endswith(mean) for name in used)}
 
 
-def walks(subject: Module) -> Iterator[str]:
-    """The classes that list records and take steps over them."""
-    for node in ast.walk(subject.tree):
-        if isinstance(node, ast.ClassDef) and "Protocol" not in map(ast.unparse, node.bases):
-            methods = {one.name for one in node.body if isinstance(one, ast.AsyncFunctionDef)}
-            if {"list", "step"} <= methods:
-                yield node.name
-
-
 def test_nobody_but_the_walker_has_the_means_of_a_walk() -> None:
     found = {
         subject.path: used
@@ -51,11 +32,6 @@ def test_nobody_but_the_walker_has_the_means_of_a_walk() -> None:
         if (used := means(subject) - LOOKS.get(subject.path, set()))
     }
     assert found == {WALKER: set(OF_A_WALK)}
-
-
-def test_all_that_comes_from_elsewhere_and_all_that_is_taken_back_is_a_walk() -> None:
-    found = {subject.path: set(walks(subject)) for subject in modules("llm_memory")}
-    assert {path: names for path, names in found.items() if names} == WALKS
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Models, rules and formats are values and sync functions: no clock, disk, log or await."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 
-import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.tests.house.source import (
+    ROOT,
     Import,
     Module,
     imports_here,
@@ -14,36 +15,23 @@ from astrbot_plugin_scoped_memory.tests.house.source import (
     modules,
 )
 
-TEXT = (
-    "content_words",
-    "derived_ids",
-    "language",
-    "lazy_pattern",
-    "numerals",
-    "overlap",
-    "question_frames",
-    "question_frames_chinese",
-    "question_frames_english",
-    "same_meaning",
-    "statements",
-    "normalising",
-    "turn_text",
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+SOURCES = next(
+    contract["source_modules"]
+    for contract in CONTRACTS["importlinter"]["contracts"]
+    if contract["id"] == "rules"
 )
-PURE = (
-    *sorted(
-        path.relative_to(checkout.ROOT).as_posix()
-        for path in (checkout.ROOT / "llm_memory").rglob("rules")
-    ),
-    *sorted(
-        path.relative_to(checkout.ROOT).as_posix()
-        for path in (checkout.ROOT / "llm_memory").glob("*/models.py")
-    ),
-    "llm_memory/models",
-    "llm_memory/text/dates",
-    *(f"llm_memory/text/{name}.py" for name in TEXT),
-    "llm_memory/vault/markdown",
-    "llm_memory/errors.py",
-)
+
+
+def places(module_name: str) -> list[str]:
+    """The folders and files that a module of the contract is; its stars stand for packages."""
+    path = module_name.removeprefix("astrbot_plugin_scoped_memory.").replace(".", "/")
+    found = [*ROOT.glob(path), *ROOT.glob(f"{path}.py")]
+    assert found, module_name
+    return sorted(one.relative_to(ROOT).as_posix() for one in found)
+
+
+PURE = [place for name in SOURCES for place in places(name)]
 
 # A pure function has no use for these: they wait, look at the world, or change it.
 WORLD = frozenset(

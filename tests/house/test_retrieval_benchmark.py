@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import subprocess
@@ -24,10 +23,13 @@ TALKS = {
     "c2": ["打印机在三楼", "新来的会计姓孙", "食堂周五有带鱼", "门禁卡要押金"],
 }
 QUESTIONS = [
-    ("c1", "奶奶对什么过敏", "c1/0", "single-hop"),
-    ("c1", "钥匙放在哪里", "c1/2", "single-hop"),
-    ("c2", "打印机在几楼", "c2/0", "temporal"),
-    ("c2", "食堂周几有海参", "c2/2", "adversarial"),
+    {"id": text, "conv": conv, "lang": "zh", "question": text, "gold_ids": [gold], "category": kind}
+    for conv, text, gold, kind in (
+        ("c1", "奶奶对什么过敏", "c1/0", "single-hop"),
+        ("c1", "钥匙放在哪里", "c1/2", "single-hop"),
+        ("c2", "打印机在几楼", "c2/0", "temporal"),
+        ("c2", "食堂周几有海参", "c2/2", "adversarial"),
+    )
 ]
 
 
@@ -59,13 +61,8 @@ def test_it_runs_and_answers_what_is_read_of_it(tmp_path: Path, more: tuple[str,
         for c, talk in TALKS.items()
         for n, text in enumerate(talk)
     ]
-    queries = [
-        {"id": f"q{n}", "conv": c, "lang": "zh", "question": text, "gold_ids": [gold]}
-        | {"category": category}
-        for n, (c, text, gold, category) in enumerate(QUESTIONS)
-    ]
     out = tmp_path / "out.json"
-    measured("retrieval.py", out, corpus, queries, *more)
+    measured("retrieval.py", out, corpus, QUESTIONS, *more)
     found = json.loads(out.read_text("utf-8"))
     measures = {"recall@1", "recall@5", "recall@10", "mrr", "ndcg@10"}
     assert set(found["overall"]) == measures
@@ -103,11 +100,8 @@ def test_each_figure_is_what_its_name_says() -> None:
     assert means([{"mrr": 1.0}, {"mrr": 0.0}, {"mrr": 0.0}]) == {"mrr": 0.3333}
 
 
-def test_a_row_follows_on_the_one_before_in_its_own_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    labelled = importlib.import_module("labelled")
+def test_a_row_follows_on_the_one_before_in_its_own_session(tmp_path: Path) -> None:
+    labelled = benchmarks.module("labelled")
     at = "2024-03-01T08:00:00"
     raw = [
         {"id": str(n), "conv": conv, "scope": session, "speaker": "小红", "text": text, "time": at}
@@ -176,25 +170,18 @@ def test_odd_rows_are_read_and_other_languages_left_out(tmp_path: Path) -> None:
         ("2024-02-29T24:00:00Z", "2024-03-01T00:00:00+00:00"),
     ],
 )
-def test_a_date_in_any_form_of_iso_is_read(
-    monkeypatch: pytest.MonkeyPatch, text: str, iso: str
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    assert importlib.import_module("iso_dates").moment(text).isoformat() == iso
+def test_a_date_in_any_form_of_iso_is_read(text: str, iso: str) -> None:
+    assert benchmarks.module("iso_dates").moment(text).isoformat() == iso
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2024-13-01", "08:15", "1709280000"])
-def test_what_is_no_date_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        importlib.import_module("iso_dates").moment(text)
+        benchmarks.module("iso_dates").moment(text)
 
 
-def test_a_row_without_a_time_was_said_when_the_one_before_it_was(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    labelled = importlib.import_module("labelled")
+def test_a_row_without_a_time_was_said_when_the_one_before_it_was() -> None:
+    labelled = benchmarks.module("labelled")
     times = {"b": "2023-05-01", "d": "2023-05-03T10:00", "x": "2020-01-01", "a": None, "c": ""}
     raw = [
         {"id": name, "conv": "c2" if name == "x" else "c1", "text": name}
@@ -232,14 +219,11 @@ QUESTION = {"id": 2, "conv": 5, "lang": "zh", "question": "猫叫什么", "gold_
     ],
 )
 def test_what_is_wrong_with_rows_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: Any, question: Any, says: str
+    tmp_path: Path, row: Any, question: Any, says: str
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    module = importlib.import_module("labelled_rows")
-    corpus, queries = (
-        rows_of(tmp_path / "c.jsonl", [row]),
-        rows_of(tmp_path / "q.jsonl", [question]),
-    )
+    module = benchmarks.module("labelled_rows")
+    corpus = rows_of(tmp_path / "c.jsonl", [row])
+    queries = rows_of(tmp_path / "q.jsonl", [question])
     with pytest.raises(module.BadRows, match=re.escape(says)):
         module.question_rows(queries, module.corpus_rows(corpus), "zh")
 
@@ -269,13 +253,8 @@ def test_the_rivals_are_measured_by_the_same_figures(tmp_path: Path, model: str)
         for c, talk in TALKS.items()
         for n, text in enumerate(talk)
     ]
-    queries = [
-        {"id": f"q{n}", "conv": c, "lang": "zh", "question": text, "gold_ids": [gold]}
-        | {"category": category}
-        for n, (c, text, gold, category) in enumerate(QUESTIONS)
-    ]
     out = tmp_path / "out.json"
-    measured("rivals.py", out, corpus, queries, "--embedder", model)
+    measured("rivals.py", out, corpus, QUESTIONS, "--embedder", model)
     found = json.loads(out.read_text("utf-8"))
     assert set(found) == {"memsearch-like", "livingmemory-like"}
     for figures in found.values():

@@ -7,7 +7,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.tests.house.source import (
     PARTS,
-    ROOT,
     Module,
     imports,
     module,
@@ -108,11 +107,6 @@ def test_scope_parse_is_used_at_the_doors_only() -> None:
         subject.path for subject in modules(*PARTS) if subject.path != MAKER and parses(subject)
     }
     assert users == set(DOORS)
-
-
-def test_each_door_exists() -> None:
-    assert (ROOT / MAKER).is_file()
-    assert [path for path in DOORS if not (ROOT / path).is_file()] == []
 
 
 def test_the_shell_has_no_opinion_on_scopes() -> None:

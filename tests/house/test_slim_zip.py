@@ -4,11 +4,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 
 from astrbot_plugin_scoped_memory.core.host.requirements import missing_packages
 from astrbot_plugin_scoped_memory.harness.release import MODELS, PLUGIN, without_packages
-from astrbot_plugin_scoped_memory.tests.house.source import ROOT
+from astrbot_plugin_scoped_memory.tests.house.source import ROOT, requirements
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
 
 pytestmark = pytest.mark.astrbot
@@ -22,10 +21,9 @@ def members(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def named(requirements: bytes) -> set[str]:
+def named(text: bytes) -> set[str]:
     """The packages that a requirements.txt asks for."""
-    lines = requirements.decode().splitlines()
-    return {Requirement(line).name for line in lines if line.strip() and line[0] != "#"}
+    return {requirement.name for requirement in requirements(text.decode())}
 
 
 def test_it_differs_from_the_full_one_in_its_requirements_alone(tmp_path: Path) -> None:

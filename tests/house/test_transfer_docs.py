@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -86,12 +85,6 @@ def test_the_states_kinds_and_sources_are_all_named() -> None:
     assert named == {state.value for state in EntryState}
     for word in (*MemoryKind, *Source):
         assert word.value in PAGE
-
-
-@pytest.mark.parametrize("state", EntryState)
-def test_every_state_reads_back(state: EntryState) -> None:
-    record = replace(RECORD, state=state)
-    assert read_line(line_of(record)) == record
 
 
 def test_every_command_line_of_the_page_is_understood() -> None:

@@ -13,7 +13,7 @@ import checkout
 import pytest
 from packaging.requirements import Requirement
 
-from astrbot_plugin_scoped_memory.tests.house.test_requirements_fit import ours
+from astrbot_plugin_scoped_memory.tests.house.source import requirements
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import metadata
 
 PROJECT = tomllib.loads((checkout.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -79,7 +79,7 @@ def test_it_requires_what_pyproject_names(wheel: zipfile.ZipFile) -> None:
 
 
 def test_what_both_lists_name_has_the_same_bounds_in_both() -> None:
-    plugin = {requirement.name: str(requirement) for requirement in ours()}
+    plugin = {requirement.name: str(requirement) for requirement in requirements()}
     engine: dict[str, str] = {}
     for requirement in [*NEEDED, *(one for extra in EXTRAS.values() for one in extra)]:
         assert engine.setdefault(requirement.name, str(requirement)) == str(requirement)

@@ -6,12 +6,20 @@ import contextlib
 import io
 import runpy
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import checkout
 
 FOLDER = checkout.ROOT / "benchmarks"
+
+
+def module(name: str) -> Any:
+    """A module of the folder, which imports others of it by their bare names."""
+    with mock.patch.object(sys, "path", [str(FOLDER), *sys.path]):
+        return import_module(name)
 
 
 def play(program: str, *arguments: str | Path) -> str:
