@@ -32,7 +32,7 @@ async def announce_conversation(
 
 
 async def log_first_message(
-    plugin: PluginContext, conversation_id: ConversationId, meeting: Awaitable[FirstContact]
+    plugin: PluginContext, conversation_id: ConversationId, meeting: Awaitable[FirstContact | None]
 ) -> None:
     """Say in the log which scope a conversation has, with its first message. Where the engine is
     off there is nothing to say."""
@@ -40,7 +40,7 @@ async def log_first_message(
         contact = await meeting
     except (EngineClosed, EngineOff):
         return
-    if contact.first:
+    if contact is not None and contact.first:
         scope = scope_line(plugin, contact.resolution)
         logger.info(
             plugin.texts.say(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TypeVar
 
 from ..errors import EngineClosed, EngineOff
@@ -86,12 +86,11 @@ class Lifespan:
         task.add_done_callback(self._running.discard)
         return task
 
-    async def finish(self, work: Coroutine[object, object, T]) -> T:
+    async def finish(self, work: Callable[[], Coroutine[object, object, T]]) -> T:
         """Do work to its end even if the caller is cancelled: a half-done write is no write.
 
-        Raises EngineClosed.
+        Raises EngineClosed, and then ``work`` was not called.
         """
         if self._closed:
-            work.close()
             raise EngineClosed("the engine is closed")
-        return await asyncio.shield(self.start(work))
+        return await asyncio.shield(self.start(work()))

@@ -148,8 +148,12 @@ class Conversations:
         if isinstance(scope, Rejected) and scope.reason is RejectReason.REFUSED:
             return scope
         name = PUBLIC.name if isinstance(scope, Rejected) else scope.name
-        pausing = self._paused_conversations.pause(conversation_id, name, self._clock())
-        paused = Paused(*await self._life.finish(pausing))
+        at = self._clock()
+        paused = Paused(
+            *await self._life.finish(
+                lambda: self._paused_conversations.pause(conversation_id, name, at)
+            )
+        )
         await self._unread.review()
         return paused
 
@@ -157,7 +161,7 @@ class Conversations:
         """On the record again. Raises StateUnavailable."""
         if not _may_pause(conversation_id, actor):
             return NotAllowed("")
-        was = await self._life.finish(self._paused_conversations.resume(conversation_id))
+        was = await self._life.finish(lambda: self._paused_conversations.resume(conversation_id))
         await self._unread.review()
         return Resumed(before=not was)
 
@@ -167,7 +171,7 @@ class Conversations:
         await self._life.ready()
         if not actor.admin:
             return None
-        confirmed = await self._life.finish(self._paused_conversations.confirm())
+        confirmed = await self._life.finish(self._paused_conversations.confirm)
         await self._unread.review()
         return confirmed
 

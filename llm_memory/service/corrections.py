@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.unread_turns import UnreadTurns
-from ..errors import EngineClosed
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
@@ -73,7 +73,7 @@ class Corrections:
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
         requester = Requester(actor, view.conversation_id.umo)
-        target = await self._life.finish(self._forget(stored, requester))
+        target = await self._life.finish(lambda: self._forget(stored, requester))
         match target:
             case Rejected():
                 return target
@@ -97,8 +97,9 @@ class Corrections:
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
         by = actor.name or actor.person
-        noting = self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
-        await self._carry_out(noting)
+        await self._carry_out(
+            lambda: self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
+        )
         return Purged(stored.memory.memory_id)
 
     async def _absent(self, memory_id: str, view: ConversationView) -> NotVisible:
@@ -139,7 +140,7 @@ class Corrections:
         if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
             return self._access.refusal(stored, scope)
         requester = Requester(actor, view.conversation_id.umo)
-        return await self._life.finish(self._purge(stored, requester))
+        return await self._life.finish(lambda: self._purge(stored, requester))
 
     async def _purge(self, stored: StoredMemory, requester: Requester) -> Purged | Rejected:
         if stored.path != ARCHIVE:
@@ -160,7 +161,7 @@ class Corrections:
             return stored
         requester = Requester(actor, view.conversation_id.umo)
         own = self._book.same_person(actor.person, stored.memory.provenance.person)
-        edited = await self._carry_out(self._editor.edit(stored, text, requester, own=own))
+        edited = await self._carry_out(lambda: self._editor.edit(stored, text, requester, own=own))
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(
@@ -181,23 +182,19 @@ class Corrections:
         if not may_stand(stored.memory, target):
             return Rejected(RejectReason.CONFIDENCE)
         requester = Requester(actor, view.conversation_id.umo)
-        moved = await self._carry_out(self._editor.move(stored, target, requester))
+        moved = await self._carry_out(lambda: self._editor.move(stored, target, requester))
         return NotVisible(memory_id) if moved is None else moved
 
-    async def _carry_out[T](self, step: Coroutine[Any, Any, T]) -> T:
+    async def _carry_out[T](self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Finish a step and what follows from it, even if the caller is cancelled. Raises
         EngineClosed before the step begins."""
 
         async def followed() -> T:
-            done = await step
+            done = await step()
             await self._follower.follow()
             return done
 
-        try:
-            return await self._life.finish(followed())
-        except EngineClosed:
-            step.close()
-            raise
+        return await self._life.finish(followed)
 
     async def restore(
         self, memory_id: str, view: ConversationView, actor: Actor
@@ -226,8 +223,7 @@ class Corrections:
                 return NotVisible(memory_id)
             if not actor.admin:
                 return self._access.refusal(standing, scope)
-            taking_back = self._editor.take_back(undo_record)
-            undone = await self._carry_out(taking_back)
+            undone = await self._carry_out(partial(self._editor.take_back, undo_record))
             return NotVisible(memory_id) if undone is None else undone
         if not named and undo_record is None:
             return NotVisible(memory_id)
@@ -245,7 +241,7 @@ class Corrections:
             return NotVisible(memory_id)
         if not self._access.in_reach(archived, scope, actor):
             return self._access.refusal(archived, scope)
-        restored = await self._carry_out(self._restored(memory_id, scope))
+        restored = await self._carry_out(lambda: self._restored(memory_id, scope))
         match restored:
             case Rejected():
                 return restored

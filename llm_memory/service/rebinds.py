@@ -79,20 +79,20 @@ class Rebinds:
     async def keep_holds(self) -> None:
         """Have the holds outlast a restart."""
         await self._life.ready()
-        await self._life.finish(self._book.settle(()))
+        await self._life.finish(lambda: self._book.settle(()))
 
     async def release(self, new: str) -> None:
         """There is nothing to be done for it."""
         await self._life.ready()
-        await self._life.finish(self._book.settle([new]))
+        await self._life.finish(lambda: self._book.settle([new]))
 
     async def begin(self, rebinding: Rebinding) -> None:
         """Note it durably, before the map is saved. Raises StateUnavailable."""
-        await self._life.finish(self._book.rebind([*self._book.rebound, rebinding]))
+        await self._life.finish(lambda: self._book.rebind([*self._book.rebound, rebinding]))
 
     async def give_up(self) -> None:
         """The map could not be saved. Raises StateUnavailable."""
-        await self._life.finish(self._book.rebind(self._book.rebound[:-1]))
+        await self._life.finish(lambda: self._book.rebind(self._book.rebound[:-1]))
 
     async def finish(self, raw: Mapping[str, object], conversation: str, actor: Actor) -> Rebound:
         """The map is saved, and is ``raw`` now: everything else goes along.
@@ -101,7 +101,7 @@ class Rebinds:
         """
         folders = await self._editor.folders()
         return await self._life.finish(
-            self._finish(raw, frozenset(folders), Requester(actor, conversation))
+            lambda: self._finish(raw, frozenset(folders), Requester(actor, conversation))
         )
 
     async def _finish(
@@ -162,7 +162,7 @@ class Rebinds:
         is undone already. Raises StateUnavailable, VaultWriteFailed, EngineClosed."""
         folders = await self._editor.folders()
         return await self._life.finish(
-            self._undo(raw, frozenset(folders), Requester(actor, conversation))
+            lambda: self._undo(raw, frozenset(folders), Requester(actor, conversation))
         )
 
     async def _undo(

@@ -90,7 +90,7 @@ class ScopeAdmin:
         before = self._book.resolve(conversation_id)
         folders = await self._editor.folders()
         keys = {conversation_id.umo, conversation_id.map_key}
-        await self._life.finish(self._book.change_map(raw, keys, folders))
+        await self._life.finish(lambda: self._book.change_map(raw, keys, folders))
         self._former.look_again()
         after = self._book.resolve(conversation_id)
         sharing = self._book.sharing(after.scope) if isinstance(after, Usable) else 0
@@ -105,7 +105,7 @@ class ScopeAdmin:
         """The map is meant as it is: how many keys it was held back for. None for anybody but an
         admin."""
         await self._life.ready()
-        return await self._life.finish(self._book.confirm_map()) if actor.admin else None
+        return await self._life.finish(self._book.confirm_map) if actor.admin else None
 
     async def confirm_deletions(self, *, actor: Actor) -> int | None:
         """Forget what is held because most of its scope is gone from the files. None for anybody
@@ -114,4 +114,4 @@ class ScopeAdmin:
         Raises VaultWriteFailed.
         """
         await self._life.ready()
-        return await self._life.finish(self._reconciler.confirm()) if actor.admin else None
+        return await self._life.finish(self._reconciler.confirm) if actor.admin else None

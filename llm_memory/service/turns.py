@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
 from ..models.recall import Hit, Recall, Trace
 from ..models.talk import ContextLine
@@ -72,7 +73,7 @@ class TurnStart:
         view: The mark for ``Turn.view``; empty where it could not be told.
         scope_name: The scope that the conversation reads beside public, for logs.
         contact: Goes on behind the turn: notes that the person's message came. None where no
-            person spoke.
+            person spoke; its result is None where the engine is off, or was closed before.
         faults: Why a part is missing: TimeoutError for one that came too late.
     """
 
@@ -80,7 +81,7 @@ class TurnStart:
     recall: Recall = field(default_factory=Recall)
     primer: Primer = field(default_factory=Primer)
     scope_name: str = ""
-    contact: asyncio.Task[FirstContact] | None = None
+    contact: asyncio.Task[FirstContact | None] | None = None
     faults: Mapping[TurnPart, Exception] = field(default_factory=dict)
 
 
@@ -131,7 +132,7 @@ class Turns:
         # Before the rest: a turn that is given up has come all the same.
         contact = None
         if actor.spoke:
-            contact = self._life.start(self._conversations.meet(conversation_id, actor, view))
+            contact = self._life.start(self._meet(conversation_id, actor, view))
         if view is not None:
             mark, recall, primer = await asyncio.gather(
                 _until(deadline, self.mark(view, request.history, empty=request.empty_history)),
@@ -147,6 +148,14 @@ class Turns:
             contact,
             {part: found for part, found in parts.items() if isinstance(found, Exception)},
         )
+
+    async def _meet(
+        self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None
+    ) -> FirstContact | None:
+        try:
+            return await self._conversations.meet(conversation_id, actor, view)
+        except (EngineClosed, EngineOff):  # a turn that was given up awaits it no more
+            return None
 
     async def _recall(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Recall:
         if request.limit == 0 or not request.query:
@@ -228,7 +237,9 @@ class Turns:
             turn = replace(turn, recalled=())
         if await self._is_mixed(view, turn.history, switched=switched) or switched:
             turn = replace(turn, reply_text="")
-        return await self._life.finish(self._queue.put(turn, view.writable, conversation_id))
+        return await self._life.finish(
+            lambda: self._queue.put(turn, view.writable, conversation_id)
+        )
 
     async def mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
         """The mark of what the conversation sees now; the history is noted."""
@@ -242,10 +253,10 @@ class Turns:
     ) -> bool:
         if not history or not view.scope_in_use:
             return False
-        noting = self._histories.is_mixed(
-            view.conversation_id.umo, history, view.scope_in_use, empty=empty, switched=switched
+        umo, scope = view.conversation_id.umo, view.scope_in_use
+        return await self._life.finish(
+            lambda: self._histories.is_mixed(umo, history, scope, empty=empty, switched=switched)
         )
-        return await self._life.finish(noting)
 
 
 async def _until[T](deadline: float, work: Awaitable[T]) -> T | Exception:

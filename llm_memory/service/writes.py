@@ -83,7 +83,7 @@ class Writes:
         ):
             return Stored(known)
         return await self._life.finish(
-            self._contradicting.write(
+            lambda: self._contradicting.write(
                 draft,
                 scope,
                 conversation=view.conversation_id.umo,
@@ -108,20 +108,20 @@ class Writes:
             return Rejected(RejectReason.REFUSED)
         trusted = self._access.trusts(actor, view, scope)
         by = TaskRequester(scope, Requester(actor, where.umo), trusted, where.persona or "")
-        outcomes = await self._life.finish(self._tasks.change(change, by, seen))
+        outcomes = await self._life.finish(lambda: self._tasks.change(change, by, seen))
         return self._tasks.report(seen, outcomes)
 
     async def refresh_overview(self, view: ConversationView) -> None:
         """Write the pages of the conversation's own scope, if it has one."""
         scope = self._recording(view)
         if isinstance(scope, Scope):
-            await self._life.finish(self._overviews.run(scope))
+            await self._life.finish(lambda: self._overviews.run(scope))
 
     async def feedback(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         """Apply what was learned from a queued turn, inside the scope of that turn."""
         if not self._settings.scope_filter_enabled:
             return FeedbackReport(known=True, outcomes=(Rejected(RejectReason.LEARNING_PAUSED),))
-        return await self._life.finish(self._applier.apply(feedback, ticket))
+        return await self._life.finish(lambda: self._applier.apply(feedback, ticket))
 
     async def export(
         self, view: ConversationView, actor: Actor
@@ -129,9 +129,10 @@ class Writes:
         """All memories that the conversation sees, in a new file. Admins only."""
         if not actor.admin:
             return NotAllowed("")
-        if isinstance(view.exportable, Rejected):
-            return view.exportable
-        return await self._life.finish(self._transfer.export(view.exportable))
+        seen = view.exportable
+        if isinstance(seen, Rejected):
+            return seen
+        return await self._life.finish(lambda: self._transfer.export(seen))
 
     async def import_(
         self, name: str, view: ConversationView, actor: Actor, *, anyway: bool

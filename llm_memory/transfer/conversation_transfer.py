@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.event_day import noted_day
@@ -51,7 +52,8 @@ from .store_transfer import FIRST, read_header
 _AT_ONCE = 50
 _MAX_ID = 200
 
-Finish = Callable[[Coroutine[object, object, RememberOutcome]], Awaitable[RememberOutcome]]
+Write = Callable[[], Coroutine[object, object, RememberOutcome]]
+Finish = Callable[[Write], Awaitable[RememberOutcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,8 @@ class _Import:
             said_at=said_at,
             day=noted_day(memory),
         )
-        writing = self._handlers.write(
+        writing = partial(
+            self._handlers.write,
             draft,
             self._terms.scope,
             conversation=_label(origin.conversation, _MAX_ID) or self._heard_in(memory),

@@ -31,6 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neigh
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.recall import arms
+from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -179,6 +180,10 @@ async def test_a_closed_engine_answers_with_an_error_and_writes_nothing_more(
         written = sorted(p.read_bytes() for p in family(tmp_path).rglob("*.md"))
         with pytest.raises(EngineClosed):
             await late
+        request = TurnRequest(QUESTION, 1.0, 3, 100, line=repr)
+        start = await service.begin_turn(request, conversation_id=group(777), actor=person(10001))
+        assert start.contact is not None
+        assert await start.contact is None
         assert sorted(p.read_bytes() for p in family(tmp_path).rglob("*.md")) == written
 
 
