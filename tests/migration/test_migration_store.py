@@ -1,4 +1,4 @@
-"""What a walk must remember outlives it; what holds words carries its scope."""
+"""What a walk must remember outlives it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
-from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, EngineOff, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
@@ -22,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     Outcome,
     Tally,
 )
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.migration_schema import FORMAT
 
 pytestmark = pytest.mark.unit
 
@@ -102,24 +100,6 @@ def test_many_names_are_asked_for_in_one_go(tmp_path: Path) -> None:
     store.close()
 
 
-def test_every_table_that_holds_words_says_whose_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "migration.sqlite"
-    store = opened(path)
-    store.keep_before("j", [Before("a", "家", '{"judgment": "家里的话"}')])
-    store.close()
-    with sqlite3.connect(path) as connection:
-        tables = [
-            row[0]
-            for row in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
-        ]
-        for table in tables:
-            columns = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-            if table not in {"meta", "job"}:  # these hold no word of anybody's
-                assert "scope" in columns, table
-        rows = connection.execute("SELECT scope, metadata FROM before").fetchall()
-    assert rows == [("家", '{"judgment": "家里的话"}')]
-
-
 def test_a_broken_file_is_set_aside_and_a_locked_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,20 +122,3 @@ def test_a_broken_file_is_set_aside_and_a_locked_one_is_not(
     store.note_outcomes("j", [Outcome("b", Fate.DONE)])
     assert store.ids_with_outcome("j") == {"a", "b"}
     store.close()
-
-
-async def test_a_newer_file_keeps_the_engine_off_and_is_not_touched(tmp_path: Path) -> None:
-    path = tmp_path / "state" / "migration.sqlite"
-    store = opened(path)
-    store.note_outcomes("j", [Outcome("a", Fate.DONE)])
-    store.close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (str(FORMAT + 1),))
-    connection.close()
-    before = path.read_bytes()
-    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings(), version="0.3.0")
-    with pytest.raises(EngineOff) as raised:
-        await engine.open()
-    assert raised.value.code == "format_newer"
-    await engine.close()
-    assert path.read_bytes() == before

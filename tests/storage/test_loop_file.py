@@ -37,34 +37,12 @@ pytestmark = pytest.mark.engine
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 TURN = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
-# Names of ours and numbers, and nobody's words.
-WITHOUT_WORDS = {"meta", "spent", "fact", "sleep_run"}
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Where it lies."""
     return tmp_path / "state" / "loop.sqlite"
-
-
-def test_every_table_that_could_hold_words_carries_the_scope(path: Path) -> None:
-    file = SqliteLoopFile(path)
-    file.open()
-    file.close()
-    with closing(sqlite3.connect(path)) as connection:
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master"
-                                                      " WHERE type = 'table'")]  # fmt: skip
-        columns = {
-            name: {
-                row[1]: bool(row[3] or row[5])
-                for row in connection.execute(f"PRAGMA table_info({name})")
-            }
-            for name in names
-            if not name.startswith("sqlite_")
-        }
-    assert {"turn", "batch", "pause", "last_seen", "evidence"} <= set(columns)
-    without = {table for table, found in columns.items() if not found.get("scope")}
-    assert without == WITHOUT_WORDS
 
 
 async def test_each_row_of_a_turn_lies_in_the_file_with_its_scope(

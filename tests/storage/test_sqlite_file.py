@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Before
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.sqlite_file import SqliteFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
+from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownFile
 
 pytestmark = pytest.mark.engine
 
@@ -30,6 +34,8 @@ class Kind:
     open: Callable[[Path], SqliteFile]
     put: Callable[[SqliteFile, int], None]
     count: Callable[[SqliteFile], int]
+    without_words: frozenset[str] = frozenset()
+    """Its tables of nothing but ids, names of ours and numbers."""
 
 
 def put_turn(file: SqliteFile, number: int) -> None:
@@ -54,13 +60,40 @@ def conversations_in(file: SqliteFile) -> int:
     return len(file.seen_conversations())
 
 
-@pytest.fixture(
-    params=[
-        Kind(SqliteLoopFile, put_turn, turns_in),
-        Kind(SqliteStateStore, put_conversation, conversations_in),
-    ],
-    ids=["loop", "state"],
+def put_file(file: SqliteFile, number: int) -> None:
+    assert isinstance(file, SqliteLedger)
+    file.record(files=[KnownFile("家人", f"{number}" + "0" * 1500, "x", "y")])
+
+
+def files_in(file: SqliteFile) -> int:
+    assert isinstance(file, SqliteLedger)
+    return len(file.files())
+
+
+LOOP = Kind(SqliteLoopFile, put_turn, turns_in, frozenset({"meta", "spent", "fact", "sleep_run"}))
+STATE = Kind(
+    SqliteStateStore,
+    put_conversation,
+    conversations_in,
+    frozenset({"meta", "seen_conversation", "map_key", "lost_map_key", "public_peer"}),
 )
+LEDGER = Kind(SqliteLedger, put_file, files_in)
+
+
+def put_before(file: SqliteFile, number: int) -> None:
+    assert isinstance(file, SqliteMigrationStore)
+    file.keep_before("j", [Before(f"{number}", "家人", "null")])
+
+
+def before_in(file: SqliteFile) -> int:
+    assert isinstance(file, SqliteMigrationStore)
+    return len(file.before("j"))
+
+
+MIGRATION = Kind(SqliteMigrationStore, put_before, before_in, frozenset({"meta", "job"}))
+
+
+@pytest.fixture(params=[LOOP, STATE, LEDGER], ids=["loop", "state", "ledger"])
 def kind(request: pytest.FixtureRequest) -> Kind:
     found: Kind = request.param
     return found
@@ -73,6 +106,28 @@ def path(tmp_path: Path) -> Path:
 
 def set_aside(path: Path) -> set[bytes]:
     return {p.read_bytes() for p in path.parent.iterdir() if ".broken-" in p.name}
+
+
+@pytest.mark.parametrize(
+    "kind", [LOOP, STATE, LEDGER, MIGRATION], ids=["loop", "state", "ledger", "migration"]
+)
+def test_every_table_that_could_hold_words_says_whose_its_rows_are(kind: Kind, path: Path) -> None:
+    file = kind.open(path)
+    file.open()
+    kind.put(file, 1)
+    file.close()
+    with closing(sqlite3.connect(path)) as connection:
+        scoped = {
+            name: any(
+                column[1] == "scope" and (column[3] or column[5])
+                for column in connection.execute(f"PRAGMA table_info({name})")
+            )
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            )
+        }
+    assert any(scoped.values())
+    assert {name for name, found in scoped.items() if not found} == kind.without_words
 
 
 def test_a_closed_file_says_so_and_can_be_opened_again(kind: Kind, path: Path) -> None:
@@ -102,6 +157,7 @@ def test_a_file_that_is_no_database_is_set_aside_and_kept(
     assert set_aside(path) == (set() if content == b"" else {content})
 
 
+@pytest.mark.parametrize("kind", [LOOP, STATE], ids=["loop", "state"])
 def test_a_database_with_damaged_pages_is_set_aside_with_its_log(kind: Kind, path: Path) -> None:
     file = kind.open(path)
     file.open()
@@ -143,10 +199,15 @@ def test_a_database_that_another_holds_is_not_set_aside_and_can_be_opened_later(
     with closing(sqlite3.connect(path)) as holder:
         holder.execute("PRAGMA locking_mode=EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(StateUnavailable):
-            file.open()
-        with pytest.raises(StateUnavailable):
-            kind.count(file)
+        if kind is LEDGER:  # what cannot be kept is kept in memory
+            assert not file.open()
+            assert kind.count(file) == 0
+            file.close()
+        else:
+            with pytest.raises(StateUnavailable):
+                file.open()
+            with pytest.raises(StateUnavailable):
+                kind.count(file)
     assert file.open()
     assert kind.count(file) == 1
     file.close()

@@ -24,10 +24,14 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer, UpgradeFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome
+from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats import (
     loop_schema,
+    migration_schema,
     state_schema,
     vault_format,
 )
@@ -131,7 +135,6 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
         }
         assert sorted(found.values(), key=str) == sorted(expected["memories"], key=str)
         assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-        assert group(777).umo in rig.engine._parts.state.seen_conversations()
         turns = expected.get("loop", {}).get("turn", [])  # until then they stood nowhere
         unread = [turn for turn in turns if turn[IS_READ] == 0]
         assert (await rig.engine.status()).queue == len(unread)
@@ -139,6 +142,10 @@ async def test_a_folder_of_a_former_version_opens_and_everything_is_found(
             archived, conversation_id=group(777), actor=person(2001)
         )
         assert isinstance(restored, Restored)
+    state = SqliteStateStore(state_of(root))
+    state.open()
+    assert group(777).umo in state.seen_conversations()
+    state.close()
     async with running(root, None, settings=sample.SETTINGS) as rig:
         # The keys of the map that was there are known, too.
         assert (await rig.engine.service.describe(conversation_id=group(777))).damaged
@@ -235,11 +242,21 @@ def newer_loop(root: Path) -> None:
     loop.close()
 
 
+def newer_migration(root: Path) -> None:
+    store = SqliteMigrationStore(root / "state" / "migration.sqlite")
+    store.open()
+    store.note_outcomes("j", [Outcome("a", Fate.DONE)])
+    store.write("UPDATE meta SET value = ? WHERE name = 'format'", [("9",)])
+    store.write("INSERT OR REPLACE INTO meta VALUES ('written_by', ?)", [("9.1.0",)])
+    store.close()
+
+
 KNOWN = {
     newer_vault: vault_format.FORMAT,
     newer_state: STATE,
     newer_state_in_its_log: STATE,
     newer_loop: loop_schema.FORMAT,
+    newer_migration: migration_schema.FORMAT,
 }
 
 
@@ -400,10 +417,14 @@ async def test_turns_that_were_queued_in_format_1_stay_as_they_were_and_are_no_a
     loop = root / "state" / "loop.sqlite"
     before = dump(loop)
     expected = json.loads((folder / "expected.json").read_text("utf-8"))["loop"]["turn"]
-    async with running(root, sample.MAP, settings=sample.SETTINGS) as rig:
-        assert sum(rig.engine._parts.turns.held().values()) == len(expected)
-        for line in rig.engine._parts.turns.lines():
-            assert not any(turn.admin for turn in rig.engine._parts.turns.waiting(line, 99))
+    async with running(root, sample.MAP, settings=sample.SETTINGS):
+        pass
+    file = SqliteLoopFile(loop)
+    file.open()
+    turns = SqliteTurnStore(file)
+    assert sum(turns.held().values()) == len(expected)
+    assert not any(turn.admin for line in turns.lines() for turn in turns.waiting(line, 99))
+    file.close()
     assert number_in(loop) == str(loop_schema.FORMAT)
     (backup,) = backups(root, "loop")
     assert dump(backup / "loop.sqlite") == before

@@ -1,5 +1,4 @@
-"""What is kept of the files: every row has its scope, a broken file is set aside, a kill costs
-nothing."""
+"""What is kept of the files is there after a kill, and each entry has its scope."""
 
 from __future__ import annotations
 
@@ -85,30 +84,6 @@ def test_deeds_are_found_by_memory_or_by_who_did_them_where(ledger: SqliteLedger
     ledger.drop_undo_record(mine[0].number)
     assert [undo_record.memory_id for undo_record in ledger.undo_records(person="甲")] == ["m-0"]
     assert ledger.undo_records(person="甲", conversation="elsewhere") == []
-
-
-def test_every_table_says_whose_its_rows_are(ledger: SqliteLedger, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "state" / "vault.sqlite")) as connection:
-        tables = {
-            name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")}
-            for (name,) in connection.execute(
-                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
-            )
-        }
-    assert set(tables) == {"file", "entry", "departed", "moving", "deed"}
-    assert [name for name, columns in tables.items() if "scope" not in columns] == []
-
-
-@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\0" + b"x" * 2000])
-def test_a_broken_file_is_set_aside(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "vault.sqlite"
-    path.write_bytes(content)
-    ledger = SqliteLedger(path)
-    assert not ledger.open()
-    ledger.record(entries=[entry(1)])
-    assert ledger.counts() == {"家人": 1}
-    (aside,) = tmp_path.glob("vault.broken-*")
-    assert aside.read_bytes() == content
 
 
 def test_where_no_file_can_be_made_it_is_kept_in_memory(tmp_path: Path) -> None:
