@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -59,21 +59,8 @@ def test_a_vector_comes_back_as_it_was(cache: SqliteVectorCache, path: Path) -> 
     again.open()
     assert again.get(SPACE, [FAMILY, WORK])[FAMILY].tobytes() == vector.tobytes()
     assert known(again, FAMILY, WORK) == {FAMILY}
+    assert known(again, FAMILY, space=OTHER) == set()
     again.close()
-
-
-def test_another_model_knows_nothing_of_it(cache: SqliteVectorCache) -> None:
-    cache.put(SPACE, {FAMILY: unit(0)})
-    assert known(cache, FAMILY, space=OTHER) == set()
-
-
-def test_every_row_carries_the_scope_of_its_words(cache: SqliteVectorCache, path: Path) -> None:
-    cache.put(SPACE, {FAMILY: unit(0), WORK: unit(1)})
-    cache.close()
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute("SELECT scope FROM vector ORDER BY scope").fetchall()
-    connection.close()
-    assert rows == [("公司",), ("家人",)]
 
 
 def test_what_a_scope_forgets_is_gone_and_the_other_scopes_stays(cache: SqliteVectorCache) -> None:
@@ -175,23 +162,27 @@ def test_a_vector_that_cannot_be_one_is_a_miss(
     assert known(cache, FAMILY, WORK) == {WORK}
 
 
-@pytest.mark.parametrize("content", [b"no database" * 500, b"SQLite format 3\x00garbage"])
-def test_a_file_that_is_no_cache_is_begun_anew(path: Path, content: bytes) -> None:
-    path.parent.mkdir()
-    path.write_bytes(content)
-    cache = SqliteVectorCache(path)
-    cache.open()
-    cache.put(SPACE, {FAMILY: unit(0)})
-    assert known(cache, FAMILY) == {FAMILY}
-    cache.close()
-
-
-def test_a_cache_of_another_format_is_begun_anew(path: Path) -> None:
-    path.parent.mkdir()
+def of_another_format(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version=99")
         connection.execute("CREATE TABLE vector (something TEXT)")
     connection.close()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: path.write_bytes(b"no database" * 500),
+        lambda path: path.write_bytes(b"SQLite format 3\x00garbage"),
+        of_another_format,
+    ],
+    ids=["no database", "garbage", "another format"],
+)
+def test_a_file_that_is_no_cache_of_ours_is_begun_anew(
+    path: Path, make: Callable[[Path], object]
+) -> None:
+    path.parent.mkdir()
+    make(path)
     cache = SqliteVectorCache(path)
     cache.open()
     cache.put(SPACE, {FAMILY: unit(0)})

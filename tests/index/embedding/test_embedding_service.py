@@ -6,7 +6,7 @@ import asyncio
 import base64
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -24,6 +24,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import CAUTIOUS
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
+    CANARY,
+    TEXTS,
     Act,
     Asked,
     EmbeddingServer,
@@ -33,15 +35,6 @@ from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import 
 )
 
 pytestmark = pytest.mark.unit
-
-CANARY = "sk-canary-5f0d1c"
-TEXTS = ["Anna prefers green tea", "the printer needs paper", "奶奶对花生过敏"]
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with serving() as running:
-        yield running
 
 
 def raw(server: EmbeddingServer, seconds: float = 10.0) -> EmbeddingService:

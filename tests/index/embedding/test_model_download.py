@@ -30,23 +30,21 @@ async def finished(download: ModelDownload) -> str:
     return download.failure
 
 
-async def test_exit_status_zero_is_success() -> None:
-    assert await finished(ModelDownload(python("pass"), 60.0, NOWHERE)) == ""
+FAILS_WITH_WORDS = "import sys; print('x' * 300_000, file=sys.stderr); sys.exit('no such model')"
 
 
-async def test_a_failure_is_told_by_the_last_line() -> None:
-    program = "import sys; print('x' * 300_000, file=sys.stderr); sys.exit('no such model')"
-    assert await finished(ModelDownload(python(program), 60.0, NOWHERE)) == "no such model"
-
-
-async def test_a_silent_failure_is_told_by_its_status() -> None:
-    assert await finished(ModelDownload(python("raise SystemExit(3)"), 60.0, NOWHERE)) == (
-        "exit status 3"
-    )
-
-
-async def test_the_deadline_ends_it() -> None:
-    assert await finished(ModelDownload(python(ENDLESS), 0.2, NOWHERE)) == "not done after 0.2 s"
+@pytest.mark.parametrize(
+    ("program", "seconds", "failure"),
+    [
+        ("pass", 60.0, ""),
+        (FAILS_WITH_WORDS, 60.0, "no such model"),
+        ("raise SystemExit(3)", 60.0, "exit status 3"),
+        (ENDLESS, 0.2, "not done after 0.2 s"),
+    ],
+    ids=["success", "the last line", "the status", "the deadline"],
+)
+async def test_how_it_ended_is_told(program: str, seconds: float, failure: str) -> None:
+    assert await finished(ModelDownload(python(program), seconds, NOWHERE)) == failure
 
 
 async def test_closing_kills_the_child(tmp_path: Path) -> None:

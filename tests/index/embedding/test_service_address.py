@@ -20,10 +20,9 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.api_key imp
     ApiKey,
     key_from,
 )
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import CANARY
 
 pytestmark = pytest.mark.unit
-
-CANARY = "sk-canary-5f0d1c"
 
 
 @pytest.mark.parametrize(

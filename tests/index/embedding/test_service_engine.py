@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,21 +14,14 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import service_
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
+    CANARY,
     EmbeddingServer,
-    serving,
 )
 
 pytestmark = pytest.mark.engine
 
 HERE = group(777)
 FACT, QUESTION = "Anna prefers green tea over coffee", "does Anna prefer tea or coffee?"
-CANARY = "sk-canary-5f0d1c"
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with serving() as running_server:
-        yield running_server
 
 
 def embedder(server: EmbeddingServer) -> Embedder:

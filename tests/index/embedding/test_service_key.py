@@ -6,7 +6,6 @@ import io
 import logging
 import socket
 import traceback
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -18,6 +17,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_s
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
+    CANARY,
+    TEXTS,
     Act,
     Asked,
     EmbeddingServer,
@@ -27,15 +28,6 @@ from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import 
 )
 
 pytestmark = pytest.mark.unit
-
-CANARY = "sk-canary-5f0d1c"
-TEXTS = ["Anna prefers green tea", "the printer needs paper", "奶奶对花生过敏"]
-
-
-@pytest.fixture
-def server() -> Iterator[EmbeddingServer]:
-    with serving() as running:
-        yield running
 
 
 def raw(server: EmbeddingServer) -> EmbeddingService:
@@ -145,7 +137,8 @@ async def test_the_key_is_in_no_error_representation_or_log(
                 error = error.__cause__ or error.__context__
     finally:
         logger.remove(handle)
-    sink.write(f"{service!r} {vars(service)} {vars(service._client)} {service._client._key!r}")
+    for part in (service, *vars(service).values()):
+        sink.write(f"{part!r} {getattr(part, '__dict__', '')}")
     assert "it failed" in sink.getvalue()
     assert CANARY not in sink.getvalue() + caplog.text
 

@@ -15,6 +15,9 @@ from typing import Any
 from astrbot_plugin_scoped_memory.harness.waiting import free_port
 
 HOST = "127.0.0.1"
+CANARY = "sk-canary-5f0d1c"
+"""A key, which may be shown in a request alone."""
+TEXTS = ["Anna prefers green tea", "the printer needs paper", "奶奶对花生过敏"]
 
 
 @dataclass(frozen=True)
