@@ -13,7 +13,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import (
-    EmbeddingFailed,
     IndexState,
     IndexUnavailable,
     NoticeCode,
@@ -24,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Nei
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder, PickyEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -253,17 +252,8 @@ async def test_an_index_that_is_always_too_slow_is_said(tmp_path: Path) -> None:
             await asyncio.sleep(0.02)  # and the loop has heard of it
 
 
-class Picky(FakeEmbedder):
-    """Cannot take one certain text."""
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        if any("毒" in text for text in texts):
-            raise EmbeddingFailed("not_finite")
-        return await super().embed_documents(texts)
-
-
 async def test_a_text_that_can_never_be_embedded_is_said_once(tmp_path: Path) -> None:
-    async with running_on_vectors(tmp_path, embedder=Picky()) as rig:
+    async with running_on_vectors(tmp_path, embedder=PickyEmbedder()) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
         await rig.remember("有毒的一句", group(777))

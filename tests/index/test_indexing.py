@@ -10,23 +10,14 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EmbeddingFailed, IndexState, NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import GcFreeze
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder, PickyEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 
 pytestmark = pytest.mark.engine
-
-
-class PickyEmbedder(FakeEmbedder):
-    """Fails for any batch that holds one certain text."""
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        if any("毒" in text for text in texts):
-            raise EmbeddingFailed("not_finite")
-        return await super().embed_documents(texts)
 
 
 class RestingStore(InMemoryVectorStore):

@@ -1,5 +1,5 @@
-"""A whole engine and a real Chroma server that is not there yet, too slow, another version's, or
-has somebody else's collection under our name: the bot answers and remembers, and says why."""
+"""A whole engine and a real Chroma server that comes and goes, is too slow, or has
+somebody else's collection under our name: the bot answers and remembers, and says why."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import until_said
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import (
     Reply,
     ServerProcess,
-    pretending,
     standing_before,
 )
 
@@ -76,13 +75,23 @@ async def with_it(rig: Rig) -> None:
     assert NoticeCode.INDEX_OFF not in codes
 
 
-async def test_a_server_that_is_down_at_the_start_is_taken_up_when_it_comes(
+async def test_a_server_that_comes_and_goes_and_comes_back_costs_no_memory(
     tmp_path: Path, server: ServerProcess
 ) -> None:
     async with running_on_vectors(tmp_path / "data", store=store_at(server.url)) as rig:
         await without(rig, "server_down")
         await asyncio.to_thread(server.start)
         await with_it(rig)
+        await asyncio.to_thread(server.kill)
+        await rig.remember("小明的生日是五月三日", group(777))
+        assert (await until_said(rig, NoticeCode.INDEX_OFF))["cause"] == "server_down"
+        assert "小明的生日是五月三日" in await rig.texts("小明的生日是哪天", group(777))
+        await asyncio.to_thread(server.start)
+        await rig.until_indexed()
+        found = await rig.recall("小明的生日是哪天", group(777))
+        assert (found.trace.arm, found.hits[0].preview) == (Arm.DENSE, "小明的生日是五月三日")
+        await with_it(rig)
+        assert not (tmp_path / "data/index/chroma").exists()  # nothing is built beside it
 
 
 class Door:
@@ -125,29 +134,6 @@ async def test_no_turn_waits_for_a_slow_server(tmp_path: Path, server: ServerPro
                 door.open()
             await rig.until_indexed()
             assert store.count() == 2
-
-
-async def test_a_server_that_takes_five_seconds_is_called_slow_until_it_is_not(
-    tmp_path: Path, server: ServerProcess
-) -> None:
-    await asyncio.to_thread(server.start)
-    door = Door(5)
-    with standing_before(server.port, door) as url:
-        async with running_on_vectors(tmp_path, store=store_at(url), settings=AS_SHIPPED) as rig:
-            await rig.until_indexed()
-            door.slow.set()
-            try:
-                await without(rig, "server_slow")
-            finally:
-                door.open()
-            await with_it(rig)
-
-
-@pytest.mark.parametrize("version", ["0.6.3", "2.0.0"])
-async def test_a_server_of_another_version_is_done_without(tmp_path: Path, version: str) -> None:
-    with pretending(Reply(200, f'"{version}"'.encode())) as url:
-        async with running_on_vectors(tmp_path, store=store_at(url)) as rig:
-            await without(rig, "server_version")
 
 
 @asynccontextmanager

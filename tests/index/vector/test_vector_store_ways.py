@@ -91,16 +91,3 @@ def test_the_answer_is_that_of_brute_force(
             found = [neighbour.similarity for neighbour in answer.found]
             assert found == pytest.approx([near for _, near in expected], abs=1e-5)
             assert answer.dropped == 0
-
-
-def test_a_neighbourhood_full_of_another_scopes_records_shows_none(
-    store: ChromaVectorStore,
-) -> None:
-    near = np.repeat(ROWS[:1], 200, axis=0) + 0.01 * vectors(200, 3)
-    store.use(store.name_for(Fingerprint("ways", DIM, "neighbourhood")))
-    store.upsert([record("公司", f"m-{number}") for number in range(200)], near)
-    store.upsert([record("家", "far")], -ROWS[:1])
-    for _ in range(4):
-        answer = store.query(ROWS[0], reading_as("家"), 5)
-        assert keys(answer) == [Key("家", "far")]
-        assert answer.dropped == 0
