@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Forgotten, Moved
+from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
 from astrbot_plugin_scoped_memory.tests.migration.test_adoption import (
     ADOPTING,
@@ -100,8 +102,8 @@ async def test_a_walk_that_is_repeated_brings_nothing_where_it_was_moved_away(
     others = stores_of(simple.root, simple.plugins)
     async with running(simple.root, others=others, settings=ADOPTING) as rig:
         with monkeypatch.context() as patched:
-            patched.setattr(rig.engine._parts.migrations, "note_outcomes", lambda *_: None)
-            patched.setattr(rig.engine._parts.staging, "finish", _killed)
+            patched.setattr(SqliteMigrationStore, "note_outcomes", lambda *_: None)
+            patched.setattr(AdoptionStaging, "finish", _killed)
             await rig.engine.migrations.run_once()
         await move_and_forget(rig)
     status, _ = await adopt(simple.root, simple.plugins)

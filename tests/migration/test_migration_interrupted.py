@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     MigrationState,
     MigrationStatus,
     Tally,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
@@ -54,7 +56,7 @@ class Halt(BaseException):
 
 async def memories(rig: Rig) -> dict[str, int]:
     """How many there are in each scope, by what the files say."""
-    vault = rig.engine._parts.vault
+    vault = MarkdownVault(rig.root / "memory")
     return {scope.name: len(vault.read(scope).memories) for scope in vault.scopes()}
 
 
@@ -109,7 +111,6 @@ async def test_dead_before_or_after_each_step_it_goes_on_and_counts_each_record_
 ) -> None:
     source = filled(RECORDS)
     async with running(tmp_path, legacy=source, settings=SMALL, follow=False) as rig:
-        parts = rig.engine._parts
         calls = 0
 
         def dying(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,8 +126,8 @@ async def test_dead_before_or_after_each_step_it_goes_on_and_counts_each_record_
 
             return call
 
-        owner: Any = source if step == "change" else parts.migrations
-        owner = parts.vault if step == "append_many" else owner
+        owners: dict[str, Any] = {"change": source, "append_many": MarkdownVault}
+        owner = owners.get(step, SqliteMigrationStore)
         monkeypatch.setattr(owner, step, dying(getattr(owner, step)))
         task = asyncio.create_task(rig.engine.migrations.run_once())
         await asyncio.wait([task], timeout=20)
@@ -160,21 +161,6 @@ async def test_a_server_that_goes_and_comes_back_is_waited_for(tmp_path: Path) -
         status = await until_done(rig)
         assert status.tally == ALL
         assert status.waiting == ""
-
-
-async def test_a_server_that_is_down_at_the_start_is_waited_for(tmp_path: Path) -> None:
-    source = filled(RECORDS)
-    tries = 0
-
-    def watch(_: str) -> None:
-        nonlocal tries
-        tries += 1
-        if tries < 4:
-            raise IndexUnavailable("down", code="server_down")
-
-    source.before_call = watch
-    async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
-        assert (await until_done(rig)).tally == ALL
 
 
 async def test_where_every_record_fails_it_says_so_and_takes_none_for_broken(
@@ -236,7 +222,7 @@ async def test_what_was_forgotten_or_moved_before_a_restart_does_not_come_back(
     admin = person(9, admin=True)
     async with running(tmp_path, legacy=source, settings=SMALL) as rig:
         # All is in the vault, and nobody has noted that it is.
-        monkeypatch.setattr(rig.engine._parts.migrations, "note_outcomes", lambda *_: None)
+        monkeypatch.setattr(SqliteMigrationStore, "note_outcomes", lambda *_: None)
         await rig.engine.migrations.run_once()
         service = rig.engine.service
         for number, acts in ((5, ["forget"]), (6, ["move"]), (7, ["move", "forget"])):
