@@ -59,13 +59,6 @@ both = pytest.mark.parametrize("restart", [False, True], ids=["running", "while 
 
 
 @both
-async def test_an_edited_entry_says_the_new_words(tmp_path: Path, restart: bool) -> None:
-    bot = await after(tmp_path, lambda bot: edited(bot.file(), ("花生", "核桃")), restart=restart)
-    assert bot.texts() == sorted([TEA, "奶奶对核桃过敏"])
-    assert bot.texts(WORK) == ["公司喜欢开晨会"]
-
-
-@both
 async def test_a_deleted_entry_is_forgotten_and_can_be_brought_back(
     tmp_path: Path, restart: bool
 ) -> None:

@@ -25,16 +25,12 @@ both = pytest.mark.parametrize("restart", [False, True], ids=["running", "restar
 
 async def continued(bot: Bot, *, restart: bool) -> Bot:
     """The bot after a look, or after a restart."""
-    if not restart:
-        await bot.look()
-        bot.check()
-        return bot
-    bot.stop()
-    again = Bot(bot.root)
-    await again.start()
-    await again.look()
-    again.check()
-    return again
+    if restart:
+        bot.stop()
+        bot = Bot(bot.root)
+        await bot.start()
+    await bot.look()
+    return bot
 
 
 class TestAnOldBuffer:
@@ -51,6 +47,7 @@ class TestAnOldBuffer:
             dog, cat = await bot.says(DOG), await bot.says(CAT)
             bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
             bot = await continued(bot, restart=restart)
+            bot.check()
             assert bot.texts() == sorted(["奶奶对核桃过敏", DOG, CAT])
             assert bot.memory(dog).judgment == DOG
             assert bot.memory(cat).judgment == CAT
@@ -343,11 +340,7 @@ class TestMostOfAScope:
         async with living(tmp_path) as bot:
             await self.many(bot)
             self.take(bot, range(5))
-            if restart:
-                bot.stop()
-                bot = Bot(tmp_path)
-                await bot.start()
-            await bot.look()
+            bot = await continued(bot, restart=restart)
             assert bot.held() == {"家人": "5"}
             assert len(bot.texts()) == 8
             assert not bot.file("archive").exists()
@@ -373,19 +366,11 @@ class TestMostOfAScope:
             for count, (path, content) in enumerate(kept.items()):
                 assert bot.held() == {"家人": str(8 - count)}
                 path.write_bytes(content)
-                bot = await self.again(bot, restart=restart)
+                bot = await continued(bot, restart=restart)
             assert bot.held() == {}
             bot.check()
             assert len(bot.texts()) == 8
             bot.stop()
-
-    async def again(self, bot: Bot, *, restart: bool) -> Bot:
-        if restart:
-            bot.stop()
-            bot = Bot(bot.root)
-            await bot.start()
-        await bot.look()
-        return bot
 
     @both
     async def test_a_person_may_say_that_it_was_meant(self, tmp_path: Path, restart: bool) -> None:
@@ -393,7 +378,7 @@ class TestMostOfAScope:
             await self.many(bot)
             self.take(bot, range(6))
             await bot.look()
-            bot = await self.again(bot, restart=restart)
+            bot = await continued(bot, restart=restart)
             assert await bot.reconciler.confirm() == 6
             assert bot.held() == {}
             bot.check()
@@ -407,11 +392,11 @@ class TestMostOfAScope:
         async with living(tmp_path) as bot:
             await self.many(bot)
             bot.folder().rename(tmp_path / "elsewhere")
-            bot = await self.again(bot, restart=restart)
+            bot = await continued(bot, restart=restart)
             assert bot.held() == {"家人": "8"}
             assert len(bot.texts()) == 8
             (tmp_path / "elsewhere").rename(bot.folder())
-            bot = await self.again(bot, restart=restart)
+            bot = await continued(bot, restart=restart)
             assert bot.held() == {}
             bot.check()
             bot.stop()

@@ -39,15 +39,19 @@ class TestAnEditByCommand:
         await bot.edits(memory_id, WALNUTS)
         return memory_id, before
 
+    async def go_on(self, bot: Bot, how: str) -> None:
+        """What the bot writes after that."""
+        if how == "an entry":
+            await bot.says(CAT)
+        elif how == "another edit":
+            (other,) = (s for s in bot.catalogue.all() if s.memory.judgment == DOG)
+            await bot.edits(other.memory.memory_id, WOLF)
+
     @pytest.mark.parametrize("later", ["nothing", "an entry", "another edit"])
     async def test_one_entry_taken_back_by_hand_stays_so(self, tmp_path: Path, later: str) -> None:
         async with living(tmp_path) as bot:
             memory_id, _ = await self.edited(bot)
-            if later == "an entry":
-                await bot.says(CAT)
-            elif later == "another edit":
-                (other,) = (s for s in bot.catalogue.all() if s.memory.judgment == DOG)
-                await bot.edits(other.memory.memory_id, WOLF)
+            await self.go_on(bot, later)
             await bot.look()
             edited(bot.file(), (WALNUTS, PEANUTS))
             for _ in range(2):
@@ -70,38 +74,26 @@ class TestAnEditByCommand:
             bot.check()
             assert bot.memory(memory_id).judgment == PEANUTS
 
-    async def test_an_old_buffer_in_which_something_else_was_changed_undoes_nothing(
-        self, tmp_path: Path
+    @pytest.mark.parametrize(
+        ("since", "saved", "texts"),
+        [
+            ("", "红茶", [WALNUTS, "爷爷喜欢喝红茶", DOG]),
+            ("an entry", "绿茶", [WALNUTS, TEA, DOG, CAT]),
+            ("another edit", "绿茶", [WALNUTS, TEA, WOLF]),
+        ],
+        ids=["something else changed in it", "without what came later", "before two edits"],
+    )
+    async def test_an_old_buffer_undoes_nothing(
+        self, tmp_path: Path, since: str, saved: str, texts: list[str]
     ) -> None:
         async with living(tmp_path) as bot:
             memory_id, before = await self.edited(bot)
-            bot.file().write_text(before.replace("绿茶", "红茶"), "utf-8")
+            await self.go_on(bot, since)
+            bot.file().write_text(before.replace("绿茶", saved), "utf-8")
             await bot.look()
             bot.check()
             assert bot.memory(memory_id).judgment == WALNUTS
-            assert bot.texts() == sorted([WALNUTS, "爷爷喜欢喝红茶", DOG])
-
-    async def test_an_old_buffer_without_what_came_later_undoes_nothing(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            memory_id, before = await self.edited(bot)
-            await bot.says(CAT)
-            bot.file().write_text(before, "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.memory(memory_id).judgment == WALNUTS
-            assert bot.texts() == sorted([WALNUTS, TEA, DOG, CAT])
-
-    async def test_an_old_buffer_from_before_two_edits_undoes_neither(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            _, before = await self.edited(bot)
-            (other,) = (s for s in bot.catalogue.all() if s.memory.judgment == DOG)
-            await bot.edits(other.memory.memory_id, WOLF)
-            bot.file().write_text(before, "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == sorted([WALNUTS, TEA, WOLF])
+            assert bot.texts() == sorted(texts)
 
     async def test_a_weaker_entry_is_never_taken_for_an_edit_by_hand(self, tmp_path: Path) -> None:
         async with living(tmp_path) as bot:
