@@ -24,14 +24,9 @@ from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.agents import agents
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("own_user")]
 
 EN, ZH = Texts.of("en"), Texts.of("zh")
-
-
-@pytest.fixture(autouse=True)
-def home(own_user: Path) -> Path:
-    return own_user / "memories"
 
 
 class Said:

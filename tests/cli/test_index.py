@@ -52,11 +52,6 @@ def fill(memory: Path, scope: str, count: int, *, first: int = 0) -> None:
     file.write_text("\n".join(map(render, some)), encoding="utf-8")
 
 
-@pytest.fixture
-def home(own_user: Path) -> Path:
-    return own_user / "memories"
-
-
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]]]:
     code = main(["index", "--json", *arguments])
     content = json.loads(capsys.readouterr().out)

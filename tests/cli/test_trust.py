@@ -14,18 +14,12 @@ from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.home import vouching
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
-from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 FACT = "The staging database runs on port 5433"
 RULE = "Always run the linter before you commit"
 ID = re.compile(r"m-[0-9a-z]+")
-
-
-@pytest.fixture
-def home(own_user: Path) -> Path:
-    return own_user / "memories"
 
 
 def id_of(answer: str) -> str:
@@ -93,25 +87,6 @@ async def test_an_engine_that_looks_between_the_two_writes_keeps_the_id(
         assert looks == 1
         assert entries(rig) == [("instructions.md", memory_id, True)]
         assert not [path for path in rig.texts() if "archive" in path]
-
-
-async def test_a_server_gives_it_as_a_rule(home: Path, own_user: Path) -> None:
-    client = StdioClient(home, own_user)
-    try:
-        await client.start()
-        said, failed = await client.call("memory_log", content=RULE)
-        assert not failed
-        primer, _ = await client.call("memory_primer")
-        assert "## Standing instructions" not in primer
-        assert await asyncio.to_thread(main, ["trust", id_of(said)]) == 0
-
-        async def given() -> bool:
-            text, _ = await client.call("memory_primer")
-            return RULE in text.partition("## Standing instructions")[2]
-
-        await until(given, within=60, what="the rule")
-    finally:
-        await client.stop()
 
 
 async def test_before_and_after_are_shown_and_a_second_time_changes_nothing(

@@ -51,10 +51,8 @@ def foreign(tmp_path: Path) -> Path:
     return top
 
 
-async def take(
-    memories: tuple[ForeignMemory, ...], paths: EnginePaths, scope: str = "public"
-) -> Adopted:
-    return await adopt(memories, paths, scope, privacy=PrivacyMode.REDACT, version="")
+async def take(memories: tuple[ForeignMemory, ...], paths: EnginePaths) -> Adopted:
+    return await adopt(memories, paths, "public", privacy=PrivacyMode.REDACT, version="")
 
 
 def markdown(paths: EnginePaths) -> dict[str, str]:
@@ -154,12 +152,6 @@ async def test_more_than_one_batch_names_each_that_is_refused(tmp_path: Path) ->
     done = await take(memories, paths)
     assert len(done.refused) == 45
     assert done.stored == 0
-
-
-async def test_it_goes_into_the_scope_of_its_project(foreign: Path, tmp_path: Path) -> None:
-    paths = EnginePaths.under(tmp_path / "home")
-    await take(read_store(foreign).memories, paths, "shop")
-    assert {name.split("/")[1] for name in markdown(paths)} == {"shop"}
 
 
 async def test_a_store_that_is_open_elsewhere_is_refused_in_words(tmp_path: Path) -> None:

@@ -95,28 +95,22 @@ def test_two_folders_of_one_name_are_two_projects(
     assert "red door" not in mine.all()
 
 
-def test_a_folder_that_takes_the_place_of_a_removed_one_is_the_project(
+def test_a_link_to_a_folder_is_the_same_project(
     mine: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a folder is called by is its real path: a link to it is the same project."""
     link = mine.path.parent / "link"
     link.symlink_to(mine.path)
     assert "teapot" in Folder(link, capsys).all()
 
 
-def scope_names(user: Path) -> list[str]:
-    return sorted(path.name for path in (user / "home" / "memory" / "scopes").iterdir())
-
-
-@pytest.mark.parametrize("key", ["project"])
 def test_a_name_in_the_projects_own_file_opens_no_other(
-    mine: Folder, user: Path, capsys: pytest.CaptureFixture[str], key: str
+    mine: Folder, user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (scope,) = [name for name in scope_names(user) if name.startswith("project-bank")]
+    (scope,) = [path.name for path in (user / "home/memory/scopes").glob("project-bank*")]
     names = ["bank", scope, scope.removeprefix("project-"), "public", "home", "../bank", "bank\0"]
     for number, name in enumerate(names):
         thief = Folder(user / "stolen" / str(number), capsys)
-        thief.write(".scoped-memory/config.toml", f"{key} = {json.dumps(name)}\n")
+        thief.write(".scoped-memory/config.toml", f"project = {json.dumps(name)}\n")
         assert "codes" not in thief.all(), name
         assert "teapot" not in thief.all(), name
 

@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.agent_stores import AgentScope
 from astrbot_plugin_scoped_memory.llm_memory.home.vouching import Vouched, vouch
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import is_quotation
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import FORMAT, STAMP
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
@@ -310,8 +311,8 @@ def test_a_rule_that_is_taken_back_is_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, text: str, later: str
 ) -> None:
     store = Store(tmp_path_factory.mktemp("vouch"))
-    said = memory(f"{text} {later}".strip())
-    said = vouching._as_vouched(said, trusted=False)
+    rule = f"{text} {later}".strip()
+    said = memory(rule, quoted=is_quotation([rule], trusted=False))
     store.write("entities.md", said)
     moved = store.done()
     assert sum(one.memory_id == MINE for _, one in store.entries()) == 1

@@ -119,11 +119,6 @@ async def test_a_new_engine_knows_a_contradiction_before_its_index_is_ready(tmp_
     assert "5432" in said
 
 
-async def test_what_an_agent_logs_is_vouched_for_by_nobody(rig: AgentRig) -> None:
-    await rig.say("memory_log", project="trust", content="The vault needs two keys", type="pattern")
-    assert "· 来源：工具 · 可信：否" in rig.texts()["project-trust/patterns.md"]
-
-
 @pytest.mark.parametrize(
     "order",
     [

@@ -6,7 +6,6 @@ import asyncio
 import json
 import random
 import signal
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -27,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import group
 from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy, until
-from astrbot_plugin_scoped_memory.tests.support.programs import migration_child
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.timeout(240)]
@@ -101,9 +100,9 @@ async def done(engine: Engine) -> bool:
 async def killed(root: Path, url: str, *, after: int) -> int:
     """How many it had looked at when it was killed."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", migration_child.__file__, str(root), url,
+        *program.command(program.PROGRAMS / "migration_child.py", root, url),
         stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     assert process.stdout is not None
     seen = 0
     while line := await process.stdout.readline():

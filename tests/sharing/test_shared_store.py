@@ -57,6 +57,7 @@ class Opened:
         made: Any = Memory(name)
         self.memory = made
         self.closed = False
+        self._folder = folder
         self._lock = DirectoryLock(folder)
         self._server = SharingServer(made, folder)
         self._error = error
@@ -68,16 +69,12 @@ class Opened:
             raise self._error
         endpoint = await self._server.open()
         # The owner is another process to those who follow it.
-        Endpoint(endpoint.host, endpoint.port, endpoint.token, os.getpid() + 1).write(self.folder)
-
-    @property
-    def folder(self) -> Path:
-        return self._server._folder
+        Endpoint(endpoint.host, endpoint.port, endpoint.token, os.getpid() + 1).write(self._folder)
 
     async def close(self) -> None:
         self.closed = True
         await self._server.close()
-        (self.folder / FILE_NAME).unlink(missing_ok=True)
+        (self._folder / FILE_NAME).unlink(missing_ok=True)
         self._lock.release()
 
 
@@ -151,8 +148,9 @@ async def test_a_fault_that_nobody_waits_for_leaves_no_noise(
 ) -> None:
     made = [Opened(tmp_path, "", EngineOff("format_newer")), Opened(tmp_path, "next")]
     store = SharedStore(tmp_path, tmp_path, opening(*made))
+    before = asyncio.all_tasks()
     store.start()
-    await until(lambda: store._connecting is None)
+    await until(lambda: asyncio.all_tasks() == before)
     assert await store.read("x", conversation_id=HOME) == FileText("x", "next")
     await store.close()
     assert "never retrieved" not in caplog.text

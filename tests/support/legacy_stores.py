@@ -1,6 +1,6 @@
 """Stores as other plugins left them: made by Chroma itself, in a process of its own, and by hand.
 
-    python legacy_stores.py < RECORDS
+    python run.py legacy_stores.py < RECORDS
 
 makes Chroma databases with a collection ``personal_memory_v1``. RECORDS is JSON: by folder, lists
 of ``[id, document, metadata, vector]``; document and metadata may be null.
@@ -17,12 +17,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 

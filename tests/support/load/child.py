@@ -1,6 +1,6 @@
 """The process that gets killed: one engine, fifty conversations.
 
-    child.py ROOT PLAN LEDGER
+    python run.py child.py ROOT PLAN LEDGER
 
 It says what happens on standard output, a line an event. SIGTERM ends it like any program that does
 not listen to it; at SIGINT, or when its time is up, it closes the engine.
@@ -15,16 +15,16 @@ import signal
 import sys
 from pathlib import Path
 
+from astrbot_plugin_scoped_memory.tests.support.load.audit import audit
+from astrbot_plugin_scoped_memory.tests.support.load.ledger import Ledger
+from astrbot_plugin_scoped_memory.tests.support.load.plan import Plan
+from astrbot_plugin_scoped_memory.tests.support.load.player import Common, cast
+from astrbot_plugin_scoped_memory.tests.support.load.stage import Stage, tell_warnings
+from astrbot_plugin_scoped_memory.tests.support.load.voice import say
+from astrbot_plugin_scoped_memory.tests.support.stalls import StallWatch
+
 
 async def _live(root: Path, plan_file: Path, ledger_file: Path) -> None:
-    from astrbot_plugin_scoped_memory.tests.support.load.audit import audit
-    from astrbot_plugin_scoped_memory.tests.support.load.ledger import Ledger
-    from astrbot_plugin_scoped_memory.tests.support.load.plan import Plan
-    from astrbot_plugin_scoped_memory.tests.support.load.player import Common, cast
-    from astrbot_plugin_scoped_memory.tests.support.load.stage import Stage, tell_warnings
-    from astrbot_plugin_scoped_memory.tests.support.load.voice import say
-    from astrbot_plugin_scoped_memory.tests.support.stalls import StallWatch
-
     tell_warnings()
     plan = Plan.load(plan_file)
     stage = Stage(root, random.Random(plan.seed))
@@ -68,8 +68,4 @@ async def _live(root: Path, plan_file: Path, ledger_file: Path) -> None:
 
 if __name__ == "__main__":
     faulthandler.enable()
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
     asyncio.run(_live(*(Path(argument) for argument in sys.argv[1:4])))

@@ -8,7 +8,6 @@ import contextlib
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
-from astrbot_plugin_scoped_memory.tests.support.load import child
 from astrbot_plugin_scoped_memory.tests.support.load.comparison import compare
 from astrbot_plugin_scoped_memory.tests.support.load.figures import Figures, Sample
 from astrbot_plugin_scoped_memory.tests.support.load.ledger import Fate, Ledger, Line
 from astrbot_plugin_scoped_memory.tests.support.load.plan import Plan
 from astrbot_plugin_scoped_memory.tests.support.load.voice import heard
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.stalls import StallWatch
 
+CHILD = Path(__file__).with_name("child.py")
 _PATIENCE_SECONDS = 60.0
 _FAILURES = frozenset({"leak", "misplaced", "missing", "wrong", "refused"})
 
@@ -71,10 +71,7 @@ class Referee:
             event.clear()
         errors = (self._notes / "errors.txt").open("wb")
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            child.__file__,
-            *map(str, (self.root, *files)),
+            *program.command(CHILD, self.root, *files),
             env=_environment(),
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,

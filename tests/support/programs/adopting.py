@@ -1,6 +1,6 @@
 """A bot's engine that adopts other plugins' memories; run as a program of its own, to be killed.
 
-    python adopting.py ROOT PLUGINS
+    python run.py adopting.py ROOT PLUGINS
 
 tells on standard output how many records are left, a number a line, and ``done`` at the end.
 """
@@ -18,12 +18,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory

@@ -1,6 +1,6 @@
 """A whole engine whose index is forbidden: at its start, and while it runs.
 
-    python forbidden_index.py FOLDER
+    python run.py forbidden_index.py FOLDER
 
 plays in FOLDER and prints a JSON object with what was found in each phase. Start it
 `bound_by_modes`: nothing is forbidden to root.
@@ -13,12 +13,6 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig

@@ -1,6 +1,6 @@
 """A vault whose files are forbidden piece by piece.
 
-    python forbidden_vault.py FOLDER
+    python run.py forbidden_vault.py FOLDER
 
 plays in FOLDER, which must be empty, and prints a JSON object. Start it `bound_by_modes`: nothing
 is forbidden to root.
@@ -12,12 +12,6 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic

@@ -1,6 +1,6 @@
 """The process that gets killed in the middle of a scope migration.
 
-    migration_child.py ROOT URL
+    python run.py migration_child.py ROOT URL
 
 It says on standard output how many records it has looked at, a line a change, and ``done``.
 """
@@ -11,16 +11,16 @@ import asyncio
 import sys
 from pathlib import Path
 
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EnginePaths,
+    EngineSettings,
+    MigrationState,
+    WalkPace,
+    build_engine,
+)
+
 
 async def _live(root: Path, url: str) -> None:
-    from astrbot_plugin_scoped_memory.llm_memory import (
-        EnginePaths,
-        EngineSettings,
-        MigrationState,
-        WalkPace,
-        build_engine,
-    )
-
     pace = WalkPace(batch=10, least_pause=0.02, most_pause=0.02)
     engine = build_engine(EnginePaths.under(root), EngineSettings(chroma_url=url, walk_pace=pace))
     await engine.open()
@@ -41,8 +41,4 @@ async def _live(root: Path, url: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
     asyncio.run(_live(Path(sys.argv[1]), sys.argv[2]))

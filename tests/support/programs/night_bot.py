@@ -1,7 +1,9 @@
 """A bot that tidies up at night and is killed at one of the moments when something became durable.
 
-``python night_bot.py ROOT KILL_AT``: ends by SIGKILL right before, or right after, the write that
-has this number; with 0 it comes to its end and prints how many there were.
+    python run.py night_bot.py ROOT KILL_AT
+
+ends by SIGKILL right before, or right after, the write that has this number; with 0 it comes to its
+end and prints how many there were.
 """
 
 from __future__ import annotations
@@ -10,16 +12,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "scripts"))
-import checkout  # noqa: E402
-
-checkout.register()
-
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat  # noqa: E402
-from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, running  # noqa: E402
-from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, OneDirection  # noqa: E402
-from astrbot_plugin_scoped_memory.tests.support.programs.deaths import Deaths  # noqa: E402
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, running
+from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, OneDirection
+from astrbot_plugin_scoped_memory.tests.support.programs.deaths import Deaths
 
 
 async def main(root: Path, at: int) -> None:

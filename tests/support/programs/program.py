@@ -21,6 +21,11 @@ _OVERRIDE_MODES = (1, 2)
 """CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 
 
+def command(script: str | Path, *arguments: object) -> list[str]:
+    """What runs a script of ours in this Python."""
+    return [sys.executable, "-P", *map(str, (PROGRAMS / "run.py", script, *arguments))]
+
+
 def start(
     script: str | Path,
     *arguments: object,
@@ -32,7 +37,7 @@ def start(
     With ``bound_by_modes`` it and its children are held by the modes of files, even as root.
     """
     return subprocess.Popen(
-        [sys.executable, "-P", *map(str, (script, *arguments))],
+        command(script, *arguments),
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

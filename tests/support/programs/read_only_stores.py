@@ -1,6 +1,6 @@
 """Other plugins' stores in folders that may only be read.
 
-    python read_only_stores.py FOLDER
+    python run.py read_only_stores.py FOLDER
 
 FOLDER holds ``plugin_data``; prints a JSON object, or ends with status 77 and a reason where rights
 cannot be made to count.
@@ -12,12 +12,6 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph

@@ -1,6 +1,6 @@
 """An engine that hears turns and has them read; run as a program of its own, and killed.
 
-    python reflecting_child.py ROOT FIRST LAST POINT
+    python run.py reflecting_child.py ROOT FIRST LAST POINT
 
 says ``said N`` for each turn that is queued, and ``done COUNT`` at the end, when nothing waits any
 more: how many points there were at which a kill makes a difference (deaths.py). At the POINT-th of
@@ -16,12 +16,6 @@ import signal
 import sys
 from collections import Counter
 from pathlib import Path
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import ReflectionReport, Ticket, Turn
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger

@@ -3,7 +3,7 @@ half-way, and grows.
 
 Runs in a process of its own, as small_disk.py:
 
-    python small_disk_adoption.py FOLDER
+    python run.py small_disk_adoption.py FOLDER
 
 prints a JSON object with what was found.
 """
@@ -16,12 +16,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores

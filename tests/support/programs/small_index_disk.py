@@ -3,7 +3,7 @@ write of Chroma's.
 
 Runs in a process of its own, with mounts of its own that end with it:
 
-    python small_index_disk.py FOLDER
+    python run.py small_index_disk.py FOLDER
 
 prints a JSON object with what was found in each phase, or ends with status 77 and a reason where
 nothing may be mounted.
@@ -16,12 +16,6 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
-    import checkout
-
-    checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
