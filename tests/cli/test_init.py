@@ -51,6 +51,15 @@ def home(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def ran(command: list[str], cwd: Path, **options: Any) -> str:
+    """What a program says that must end well, with no input."""
+    done = subprocess.run(
+        command, cwd=cwd, input="", capture_output=True, text=True, timeout=60, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def content(path: Path) -> Any:
     return json.loads(path.read_text("utf-8"))
 
@@ -81,15 +90,9 @@ def test_a_first_run_makes_the_home_and_what_the_clients_read(home: Path, projec
 def test_the_written_environment_starts_this_program(home: Path, project: Path) -> None:
     main(["init", "--cursor"])
     entry = content(project / ".cursor" / "mcp.json")["mcpServers"]["scoped-memory"]
-    done = subprocess.run(
-        [entry["command"], *entry["args"][:3], "config", "--json"],
-        cwd=project,
-        env={"PATH": os.environ["PATH"], "HOME": str(project), **entry["env"]},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(done.stdout)["settings"]["home"]["value"] == str(home)
+    command = [entry["command"], *entry["args"][:3], "config", "--json"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(project), **entry["env"]}
+    assert json.loads(ran(command, project, env=env))["settings"]["home"]["value"] == str(home)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the shell of POSIX")
@@ -100,10 +103,8 @@ def test_the_hooks_command_line_starts_this_program(
     launch = Launch(sys.executable, {"PYTHONPATH": str(checkout.ROOT), "SCOPED_MEMORY_HOME": odd})
     for platform in ("linux", "win32"):
         line = primer_command(launch, platform).removesuffix("primer --quiet") + "config --json"
-        done = subprocess.run(
-            ["/bin/sh", "-c", line], cwd=project, capture_output=True, text=True, check=True
-        )
-        assert json.loads(done.stdout)["settings"]["home"]["value"] == odd
+        shown = json.loads(ran(["/bin/sh", "-c", line], project))
+        assert shown["settings"]["home"]["value"] == odd
 
 
 def filled(project: Path) -> None:
@@ -467,23 +468,5 @@ def test_a_projects_own_modules_do_not_come_before_ours(home: Path, project: Pat
     entry = content(project / ".mcp.json")["mcpServers"]["scoped-memory"]
     start = content(project / ".claude" / "settings.json")["hooks"]["SessionStart"][0]
     env = {**os.environ, **entry["env"]}
-    served = subprocess.run(
-        [entry["command"], *entry["args"]],
-        cwd=project,
-        env=env,
-        input="",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert served.returncode == 0, served.stderr
-    hook = subprocess.run(
-        ["/bin/sh", "-c", start["hooks"][0]["command"]],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (hook.returncode, hook.stdout) == (0, ""), hook.stderr
+    ran([entry["command"], *entry["args"]], project, env=env)
+    assert ran(["/bin/sh", "-c", start["hooks"][0]["command"]], project) == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,16 +83,6 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path)
 
 
-def test_a_fact_is_vouched_for_where_it_stands(store: Store) -> None:
-    store.write("entities.md", memory(FACT), memory("Another one", OTHER))
-    before = store.texts()["entities.md"].decode()
-    found = store.done()
-    assert (found.path, found.moved_to, found.changed) == ("entities.md", "entities.md", True)
-    assert store.texts() == {"entities.md": before.replace("可信：否", "可信：是", 1).encode()}
-    assert found.before == render(memory(FACT)).rstrip()
-    assert found.after == found.before.replace("可信：否", "可信：是")
-
-
 def test_again_changes_nothing(store: Store) -> None:
     path = store.write("entities.md", memory(FACT))
     store.done()
@@ -154,23 +145,27 @@ def test_a_crash_between_the_two_writes_loses_nothing(
     assert [name for name, _ in store.entries()] == ["instructions.md"]
 
 
+def meanwhile(monkeypatch: pytest.MonkeyPatch, path: Path, edit: Callable[[], object]) -> None:
+    """An editor writes the file, once, right before it is replaced."""
+    real, edits = vouching.replace_durably, [edit]
+
+    def write(target: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
+        if target == path and edits:
+            edits.pop()()
+        real(target, payload, stamp)
+
+    monkeypatch.setattr(vouching, "replace_durably", write)
+
+
 @pytest.mark.parametrize("text", [FACT, RULE])
 def test_what_an_editor_saves_meanwhile_is_kept(
     store: Store, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = store.write("entities.md", memory(text))
-    real, saves = vouching.replace_durably, iter([memory("Saved meanwhile", OTHER)])
-
-    def write(target: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
-        if target == path:
-            for saved in saves:
-                path.write_bytes(path.read_bytes() + b"\n" + render(saved).encode())
-        real(target, payload, stamp)
-
-    monkeypatch.setattr(vouching, "replace_durably", write)
+    saved = b"\n" + render(memory("Saved meanwhile", OTHER)).encode()
+    meanwhile(monkeypatch, path, lambda: path.write_bytes(path.read_bytes() + saved))
     store.done()
-    ids = [one.memory_id for _, one in store.entries()]
-    assert sorted(ids) == sorted([MINE, OTHER])
+    assert sorted(one.memory_id for _, one in store.entries()) == sorted([MINE, OTHER])
     assert {one.memory_id for _, one in store.entries() if one.provenance.trusted} == {MINE}
 
 
@@ -178,18 +173,11 @@ def test_words_that_an_editor_changes_meanwhile_are_the_ones_that_move(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = store.write("entities.md", memory(RULE))
-    real, edits = vouching.replace_durably, iter([RULE + ", and the tests"])
-
-    def write(target: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
-        if target == path:
-            for words in edits:
-                path.write_text(render(memory(words)), encoding="utf-8")
-        real(target, payload, stamp)
-
-    monkeypatch.setattr(vouching, "replace_durably", write)
+    edited = RULE + ", and the tests"
+    meanwhile(monkeypatch, path, lambda: path.write_text(render(memory(edited)), encoding="utf-8"))
     store.done()
-    (there,) = store.entries()
-    assert (there[0], there[1].judgment) == ("instructions.md", RULE + ", and the tests")
+    ((name, moved),) = store.entries()
+    assert (name, moved.judgment) == ("instructions.md", edited)
 
 
 def test_who_writes_all_the_time_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,7 +280,11 @@ def test_only_the_one_entry_changes_and_taking_it_back_restores_each_byte(
     store.write("entities.md", *some, before=before, newline=newline)
     mine = some[chosen % len(some)]
     raw = store.texts()["entities.md"]
-    store.done(mine.memory_id)
+    found = store.done(mine.memory_id)
+    assert (found.path, found.moved_to, found.changed) == ("entities.md", "entities.md", True)
+    assert found.before == render(mine).rstrip()
+    assert found.after == found.before.replace("可信：否", "可信：是")
+    assert list(store.texts()) == ["entities.md"]
     changed = store.texts()["entities.md"]
     lines = list(zip(raw.split(b"\n"), changed.split(b"\n"), strict=True))
     different = [pair for pair in lines if pair[0] != pair[1]]

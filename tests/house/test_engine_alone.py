@@ -1,6 +1,5 @@
 """The engine runs without AstrBot, and importing it costs next to nothing."""
 
-import json
 import subprocess
 import sys
 
@@ -36,17 +35,22 @@ ENGINE = tuple(
         "vault.markdown_vault",
     )
 )
-REPORT = "import json, sys; print(json.dumps(sorted({n.split('.')[0] for n in sys.modules})))"
 
 
-def top_level_modules(*flags: str, statement: str) -> set[str]:
+def loaded(*flags: str, statement: str) -> list[str]:
     """What a fresh interpreter holds after `statement`, the checkout on its path."""
-    code = f"import sys; sys.path.insert(0, {str(checkout.ROOT)!r}); {statement}; {REPORT}"
+    code = f"import sys; sys.path.insert(0, {str(checkout.ROOT)!r}); {statement}; "
+    code += "print('\\n'.join(sys.modules))"
     done = subprocess.run(
         [sys.executable, *flags, "-c", code], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout))
+    return done.stdout.split()
+
+
+def top_level_modules(*flags: str, statement: str) -> set[str]:
+    """The packages of these."""
+    return {name.partition(".")[0] for name in loaded(*flags, statement=statement)}
 
 
 def test_the_engine_imports_with_the_standard_library_alone() -> None:
@@ -79,14 +83,7 @@ def test_each_room_of_the_engine_imports_with_the_standard_library_alone(package
 def test_reading_a_command_loads_neither_engine_nor_server(command: str) -> None:
     """An agent waits for ``serve``; what a command needs is loaded when it runs."""
     parse = f"from llm_memory.__main__ import _parser; _parser().parse_args({command.split()!r})"
-    code = (
-        f"import sys; sys.path.insert(0, {str(checkout.ROOT)!r}); {parse}; "
-        "print('\\n'.join(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
-    )
-    loaded = done.stdout.split()
-    assert "llm_memory.cli.agent_parser" in loaded
-    assert not {name.partition(".")[0] for name in loaded} & (HEAVY | {"mcp", "pydantic"})
-    assert not [name for name in loaded if name.startswith(ENGINE)]
+    present = loaded("-I", statement=parse)
+    assert "llm_memory.cli.agent_parser" in present
+    assert not {name.partition(".")[0] for name in present} & (HEAVY | {"mcp", "pydantic"})
+    assert not [name for name in present if name.startswith(ENGINE)]

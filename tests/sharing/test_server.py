@@ -85,6 +85,12 @@ class Owner:
         except ValueError:
             return response.status, text
 
+    @property
+    def head(self) -> str:
+        """The beginning of a call's request, without its length."""
+        where = f"POST /v{PROTOCOL}/read HTTP/1.1\r\nHost: x\r\n"
+        return f"{where}Authorization: Bearer {self.endpoint.token}\r\n"
+
     async def raw(self, request: bytes, *, end: bool = False) -> bytes:
         """What is answered to these bytes, up to the end or a pause."""
         reader, writer = await asyncio.open_connection(self.endpoint.host, self.endpoint.port)
@@ -295,30 +301,22 @@ async def test_other_paths_and_methods_are_refused(owner: Owner) -> None:
     for path in ("", "read/x", "../v1/read", "%2e%2e/read", "read%00", "r" * 9_000):
         status, _ = await owner.post(path, reading("x"))
         assert status in (400, 401, 404), path
-    token = owner.endpoint.token.encode()
-    for method in (b"GET", b"PUT", b"DELETE", b"TRACE"):
-        answer = await owner.raw(
-            method
-            + b" /v1/read HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-            + token
-            + b"\r\n\r\n"
-        )
+    for method in ("GET", "PUT", "DELETE", "TRACE"):
+        answer = await owner.raw(f"{owner.head.replace('POST', method)}\r\n".encode())
         assert b"405" in answer.split(b"\r\n")[0]
 
 
 async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:
-    head = f"POST /v{PROTOCOL}/read HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-    head += f"{owner.endpoint.token}\r\n"
     for length in (
         f"Content-Length: {MOST_BYTES + 1}",
         f"Content-Length: {10**30}",
         "Transfer-Encoding: chunked",
         "X: no length",
     ):
-        answer = await owner.raw(f"{head}{length}\r\n\r\n".encode())
+        answer = await owner.raw(f"{owner.head}{length}\r\n\r\n".encode())
         assert answer.split(b" ")[1] in (b"413", b"400"), (length, answer)
     for length in ("-1", "+5", "0x10", "5, 5", "five"):
-        answer = await owner.raw(f"{head}Content-Length: {length}\r\n\r\n{{}}".encode())
+        answer = await owner.raw(f"{owner.head}Content-Length: {length}\r\n\r\n{{}}".encode())
         assert answer.split(b" ")[1] in (b"413", b"400"), (length, answer)
     # One that is as long as it says, and no longer than may be, is read.
     status, answer = await owner.post("read", reading("x" * (MOST_BYTES // 2)))
@@ -326,11 +324,10 @@ async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:
 
 
 async def test_a_caller_that_leaves_in_the_middle_harms_nobody(owner: Owner) -> None:
-    head = f"POST /v{PROTOCOL}/read HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
-    head += f"{owner.endpoint.token}\r\nContent-Length: 4000\r\n\r\n{{"
-    await owner.raw(head.encode(), end=True)
+    half = f"{owner.head}Content-Length: 4000\r\n\r\n{{".encode()
+    await owner.raw(half, end=True)
     with socket.create_connection((owner.endpoint.host, owner.endpoint.port)) as gone:
-        gone.sendall(head.encode())
+        gone.sendall(half)
     status, _ = await owner.post("read", reading("x"))
     assert status == 200
 

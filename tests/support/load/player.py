@@ -194,60 +194,43 @@ class Player:
         return "refused"
 
     async def _forget(self, scene: Scene) -> str:
-        serial = self._pick(Fate.LIVING, scene)
-        if serial is None:
-            return "nothing yet"
-        line = self._lines[serial]
-        say("asked", serial=serial)
-        outcome = await self._or_as_before(
-            line, scene.service.forget(line.memory_id, conversation_id=self._where, actor=self._who)
-        )
-        return self._changed(
-            line,
-            outcome,
-            Forgotten,
-            Fate.FORGOTTEN,
-            allowed=scope_of(self._where.umo, scene.scope_map) == line.scope,
+        return await self._change(
+            scene, Fate.LIVING, scene.service.forget, Forgotten, Fate.FORGOTTEN
         )
 
     async def _restore(self, scene: Scene) -> str:
-        serial = self._pick(Fate.FORGOTTEN, scene)
+        return await self._change(
+            scene, Fate.FORGOTTEN, scene.service.restore, Restored, Fate.LIVING
+        )
+
+    async def _change(
+        self,
+        scene: Scene,
+        before: Fate,
+        ask: Callable[..., Awaitable[object]],
+        wanted: type[object],
+        after: Fate,
+    ) -> str:
+        serial = self._pick(before, scene)
         if serial is None:
             return "nothing yet"
         line = self._lines[serial]
         say("asked", serial=serial)
-        outcome = await self._or_as_before(
-            line,
-            scene.service.restore(line.memory_id, conversation_id=self._where, actor=self._who),
-        )
-        return self._changed(
-            line,
-            outcome,
-            Restored,
-            Fate.LIVING,
-            allowed=scope_of(self._where.umo, scene.scope_map) == line.scope,
-        )
-
-    async def _or_as_before[T](self, line: Line, work: Awaitable[T]) -> T:
-        """EngineClosed means: nothing was done."""
         try:
-            return await work
-        except EngineClosed:
-            say("became", serial=line.serial, fate=line.fate)
+            outcome = await ask(line.memory_id, conversation_id=self._where, actor=self._who)
+        except EngineClosed:  # nothing was done
+            say("became", serial=serial, fate=line.fate)
             raise
-
-    def _changed(
-        self, line: Line, outcome: object, wanted: type[object], fate: Fate, *, allowed: bool
-    ) -> str:
+        allowed = scope_of(self._where.umo, scene.scope_map) == line.scope
         done = isinstance(outcome, wanted)
         if done:
-            line.fate = fate
-        say("became", serial=line.serial, fate=line.fate)
+            line.fate = after
+        say("became", serial=serial, fate=line.fate)
+        told = type(outcome).__name__
         if done is not allowed:
-            told = type(outcome).__name__
-            say("wrong", act=wanted.__name__, serial=line.serial, outcome=told, allowed=allowed)
+            say("wrong", act=wanted.__name__, serial=serial, outcome=told, allowed=allowed)
             return "wrong"
-        return type(outcome).__name__
+        return told
 
     async def _say_it_again(self, scene: Scene) -> str:
         serial = self._pick(Fate.LIVING, scene, texts=True)

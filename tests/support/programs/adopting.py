@@ -92,22 +92,16 @@ async def adopt(root: Path, plugins: Path) -> None:
     async with running(root, others=stores, settings=settings, follow=False, words=words) as rig:
         task = asyncio.create_task(rig.engine.migrations.run_once())
         last = -1
-        say("open")
+        program.say("open")
         while not task.done():
             left = rig.engine.migrations.status().remaining
             if left != last:
                 last = left
-                say(str(left))
+                program.say(str(left))
             await asyncio.sleep(0.005)
         await task
         status = rig.engine.migrations.status()
-        say("done" if status.state is MigrationState.DONE else f"{status}")
-
-
-def say(text: str) -> None:
-    """To whoever started us."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+        program.say("done" if status.state is MigrationState.DONE else f"{status}")
 
 
 class Bot:

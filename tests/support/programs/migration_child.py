@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     WalkPace,
     build_engine,
 )
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 
 async def _live(root: Path, url: str) -> None:
@@ -32,8 +33,7 @@ async def _live(root: Path, url: str) -> None:
         now = "done" if done else str(status.tally.scanned)
         if now != said:
             said = now
-            sys.stdout.write(f"{said}\n")
-            sys.stdout.flush()
+            program.say(said)
         await asyncio.sleep(0.005)
     migrating.cancel()
     await asyncio.gather(migrating, return_exceptions=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, OneDirection
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.programs.deaths import Deaths
 
 
@@ -30,7 +31,7 @@ async def main(root: Path, at: int) -> None:
         report = await sleep.resume() or await sleep.run_once("nightly")
         deaths.armed = False
         assert not report.errors, report.errors
-    print(deaths.count, flush=True)  # noqa: T201
+    program.say(str(deaths.count))
 
 
 if __name__ == "__main__":

@@ -60,6 +60,12 @@ def found_by(script: str, folder: Path, *, bound_by_modes: bool = False) -> dict
     return found
 
 
+def say(text: str) -> None:
+    """To whoever started this process."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def bind_by_modes() -> None:
     """A ``preexec_fn``. To become another user instead would need folders of the checkout and of
     Python that this user may enter."""

@@ -82,7 +82,7 @@ async def live(root: Path, first: int, last: int, point: int) -> None:
         while (await _read(rig)).waiting:
             pass
         deaths.armed = False
-        say(f"done {deaths.count}")
+        program.say(f"done {deaths.count}")
 
 
 async def _say(rig: Rig, number: int) -> None:
@@ -95,17 +95,11 @@ async def _say(rig: Rig, number: int) -> None:
     )
     turn = Turn(person(5, "小明"), words(number), "好的", recalled)
     assert isinstance(await rig.engine.service.observe(turn, conversation_id=where), Ticket)
-    say(f"said {number}")
+    program.say(f"said {number}")
 
 
 async def _read(rig: Rig) -> ReflectionReport:
     return await rig.engine.loop.reflection.read_due()
-
-
-def say(text: str) -> None:
-    """To whoever started us."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 class Child:
