@@ -111,14 +111,6 @@ def test_what_is_not_the_folders_fault_is_said_and_nothing_is_moved(folder: Path
     assert not list(folder.parent.glob("chroma.broken-*"))
 
 
-def test_orphans_are_swept_and_nothing_else(folder: Path) -> None:
-    (folder / "notes").mkdir()
-    (folder / ORPHAN).mkdir()
-    guard(folder).admit()
-    left = {path.name for path in folder.iterdir()}
-    assert left == {LOCK_NAME, "notes", SEGMENT, "chroma.sqlite3"}
-
-
 def test_a_folder_is_set_aside_three_times_in_an_hour_and_not_more_often(folder: Path) -> None:
     clock = Clock()
 

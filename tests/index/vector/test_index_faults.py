@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,20 +32,6 @@ from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
 )
 
 pytestmark = [pytest.mark.process, pytest.mark.contract]
-
-SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
-DIES_WHILE_IT_OPENS = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-import checkout
-checkout.register()
-from pathlib import Path
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-
-connection = EmbeddedChroma(Path(sys.argv[2]))
-connection._start = lambda: os._exit(9)
-connection.open()
-"""
 
 
 @pytest.fixture(scope="session")
@@ -160,13 +145,6 @@ def test_a_database_and_a_graph_of_different_times_do_not_pass(index: Index) -> 
     store.close()
     index.database.write_bytes(earlier)
     assert begun_anew(index) == "partial"
-
-
-def test_a_folder_that_ended_three_processes_is_not_opened_by_a_fourth(index: Index) -> None:
-    program = [sys.executable, "-c", DIES_WHILE_IT_OPENS, str(SCRIPTS), str(index.folder)]
-    for _ in range(3):
-        assert subprocess.run(program, check=False, timeout=60).returncode == 9
-    assert begun_anew(index) == "openings"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
