@@ -247,32 +247,21 @@ async def test_a_copy_in_another_scope_is_that_scopes(tmp_path: Path) -> None:
         bot.check()
 
 
-def twins(bot: Bot) -> list[dict[str, str]]:
-    found = bot.notices.standing()
-    return [dict(n.params) for n in found if n.code is NoticeCode.VAULT_TWIN]
-
-
 async def test_a_folder_that_differs_from_a_mapped_scope_in_case_only_is_told(
     tmp_path: Path,
 ) -> None:
-    async with living(tmp_path) as bot:
-        bot.reconciler._mapped = lambda: {"home"}
+    async with running(tmp_path, {group(777).umo: "home"}) as rig:
+
+        async def twins() -> list[dict[str, str]]:
+            await rig.engine.reconcile()
+            found = (await rig.engine.status()).notices
+            return [dict(n.params) for n in found if n.code is NoticeCode.VAULT_TWIN]
+
         stray = tmp_path / "memory/scopes/Home"
         for folder in (stray, stray.with_name("work")):
-            folder.mkdir()
-        await bot.look()
-        assert twins(bot) == [{"folder": "Home", "scope": "home"}]
+            folder.mkdir(parents=True)
+        assert await twins() == [{"folder": "Home", "scope": "home"}]
         stray.with_name("home").mkdir()
-        await bot.look()
-        assert twins(bot) == [{"folder": "Home", "scope": "home"}]
+        assert await twins() == [{"folder": "Home", "scope": "home"}]
         stray.rmdir()
-        await bot.look()
-        assert twins(bot) == []
-
-
-async def test_the_engine_tells_it_of_the_owners_map(tmp_path: Path) -> None:
-    async with running(tmp_path, {group(777).umo: "home"}) as rig:
-        (tmp_path / "memory/scopes/HOME").mkdir(parents=True)
-        await rig.engine.reconcile()
-        (notice,) = [n for n in rig.notices if n.code is NoticeCode.VAULT_TWIN]
-        assert notice.params == {"folder": "HOME", "scope": "home"}
+        assert await twins() == []

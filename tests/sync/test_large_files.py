@@ -12,6 +12,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, SeenEntry, SeenFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.stale_saves import Save
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BYTES
@@ -132,14 +133,13 @@ async def test_the_collector_does_not_look_at_what_a_large_file_is_made_of(
     async with running(tmp_path, {group(777).umo: FAMILY.name}) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.engine.reconcile()
-        vault = rig.engine._parts.vault
-        see = vault.see
+        see = MarkdownVault.see
 
         def noted(*arguments: Any, **named: Any) -> Any:
             was_on.append(gc.isenabled())
             return see(*arguments, **named)
 
-        monkeypatch.setattr(vault, "see", noted)
+        monkeypatch.setattr(MarkdownVault, "see", noted)
         path = tmp_path / "memory/scopes/家人/entities.md"
         path.write_text("## 长 ^m-00001\n\n" + "长" * (size // 3), "utf-8")
         await rig.engine.reconcile()

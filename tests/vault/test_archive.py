@@ -266,21 +266,6 @@ class TestALedgerThatKnowsLess:
             assert bot.texts() == ["小明喜欢狼"]
             bot.stop()
 
-    async def test_what_was_brought_back_since_stays(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.says(DOG)
-            await bot.forgets(memory_id)
-            await bot.look()
-            older = self.copy(bot)
-            await bot.restores(memory_id)
-            await bot.look()
-            bot = await self.restarted(bot, older)
-            await bot.look()
-            bot.check()
-            assert bot.texts() == sorted([PEANUTS, DOG])
-            bot.stop()
-
     async def test_what_a_person_deleted_in_the_files_may_be_written_there_again(
         self, tmp_path: Path
     ) -> None:
