@@ -142,17 +142,21 @@ def test_a_search_finds_any_of_the_words_whatever_they_are_made_of(
     assert "c" in {one.record_id for one in collection.search(["红茶"], family, 10)}
 
 
-def test_a_collection_that_is_not_there_has_no_id(place: tuple[ForeignCollection, Put]) -> None:
+def test_a_collection_that_is_not_there_has_no_id(
+    place: tuple[ForeignCollection, Put], request: pytest.FixtureRequest
+) -> None:
     collection, _ = place
     assert collection.open()
     missing: ForeignCollection
     if isinstance(collection, LegacyCollection):
-        missing = LegacyCollection(collection._connection, "not-there")
+        url = request.getfixturevalue("server").url
+        missing = LegacyCollection(ChromaServer(url, {}, lambda: "x", seconds=30.0), "not-there")
     else:
         missing = InMemoryForeign("")
     assert missing.open() == ""
     with pytest.raises(IndexUnavailable):
         missing.count()
+    missing.close()
 
 
 def test_a_collection_that_is_named_as_ours_are_is_nobody_elses(server: ServerProcess) -> None:
