@@ -173,6 +173,16 @@ async def answered(
     return answer
 
 
+async def ask_in_group(
+    rig: Rig, panel: Any, words: str, number: int | str = 555, **more: Any
+) -> str:
+    """What the plugin answers to ``/memory <words>`` in a group; ``""`` where the engine is closed.
+    In Chinese, unless ``language`` says otherwise."""
+    language = more.pop("language", "zh-CN")
+    event = FakeEvent.in_group(cast("int", number), f"memory {words}", **more)
+    return await answered(rig, event, language, panel=panel) or ""
+
+
 def holding(*plugins: Any) -> Any:
     """A tool's source: these plugins one after the other, the last one from then on."""
     left = list(plugins)

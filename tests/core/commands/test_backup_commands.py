@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +22,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 ADMIN = Actor("10001", "老李", admin=True)
 FILE = "house.jsonl"
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "conversation_scope_map": {"qq:GroupMessage:1": "家人", "qq:GroupMessage:2": "公司"},
     "reflection_daily_tokens": 7,
 }
@@ -58,14 +57,14 @@ class MovablePlugin(FakePlugin):
         await between()
 
 
-async def put_backup(folder: Path, rig: Rig) -> None:
+async def put_backup(folder: Path, rig: Rig, settings: dict[str, Any] = SETTINGS) -> None:
     """A backup of another bot in the ``imports/`` of the rig."""
     async with running(folder, follow=False) as old:
         await old.remember("奶奶对花生过敏", group(777))
     imports = rig.root / "imports"
     imports.mkdir()
     paths = EnginePaths.under(folder)
-    export_store(paths, imports / FILE, now=local_now(), settings=SETTINGS)
+    export_store(paths, imports / FILE, now=local_now(), settings=settings)
 
 
 async def restore(plugin: MovablePlugin, rest: str) -> str:
@@ -92,7 +91,7 @@ async def test_the_plan_and_the_result_are_in_one_language(tmp_path: Path, langu
 
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_the_plan_names_every_scope_that_it_opens_and_each_person_it_joins(
-    tmp_path: Path, language: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, language: str
 ) -> None:
     opened = {f"qq:GroupMessage:{number}": "新的" for number in range(20)} | {"qq:9:x": "家人"}
     links = {"aiocqhttp:1": "老李", "telegram:7": "老李"}
@@ -102,10 +101,9 @@ async def test_the_plan_names_every_scope_that_it_opens_and_each_person_it_joins
         "advanced.mcp_share_address": "0.0.0.0:9321",
     }
     saved = {"conversation_scope_map": opened, "identity_links": links, **doors}
-    monkeypatch.setattr(sys.modules[__name__], "SETTINGS", saved)
     async with running(tmp_path / "new", follow=False) as rig:
         await rig.remember("奶奶对花生过敏", group(777))
-        await put_backup(tmp_path / "old", rig)
+        await put_backup(tmp_path / "old", rig, saved)
         panel, say = Panel(identity_links={"aiocqhttp:1": "老李"}), Texts(language).say
         plugin = MovablePlugin(rig, language, panel)
         plan = await restore(plugin, FILE)

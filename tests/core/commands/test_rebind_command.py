@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     MAP,
     QUICK,
-    Rig,
     group,
     person,
     private,
@@ -29,9 +28,8 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
-    FakeEvent,
     FakePlugin,
-    answered,
+    ask_in_group,
 )
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -39,12 +37,6 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 ADMIN = person(9, "管理员", admin=True)
 OLD, NEW = f"{ADAPTER}:GroupMessage:777", f"{ADAPTER}:GroupMessage:7770"
 QUESTION, ANSWER = "王姐下周做什么", "王姐下周去医院做手术"
-
-
-async def ask(rig: Rig, panel: Panel, words: str, number: int | str = 555, **more: Any) -> str:
-    language = more.pop("language", "zh-CN")
-    event = FakeEvent.in_group(cast("int", number), f"memory scope {words}", **more)
-    return await answered(rig, event, language, panel=panel) or ""
 
 
 def on(account: str, where: ConversationId) -> ConversationId:
@@ -61,7 +53,7 @@ async def test_a_chat_keeps_under_its_new_id_what_it_had(
     async with running(tmp_path, follow=False) as rig:
         await rig.remember(ANSWER, group(777))
         assert not await rig.texts(QUESTION, group(7770))
-        said = await ask(rig, panel, words, 7770, admin=True, language=language)
+        said = await ask_in_group(rig, panel, f"scope {words}", 7770, admin=True, language=language)
         assert OLD in said
         assert NEW in said
         assert await rig.texts(QUESTION, group(7770))
@@ -72,7 +64,7 @@ async def test_a_chat_keeps_under_its_new_id_what_it_had(
         assert await rig.texts(QUESTION, group(7770))
         stored = await rig.remember("手术在市一院", group(777))
         assert stored.memory.scope.name == "家人"
-        undone = await ask(rig, panel, "rebind undo", admin=True, language=language)
+        undone = await ask_in_group(rig, panel, "scope rebind undo", admin=True, language=language)
         assert OLD in undone
         assert panel[KEY] == MAP
         assert not await rig.texts(QUESTION, group(7770))
@@ -99,7 +91,7 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
             await rig.remember(text, place, person(31))
         await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
     async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
-        said = await ask(rig, panel, f"rebind {ADAPTER} qq2", admin=True)
+        said = await ask_in_group(rig, panel, f"scope rebind {ADAPTER} qq2", admin=True)
         assert "qq2" in said
         for text, place in (places | said_alone).items():
             where = on("qq2", place)
@@ -118,7 +110,7 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
         for text, place in (places | said_alone).items():
             if place != group(888):
                 assert await rig.texts(text, on("qq2", place)), text
-        await ask(rig, panel, "rebind 撤销", admin=True)
+        await ask_in_group(rig, panel, "scope rebind 撤销", admin=True)
         assert (panel[KEY], panel["advanced"]["dm_scope_by_account"]) == (MAP, policies)
         for text, place in (places | said_alone).items():
             if place != group(888):
@@ -146,7 +138,7 @@ async def test_what_cannot_be_rebound_is_refused_in_words(
 ) -> None:
     panel, there = Panel(dict(MAP)), frozenset({ADAPTER, "qq2"})
     async with running(tmp_path, follow=False, accounts=there) as rig:
-        said = await ask(rig, panel, f"rebind {words}", admin=True)
+        said = await ask_in_group(rig, panel, f"scope rebind {words}", admin=True)
         names = dict(zip(("old", "new"), [*words.split(), "", ""], strict=False))
         assert said == FakePlugin(rig).texts.say(f"rebind.{key}", **names)
         assert (panel.saved, panel[KEY]) == ([], MAP)
@@ -161,9 +153,9 @@ async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_
         assert isinstance(report.resolution, ReadPublicOnly)
         await plugin.settled()
         told = plugin.texts.say("notice.successor", key=NEW, former=OLD)
-        assert told not in await ask(rig, panel, "", 999)
-        assert told in await ask(rig, panel, "", 999, admin=True)
-        assert told not in await ask(rig, panel, "", 999, admin=True)
+        assert told not in await ask_in_group(rig, panel, "scope", 999)
+        assert told in await ask_in_group(rig, panel, "scope", 999, admin=True)
+        assert told not in await ask_in_group(rig, panel, "scope", 999, admin=True)
     panel.full = False
     async with running(tmp_path, panel[KEY], follow=False) as rig:
         report = await rig.engine.service.describe(conversation_id=group("7770#5"))
@@ -171,7 +163,7 @@ async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_
         status = await rig.engine.status()
         plugin = FakePlugin(rig, panel=panel)
         assert any(NEW in text and OLD in text for text in plugin.warnings(status))
-        await ask(rig, panel, f"rebind {OLD}", 7770, admin=True)
+        await ask_in_group(rig, panel, f"scope rebind {OLD}", 7770, admin=True)
         assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
         assert not plugin.warnings(await rig.engine.status())
 
@@ -205,11 +197,11 @@ async def test_a_chat_that_a_policy_isolates_takes_its_scope_and_its_turns_along
         await rig.remember(ANSWER, group(777))
         turn = Turn(person(1), "手术安排在市一院三楼", "记下了")
         await service.observe(turn, conversation_id=group(777))
-        said = await ask(rig, panel, f"rebind {OLD} {NEW}", admin=True)
+        said = await ask_in_group(rig, panel, f"scope rebind {OLD} {NEW}", admin=True)
         assert FakePlugin(rig).texts.say("rebind.brought", count=1, turns=1) in said
         assert len(await rig.texts(QUESTION, group(7770))) == 1
         assert not await rig.texts(QUESTION, group(778))
         assert panel.saved == []
-        await ask(rig, panel, "rebind undo", admin=True)
+        await ask_in_group(rig, panel, "scope rebind undo", admin=True)
         assert not await rig.texts(QUESTION, group(7770))
         assert len(await rig.texts(QUESTION, group(777))) == 1

@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
     FakePlugin,
-    answered,
+    ask_in_group,
 )
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -35,17 +35,11 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 HERE = "aiocqhttp:GroupMessage:555"
 
 
-async def ask(rig: Rig, panel: Panel, words: str, number: int = 555, **more: Any) -> str:
-    language = more.pop("language", "zh-CN")
-    event = FakeEvent.in_group(number, f"memory {words}", **more)
-    return await answered(rig, event, language, panel=panel) or ""
-
-
 async def test_an_admin_maps_a_conversation_for_good_and_at_once(tmp_path: Path) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
         await rig.remember("早先在这里说的话", group(555))
-        said = await ask(rig, panel, "scope 家人", admin=True)
+        said = await ask_in_group(rig, panel, "scope 家人", admin=True)
         assert "“家人”" in said
         assert "留在公共域" in said
         assert "/记忆 域 取消" in said
@@ -73,7 +67,7 @@ async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
 
     monkeypatch.setattr(CognitiveService, "describe", closed_afterwards)
     async with running(tmp_path, follow=False) as rig:
-        said = await ask(rig, Panel(dict(MAP)), "scope 家人", admin=True)
+        said = await ask_in_group(rig, Panel(dict(MAP)), "scope 家人", admin=True)
     assert len(asked) > 1
     assert "“家人”" in said
     assert "/记忆 域 取消" in said
@@ -83,26 +77,26 @@ async def test_public_and_off_are_words_of_their_own(tmp_path: Path) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
         await rig.remember("家里的事在这里说", group(777))
-        said = await ask(rig, panel, "scope public", 777, admin=True)
+        said = await ask_in_group(rig, panel, "scope public", 777, admin=True)
         assert "所有会话都看得到" in said
         assert "“家人”" in said
         assert "/记忆 域 家人" in said
         assert panel[KEY]["aiocqhttp:GroupMessage:777"] == "public"
         assert not await rig.texts("家里的事", group(777))  # it stays where it was
-        await ask(rig, panel, "scope 家人", 777, admin=True)
+        await ask_in_group(rig, panel, "scope 家人", 777, admin=True)
         assert await rig.texts("家里的事", group(777))
-        said = await ask(rig, panel, "scope 取消", 777, admin=True)
+        said = await ask_in_group(rig, panel, "scope 取消", 777, admin=True)
         assert "aiocqhttp:GroupMessage:777" not in panel[KEY]
         assert not await rig.texts("家里的事", group(777))
-        assert "本来就没有" in await ask(rig, panel, "scope off", 777, admin=True)
+        assert "本来就没有" in await ask_in_group(rig, panel, "scope off", 777, admin=True)
 
 
 async def test_the_last_private_entry_goes_when_an_admin_says_so(tmp_path: Path) -> None:
     only = {"aiocqhttp:GroupMessage:777": "家人"}
     panel = Panel(dict(only))
     async with running(tmp_path, only, follow=False) as rig:
-        await ask(rig, panel, "scope off", 777, admin=True)
-        assert "不再有本会话" not in await ask(rig, panel, "scope", 777)
+        await ask_in_group(rig, panel, "scope off", 777, admin=True)
+        assert "不再有本会话" not in await ask_in_group(rig, panel, "scope", 777)
         report = await rig.engine.service.describe(conversation_id=group(777))
         assert report.damaged is False
     async with running(tmp_path, {}, follow=False) as rig:
@@ -114,7 +108,7 @@ async def test_the_last_private_entry_goes_when_an_admin_says_so(tmp_path: Path)
 async def test_an_illegal_name_changes_nothing_and_says_why(tmp_path: Path, name: str) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
-        said = await ask(rig, panel, f"scope {name}", admin=True)
+        said = await ask_in_group(rig, panel, f"scope {name}", admin=True)
         assert "不能作域名" in said
         assert (panel.saved, panel[KEY]) == ([], MAP)
 
@@ -122,14 +116,14 @@ async def test_an_illegal_name_changes_nothing_and_says_why(tmp_path: Path, name
 async def test_what_cannot_be_saved_is_not_done(tmp_path: Path) -> None:
     panel = Panel(dict(MAP), full=True)
     async with running(tmp_path, follow=False) as rig:
-        said = await ask(rig, panel, "scope 家人", admin=True)
+        said = await ask_in_group(rig, panel, "scope 家人", admin=True)
         assert "Read-only" in said
         assert panel[KEY] == MAP
         await rig.remember("这句话归公共", group(555))
         assert await rig.texts("哪句话归公共", group(999))
         panel.full, panel.overtaken = False, True
-        assert "再发一次" in await ask(rig, panel, "scope 家人", admin=True)
-        assert "public" in await ask(rig, panel, "scope")
+        assert "再发一次" in await ask_in_group(rig, panel, "scope 家人", admin=True)
+        assert "public" in await ask_in_group(rig, panel, "scope")
 
 
 async def test_ten_conversations_are_mapped_at_once_and_none_is_lost(tmp_path: Path) -> None:
@@ -158,14 +152,14 @@ async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
 ) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
-        await ask(rig, panel, "scope 家人", admin=True)
+        await ask_in_group(rig, panel, "scope 家人", admin=True)
         await rig.remember("门闩在花盆下面", group(555))
     for _ in range(2):  # once more, for it must stand across starts
         async with running(tmp_path, MAP, follow=False) as rig:
             codes = {notice.code for notice in (await rig.engine.status()).notices}
             assert NoticeCode.MAP_WRITTEN_OVER in codes
             assert NoticeCode.MAP_DAMAGED not in codes
-            assert "只能读公共记忆" in await ask(rig, panel, "scope")
+            assert "只能读公共记忆" in await ask_in_group(rig, panel, "scope")
             assert await rig.texts("门闩在哪里", group(777)) == ["门闩在花盆下面"]
             for number in (555, 999):
                 assert await rig.texts("门闩在哪里", group(number)) == []
@@ -174,7 +168,7 @@ async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
             assert isinstance(outcome, Rejected)
     async with running(tmp_path, MAP, follow=False) as rig:
         panel = Panel(dict(MAP))
-        await ask(rig, panel, "scope 家人", admin=True)
+        await ask_in_group(rig, panel, "scope 家人", admin=True)
         codes = {notice.code for notice in (await rig.engine.status()).notices}
         assert NoticeCode.MAP_WRITTEN_OVER not in codes
         await rig.remember("钥匙在花盆下面", group(555))
@@ -184,33 +178,33 @@ async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
 async def test_a_key_that_the_panel_has_shown_since_may_be_taken_out_there(tmp_path: Path) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
-        await ask(rig, panel, "scope 家人", admin=True)
+        await ask_in_group(rig, panel, "scope 家人", admin=True)
     async with running(tmp_path, panel[KEY], follow=False):
         pass
     async with running(tmp_path, MAP, follow=False) as rig:
         codes = {notice.code for notice in (await rig.engine.status()).notices}
         assert NoticeCode.MAP_WRITTEN_OVER not in codes
-        assert "public" in await ask(rig, panel, "scope")
+        assert "public" in await ask_in_group(rig, panel, "scope")
 
 
 async def test_an_admin_confirms_that_it_is_not_wanted_any_more(tmp_path: Path) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
-        await ask(rig, panel, "scope 家人", admin=True)
+        await ask_in_group(rig, panel, "scope 家人", admin=True)
     async with running(tmp_path, MAP, follow=False) as rig:
-        await ask(rig, panel, "scope confirm", admin=True)
-        assert "public" in await ask(rig, panel, "scope")
+        await ask_in_group(rig, panel, "scope confirm", admin=True)
+        assert "public" in await ask_in_group(rig, panel, "scope")
     async with running(tmp_path, MAP, follow=False) as rig:
-        assert "public" in await ask(rig, panel, "scope")
+        assert "public" in await ask_in_group(rig, panel, "scope")
 
 
 async def test_a_key_that_is_nearly_this_one_is_named_here_to_admins(tmp_path: Path) -> None:
     near = {"aiocqhttp:GroupMessage:5555": "读书会", **MAP}
     async with running(tmp_path, near, follow=False) as rig:
-        told = await ask(rig, Panel(near), "scope", admin=True)
+        told = await ask_in_group(rig, Panel(near), "scope", admin=True)
         assert "GroupMessage:5555" in told
         assert "读书会" in told
-        assert "5555" not in await ask(rig, Panel(near), "scope")
+        assert "5555" not in await ask_in_group(rig, Panel(near), "scope")
 
 
 async def test_a_private_chat_is_mapped_too(tmp_path: Path) -> None:
@@ -226,4 +220,4 @@ async def test_a_private_chat_is_mapped_too(tmp_path: Path) -> None:
 
 
 async def test_without_a_configuration_that_says_so(rig: Rig) -> None:
-    assert "没有改动" in await ask(rig, cast("Any", None), "scope 家人", admin=True)
+    assert "没有改动" in await ask_in_group(rig, cast("Any", None), "scope 家人", admin=True)
