@@ -41,11 +41,6 @@ BOSS, TEA = "小明的老板是马建国", "马建国爱喝龙井"
 QUESTION = "小明的老板爱喝什么"
 
 
-def manager_of(rig: Rig) -> MemoryManager:
-    """What sits under the service."""
-    return rig.engine.service._recalls._manager
-
-
 async def tell(
     rig: Rig, where: ConversationId, *texts: str, kind: MemoryKind = MemoryKind.KNOWLEDGE
 ) -> None:
@@ -64,7 +59,7 @@ async def chained(
     token_budget: int = 900,
     **more: Any,
 ) -> Recall:
-    return await manager_of(rig).chained_recall(
+    return await rig.engine.rooms.manager.chained_recall(
         query, scope_filter, limit=limit, token_budget=token_budget, **more
     )
 
@@ -72,7 +67,7 @@ async def chained(
 async def direct(
     rig: Rig, scope_filter: ScopeFilter = FAMILY_FILTER, query: str = QUESTION
 ) -> Recall:
-    return await manager_of(rig).comprehensive_recall(
+    return await rig.engine.rooms.manager.comprehensive_recall(
         query, scope_filter, limit=5, token_budget=900
     )
 
@@ -114,11 +109,11 @@ async def test_a_recall_sees_what_its_filter_admits_and_nothing_else(
 async def test_limit_and_budget_hold_and_the_trace_counts_what_had_no_room(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         await tell(rig, FAMILY, *(f"花瓶{n}号放在窗台的第{n}格" for n in range(1, 8)))
-        recall = await manager_of(rig).comprehensive_recall(
+        recall = await rig.engine.rooms.manager.comprehensive_recall(
             "花瓶在窗台哪里", FAMILY_FILTER, limit=3, token_budget=900
         )
         assert len(recall.hits) == 3
-        small = await manager_of(rig).comprehensive_recall(
+        small = await rig.engine.rooms.manager.comprehensive_recall(
             "花瓶在窗台哪里", FAMILY_FILTER, limit=3, token_budget=recall.hits[0].tokens
         )
         assert len(small.hits) == 1
@@ -241,18 +236,17 @@ async def test_without_an_index_of_words_the_entities_are_looked_through(tmp_pat
 async def test_a_second_hop_that_takes_too_long_leaves_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ask = MemoryManager.comprehensive_recall
+
+    async def slow(self: MemoryManager, query: str, *arguments: Any, **options: Any) -> Recall:
+        if query != QUESTION:
+            await asyncio.Event().wait()
+        return await ask(self, query, *arguments, **options)
+
+    monkeypatch.setattr(MemoryManager, "comprehensive_recall", slow)
     async with running(tmp_path, follow=False) as rig:
         await tell(rig, FAMILY, BOSS, TEA, *NOISE)
         plain = await direct(rig)
-        manager = manager_of(rig)
-        ask = manager._chained._ask
-
-        async def slow(query: str, *arguments: Any, **options: Any) -> Recall:
-            if query != QUESTION:
-                await asyncio.Event().wait()
-            return await ask(query, *arguments, **options)
-
-        monkeypatch.setattr(manager._chained, "_ask", slow)
         recall = await chained(rig, seconds=0.05)
         assert said(recall) == said(plain)
         assert "second hop: timeout" in recall.trace.notes
@@ -261,20 +255,18 @@ async def test_a_second_hop_that_takes_too_long_leaves_the_first(
 async def test_what_is_forgotten_between_the_hops_is_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ask, admin = MemoryManager.comprehensive_recall, person(1, admin=True)
+
+    async def forgetting(*arguments: Any, **options: Any) -> Recall:
+        recall = await ask(*arguments, **options)
+        memory_id = stored.memory.memory.memory_id
+        await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=admin)
+        return recall
+
+    monkeypatch.setattr(MemoryManager, "comprehensive_recall", forgetting)
     async with running(tmp_path, follow=False) as rig:
         stored = await rig.remember(TEA, FAMILY)
         await tell(rig, FAMILY, BOSS, "马建国爱喝红茶")
-        manager = manager_of(rig)
-        ask = manager._chained._ask
-        admin = person(1, admin=True)
-
-        async def forgetting(query: str, *arguments: Any, **options: Any) -> Recall:
-            recall = await ask(query, *arguments, **options)
-            memory_id = stored.memory.memory.memory_id
-            await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=admin)
-            return recall
-
-        monkeypatch.setattr(manager._chained, "_ask", forgetting)
         assert TEA not in said(await chained(rig))
 
 

@@ -246,8 +246,8 @@ async def test_every_command_says_that_the_engine_is_off_and_leaves_a_closed_one
 async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
 ) -> None:
-    async def confirmed(admin: ScopeAdmin, **_: Any) -> int:
-        await admin._life.close()
+    async def confirmed(*_: Any, **__: Any) -> int:
+        await rig.engine.life.close()
         return held
 
     monkeypatch.setattr(ScopeAdmin, "confirm_deletions", confirmed)

@@ -62,7 +62,7 @@ async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
     async def closed_afterwards(service: CognitiveService, **named: Any) -> Any:
         asked.append(named)
         if len(asked) > 1:
-            await service._life.close()
+            await rig.engine.life.close()
         return await real(service, **named)
 
     monkeypatch.setattr(CognitiveService, "describe", closed_afterwards)

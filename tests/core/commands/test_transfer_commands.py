@@ -70,8 +70,6 @@ async def test_an_import_tells_what_became_of_each_line(rig: Rig) -> None:
     odd = {"type": "memory", "judgment": PEANUTS, "strength": "80"}
     more = [{"type": "memory", "judgment": "嗯"} for _ in range(9)]
     put(rig, HEADER, {"type": "memory", "judgment": PEANUTS, "scope": "公司"}, odd, *more)
-    member = FakeEvent.in_group(777, "memory import 旧 记忆.jsonl")
-    assert "管理员" in await ask(rig, member)
     admin = FakeEvent.in_group(777, "memory import 旧 记忆.jsonl", admin=True)
     said = await ask(rig, admin)
     assert "域“家人”：新记 1 条" in said
