@@ -74,8 +74,11 @@ def test_a_fence_has_one_end_one_line_a_hit_and_no_forged_pointer(
 
 
 @given(hostile, hostile, st.sampled_from(LANGUAGES))
-def test_a_found_line_is_one_line_with_its_own_pointer(text: str, who: str, language: str) -> None:
+def test_a_found_line_is_one_line_with_its_own_pointer_and_looks_like_no_note(
+    text: str, who: str, language: str
+) -> None:
     line = hit_line(hit(7, text, who), Texts(language))
+    assert line.startswith("[2026-11-21 · ")
     assert len(line.splitlines()) == 1
     assert POINTER.findall(line) == ["m-00000000000007"]
 
@@ -100,11 +103,6 @@ def test_a_piece_of_a_note_is_one_line_that_says_so(
     assert line.startswith({"zh-CN": "[笔记 · 2026", "en-US": "[note · 2026"}[language])
     assert "<" not in line
     assert pointed_id(line[: line.index(NOTE_ID) + len(NOTE_ID) + 1]) == NOTE_ID
-
-
-@given(hostile, hostile, st.sampled_from(LANGUAGES))
-def test_no_speaker_makes_a_memory_look_like_a_note(text: str, who: str, language: str) -> None:
-    assert hit_line(hit(7, text, who), Texts(language)).startswith("[2026-11-21 · ")
 
 
 @given(hostile, st.lists(hostile, max_size=3), st.sampled_from(LANGUAGES))

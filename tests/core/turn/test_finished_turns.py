@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,12 +56,6 @@ def queued(root: Path) -> list[QueuedTurn]:
 def said(root: Path) -> list[tuple[str, str]]:
     """Both sides of each."""
     return [(turn.user_text, turn.reply_text) for turn in queued(root)]
-
-
-@pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
-    async with running(tmp_path) as opened:
-        yield opened
 
 
 def answer(text: str | None = "不能吃", role: str = "assistant") -> LLMResponse:
