@@ -39,7 +39,6 @@ async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_
     model = running.model
     model.on_reflection("燕麦奶", {"new_memories": [learned(OATS)]})
     model.on_reflection("报表", {"new_memories": [learned(REPORT)]})
-    waiting = (await running.panel.ready())["loop"]["waiting"]
     await running.turn(FAMILY, MOTHER, "今天超市人真多，我早上就靠一杯燕麦奶撑着，别的都喝不惯")
     await running.turn(COMPANY, COLLEAGUE, "忙死了，季度报表星期四要交给财务，先聊到这")
     await queued(running, "燕麦奶")
@@ -47,7 +46,9 @@ async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_
     assert scopes_with(running.memory, "燕麦奶") == set()
     await running.onebot.ask(FAMILY, MOTHER, "/memory reflect")
     await running.onebot.ask(COMPANY, COLLEAGUE, "/memory reflect")
-    assert (await running.panel.ready())["loop"]["waiting"] <= waiting
+    waiting, data = (await running.panel.ready())["loop"]["waiting"], running.bot.plugin_data
+    assert noted_turns(data, "燕麦奶") == noted_turns(data, "季度报表") == []
+    assert waiting == len(noted_turns(data, ""))  # of other files' conversations
     assert scopes_with(running.memory, OATS) == {"家人"}
     assert scopes_with(running.memory, REPORT) == {"公司"}
 
