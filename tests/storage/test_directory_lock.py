@@ -121,14 +121,6 @@ def test_a_link_names_the_same_directory(tmp_path: Path) -> None:
     lock.release()
 
 
-def test_two_directories_have_two_owners(tmp_path: Path) -> None:
-    locks = [DirectoryLock(tmp_path / name) for name in ("a", "b")]
-    for lock in locks:
-        lock.acquire()
-    for lock in locks:
-        lock.release()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
 def test_a_lock_file_that_was_removed_is_made_again(tmp_path: Path) -> None:
     """Between opening and locking, the file may have become one that nobody else looks at."""

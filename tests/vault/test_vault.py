@@ -167,21 +167,6 @@ def test_an_id_that_stands_twice_is_recalled_once_and_reported(tree: Tree) -> No
     assert tree.broken() == {"patterns.md": "duplicate_id"}
 
 
-@pytest.mark.parametrize(("bom", "newline"), [("", "\r\n"), ("\ufeff", "\n"), ("\ufeff", "\r\n")])
-def test_an_editors_mark_and_line_ends_are_kept(tree: Tree, bom: str, newline: str) -> None:
-    content = bom + "我的笔记\n\n" + render(memory(1, reasoning="一\n二")) + "\n"
-    path = tree.write("entities.md", content.replace("\n", newline))
-    stored = tree.find("第1件事")
-    assert stored.memory == memory(1, reasoning="一\n二")
-    vault = MarkdownVault(tree.root)
-    vault.append(FAMILY, Topic.ENTITIES, memory(2))
-    vault.replace(stored, memory(1, "改了"))
-    raw = path.read_bytes().decode()
-    assert raw.startswith(bom + "我的笔记" + newline)
-    assert raw.count("\ufeff") == len(bom)
-    assert tree.texts() == ["改了", "第2件事"]
-
-
 def test_what_is_not_recalled_is_not_read(tree: Tree) -> None:
     tree.add(memory(1))
     for number, name in enumerate(
@@ -261,17 +246,13 @@ class TestLinks:
         assert tree.vault.restore(FAMILY, memory(1).memory_id) is None
 
 
-@pytest.mark.parametrize("call", ["fsync", "write"])
-def test_a_full_disk_leaves_every_file_as_it_was(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, call: str
+def test_a_disk_that_is_full_at_the_fsync_leaves_every_file_as_it_was(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tree.add(memory(1))
     before = path.read_bytes()
     stored = tree.find("第1件事")
-    if call == "fsync":
-        monkeypatch.setattr(files.os, "fsync", full)
-    else:
-        monkeypatch.setattr(files, "_write_all", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     vault = MarkdownVault(tree.root)
     with pytest.raises(VaultWriteFailed, match="entities"):
         vault.append(FAMILY, Topic.ENTITIES, memory(2))

@@ -150,24 +150,6 @@ def test_a_folder_in_which_nothing_can_be_looked_at_is_an_error_and_no_endless_s
         tree.vault.append(FAMILY, Topic.ENTITIES, memory(2))
 
 
-@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO])
-def test_a_folder_that_cannot_be_listed_is_reported(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
-    tree.add(memory(1))
-    tree.add(memory(2), topic=Topic.JOURNAL)
-    real = os.scandir
-
-    def failing(path: Any) -> Any:
-        if Path(path).name == "journal":
-            raise OSError(code, os.strerror(code))
-        return real(path)
-
-    monkeypatch.setattr(os, "scandir", failing)
-    assert tree.texts() == ["第1件事"]
-    assert tree.broken() == {"journal": "unreadable"}
-
-
 class TestGone:
     """The folder under a vault that is open."""
 

@@ -163,16 +163,14 @@ def test_two_stores_on_two_paths_live_side_by_side(tmp_path: Path) -> None:
 
 def test_a_second_opener_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     first = opened(tmp_path / "index")
-    (tmp_path / "link").symlink_to(tmp_path / "index", target_is_directory=True)
-    for name in ("index", "link", "index/../index"):
-        second = ChromaVectorStore(EmbeddedChroma(tmp_path / name))
-        with pytest.raises(IndexUnavailable, match="in use"):
-            second.open()
-        second.close()
+    second = ChromaVectorStore(EmbeddedChroma(tmp_path / "index"))
+    with pytest.raises(IndexUnavailable, match="in use"):
+        second.open()
+    second.close()
     first.upsert(*some(3))
     assert first.count() == 3
     first.close()
-    opened(tmp_path / "link").close()
+    opened(tmp_path / "index").close()
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts handles in /proc")
