@@ -14,7 +14,8 @@ from ..log import logger
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path
-from ..remember.corrected_statements import EVER, CorrectedStatements
+from ..remember.corrected_statements import CorrectedStatements
+from ..remember.corrected_texts import EVER
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
@@ -68,7 +69,7 @@ class Overviews:
     async def run(self, scope: Scope) -> Pages:
         """Write what has changed. Raises VaultWriteFailed."""
         living = list(self._catalogue.visible(ScopeFilter((scope,))))
-        entries = await asyncio.to_thread(self._corrected.without_former, living, living)
+        entries = await asyncio.to_thread(self._corrected.texts.without_former, living, living)
         told = self._primer(scope) if entries else ""
 
         def memory(previous: str) -> str:
@@ -136,7 +137,7 @@ class Overviews:
             line
             for line in text.splitlines(keepends=True)
             if corrected.isdisjoint(_ID.findall(line))
-            and self._corrected.text_cleared(scope.name, line, EVER) == line
+            and self._corrected.texts.text_cleared(scope.name, line, EVER) == line
         )
 
 

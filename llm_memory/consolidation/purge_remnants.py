@@ -100,9 +100,9 @@ class PurgeRemnants:
         else:
             left = self._left.copy()
             await self._clear_logs()
-            if not self._corrected.unsealed():  # nothing waits for it
+            if not self._corrected.purges.unsealed():  # nothing waits for it
                 self._left = left
-        await self._attempt(self._corrected.clear_log, "state/state.sqlite")
+        await self._attempt(self._corrected.purges.clear_log, "state/state.sqlite")
         if self._left:
             detail = "；".join(dict.fromkeys(self._left))
             logger.warning("有要彻底删除的还没删干净，下一夜再试：{}", detail)
@@ -140,10 +140,10 @@ class PurgeRemnants:
         numbers = set[int]().union(*found.values())
         clean = [one for one in purged if one.number not in numbers]
         if clean:
-            await self._corrected.seal(clean, gone)
-            for scope, memory_id in self._corrected.unsealed():
+            await self._corrected.purges.seal(clean, gone)
+            for scope, memory_id in self._corrected.purges.unsealed():
                 if memory_id in gone and any(one.memory_id == memory_id for one in clean):
-                    await self._corrected.note_purged(scope, memory_id, there=False)
+                    await self._corrected.purges.note(scope, memory_id, there=False)
         return len(clean)
 
     async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> None:
@@ -172,10 +172,10 @@ class PurgeRemnants:
     async def _purge_archives(self) -> None:
         """Again what a command could not delete from an archive."""
         living = {(s.scope.name, s.memory.memory_id) for s in self._catalogue.all()}
-        for name, memory_id in self._corrected.unsealed():
+        for name, memory_id in self._corrected.purges.unsealed():
             scope = self._vault.named(name)
             if scope is None or (name, memory_id) in living:  # a person has put it back
-                await self._corrected.note_purged(name, memory_id, there=False)
+                await self._corrected.purges.note(name, memory_id, there=False)
                 continue
 
             def is_it(memory: Memory, memory_id: str = memory_id) -> bool:
@@ -199,7 +199,7 @@ class PurgeRemnants:
         try:
             self._archived, folders = await asyncio.to_thread(self._all_archived)
         except VaultFileBroken as error:  # it may hold any of them
-            if self._corrected.unsealed():
+            if self._corrected.purges.unsealed():
                 self._left.append(f"archive/{error}")
             return []
         living = (stored.memory for stored in self._catalogue.all())
@@ -225,7 +225,9 @@ class PurgeRemnants:
         for scope in sorted(self._parts.turns.scopes()):
             here = [one for one in purged if scope in (one.scope, one.target)]
             turns = self._parts.turns.of_scope(scope)
-            cut = [self._corrected.turn_without(turn, here) if here else turn for turn in turns]
+            cut = [
+                self._corrected.texts.turn_without(turn, here) if here else turn for turn in turns
+            ]
             named = {*gone, *(one.memory_id for one in here)}
             cut = [
                 replace(
@@ -239,7 +241,7 @@ class PurgeRemnants:
             changed = [now for was, now in zip(turns, cut, strict=True) if now != was]
             self._parts.turns.reword(changed)
             for batch in self._parts.turns.batches():
-                tells = here and self._corrected.says(_plain(batch.reply), here)
+                tells = here and self._corrected.texts.says(_plain(batch.reply), here)
                 if batch.scope == scope and (tells or any(one in batch.reply for one in gone)):
                     # Without its reply it is read again, as its turns are now.
                     is_answered = batch.state is BatchState.ANSWERED
@@ -270,7 +272,7 @@ class PurgeRemnants:
             await self._purge_archive(scope, tells, gone)
 
     def _says(self, memory: Memory, purged: Sequence[Correction]) -> bool:
-        return self._corrected.says(memory.judgment, purged)
+        return self._corrected.texts.says(memory.judgment, purged)
 
     async def _traces(self, purged: Sequence[Correction], gone: Collection[str]) -> Traces:
         """What others say as well may stay: living and archived entries, notes, and what was said

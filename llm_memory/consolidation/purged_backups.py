@@ -45,7 +45,7 @@ class PurgedBackups:
     def _is_gone(self, memory: Memory) -> bool:
         if (memory.memory_id, same_words(memory.judgment)) in self._said:
             return True
-        return is_digest(memory) and self._corrected.says(memory.judgment, self._purged)
+        return is_digest(memory) and self._corrected.texts.says(memory.judgment, self._purged)
 
     def _file(self, record: FileRecord) -> FileRecord | None:
         if (file := parsed(record)) is None:  # nothing can be cut out of it

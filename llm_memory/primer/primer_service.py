@@ -224,7 +224,7 @@ class PrimerService:
             rules=of(Topic.INSTRUCTIONS),
             about=shown(of(Topic.ENTITIES, Topic.PREFERENCES)),
             tasks=shown(of(Topic.TASKS)),
-            days=self._corrected.without_former(shown(journal), days),
+            days=self._corrected.texts.without_former(shown(journal), days),
         )
 
     def _people(

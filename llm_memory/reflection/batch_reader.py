@@ -66,7 +66,7 @@ class BatchReader:
     ) -> ReflectionReport:
         """Process one batch as far as possible now. Returns the report with its result."""
         said = reading.turns
-        turns = tuple(await asyncio.to_thread(self._corrected.cleared, said))
+        turns = tuple(await asyncio.to_thread(self._corrected.texts.cleared, said))
         was_corrected = turns != said
         reading = replace(reading, turns=turns)
         batch = reading.batch

@@ -138,8 +138,10 @@ class UnreadFollower:
         for one in turns:
             changes = self._changes(one)  # before: what changes meanwhile is checked again
             scope, memory = one.stored.scope.name, one.stored.memory
-            is_corrected = self._corrected.is_copied(
+            is_corrected = self._corrected.texts.is_copied(
                 scope, one.copies, memory.created_at
-            ) or self._corrected.would_revive(scope, memory, memory.created_at, otherwise=True)
+            ) or self._corrected.texts.would_revive(
+                scope, memory, memory.created_at, otherwise=True
+            )
             found[one.ticket_id] = (changes, not is_corrected)
         return found

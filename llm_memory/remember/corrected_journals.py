@@ -47,7 +47,7 @@ class CorrectedJournals:
             memory = stored.memory
             if not is_digest(memory) or not is_journal(stored):
                 continue
-            left = await asyncio.to_thread(self._corrected.diary_cleared, stored) or NOTHING
+            left = await asyncio.to_thread(self._corrected.texts.diary_cleared, stored) or NOTHING
             if left != memory.judgment or left == NOTHING:
                 await shielded(self._rewrite(stored, left))
 

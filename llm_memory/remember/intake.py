@@ -140,7 +140,7 @@ class Intake:
         return {
             memory.memory_id
             for memory in memories
-            if self._corrected.would_revive(scope.name, memory, memory.created_at)
+            if self._corrected.texts.would_revive(scope.name, memory, memory.created_at)
         }
 
     async def _know(self, written: Sequence[StoredMemory]) -> None:

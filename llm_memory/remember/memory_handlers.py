@@ -137,7 +137,7 @@ class MemoryHandlers:
         return replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
 
     async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
-        ask = self._corrected.would_revive
+        ask = self._corrected.texts.would_revive
         return await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True)
 
     async def _settle(
@@ -344,7 +344,7 @@ class MemoryHandlers:
     async def purge(self, scope: Scope, memory_id: str) -> str:
         """Delete every copy of a forgotten entry from the archive. Returns what could not be
         deleted, and why; empty if nothing is left. What is left is tried again at night."""
-        await self._corrected.note_purged(scope.name, memory_id)
+        await self._corrected.purges.note(scope.name, memory_id)
         async with self._lock:
             try:
                 await asyncio.to_thread(

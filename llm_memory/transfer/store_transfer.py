@@ -186,10 +186,10 @@ class Restoring:
         corrected = self._corrected
         if corrected is None:
             return False
-        if corrected.is_purged(scope, memory.memory_id):
+        if corrected.purges.is_purged(scope, memory.memory_id):
             return True
         said_at = min(memory.created_at, self._latest)
-        return told and corrected.would_revive(scope, memory, said_at)
+        return told and corrected.texts.would_revive(scope, memory, said_at)
 
     def _without_corrected(self, record: FileRecord) -> FileRecord:
         """The entries that it leaves out are counted at their own lines."""

@@ -20,9 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Restored,
     Undone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements import (
-    CorrectedStatements,
-)
+from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_texts import CorrectedTexts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -268,7 +266,7 @@ async def test_waiting_turns_are_reviewed_off_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[int] = []
-    would_revive = CorrectedStatements.would_revive
+    would_revive = CorrectedTexts.would_revive
 
     def seen(*arguments: Any, **options: Any) -> bool:
         threads.append(threading.get_ident())
@@ -276,7 +274,7 @@ async def test_waiting_turns_are_reviewed_off_the_event_loop(
 
     async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
         stored = await talk(rig, (*(f"我在{n}号仓库存了{n}箱苹果" for n in range(50)), SAID[0]))
-        monkeypatch.setattr(CorrectedStatements, "would_revive", seen)
+        monkeypatch.setattr(CorrectedTexts, "would_revive", seen)
         await forget(rig, stored)
         assert len(threads) >= 50
         assert threading.get_ident() not in threads

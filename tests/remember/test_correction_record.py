@@ -51,7 +51,7 @@ def known(record: CorrectedStatements) -> list[object]:
     return [
         *(record.of_scope(scope) for scope in (*SCOPES, "public")),
         *(record.was_taken_out(*pair) for pair in pairs),
-        *(record.is_purged(*pair) for pair in pairs),
+        *(record.purges.is_purged(*pair) for pair in pairs),
     ]
 
 

@@ -13,7 +13,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from ...models.corrections import Correction
+from ...models.corrections import Correction, CorrectionKind
+from ...models.data_models import Memory
 from ...models.turns import QueuedTurn
 from ...text.content_words import content
 from ...text.dates.date_annotation import without_weekday_dates
@@ -287,3 +288,28 @@ def _folded(words: Words) -> frozenset[str]:
 
 def _plain(words: Words) -> str:
     return "\n".join(_heavy(words))
+
+
+def made_correction(
+    kind: CorrectionKind,
+    scope: str,
+    memory: Memory,
+    now: datetime,
+    *,
+    by: str = "",
+    target: str = "",
+) -> Correction:
+    """Returns the correction of an entry, made now."""
+    origin = memory.provenance
+    return Correction(
+        kind,
+        scope,
+        memory.memory_id,
+        memory.judgment,
+        memory.created_at,
+        max(now, memory.created_at),  # the clock may have been set back
+        origin.person,
+        origin.who,
+        target,
+        by,
+    )
