@@ -77,8 +77,7 @@ class AstrBotProcess:
     def pid(self) -> int:
         """The running process's number; BotDied if there is none."""
         if self._process is None:
-            message = "this bot does not run"
-            raise BotDied(message)
+            raise BotDied("this bot does not run")
         return self._process.pid
 
     def prepare(self) -> None:
@@ -104,8 +103,7 @@ class AstrBotProcess:
         """
         status = self._end(signal.SIGTERM, within)
         if status not in (0, -signal.SIGTERM):
-            message = f"AstrBot ended with status {status}:\n" + self.logs()[-4000:]
-            raise BotDied(message)
+            raise BotDied(f"AstrBot ended with status {status}:\n" + self.logs()[-4000:])
         return status
 
     def kill9(self) -> None:
@@ -135,8 +133,7 @@ class AstrBotProcess:
 
     def _launch(self) -> None:
         if self.running:
-            message = "this bot runs already"
-            raise BotDied(message)
+            raise BotDied("this bot runs already")
         environment = {**_environment(), **self.environment}
         with self.log_file.open("ab") as log:
             self._log_start = log.tell()
@@ -154,8 +151,7 @@ class AstrBotProcess:
 
     async def _is_up(self) -> bool:
         if not self.running:
-            message = "AstrBot ended while starting:\n" + self.logs()[-4000:]
-            raise BotDied(message)
+            raise BotDied("AstrBot ended while starting:\n" + self.logs()[-4000:])
         if STARTED not in self.logs():
             return False
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):

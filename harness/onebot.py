@@ -72,8 +72,7 @@ class OneBot:
         event = self._event(place, person, segments)
         self._messages[event["message_id"]] = event
         if self._socket is None:
-            message = "the bot went away before the message was sent"
-            raise ConnectionError(message)
+            raise ConnectionError("the bot went away before the message was sent")
         await self._socket.send_str(json.dumps(event, ensure_ascii=False))
 
     def meet(self, person: Person) -> None:
@@ -85,8 +84,7 @@ class OneBot:
         try:
             return await asyncio.wait_for(self._replies[place].get(), within)
         except TimeoutError as error:
-            message = f"no reply in {place.umo} within {within:g} seconds"
-            raise TookTooLong(message) from error
+            raise TookTooLong(f"no reply in {place.umo} within {within:g} seconds") from error
 
     async def ask(
         self,

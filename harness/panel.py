@@ -100,8 +100,7 @@ class Panel:
             if row is None:
                 failed = await self.call("GET", "/api/v1/plugins/failed")
                 if PLUGIN in failed:
-                    message = f"the plugin did not load: {failed[PLUGIN]}"
-                    raise PanelError(message)
+                    raise PanelError(f"the plugin did not load: {failed[PLUGIN]}")
             return row is not None and bool(row.get("activated"))
 
         await until(probe, within=within, what="the activated plugin")
@@ -172,14 +171,12 @@ class Panel:
                     self._token = None
                     continue
                 return _unwrap(answer.status, await answer.text())
-        message = f"{method} {path}: login refused"
-        raise PanelError(message)
+        raise PanelError(f"{method} {path}: login refused")
 
     @property
     def _client(self) -> aiohttp.ClientSession:
         if self._session is None:
-            message = "use `async with Panel(...)`"
-            raise PanelError(message)
+            raise PanelError("use `async with Panel(...)`")
         return self._session
 
     async def _headers(self) -> dict[str, str]:
@@ -194,11 +191,9 @@ def _unwrap(status: int, text: str) -> Any:
     try:
         payload = json.loads(text)
     except ValueError as error:
-        message = f"HTTP {status}: {text[:300]}"
-        raise PanelError(message) from error
+        raise PanelError(f"HTTP {status}: {text[:300]}") from error
     if not isinstance(payload, dict) or payload.get("status") not in {"ok", "error", "warning"}:
         return payload
     if payload["status"] != "ok" or status >= 400:
-        message = f"HTTP {status}: {payload.get('message')}"
-        raise PanelError(message)
+        raise PanelError(f"HTTP {status}: {payload.get('message')}")
     return payload.get("data", {})

@@ -67,8 +67,7 @@ class Telegram:
         try:
             return await asyncio.wait_for(queue.get(), within)
         except TimeoutError as error:
-            message = f"no reply in {place.umo} within {within:g} seconds"
-            raise TookTooLong(message) from error
+            raise TookTooLong(f"no reply in {place.umo} within {within:g} seconds") from error
 
     def say(self, place: Place, person: Person, text: str, *, at: bool = True) -> None:
         """A person's message; in a group it begins with @bot unless `at` is false or it is a

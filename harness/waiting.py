@@ -32,8 +32,7 @@ async def until[T](
         if value is not None and value is not False:
             return value
         if loop.time() >= deadline:
-            message = f"{what}: not within {within:g} seconds"
-            raise TookTooLong(message)
+            raise TookTooLong(f"{what}: not within {within:g} seconds")
         await asyncio.sleep(pause)
         pause = min(pause * 1.1, SELDOM_SECONDS)
 

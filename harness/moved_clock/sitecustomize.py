@@ -41,8 +41,7 @@ class _Finder(MetaPathFinder):
         def run_and_move(module: ModuleType) -> None:
             run(module)
             if "datetime" not in vars(module):
-                message = f"{SUBJECT} has no datetime to move"
-                raise ImportError(message)
+                raise ImportError(f"{SUBJECT} has no datetime to move")
             vars(module)["datetime"] = MovedTime
 
         spec.loader.exec_module = run_and_move  # type: ignore[method-assign]

@@ -249,12 +249,7 @@ def sections_of(text: str) -> dict[str, list[str]]:
 
 def warnings_beside_notices() -> set[str]:
     """The texts that the status shows as warnings without a notice of the engine's."""
-    shown = (
-        PluginContext.warnings,
-        PluginContext._warning_text,
-        PluginContext._missing_texts,
-    )
-    source = "\n".join(inspect.getsource(method) for method in shown)
+    source = inspect.getsource(PluginContext)
     faults = re.findall(
         r"self\.fault = self\._texts\.say\(\"([a-z_.]+)\"", inspect.getsource(BackgroundInitializer)
     )
