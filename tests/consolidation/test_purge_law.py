@@ -24,9 +24,9 @@ from astrbot_plugin_scoped_memory.tests.consolidation.test_purging import (
     SECRET,
     SPEAKER,
     lived,
+    night,
     purge,
     told,
-    until_words,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
@@ -115,15 +115,6 @@ def unfinished(rig: Rig) -> str:
         for notice in rig.engine.notices
         if notice.code is NoticeCode.PURGE_UNFINISHED
     )
-
-
-async def night(rig: Rig, clock: StandingClock) -> int:
-    clock.forward(days=1)
-    await until_words(rig)
-    report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
-    assert report.backup, report
-    assert not report.errors
-    return report.purged
 
 
 async def purged_among(root: Path, faults: frozenset[str]) -> None:

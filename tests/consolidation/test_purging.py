@@ -44,13 +44,15 @@ def told(call: Call) -> str:
     return answer(learned(SECRET, who="s1")) if SECRET in call.prompt else "{}"
 
 
-async def night(rig: Rig, clock: StandingClock, *, words: bool = True) -> None:
+async def night(rig: Rig, clock: StandingClock, *, words: bool = True) -> int:
+    """A whole run; how many were purged."""
     clock.forward(days=1)
     if words:
         await until_words(rig)
     report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
     assert not report.errors
-    assert report.backup
+    assert report.backup, report
+    return report.purged
 
 
 async def until_words(rig: Rig) -> None:
