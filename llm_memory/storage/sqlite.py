@@ -93,7 +93,8 @@ def connect_numbered(
         if found not in (0, number):
             raise _fault(sqlite3.SQLITE_FORMAT, f"format {found}")
         connection.executescript(tables)
-        connection.execute(f"PRAGMA user_version={number}")
+        if not found:  # a file that is broken is set aside as it was found
+            connection.execute(f"PRAGMA user_version={number}")
     except sqlite3.DatabaseError:
         connection.close()
         raise

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import StateUnavailable
 from ..log import logger
+from ..storage.sqlite import check
 from ..storage.sqlite_file import SqliteFile
 from .ledger_rows import PUT_ENTRY, connected, entry_of, file_of, row_of
 from .models import (
@@ -52,12 +53,19 @@ class SqliteLedger(SqliteFile):
                     logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
             if self._connection is None:
                 kept, self._connection = False, connected(None)
-            (last,) = self._connection.execute("SELECT MAX(appended) FROM entry").fetchone()
-            self._last_append = int(last or 0)
+                self._last_append = 0
             return kept
 
     def _connect(self) -> sqlite3.Connection:
-        return connected(self._path)
+        connection = connected(self._path)
+        try:
+            check(connection)
+            (last,) = connection.execute("SELECT MAX(appended) FROM entry").fetchone()
+        except sqlite3.DatabaseError:
+            connection.close()
+            raise
+        self._last_append = int(last or 0)
+        return connection
 
     def _stored(self, values: Sequence[object]) -> tuple[object, ...]:
         return tuple(values)  # a path that cannot be stored must not become another one

@@ -157,7 +157,6 @@ def test_a_file_that_is_no_database_is_set_aside_and_kept(
     assert set_aside(path) == (set() if content == b"" else {content})
 
 
-@pytest.mark.parametrize("kind", [LOOP, STATE], ids=["loop", "state"])
 def test_a_database_with_damaged_pages_is_set_aside_with_its_log(kind: Kind, path: Path) -> None:
     file = kind.open(path)
     file.open()
