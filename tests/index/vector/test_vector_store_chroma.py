@@ -99,17 +99,26 @@ def test_chroma_is_not_imported_before_it_is_opened(tmp_path: Path) -> None:
 
 
 def test_a_record_holds_its_metadata_and_no_text(tmp_path: Path) -> None:
-    store = opened(tmp_path)
+    """In a process of its own, which holds the text as code points only: hnswlib's files have room
+    for more records, and in it whatever stood on the heap of the process that wrote them."""
+    text = "奶奶对花生过敏"
     metadata = {"kind": "knowledge", "strength": 80, "active": True, "created_at": 1.5}
-    key = Key("家", "m-1")
-    store.upsert([IndexRecord(key, "奶奶对花生过敏", "h", metadata)], np.eye(1, DIM))
-    store.close()
+    program = PRELUDE + (
+        "from dataclasses import replace\n"
+        "from astrbot_plugin_scoped_memory.llm_memory.models.key import Key\n"
+        f"record = replace(records(1)[0], key=Key('家', 'm-1'), text={text!a},"
+        f" content_hash='h', metadata={metadata!a})\n"
+        "store.upsert([record], vectors(1))\n"
+        "store.close()\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(SCRIPTS), str(tmp_path)], check=True)
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {"chroma.sqlite3", "data_level0.bin"} <= {file.name for file in files}
+    assert [file for file in files if "奶奶".encode() in file.read_bytes()] == []
     stored = raw(tmp_path, ["家/m-1"])
     ours = {"memory_scope": "家", "has_scope": 1, "content_hash": "h"}
     assert stored["家/m-1"] == {**metadata, **ours}
     assert stored["documents"] == [None]
-    for file in tmp_path.rglob("*"):
-        assert file.is_dir() or "奶奶".encode() not in file.read_bytes()
 
 
 def test_nothing_of_an_earlier_record_remains(tmp_path: Path) -> None:
