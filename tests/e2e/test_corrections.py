@@ -155,10 +155,11 @@ async def test_what_was_purged_is_in_no_file_after_the_next_nightly_run(running:
 async def slept(rig: Rig) -> None:
     """A nightly run of the next day, at once and to its end."""
     rig.clock.move(days=1)
-    before = (await rig.panel.ready())["loop"]["slept_at"]
-    await rig.onebot.ask(FAMILY, MOTHER, "/memory sleep")
+    before = (await rig.panel.indexed())["loop"]["slept_at"]  # before, it would refuse
+    assert "开始整理" in await rig.onebot.ask(FAMILY, MOTHER, "/memory sleep")
 
     async def probe() -> bool:
-        return bool((await rig.panel.ready())["loop"]["slept_at"] != before)
+        loop = (await rig.panel.ready())["loop"]
+        return not loop["sleeping"] and bool(loop["slept_at"] != before)
 
     await until(probe, within=60, what="the end of the nightly run")
