@@ -110,6 +110,8 @@ class Memory:
             make it.
         judgment: What is remembered.
         reasoning: Why, and what else belongs to it; may be empty.
+        asks: Questions in other words that it answers, for search alone: never shown, no part of
+            what decides whether two memories say the same.
         strength: 1 to 100.
         active: Remembered on purpose. Passive ones were found by reflection, and fade.
         created_at: Aware; ``NO_TIME`` where it is unknown when it was said.
@@ -125,6 +127,7 @@ class Memory:
     created_at: datetime
     reasoning: str = ""
     tags: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
     kind: MemoryKind = MemoryKind.KNOWLEDGE
     active: bool = True
     strength: int = 50
@@ -179,6 +182,7 @@ class Memory:
             "judgment": self.judgment,
             "reasoning": self.reasoning,
             "tags": list(self.tags),
+            **({"asks": list(self.asks)} if self.asks else {}),
             "kind": self.kind.value,
             "active": self.active,
             "strength": self.strength,
@@ -213,6 +217,7 @@ class Memory:
             created_at=read.time("created_at", NO_TIME),
             reasoning=read.text("reasoning", ""),
             tags=read.texts("tags"),
+            asks=read.texts("asks"),
             kind=read.option("kind", MemoryKind.KNOWLEDGE),
             active=read.flag("active", default=True),
             strength=read.number("strength", 50, low=MIN_STRENGTH, high=MAX_STRENGTH),
@@ -266,6 +271,7 @@ class MemoryDraft:
     judgment: str
     reasoning: str = ""
     tags: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
     kind: MemoryKind = MemoryKind.KNOWLEDGE
     strength: int = 50
     active: bool = True

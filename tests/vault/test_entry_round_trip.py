@@ -45,6 +45,7 @@ memories = st.builds(
     created_at=times,
     reasoning=text,
     tags=st.lists(text, max_size=4).map(tuple),
+    asks=st.lists(text, max_size=3).map(tuple),
     kind=st.sampled_from(MemoryKind),
     active=st.booleans(),
     strength=st.integers(1, 100),

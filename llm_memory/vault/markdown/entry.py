@@ -4,7 +4,7 @@
 ## 小明对猫毛过敏 ^m-01jd3q8z7kab
 > 知识记忆 · 主动 · 强度 80 · 2026-11-21T18:22:05+08:00
 > 谁：小明 · 号：aiocqhttp:10001 · 在：aiocqhttp:GroupMessage:777 · 来源：工具 · 可信：否
-> 标签：健康, 过敏 · 角色：default
+> 标签：健康, 过敏 · 问法：谁家不能养宠物 / 聚会去他家要注意什么 · 角色：default
 
 他在群里明确说过，吃过药。
 ```
@@ -27,12 +27,21 @@ from ...models.data_models import (
     Provenance,
     Source,
 )
-from .escaping import escape_body, escape_inline, escape_tags, unescape, unescape_tags
+from ...text.language import Language, language_of
+from .escaping import (
+    escape_asks,
+    escape_body,
+    escape_inline,
+    escape_tags,
+    unescape,
+    unescape_asks,
+    unescape_tags,
+)
 
 ID_PATTERN = r"m-[0-9a-z]{4,32}"
 _HEADING = re.compile(rf"## (?P<judgment>.*?) ?(?<!\\)\^(?P<id>{ID_PATTERN})[ \t]*")
 _STRENGTH = re.compile(r"强度\s*(\d{1,9})")
-_NAMED = re.compile(r"(谁|号|在|来源|可信|引述|标签|角色|上文)\s*[：:]\s*(.*)", re.DOTALL)
+_NAMED = re.compile(r"(谁|号|在|来源|可信|引述|标签|问法|Asks|角色|上文)\s*[：:]\s*(.*)", re.DOTALL)
 _SEPARATOR = " · "
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARS = 10
@@ -71,11 +80,20 @@ def metadata_lines(memory: Memory) -> list[str]:
     ]
     more = [
         *([f"标签：{escape_tags(memory.tags)}"] if memory.tags else []),
+        *_asks(memory.asks),
         *_named("角色", memory.role),
         *_named("上文", memory.context),
     ]
     rows = [row for row in (about, source, more, list(memory.extra)) if row]
     return ["> " + _SEPARATOR.join(row) for row in rows]
+
+
+def _asks(asks: tuple[str, ...]) -> list[str]:
+    """The field is named in the language of the questions."""
+    if not asks:
+        return []
+    name = "问法：" if language_of("".join(asks)) is not Language.ENGLISH else "Asks: "
+    return [name + escape_asks(asks)]
 
 
 def _trust(origin: Provenance) -> list[str]:
@@ -184,6 +202,8 @@ class _Metadata:
         match name:
             case "标签":
                 return _put(self.fields, "tags", unescape_tags(raw))
+            case "问法" | "Asks":
+                return _put(self.fields, "asks", unescape_asks(raw))
             case "角色":
                 return _put(self.fields, "role", unescape(raw))
             case "上文":

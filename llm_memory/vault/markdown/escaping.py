@@ -11,6 +11,7 @@ import re
 
 _ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{0,6})\}|([!-/:-@\[-`{-~·，]))")
 _TAG = re.compile(r"(?:\\.|[^\\,，]|\\$)+", re.DOTALL)
+_ASK = re.compile(r"(?:\\.|[^\\/]|\\$)+", re.DOTALL)
 # Controls, the separators that editors may break lines at, and lone surrogates (no UTF-8 for them).
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNSAFE_IN_BODY = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -44,6 +45,11 @@ def escape_inline(text: str, *, also: str = "") -> str:
 def escape_tags(tags: tuple[str, ...]) -> str:
     """Returns tags joined by commas; ``unescape_tags`` is the inverse."""
     return ", ".join(escape_inline(tag, also="·,，") or EMPTY for tag in tags)
+
+
+def escape_asks(asks: tuple[str, ...]) -> str:
+    """Returns questions joined by slashes; ``unescape_asks`` is the inverse."""
+    return " / ".join(escape_inline(ask, also="·/") or EMPTY for ask in asks)
 
 
 def escape_body(text: str) -> str:
@@ -87,4 +93,10 @@ def _character(match: re.Match[str]) -> str:
 def unescape_tags(text: str) -> tuple[str, ...]:
     """Returns the tags of a comma list; a person may write 全角 commas."""
     parts = (part.strip() for part in _TAG.findall(text))
+    return tuple(unescape(part) for part in parts if part)
+
+
+def unescape_asks(text: str) -> tuple[str, ...]:
+    """Returns the questions of a list with slashes between them."""
+    parts = (part.strip() for part in _ASK.findall(text))
     return tuple(unescape(part) for part in parts if part)
