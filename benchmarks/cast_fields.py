@@ -17,7 +17,7 @@ _KNOWN = {
     "people": "name id admin",
     "places": "kind id scope",
     "talk": "at who where said reply learned small_talk",
-    "learned": "judgment kind tags replaces",
+    "learned": "judgment kind tags asks replaces",
     "questions": "who where original paraphrase must must_not",
     "secrets": "said_by words never_in",
 }

@@ -4,7 +4,7 @@ A JSON file of the shape
 `language, start, end, timezone,
  people [{name, id, admin}],
  places {name: {kind: group|private, id, scope?}},
- talk [{at, who, where, said, reply, learned: [{judgment, kind, tags?, replaces?}], small_talk?}],
+ talk [{at, who, where, said, reply, learned: [{judgment, kind, tags?, asks?, replaces?}], small_talk?}],
  questions [{who, where, original, paraphrase, must, must_not}],
  unrelated [questions],
  secrets [{said_by, words, never_in: [places]}]`.
@@ -236,6 +236,8 @@ def _lesson(given: Part) -> dict[str, Any]:
     lesson["kind"] = given.text("kind", "knowledge")
     if tags := given.texts("tags"):
         lesson["tags"] = list(tags)
+    if asks := given.texts("asks"):
+        lesson["asks"] = list(asks)
     if replaces := given.text("replaces", ""):
         lesson["replaces"] = replaces
     return lesson

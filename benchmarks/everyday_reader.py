@@ -56,8 +56,7 @@ class CastReader:
         for lesson in talk.learned:
             new = {"judgment": lesson["judgment"], "kind": lesson.get("kind", "knowledge")}
             new |= {"strength": 60, "turn": turn["turn"], "who": turn["who"]}
-            if lesson.get("tags"):
-                new["tags"] = lesson["tags"]
+            new |= {name: lesson[name] for name in ("tags", "asks") if lesson.get(name)}
             words = lesson.get("replaces")
             old = next((one["id"] for one in known if words and words in one["text"]), None)
             if words and old is None:  # said and taken back in one talk: as it is in the end

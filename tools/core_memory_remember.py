@@ -10,8 +10,15 @@ from pydantic.dataclasses import dataclass
 from ..core.plugin_context import PluginContext
 from ..core.replies.outcome_text import remembered_text
 from ..llm_memory import Actor, ConversationId, MemoryDraft, MemoryKind, Rejected, Source
-from ..llm_memory.reflection.rules.tags import usable_tags
-from ..llm_memory.remember.rules.normalise import MAX_JUDGMENT, MAX_REASONING, MAX_TAG, MAX_TAGS
+from ..llm_memory.reflection.rules.tags import usable_asks, usable_tags
+from ..llm_memory.remember.rules.normalise import (
+    MAX_ASK,
+    MAX_ASKS,
+    MAX_JUDGMENT,
+    MAX_REASONING,
+    MAX_TAG,
+    MAX_TAGS,
+)
 from .arguments import Arguments
 from .base import MemoryTool
 
@@ -41,10 +48,12 @@ PARAMETERS: dict[str, Any] = {
         "tags": {
             "type": "array",
             "items": {"type": "string"},
-            "description": (
-                "2 到 7 个 judgment 里没有、以后可能用来问它的词：同义词、类别、日常问法，"
-                '例如 ["忌口", "食物", "不能吃"]。'
-            ),
+            "description": "judgment 里没有的同义词、类别；可留空。",
+        },
+        "asks": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": '两三个以后会问到它的问题，换一种说法，例如 ["聚餐点菜要避开什么"]。',
         },
         "strength": {
             "type": "integer",
@@ -84,6 +93,7 @@ class RememberTool(MemoryTool):
             judgment=judgment,
             reasoning=arguments.text("reasoning", limit=MAX_REASONING),
             tags=usable_tags(arguments.words("tags", most=MAX_TAGS, limit=MAX_TAG), judgment),
+            asks=usable_asks(arguments.words("asks", most=MAX_ASKS, limit=MAX_ASK), judgment),
             strength=arguments.number("strength", default=50, low=1, high=100),
             kind=KINDS[arguments.choice("memory_type", KINDS, "knowledge")],
             source=Source.TOOL,

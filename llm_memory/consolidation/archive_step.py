@@ -119,7 +119,7 @@ class ArchiveStep:
     async def _strengthen(
         self, scope: Scope, departure: ArchiveDecision, loser: StoredMemory
     ) -> bool:
-        """What says the same takes over strength and tags. False if it is gone, is read by
+        """What says the same takes over strength, tags and, where it has none, questions. False if it is gone, is read by
         others now, or was changed at this moment: then both stay."""
         into = self._catalogue.get(Key(scope.name, departure.into))
         if into is None or place_name(into) != place_name(loser):
@@ -128,7 +128,9 @@ class ArchiveStep:
             return True
         known = into.memory
         tags = tuple(dict.fromkeys((*known.tags, *loser.memory.tags)))[:MAX_TAGS]
-        stronger = replace(known, strength=max(known.strength, departure.strength), tags=tags)
+        strength = max(known.strength, departure.strength)
+        asks = known.asks or loser.memory.asks
+        stronger = replace(known, strength=strength, tags=tags, asks=asks)
         if stronger == known:
             return True
         try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..catalogue.catalogue import key_of
-from ..catalogue.rules.passage_text import embedded_passage
+from ..catalogue.rules.passage_text import asks_text, embedded_passage
 from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
@@ -17,7 +17,7 @@ from ..models.passages import Passage, place_name
 from ..models.settings import IndexPace
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
-from .embedding.ports import Embedder, Fingerprint, Vectors
+from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .embedding_cache import SqliteVectorCache, TextKey
 from .index_faults import CHANGED, DIED, IndexFaults
 from .index_queue import Entry, IndexQueue
@@ -29,6 +29,8 @@ NOTE_KIND = "笔记"
 _OWN_FAULTS = frozenset({"language", "zero_vector", "not_finite"})
 """Codes that tell of the text, not of the embedder's health. After any other code a text is to
 blame if others were embedded between two of its failures."""
+_NO_DIRECTION = 1e-3
+"""The length of a sum of vectors that says nothing."""
 
 
 class IndexWriter:
@@ -58,7 +60,7 @@ class IndexWriter:
 
     def forget(self, stored: Passage) -> None:
         """The vector of what is gone must not stay behind: it tells of its words."""
-        self._forgotten.add(text_key(stored))
+        self._forgotten.update({text_key(stored), asks_key(stored)})
 
     async def sweep(self) -> None:
         """Take the vectors of what is gone out of the cache; what fails is tried again."""
@@ -129,7 +131,7 @@ class IndexWriter:
             await self._calls.run(self._store.delete, gone)
         if living:
             try:
-                vectors = await self.vectors(living, embedder, fingerprint)
+                vectors = await self._indexed_vectors(living, embedder, fingerprint)
             except EmbeddingFailed as error:
                 self._make_way(entries, error.code)
                 raise
@@ -141,22 +143,64 @@ class IndexWriter:
     async def vectors(
         self, passages: Sequence[Passage], embedder: Embedder, fingerprint: Fingerprint
     ) -> Vectors:
-        """Shape ``(len(passages), dim)``. Raises EmbeddingFailed."""
+        """The vectors of what passages say, shape ``(len(passages), dim)``.
+
+        Raises EmbeddingFailed.
+        """
         import numpy as np
 
-        keys = [text_key(passage) for passage in passages]
-        known = await self._calls.run(self._cache.get, fingerprint, keys)
-        missing = {
-            key: embedded_passage(passage)
-            for key, passage in zip(keys, passages, strict=True)
-            if key not in known
-        }
+        texts = {text_key(passage): embedded_passage(passage) for passage in passages}
+        known = await self._embed(texts, embedder, fingerprint)
+        return np.stack([known[text_key(passage)] for passage in passages])
+
+    async def _indexed_vectors(
+        self, passages: Sequence[Passage], embedder: Embedder, fingerprint: Fingerprint
+    ) -> Vectors:
+        """The same with the questions that each answers: ``normalise(e(text) + e(questions))``.
+
+        Questions that the embedder cannot take are left out.
+        """
+        import numpy as np
+
+        rows = await self.vectors(passages, embedder, fingerprint)
+        asking = [at for at, passage in enumerate(passages) if asks_text(passage)]
+        texts = {asks_key(passages[at]): asks_text(passages[at]) for at in asking}
+        known = await self._embed_readable(texts, embedder, fingerprint)
+        for at in asking:
+            if (asks := known.get(asks_key(passages[at]))) is not None:
+                joined = rows[at] + asks
+                length = np.linalg.norm(joined)
+                rows[at] = joined / length if length > _NO_DIRECTION else rows[at]
+        return rows
+
+    async def _embed(
+        self, texts: Mapping[TextKey, str], embedder: Embedder, fingerprint: Fingerprint
+    ) -> dict[TextKey, Vector]:
+        """Through the cache. Raises EmbeddingFailed."""
+        known = await self._calls.run(self._cache.get, fingerprint, list(texts))
+        missing = {key: text for key, text in texts.items() if key not in known}
         if missing:
             rows = await embedder.embed_documents(list(missing.values()))
             fresh = dict(zip(missing, rows, strict=True))
             await self._calls.run(self._cache.put, fingerprint, fresh)
             known = {**known, **fresh}
-        return np.stack([known[key] for key in keys])
+        return known
+
+    async def _embed_readable(
+        self, texts: Mapping[TextKey, str], embedder: Embedder, fingerprint: Fingerprint
+    ) -> dict[TextKey, Vector]:
+        """The same, without texts that the embedder refuses for what they are."""
+        try:
+            return await self._embed(texts, embedder, fingerprint)
+        except EmbeddingFailed as error:
+            if error.code not in _OWN_FAULTS:
+                raise
+            if len(texts) == 1:
+                return {}
+        found: dict[TextKey, Vector] = {}
+        for key, text in texts.items():
+            found |= await self._embed_readable({key: text}, embedder, fingerprint)
+        return found
 
     def _make_way(self, entries: list[Entry], code: str) -> None:
         """One text that the embedder cannot take must not hold up the others: ask for fewer, and
@@ -178,6 +222,11 @@ def text_key(passage: Passage) -> TextKey:
     return TextKey(place_name(passage), content_hash(embedded_passage(passage)))
 
 
+def asks_key(passage: Passage) -> TextKey:
+    """Where the cache keeps the vector of the questions that it answers."""
+    return TextKey(place_name(passage), content_hash(asks_text(passage)))
+
+
 def record_hash(passage: Passage) -> str:
     """Changes with whatever the index holds of a passage."""
     text = embedded_passage(passage)
@@ -186,7 +235,9 @@ def record_hash(passage: Passage) -> str:
         return content_hash(f"{passage.note_id}|{text}")
     memory = passage.memory
     about = f"{memory.kind}|{memory.strength}|{memory.active}|{memory.role}|{passage.path}"
-    return content_hash(f"{about}|{memory.created_at.isoformat()}|{text}")
+    asks = asks_text(passage)
+    asked = f"|{asks}" if asks else ""
+    return content_hash(f"{about}|{memory.created_at.isoformat()}|{text}{asked}")
 
 
 def record_of(passage: Passage) -> IndexRecord:

@@ -157,7 +157,8 @@ class Memory:
         others = (piece for piece in self.extra if piece != MODEL_WORDED)
         kept = (piece for piece in others if not piece.startswith(REWORDED_BY))
         named = (f"{REWORDED_BY}{by}",) if by else ()
-        return replace(self, judgment=judgment, extra=(*kept, *named))
+        asks = self.asks if judgment == self.judgment else ()
+        return replace(self, judgment=judgment, asks=asks, extra=(*kept, *named))
 
     @property
     def who(self) -> str:

@@ -282,7 +282,7 @@ class ResultApplier:
         newest = max(olds, key=lambda old: old.memory.created_at).memory
         origin = newest.provenance
         if context.is_private:  # the other fields may quote the turns
-            draft = replace(draft, reasoning="", tags=())
+            draft = replace(draft, reasoning="", tags=(), asks=())
         draft = replace(
             draft,
             reasoning=joining(draft.reasoning, merge.memory_ids),

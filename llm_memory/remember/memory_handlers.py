@@ -191,7 +191,8 @@ class MemoryHandlers:
         """Write the new entry, then archive the former one: a crash in between leaves both."""
         tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
         strength = max(former.memory.strength, memory.strength)
-        successor = replace(memory, tags=tags, strength=strength)
+        asks = memory.asks or former.memory.asks
+        successor = replace(memory, tags=tags, asks=asks, strength=strength)
         stored = await self._append(former.scope, successor, former)
         if not await self._put_away(former, stored.memory):
             return stored
@@ -313,6 +314,7 @@ class MemoryHandlers:
             created_at=now,
             reasoning=reasoning,
             tags=draft.tags,
+            asks=draft.asks,
             kind=draft.kind,
             active=draft.active,
             strength=draft.strength,

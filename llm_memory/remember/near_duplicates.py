@@ -122,15 +122,17 @@ class NearDuplicates:
 
     async def _nearest(self, draft: StoredMemory) -> dict[Key, float]:
         """Returns candidates with their similarities."""
-        fresh = self._fresh(draft)
-        mine, *others = await self._indexing.vectors([draft, *fresh])
+        (mine,) = await self._indexing.vectors([draft])
         answer = await self._indexing.nearest(mine, readers(draft.scope, draft.memory), _ASKED)
         near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
-        # Memories changed since they were indexed are compared as they are now.
-        near |= {
-            key_of(stored): float(mine @ vector)
-            for stored, vector in zip(fresh, others, strict=True)
-        }
+        # What changed since it was indexed is compared as it is now, and what answers questions
+        # without them: its vector in the index has them in it.
+        fresh = self._fresh(draft)
+        asking = [one for key in near if (one := self._catalogue.at(key)) and one.memory.asks]
+        again = {key_of(stored): stored for stored in (*asking, *fresh)}
+        if again:
+            rows = await self._indexing.vectors(list(again.values()))
+            near |= {key: float(mine @ row) for key, row in zip(again, rows, strict=True)}
         return near
 
     def _fresh(self, draft: StoredMemory) -> list[StoredMemory]:

@@ -207,6 +207,7 @@ class _Import:
             judgment=memory.judgment,
             reasoning=memory.reasoning,
             tags=memory.tags,
+            asks=memory.asks,
             kind=memory.kind,
             strength=memory.strength,
             active=memory.active,

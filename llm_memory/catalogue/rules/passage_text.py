@@ -35,13 +35,19 @@ def embedded_passage(passage: Passage) -> str:
     return embedded_text(passage.memory)
 
 
+def asks_text(passage: Passage) -> str:
+    """Returns the questions that a memory answers, as one text; empty for a note."""
+    return "" if isinstance(passage, NoteChunk) else one_line(" ".join(passage.memory.asks))
+
+
 def context_text(passage: Passage) -> str:
-    """Returns the context: a memory's preceding message and reasoning, or a note's file name and
-    the headings above its own."""
+    """Returns the context: a memory's preceding message, reasoning and questions, or a note's file
+    name and the headings above its own."""
     if isinstance(passage, NoteChunk):
         names = PurePosixPath(passage.path).with_suffix("").parts
         return " ".join((*names, *passage.headings[:-1]))
-    return one_line(f"{passage.memory.context} {passage.memory.reasoning}")
+    memory = passage.memory
+    return one_line(f"{memory.context} {memory.reasoning} {asks_text(passage)}")
 
 
 def shown_text(passage: Passage) -> str:

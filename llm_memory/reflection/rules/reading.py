@@ -20,7 +20,7 @@ from .guards import said_by
 from .prompt import SYSTEM
 from .reply import KINDS, NewMemory, ReflectionReply
 from .speakers import NOBODY, Speaker, speakers
-from .tags import usable_tags
+from .tags import usable_asks, usable_tags
 
 MOST_TAGS: Final = 7
 _STRENGTH = 50
@@ -65,11 +65,13 @@ def _draft(
     own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
     tags = (tag for tag in new.tags or () if tag not in _PLACEHOLDERS)
+    asks = (ask for ask in new.asks or () if ask not in _PLACEHOLDERS)
     reasoning = claiming_nothing(clean(new.reasoning or ""))
     draft = MemoryDraft(
         judgment=new.judgment,
         reasoning="" if reasoning in _PLACEHOLDERS else reasoning,
         tags=usable_tags(tags, new.judgment)[:MOST_TAGS],
+        asks=usable_asks(asks, new.judgment),
         # An unknown kind does not invalidate the memory.
         kind=KINDS.get(new.kind or "", MemoryKind.KNOWLEDGE),
         strength=_STRENGTH if new.strength is None else new.strength,

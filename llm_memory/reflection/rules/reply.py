@@ -47,6 +47,7 @@ class NewMemory:
     judgment: str
     reasoning: str | None = None
     tags: tuple[str, ...] | None = None
+    asks: tuple[str, ...] | None = None
     kind: str | None = None
     strength: int | None = None
     turn: int | None = None

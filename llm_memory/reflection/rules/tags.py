@@ -1,4 +1,4 @@
-"""Filters a model's tags for a memory. Pure."""
+"""Filters a model's tags and questions for a memory. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ...catalogue.rules.timeline import DIGEST_TAG
 from ...remember.rules.instructions import order_like
-from ...remember.rules.normalise import MAX_TAG
+from ...remember.rules.normalise import MAX_ASK, MAX_TAG
 from ...text.normalising import clean, normalise, one_line
 
 _MARK = re.compile("[#^][mn]-")
@@ -25,4 +25,18 @@ def usable_tags(tags: Iterable[str], judgment: str) -> tuple[str, ...]:
             continue
         if order_like(tag) is None and not _MARK.search(tag):
             found.setdefault(word, tag)
+    return tuple(found.values())
+
+
+def usable_asks(asks: Iterable[str], judgment: str) -> tuple[str, ...]:
+    """Returns the questions that a memory answers. The memory itself again, an order, a pointer or
+    a whole text is none."""
+    said = normalise(judgment)
+    found: dict[str, str] = {}
+    for ask in (one_line(clean(ask)) for ask in asks):
+        words = normalise(ask)
+        if not words or words == said or len(ask) > MAX_ASK:
+            continue
+        if order_like(ask) is None and not _MARK.search(ask):
+            found.setdefault(words, ask)
     return tuple(found.values())

@@ -102,6 +102,7 @@ def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Pro
         judgment=without(draft.judgment),
         reasoning=without(draft.reasoning),
         tags=tuple(dict.fromkeys(without(tag) for tag in draft.tags)),
+        asks=tuple(dict.fromkeys(without(ask) for ask in draft.asks)),
         context=without(draft.context),
     )
     refused = bool(kinds) and (mode is PrivacyMode.REJECT or not _says_more(cleared.judgment))
