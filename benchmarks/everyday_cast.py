@@ -4,7 +4,8 @@ A JSON file of the shape
 `language, start, end, timezone,
  people [{name, id, admin}],
  places {name: {kind: group|private, id, scope?}},
- talk [{at, who, where, said, reply, learned: [{judgment, kind, tags?, asks?, replaces?}], small_talk?}],
+ talk [{at, who, where, said, reply, small_talk?,
+        learned: [{judgment, kind, tags?, asks?, replaces?}]}],
  questions [{who, where, original, paraphrase, must, must_not}],
  unrelated [questions],
  secrets [{said_by, words, never_in: [places]}]`.

@@ -119,8 +119,8 @@ class ArchiveStep:
     async def _strengthen(
         self, scope: Scope, departure: ArchiveDecision, loser: StoredMemory
     ) -> bool:
-        """What says the same takes over strength, tags and, where it has none, questions. False if it is gone, is read by
-        others now, or was changed at this moment: then both stay."""
+        """What says the same takes over strength, tags and, where it has none, questions. False if
+        it is gone, is read by others now, or was changed at this moment: then both stay."""
         into = self._catalogue.get(Key(scope.name, departure.into))
         if into is None or place_name(into) != place_name(loser):
             return False
