@@ -14,6 +14,9 @@ question's own ``time`` says.
   rank of the first, NDCG; means over questions, those of category ``adversarial`` left out of all
   but their own line. Nothing is held back by the floor.
 - ``session_any``: whether any gold session is among those of the first k.
+- ``session_level``: hit@1, any@5, all@5 and MRR of sessions, overall and by category. A session
+  ranks where its first turn does; the ranking goes on for ``SESSION_TURNS`` turns. Never compare
+  these with the figures of turns above. Words in ``missing`` instead, where rows lack a session.
 - ``nothing``: with the floor as shipped and the bot's own limits, how many questions inject nothing
   when they are asked in another conversation, and how many inject where gold is among the first 5.
   ``curve`` says the same for other floors.
@@ -54,7 +57,8 @@ from embedders import embedder_name  # noqa: E402
 from labelled import Library, Question, shuffled  # noqa: E402
 from labelled_rows import BadRows, corpus_rows, question_rows  # noqa: E402
 from retrieval_run import BenchClock, Stuck, running, seconds_to_fill  # noqa: E402
-from scores import means, scored, session_found  # noqa: E402
+from scores import means, scored, session_found, session_level, session_scored  # noqa: E402
+from table import table  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
@@ -63,6 +67,8 @@ from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine  # noq
 
 ADVERSARIAL = "adversarial"
 _TOP = 10
+SESSION_TURNS = 50
+"""Ten turns often lie in fewer than five sessions."""
 _UNBOUNDED = 10**9
 _INJECTED, _BUDGET = 3, 600
 _FLOORS = tuple(n / 100 for n in range(10, 75, 5))
@@ -97,6 +103,31 @@ async def ask(
         token_budget=budget,
         only=only,
     )
+
+
+async def sessions_found(
+    engine: Engine, clock: BenchClock, library: Library, question: Question
+) -> list[str]:
+    """The session of each turn that recall finds at home, best first."""
+    home = question.conversation
+    recall = await ask(engine, clock, library, question, home, limit=SESSION_TURNS)
+    return [library.row_of(hit).session for hit in recall.hits]
+
+
+async def measure_sessions(
+    engine: Engine, clock: BenchClock, library: Library, questions: list[Question]
+) -> dict[str, Any]:
+    """The figures at session level. Gold sessions are those of the gold rows; a gold row that the
+    corpus lacks is a session that is never found."""
+    rows = library.rows
+    if lacking := sum(not row.session for row in rows.values()):
+        return {"missing": f"{lacking} of {len(rows)} rows name no session ('scope')"}
+    results = []
+    for question in questions:
+        gold = {rows[one].session if one in rows else one for one in question.gold}
+        found = await sessions_found(engine, clock, library, question)
+        results.append((question.category, session_scored(found, gold)))
+    return session_level(results, apart=ADVERSARIAL)
 
 
 async def measure_order(
@@ -140,6 +171,7 @@ async def measure_order(
         },
         "arms": {name: _mean_of(results) for name, results in by_arm.items()},
         "session_any": means(sessions),
+        "session_level": await measure_sessions(engine, clock, library, questions),
         "latency_ms": {
             "p50": round(_quantile(milliseconds, 0.5), 1),
             "p95": round(_quantile(milliseconds, 0.95), 1),
@@ -318,6 +350,7 @@ def main() -> None:
         parser.exit(1, f"{error}\n")
     options.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
     sys.stdout.write(json.dumps({k: report.get(k) for k in ("overall", "arms", "nothing")}) + "\n")
+    sys.stdout.write(f"\n{table({'session level': report['session_level']})}")
 
 
 if __name__ == "__main__":

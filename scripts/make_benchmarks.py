@@ -103,6 +103,32 @@ def labelled(bench: Bench) -> list[str]:
     return lines
 
 
+SESSIONS = """
+## LoCoMo，会话级（session level）
+
+这张表数的是会话，不是单条的话，不能和上面的 R@5 / R@10 比：找到的话按名次换成它所在的会话，
+一个会话排在它最靠前的那句话的位置；标准答案是证据所在的会话。单位 %，MRR 除外。
+
+- any@5 / all@5：前 5 个会话里有任何一个、有全部标准会话的问题占几成。
+- `overall` 不含第 5 类（`adversarial`：对话里没有答案），它单列一行。
+- LongMemEval-S 在数据文件所在的机器上量：`.venv/bin/python benchmarks/longmemeval.py 文件`。
+"""
+
+
+def sessions(bench: Bench) -> list[str]:
+    """LoCoMo at session level, as far as the results have it."""
+    table = ["| 嵌入 | 类别 | 问题 | hit@1 | any@5 | all@5 | MRR |", f"|{' --- |' * 7}"]
+    head = len(table)
+    for embedder in (None, "bundled"):
+        found = bench("retrieval.py", "locomo", "en", embedder).get("session_level", {})
+        for category, scores in found.items():
+            if category != "missing":
+                cells = [f"{100 * scores[name]:.1f}" for name in ("hit@1", "any@5", "all@5")]
+                cells = [str(scores["questions"]), *cells, f"{scores['mrr']:.3f}"]
+                table.append(f"| {embedder or '-'} | `{category}` | {' | '.join(cells)} |")
+    return [SESSIONS, *table] if len(table) > head else []
+
+
 DAYS = """
 ## 日常的话
 
@@ -136,7 +162,7 @@ def main() -> None:
         bench = Bench(options.folder, options.results or Path(scratch))
         bench.results.mkdir(parents=True, exist_ok=True)
         today = datetime.now(UTC).date().isoformat()
-        lines = [HEAD.format(date=today), *labelled(bench), *days(bench)]
+        lines = [HEAD.format(date=today), *labelled(bench), *sessions(bench), *days(bench)]
     TARGET.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
