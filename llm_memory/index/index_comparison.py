@@ -12,7 +12,7 @@ from ..runtime.gc_freeze import LONG_LIVED
 from .embedding.ports import Fingerprint
 from .embedding_cache import SqliteVectorCache
 from .index_queue import IndexQueue
-from .index_writer import record_hash, text_key
+from .index_writer import asks_key, record_hash, text_key
 from .passages import Passages
 from .ports import VectorStore
 from .store_calls import StoreCalls
@@ -52,7 +52,9 @@ class IndexComparison:
 
     def _keep_only(self, fingerprint: Fingerprint | None, living: list[Passage]) -> bool:
         """Blocks."""
-        keys = {text_key(passage) for passage in cooperative(living)}
+        keys = {
+            key for passage in cooperative(living) for key in (text_key(passage), asks_key(passage))
+        }
         return self._cache.keep_only(fingerprint, keys)
 
     async def compare(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
@@ -45,5 +45,6 @@ class Holdings:
 
 
 def entry_digest(memory: Memory) -> str:
-    """Returns what changes with anything that a person or the bot changes of a memory."""
-    return content_hash(render(memory))
+    """Returns what changes with anything that a person or the bot changes of a memory, but for the
+    questions that a night writes for what was brought."""
+    return content_hash(render(replace(memory, asks=())))

@@ -287,6 +287,7 @@ class ResultApplier:
             draft,
             reasoning=joining(draft.reasoning, merge.memory_ids),
             tags=(*draft.tags, *(tag for old in olds for tag in old.memory.tags)),
+            asks=draft.asks or newest.asks,
             kind=newest.kind,
             strength=max(old.memory.strength for old in olds),
             active=any(old.memory.active for old in olds),

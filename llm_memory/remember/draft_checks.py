@@ -32,7 +32,7 @@ class DraftChecks:
         reason = flaw(tidied.judgment)
         if reason is not None:
             return Rejected(reason)
-        said = (tidied.judgment, tidied.reasoning, *tidied.tags, tidied.context, draft.heard or "")
-        if not may_be_stored(said, scope):
+        said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
+        if not may_be_stored((*said, draft.heard or ""), scope):
             return Rejected(RejectReason.CONFIDENCE)
         return protect(tidied, self._mode, self._finder)

@@ -27,8 +27,9 @@ from .recalls import Recalls
 _LONGEST_PATH = 300
 _FALLBACK_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGES = (MEMORY_PAGE, PRIMER_PAGE)
-_IDS = re.compile(r"(?:号|在)：(?:(?! · ).)*(?: · |$)")
-"""Of a person and a conversation, in an entry's metadata: a reader sees names."""
+_UNSHOWN = re.compile(r"(?:(?:号|在)：|(?:问法|Asks)\s*[：:])(?:(?! · ).)*(?: · |$)")
+"""Of a person and a conversation, in an entry's metadata: a reader sees names. And the questions
+that are for search alone."""
 
 
 class FileReading:
@@ -66,7 +67,7 @@ class FileReading:
         match await self._recalls.expand(where, view):
             case Expanded(stored):
                 origin = replace(stored.memory.provenance, person="", conversation="")
-                shown = replace(stored.memory, provenance=origin)
+                shown = replace(stored.memory, provenance=origin, asks=())
                 return FileText(stored.path, render(shown).rstrip("\n"))
             case ExpandedNote(section):
                 return FileText(section.chunk.file, section.text, section.first)
@@ -98,7 +99,7 @@ class FileReading:
         for entry in reversed(file.entries):
             if view.sees(StoredMemory(scope, path, entry.memory)):
                 rows = slice(entry.rows, entry.body)
-                lines[rows] = [_IDS.sub("", line) for line in lines[rows]]
+                lines[rows] = [_UNSHOWN.sub("", line).removesuffix(" · ") for line in lines[rows]]
             else:
                 del lines[entry.start : entry.end]
         return FileText(path, "\n".join(lines).rstrip("\n"))

@@ -153,6 +153,8 @@ class Repair:
         kept_ids: The known entries of words that lost their id.
         taken_back: Entries whose rewrite by the bot a person reverted: the bot's version is
             archived.
+        reworded: Entries to which a person gave other words, without the questions that were
+            written for the former ones.
     """
 
     returned: tuple[KnownEntry, ...] = ()
@@ -163,11 +165,12 @@ class Repair:
     adopts: bool = False
     kept_ids: tuple[KnownEntry, ...] = ()
     taken_back: tuple[KnownEntry, ...] = ()
+    reworded: tuple[Memory, ...] = ()
 
     @property
     def needs_rewrite(self) -> bool:
         """True if something other than ids must be written."""
-        return bool(self.returned or self.restored or self.conflicts or self.cut)
+        return bool(self.returned or self.restored or self.conflicts or self.cut or self.reworded)
 
 
 @dataclass(frozen=True, slots=True)

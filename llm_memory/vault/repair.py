@@ -82,8 +82,9 @@ class VaultRepair:
         # Another entry under the same id is a person's, and is kept.
         while cut := _departed(file, repair):
             file = again(file.without(*cut))
-        restored = ((file.find(known.memory_id), known.memory) for known in repair.restored)
-        text = file.with_all_replaced((entry, memory) for entry, memory in restored if entry)
+        rewritten = [*(known.memory for known in repair.restored), *repair.reworded]
+        pairs = ((file.find(memory.memory_id), memory) for memory in rewritten)
+        text = file.with_all_replaced((entry, memory) for entry, memory in pairs if entry)
         if repair.returned:
             text += behind(text, *(known.memory for known in repair.returned))
         return text
@@ -122,7 +123,9 @@ class VaultRepair:
         before = {entry.memory_id: entry for entry in known}
         unseen = self._unseen(seen, known)
         restored = {entry.memory_id for entry in repair.restored}
+        reworded = {memory.memory_id for memory in repair.reworded}
         returned = {entry.memory_id: entry for entry in repair.returned}
+        saved = {entry.memory.memory_id: entry for entry in seen.entries}
         rows = []
         living = []
         for number, entry in enumerate(after.entries):
@@ -133,6 +136,14 @@ class VaultRepair:
             row = KnownEntry(after.scope.name, after.path, entry.memory, entry.digest)
             if memory_id in restored and memory_id in before:
                 row = replace(before[memory_id], digest=entry.digest)
+            elif memory_id in reworded:
+                was = saved[memory_id]
+                row = replace(
+                    row,
+                    prior=was.memory,
+                    prior_digest=was.digest,
+                    rewritten_at=self._writer.now(),
+                )
             elif memory_id in returned:
                 row = replace(
                     row,

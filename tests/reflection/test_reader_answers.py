@@ -72,7 +72,8 @@ async def test_an_answer_made_of_nothing_that_was_said_is_asked_for_again_and_pu
 
 
 async def test_what_stands_beside_the_prompts_own_words_is_learned(tmp_path: Path) -> None:
-    item = learned(MOVED, who="s1", reasoning="依据", tags=["别人会用来问它的其他词", "…", "住处"])
+    item = learned(MOVED, who="s1", reasoning="依据", tags=["其他词", "…", "住处"])
+    item |= {"asks": ["问法", "…", "谁换了地方住"]}
     chat = ScriptedChat(answer(learned("小雯去蓝湾上班"), item))
     async with running(tmp_path, chat=chat) as rig:
         await say(rig, TALK)
@@ -80,6 +81,7 @@ async def test_what_stands_beside_the_prompts_own_words_is_learned(tmp_path: Pat
         (stored,) = memories(rig)
         memory = stored.memory
         assert (memory.judgment, memory.reasoning, memory.tags) == (MOVED, "", ("住处",))
+        assert memory.asks == ("谁换了地方住",)
         assert len(chat.calls) == 1
     assert PLACEHOLDER in SYSTEM
 

@@ -40,7 +40,7 @@ SYSTEM: Final = """\
 {"useful_ids": [回答时真正用上的 known 的 id],
  "useless_ids": [recalled 里列出、却与那一轮无关的 id],
  "new_memories": [{"judgment": "一句完整的话，写明是谁，不用“我”",
-   "reasoning": "依据", "tags": ["其他词", "…"], "asks": ["以后会问的话", "…"],
+   "reasoning": "依据", "tags": ["其他词", "…"], "asks": ["问法", "…"],
    "kind": "knowledge|event|skill|task|emotional",
    "strength": 1 到 100，越重要越大,
    "turn": 出自第几轮, "who": "说话人的标签，如 s1",
@@ -50,8 +50,8 @@ SYSTEM: Final = """\
 
 judgment 用对话的语言；今天、周六这类词照原话写，日期由程序换算。
 tags 写 2 到 5 个 judgment 里没有的词：同义词、类别。
-asks 写三个以后用得着它时别人会问的短句，换一种说法，不带答案。
-如“小雯去蓝湾上班”：tags 工作、跳槽；asks 小雯现在在哪家公司、谁换单位了、想找小雯吃午饭该去哪边。
+asks 写三句以后会问到它的话，换个说法，不带答案。
+如“小雯去蓝湾上班”：tags 工作、跳槽；asks 谁换单位了、找小雯吃午饭去哪边。
 kind：人和物的情况用 knowledge，某天的事用 event，喜好用 emotional。
 不要把一个人的话记在另一个人名下。
 改了口、还了债、换了时间、取消了，旧的就写进 contradictions，谁说的都算。

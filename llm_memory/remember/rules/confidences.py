@@ -161,8 +161,8 @@ def may_be_stored(texts: Iterable[str], scope: Scope) -> bool:
 
 def may_stand(memory: Memory, scope: Scope) -> bool:
     """The same for all texts of an entry, a task's progress included."""
-    said = (memory.judgment, memory.reasoning, *memory.tags, memory.context, *memory.extra)
-    return may_be_stored(said, scope)
+    said = (memory.judgment, memory.reasoning, *memory.tags, *memory.asks, memory.context)
+    return may_be_stored((*said, *memory.extra), scope)
 
 
 def _asks(request: LazyPattern, taken_back: LazyPattern, text: str) -> bool:

@@ -1,7 +1,7 @@
 """Finds and hides private data in a draft.
 
-Judgment, reasoning, tags and context are treated alike. Private data in a speaker's name is always
-hidden: it is no reason to refuse the draft.
+Judgment, reasoning, tags, questions and context are treated alike. Private data in a speaker's name
+is always hidden: it is no reason to refuse the draft.
 """
 
 from __future__ import annotations

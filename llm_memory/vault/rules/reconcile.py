@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...models.data_models import Memory
@@ -63,6 +63,7 @@ class _Draft:
     returned: list[KnownEntry] = field(default_factory=list)
     restored: list[KnownEntry] = field(default_factory=list)
     taken_back: list[KnownEntry] = field(default_factory=list)
+    reworded: list[Memory] = field(default_factory=list)
     conflicts: list[KnownEntry] = field(default_factory=list)
     cut: list[tuple[str, str]] = field(default_factory=list)
     copied: list[int] = field(default_factory=list)
@@ -133,6 +134,7 @@ class _Comparison:
     def _repair(self, key: FileKey) -> Repair:
         draft = self._drafts.get(key, _Draft())
         file = self._seen[key]
+        restored = {entry.memory_id for entry in draft.restored}
         return Repair(
             tuple(draft.returned),
             tuple(draft.restored),
@@ -142,6 +144,7 @@ class _Comparison:
             bool(file.unnamed),
             tuple(draft.kept_ids),
             tuple(draft.taken_back),
+            tuple(memory for memory in draft.reworded if memory.memory_id not in restored),
         )
 
     def _draft(self, key: FileKey) -> _Draft:
@@ -240,6 +243,8 @@ class _Comparison:
                     self._draft(file.key).taken_back.append(before)
             elif both_changed(before, seen):
                 self._draft(file.key).conflicts.append(before)
+            if _keeps_questions_of_other_words(before.memory, seen.memory):
+                self._draft(file.key).reworded.append(replace(seen.memory, asks=()))
         self._here.setdefault(file.key, {})[seen.memory.memory_id] = seen.digest
         self._living.append((file, seen, before))
 
@@ -287,6 +292,13 @@ class _Comparison:
             for scope, count in counts.items()
             if count >= MIN_HELD and count * 2 > self._known.counts.get(scope, 0)
         }
+
+
+def _keeps_questions_of_other_words(before: Memory, now: Memory) -> bool:
+    """True where a person changed the words and left the line of questions as it was. Questions
+    that were changed as well are theirs."""
+    reworded = same_words(before.judgment) != same_words(now.judgment)
+    return bool(now.asks) and now.asks == before.asks and reworded
 
 
 def matched(unnamed: Sequence[Memory], known: Sequence[KnownEntry]) -> dict[int, KnownEntry]:

@@ -88,7 +88,7 @@ class Save:
     def _is_meant(
         self, entry: KnownEntry, back: Sequence[KnownEntry], missing: Sequence[KnownEntry]
     ) -> bool:
-        if not changed_content(entry):
+        if not (changed_content(entry) or _changed_questions(entry)):
             return False
         _, since = appended_since(self.file.digest, self.rows)
         there = self.here.keys() - since
@@ -127,11 +127,17 @@ def appended_since(digest: str, rows: Sequence[KnownEntry]) -> tuple[set[str], s
 
 
 def changed_content(entry: KnownEntry) -> bool:
-    """True if the bot changed more of the entry than its strength."""
+    """True if the bot changed more of the entry than its strength and questions."""
     if entry.prior is None:
         return False
     prior, ours = _merged(entry.prior), _merged(entry.memory)
     return any(ours[name] != prior[name] for name in ours.keys() - {"strength"})
+
+
+def _changed_questions(entry: KnownEntry) -> bool:
+    """True if the bot wrote or dropped questions. A person may take that back, but there are no
+    words in it to archive, or to compare with theirs."""
+    return entry.prior is not None and entry.prior.asks != entry.memory.asks
 
 
 def both_changed(before: KnownEntry, seen: SeenEntry) -> bool:
