@@ -15,6 +15,8 @@ from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
 from ..consolidation.purge_remnants import PurgeParts, PurgeRemnants
+from ..consolidation.question_step import QuestionStep
+from ..reflection.model_calls import ModelCalls
 from ..remember.closings import Closings
 from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
@@ -36,6 +38,7 @@ def make_consolidation(
     corrected: CorrectedStatements,
     checks: DraftChecks,
     near: NearDuplicates,
+    model_calls: ModelCalls,
     notices: NoticeBoard,
     acquaintances: Acquaintances,
     clock: Clock,
@@ -65,6 +68,7 @@ def make_consolidation(
             clock,
         ),
         overviews,
+        QuestionStep(vault, catalogue, living, checks, model_calls, recall.uses.of),
         backup,
         PurgeRemnants(
             PurgeParts(

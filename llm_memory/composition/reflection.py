@@ -105,6 +105,7 @@ def make_loop(
     )
     paused_conversations = PausedConversations(parts.loop_book, parts.pause_marks, notices)
     spending = TokenBudget(parts.loop_book, paces.daily_tokens, clock)
+    asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
     backup = NightlyBackup(
         parts.backups,
         writing.living,
@@ -132,6 +133,7 @@ def make_loop(
         corrected=writing.corrected,
         checks=writing.checks,
         near=writing.near,
+        model_calls=asking,
         notices=notices,
         acquaintances=acquaintances,
         clock=clock,
@@ -140,7 +142,6 @@ def make_loop(
         may_rotate=hooks.may_rotate,
     )
     batches = Batches(parts.turns, parts.loop_book, paces)
-    asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
     reader = BatchReader(
         batches,
         asking,

@@ -1,5 +1,5 @@
-"""The night's work: memories fade, near-duplicates merge, days get their journals, pages and a
-backup are written. In small steps, each of which may be the last before a kill."""
+"""The night's work: memories fade, near-duplicates merge, days get their journals, pages, questions
+and a backup are written. In small steps, each of which may be the last before a kill."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from .models import ArchiveReason, Postponed, SleepReport, SleepStep
 from .nightly_backup import NightlyBackup
 from .overviews import Overviews
 from .purge_remnants import PurgeRemnants
+from .question_step import QuestionStep
 from .rules.schedule import was_missed
 from .sleep_store import SqliteSleepStore
 
@@ -47,6 +48,7 @@ class ConsolidationParts:
     merging: MergeStep
     journals: DayJournals
     overviews: Overviews
+    questions: QuestionStep
     backup: NightlyBackup
     purge_remnants: PurgeRemnants
 
@@ -235,11 +237,16 @@ class ConsolidationService:
                 postponed_days=report.postponed_days + done.waiting,
             )
 
+        async def questions(report: SleepReport, scope: Scope) -> SleepReport:
+            asked = await self._parts.questions.run(scope)
+            return replace(report, asked=report.asked + asked)
+
         return [
             (SleepStep.FADE, self._fade),
             (SleepStep.MERGE, self._merge),
             (SleepStep.JOURNAL, journal),
             (SleepStep.OVERVIEW, self._overview),
+            (SleepStep.QUESTIONS, questions),
         ]
 
     async def _step(
@@ -329,5 +336,6 @@ def _with_error(report: SleepReport, step: SleepStep, scope: str, said: str) -> 
 def _told(report: SleepReport) -> str:
     return (
         f"变弱 {report.faded}，变强 {report.raised}，移进存档 {report.archived}，"
-        f"合并 {report.merged}，日记 {report.journals}，备份 {report.backup or '无'}"
+        f"合并 {report.merged}，日记 {report.journals}，补问法 {report.asked}，"
+        f"备份 {report.backup or '无'}"
     )

@@ -14,6 +14,7 @@ class SleepStep(StrEnum):
     MERGE = "merge"
     JOURNAL = "journal"
     OVERVIEW = "overview"
+    QUESTIONS = "questions"
     PURGE = "purge"
     BACKUP = "backup"
 
@@ -50,6 +51,7 @@ class SleepReport:
         unmerged: Scopes in which nothing could be compared: no index, or no embedder.
         journals: Days whose journal was written.
         postponed_days: Days that wait for another night.
+        asked: Memories that got the questions that they had none of.
         pages: MEMORY.md and PRIMER.md files that were written.
         purged: Memories of which nothing is left in any file, as a person had asked for.
         left: Such files that were left alone, for their markers are damaged or they are no text.
@@ -71,6 +73,7 @@ class SleepReport:
     unmerged: int = 0
     journals: int = 0
     postponed_days: int = 0
+    asked: int = 0
     pages: int = 0
     left: int = 0
     purged: int = 0

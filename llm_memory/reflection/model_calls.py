@@ -88,14 +88,25 @@ class ModelCalls:
         StateUnavailable."""
         return await self._token_budget.left() >= LEAST_CALL
 
-    async def ask(self, prompt: Prompt, turns: Sequence[QueuedTurn]) -> str:
-        """Returns the answer; the speakers of the turns share its cost. Raises ChatFailed,
+    async def may_ask_at_night(self, prompt: Prompt, conversation: str) -> bool:
+        """Returns whether a call that reads no turns may be made now. Raises StateUnavailable."""
+        if self.unavailable_reason(conversation) or await self.seconds_to_wait() > 0:
+            return False
+        left = await self._token_budget.left_for_the_night()
+        return left >= prompt.tokens + REPLY_TOKENS
+
+    async def ask(
+        self, prompt: Prompt, turns: Sequence[QueuedTurn] = (), *, conversation: str = ""
+    ) -> str:
+        """Returns the answer; the speakers of the turns share its cost. Without turns it is one of
+        the night's calls, and the model of ``conversation`` is asked. Raises ChatFailed,
         StateUnavailable."""
+        conversation = turns[0].conversation if turns else conversation
         if self._chat is None:
             raise ChatFailed("gone")
         await asyncio.to_thread(self._note_failure)
         try:
-            completion = await self._complete(self._chat, prompt, turns[0].conversation)
+            completion = await self._complete(self._chat, prompt, conversation)
         except ChatFailed as error:
             paid = str(error).partition(":")[0] not in _FREE
             await self._token_budget.count(prompt.user, prompt.system, None, paid=paid, turns=turns)

@@ -20,6 +20,8 @@ _MOST_ANSWER = 4 * REPLY_TOKENS
 enough for a model that thinks aloud."""
 _IMPLAUSIBLE = 10_000_000
 """A reported cost of so many tokens for one call is ignored."""
+_NIGHT, _NIGHT_SHARE = "tokens_of_the_night", 5
+"""The fact that keeps what calls without turns used of a day, and which part of it they may use."""
 _CHARS_A_TOKEN = 4
 """The most characters that are estimated as one token."""
 
@@ -44,6 +46,12 @@ class TokenBudget:
     async def left(self) -> int:
         """Returns the tokens left of this local day. Raises StateUnavailable."""
         return max(self._daily - (await self.today()).tokens, 0)
+
+    async def left_for_the_night(self) -> int:
+        """Returns what calls that read no turns may still use of this local day: a fifth of it at
+        most. Raises StateUnavailable."""
+        used = await asyncio.to_thread(self._night_used, self._today())
+        return min(self._daily // _NIGHT_SHARE - used, await self.left())
 
     async def allowance(self) -> Allowance:
         """Returns what may be used now, and what each party used today. Raises StateUnavailable."""
@@ -75,7 +83,8 @@ class TokenBudget:
         tomorrow.
 
         Args:
-            turns: The turns that were read; their speakers share the cost.
+            turns: The turns that were read; their speakers share the cost. None of them: the call
+                was the night's.
 
         Raises StateUnavailable.
         """
@@ -91,6 +100,16 @@ class TokenBudget:
         parts = split(tokens, turns) if turns else {}
         day, failed = self._today(), completion is None
         await asyncio.to_thread(self._book.spend, day, tokens=tokens, failed=failed, parts=parts)
+        if not turns:
+            await asyncio.to_thread(self._count_night, day, tokens)
+
+    def _night_used(self, day: date) -> int:
+        noted, _, tokens = self._book.fact(_NIGHT).partition(" ")
+        return int(tokens) if noted == day.isoformat() and tokens.isdecimal() else 0
+
+    def _count_night(self, day: date, tokens: int) -> None:
+        used = self._night_used(day) + tokens
+        self._book.put_fact(_NIGHT, f"{day.isoformat()} {used}")
 
     def _today(self) -> date:
         return self._clock().date()

@@ -77,7 +77,7 @@ class Prompt:
         """Returns the prompt with the error of the first answer and, if given, that answer."""
         told = f"你上次的回答不能用（{reason}）。"
         if reply:
-            told += f"上次的回答（节选）：{_data(preview(reply, _QUOTED_REPLY))}"
+            told += f"上次的回答（节选）：{as_data(preview(reply, _QUOTED_REPLY))}"
         return replace(self, user=f"{self.user}\n\n{told}\n请重新只输出一个 JSON 对象。")
 
 
@@ -111,7 +111,7 @@ def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
 def _prompt(turns: Sequence[QueuedTurn], lines: Sequence[str], known: Sequence[str]) -> Prompt:
     names = {speaker.label: _who(speaker.name, speaker.person) for speaker in speakers(turns)}
     parts = [
-        "说话的人：" + _data(names),
+        "说话的人：" + as_data(names),
         *([_TALKS] if _talks(turns)[1:] else []),
         *(("<known>", *known, "</known>") if known else ()),
         "<turns>",
@@ -136,7 +136,7 @@ def _turn_lines(turns: Sequence[QueuedTurn], chars: int) -> list[str]:
             line["bot"] = preview(turn.reply_text, chars)
         if turn.recalled:
             line["recalled"] = list(turn.recalled)
-        lines.append(_data(line))
+        lines.append(as_data(line))
     return lines
 
 
@@ -152,7 +152,7 @@ def _moment(turn: QueuedTurn) -> str:
 
 def _known_line(stored: StoredMemory) -> str:
     memory = stored.memory
-    return _data(
+    return as_data(
         {
             "id": memory.memory_id,
             "who": memory.who,
@@ -168,7 +168,7 @@ def _who(name: str, person: str) -> str:
     return name or person or "不知道是谁"
 
 
-def _data(value: object) -> str:
+def as_data(value: object) -> str:
     """Returns JSON that cannot close a mark."""
     text = json.dumps(value, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e")

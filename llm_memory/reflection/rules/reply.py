@@ -97,6 +97,20 @@ class Unreadable:
 
 def parse_reply(text: str) -> ReflectionReply | Unreadable:
     """Parse the one JSON object of an answer, ignoring a Markdown fence and text around it."""
+    found = _only_object(text)
+    return found if isinstance(found, Unreadable) else _checked(found)
+
+
+def only_object(text: str) -> dict[str, object] | Unreadable:
+    """Returns the one JSON object of an answer, with the types of its fields unchecked."""
+    found = _only_object(text)
+    if isinstance(found, Unreadable):
+        return found
+    given: dict[str, object] = json.loads(found)
+    return given
+
+
+def _only_object(text: str) -> str | Unreadable:
     if len(text) > MOST_CHARS:
         return Unreadable(f"too_long: more than {MOST_CHARS} characters")
     found = _objects(_THOUGHTS.sub(" ", text))
@@ -104,7 +118,7 @@ def parse_reply(text: str) -> ReflectionReply | Unreadable:
         return Unreadable("no_json: no complete JSON object")
     if len(set(found)) > 1:
         return Unreadable("several: more than one JSON object")
-    return _checked(found[0])
+    return found[0]
 
 
 def _objects(text: str) -> list[str] | None:

@@ -1,0 +1,111 @@
+"""Memories without questions get some: those written by hand, imported, adopted, logged by agents,
+or given other words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.recallable_memories import RecallableMemories
+from ..errors import ChatFailed
+from ..log import logger
+from ..models.data_models import MemoryDraft, Rejected, StoredMemory
+from ..models.key import Key
+from ..models.scope import Scope
+from ..reflection.model_calls import ModelCalls
+from ..reflection.rules.reply import Unreadable
+from ..remember.draft_checks import DraftChecks
+from ..runtime.shielded import shielded
+from ..text.normalising import content_hash
+from ..vault.markdown_vault import MarkdownVault
+from .rules.questions import next_batch, question_prompt, read_questions, wants_questions
+
+_CALLS: Final = 2
+"""Of a scope in one night, so that one that was just imported leaves tokens for the others."""
+
+
+class QuestionStep:
+    """One scope and the same readers in a prompt. A memory is asked about once in the life of a
+    bot: what a model has no question for is not paid for each night. That is kept in memory only:
+    a mark in the file would mean nothing to the person who reads it."""
+
+    def __init__(
+        self,
+        vault: MarkdownVault,
+        catalogue: Catalogue,
+        living: RecallableMemories,
+        checks: DraftChecks,
+        model_calls: ModelCalls,
+        uses: Callable[[Key], int],
+    ) -> None:
+        self._vault = vault
+        self._catalogue = catalogue
+        self._living = living
+        self._checks = checks
+        self._model_calls = model_calls
+        self._uses = uses
+        self._asked: set[tuple[Key, str]] = set()
+
+    async def run(self, scope: Scope) -> int:
+        """Returns how many memories got questions. A model that fails, or is none, costs nothing
+        else.
+
+        Raises StateUnavailable, VaultWriteFailed.
+        """
+        count = 0
+        for _ in range(_CALLS):
+            batch = await asyncio.to_thread(self._next, self._catalogue.of_scope(scope))
+            if not batch:
+                break
+            answer = await self._ask(batch)
+            if answer is None:
+                break
+            self._asked.update(map(_mark, batch))
+            found = await asyncio.to_thread(read_questions, answer, batch)
+            if isinstance(found, Unreadable):
+                logger.info("补问法的回答不能用：{}", found.reason)
+                continue
+            for index, asks in found.items():
+                count += await shielded(self._give(batch[index], asks))
+        return count
+
+    def _next(self, living: list[StoredMemory]) -> list[StoredMemory]:
+        waiting = [s for s in living if wants_questions(s) and _mark(s) not in self._asked]
+        return next_batch(waiting, lambda stored: self._uses(entry_key(stored)))
+
+    async def _ask(self, batch: list[StoredMemory]) -> str | None:
+        """Returns the answer of the model of a conversation in which one of them was said."""
+        prompt = await asyncio.to_thread(question_prompt, batch)
+        said_in = (stored.memory.provenance.conversation for stored in batch)
+        conversation = next(filter(None, said_in), "")
+        if not await self._model_calls.may_ask_at_night(prompt, conversation):
+            return None
+        try:
+            return await self._model_calls.ask(prompt, conversation=conversation)
+        except ChatFailed as error:
+            logger.info("补问法的模型没有回答：{}", error)
+            return None
+
+    async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:
+        """Writes questions that pass the checks of every draft. A person's edit meanwhile wins."""
+        draft = MemoryDraft(stored.memory.judgment, asks=asks)
+        passed = await self._checks.examine(draft, stored.scope)
+        if isinstance(passed, Rejected) or not passed.draft.asks:
+            return False
+        asked = replace(stored.memory, asks=passed.draft.asks)
+        async with self._living.writing:
+            if self._catalogue.get(entry_key(stored)) != stored:
+                return False
+            try:
+                written = await asyncio.to_thread(self._vault.replace, stored, asked)
+            except KeyError:
+                return False
+            self._living.take(written)
+        return True
+
+
+def _mark(stored: StoredMemory) -> tuple[Key, str]:
+    return entry_key(stored), content_hash(stored.memory.judgment)
