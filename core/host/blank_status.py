@@ -24,6 +24,7 @@ _COUNTS = (
     "tokens_today",
     "daily_tokens",
     "paused",
+    "unasked",
 )
 _TIMES = ("oldest", "slept_at", "next_sleep")
 

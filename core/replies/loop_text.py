@@ -46,6 +46,8 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
                 budget=status.budget,
             )
         )
+    if status.unasked:
+        lines.append(say("loop.unasked", count=status.unasked))
     lines += [_share_line(texts, share) for share in status.shares[:_SHARES]]
     if len(status.shares) > _SHARES:
         lines.append(say("loop.more_shares", count=len(status.shares) - _SHARES))
@@ -97,6 +99,7 @@ def loop_json(status: LoopStatus) -> dict[str, Any]:
         "daily_tokens": status.budget,
         "error": status.error,
         "paused": status.paused,
+        "unasked": status.unasked,
         "sleeping": status.sleeping,
         "slept_at": _iso(status.slept_at),
         "next_sleep": _iso(status.next_sleep),

@@ -171,6 +171,7 @@ def make_loop(
     loop = MemoryLoop(
         parts.loop_file,
         parts.turns,
+        catalogue,
         parts.loop_book,
         paused_conversations,
         paces,

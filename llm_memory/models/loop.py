@@ -221,6 +221,7 @@ class LoopStatus:
         paused: Conversations that are off the record.
         slept_at: When the last consolidation ended.
         shares: Parties that are held back, or that gave way in a full queue today.
+        unasked: Memories for which a night is still to write questions; 0 where no model reads.
         sleeping: One is going on.
         next_sleep: When the next is due, None where none is scheduled.
     """
@@ -236,3 +237,4 @@ class LoopStatus:
     sleeping: bool = False
     next_sleep: datetime | None = None
     shares: tuple[Share, ...] = ()
+    unasked: int = 0

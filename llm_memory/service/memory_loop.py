@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 from dataclasses import replace
 
+from ..catalogue.catalogue import Catalogue
 from ..consolidation.consolidation_service import ConsolidationService
+from ..consolidation.rules.questions import wants_questions
 from ..errors import EngineClosed, StateUnavailable
 from ..models.loop import LoopStatus, Resting
 from ..models.notices import Notice, NoticeCode, Severity
@@ -30,6 +32,7 @@ class MemoryLoop:
         self,
         file: SqliteLoopFile,
         turns: SqliteTurnStore,
+        catalogue: Catalogue,
         book: SqliteLoopFacts,
         paused_conversations: PausedConversations,
         settings: LoopSettings,
@@ -41,6 +44,7 @@ class MemoryLoop:
     ) -> None:
         self._file = file
         self._turns = turns
+        self._catalogue = catalogue
         self._book = book
         self._paused_conversations = paused_conversations
         self._settings = settings
@@ -84,6 +88,10 @@ class MemoryLoop:
             sleeping=self.sleep.sleeping,
             next_sleep=self.sleep.next_at,
         )
+        if plain.provider:
+            living = list(self._catalogue.all())
+            unasked = await asyncio.to_thread(lambda: sum(map(wants_questions, living)))
+            plain = replace(plain, unasked=unasked)
         try:
             return await asyncio.to_thread(self._counted, plain)
         except (StateUnavailable, EngineClosed):

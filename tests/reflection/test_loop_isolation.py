@@ -89,11 +89,15 @@ class Hostile:
     def __call__(self, call: Call) -> str:
         self.number += 1
         shown = call.prompt
+        asks = [f"谁说过{mark}的事" for mark in _marks(shown)]
+        if "<memories>" in shown:
+            return json.dumps({"asks": {str(n): asks for n in range(1, 21)}}, ensure_ascii=False)
         self.ids += [one for one in re.findall(r"m-[0-9a-z]{16,}", shown) if one not in self.ids]
         if self.number % 5 == 4:
             return '{"new_memories": [{'
         new = [
             {"judgment": claim.format(who="小明", mark=mark), "turn": 1, "scope": "public"}
+            | ({"asks": asks} if self.number % 2 else {})
             for mark in _marks(shown)
             for claim in CLAIMS[self.number % len(CLAIMS) :][:2]
         ]
@@ -162,7 +166,9 @@ async def act(rig: Rig, world: World, watch: Watch, action: Action) -> None:
     text = SAID[number % len(SAID)].format(mark=MARKS[scope])
     service = rig.engine.service
     if what == "remember":
-        await service.remember(MemoryDraft(text, actor=actor), conversation_id=where)
+        asks = (f"哪里有{MARKS[scope]}",) if number % 2 else ()
+        draft = MemoryDraft(text, asks=asks, actor=actor)
+        await service.remember(draft, conversation_id=where)
     elif what == "say":
         recall = await rig.recall(text, where, 9)
         world.look(scope, [hit.preview for hit in recall.hits])
@@ -232,6 +238,9 @@ async def live(story: Story) -> tuple[World, list[Call]]:
                 await look_around(rig, world, PEOPLE[0])
             look_at_disk(root, world)
     for call in chat.calls:
+        if "<memories>" in call.prompt:
+            assert len({*_marks(call.prompt)} - {MARKS["public"]}) <= 1, call.prompt
+            continue
         known, _, turns = call.prompt.partition("<turns>")
         (own,) = _marks(turns)
         assert {*_marks(known)} <= {own, MARKS["public"]}, call.prompt
@@ -266,6 +275,7 @@ def test_every_scope_sees_its_own_words_and_has_them_read() -> None:
     world, calls = asyncio.run(live(FULL))
     assert world.seen == set(MARKS)
     assert {mark for call in calls for mark in _marks(call.prompt)} == set(MARKS.values())
+    assert any("<memories>" in call.prompt for call in calls)
 
 
 @given(chapters)

@@ -56,6 +56,8 @@ ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}  # so that no map counts as lost
 NAMES = ["家人", "家", "公司", "public-x", "public", "", "家 人"]
 TEXTS = [f"大家都记得的那件事情第{number}条" for number in range(3)]
 QUERY = "大家都记得的那件事情"
+ASKED = "谁还想得起从前"
+"""What only questions say."""
 PERSONS = [
     person(10001),
     person(10002, "小红"),
@@ -154,7 +156,7 @@ async def hear(rig: Rig, where: ConversationId, text: str, who: int) -> object:
     ticket = await service.observe(Turn(PERSONS[who], text, "嗯"), conversation_id=where)
     if not isinstance(ticket, Ticket):
         return None
-    draft = MemoryDraft(text, active=False, actor=PERSONS[who])
+    draft = MemoryDraft(text, asks=(ASKED,), active=False, actor=PERSONS[who])
     (outcome,) = (await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)).outcomes
     return outcome
 
@@ -164,7 +166,7 @@ async def write(
 ) -> None:
     """Remember in both."""
     own = model.own(where)
-    draft = MemoryDraft(text, actor=PERSONS[who])
+    draft = MemoryDraft(text, asks=(ASKED,) if who else (), actor=PERSONS[who])
     outcome = (
         await hear(rig, where, text, who)
         if heard
@@ -231,6 +233,9 @@ async def check(rig: Rig, model: Model) -> None:
         expected = model.seen(where)
         recall = await rig.recall(QUERY, where, 60)
         assert shown(recall.hits) == expected
+        asked = await rig.recall(ASKED, where, 60)
+        assert shown(asked.hits) <= expected
+        assert ASKED not in "".join(hit.preview for hit in (*recall.hits, *asked.hits))
         for arm in (Arm.LEXICAL, Arm.DENSE):
             alone = await service.recall(
                 QUERY, conversation_id=where, limit=60, token_budget=5000, only={arm}

@@ -253,12 +253,13 @@ def test_every_part_of_the_loops_status_is_in_its_json() -> None:
             sleeping=True,
             next_sleep=NOW,
             shares=(Share(Party("public", "qq:1", known=False), Use(8, 9), 10, HeldBack.SHARE),),
+            unasked=11,
         )
     )
     assert told == {
         "provider": "auto", "resting": "budget", "waiting": 1, "dead": 2,
         "oldest": NOW.isoformat(), "calls_today": 4, "failed_today": 5, "tokens_today": 6,
-        "daily_tokens": 7, "error": "failed: 500", "paused": 8, "sleeping": True,
+        "daily_tokens": 7, "error": "failed: 500", "paused": 8, "unasked": 11, "sleeping": True,
         "slept_at": NOW.isoformat(), "next_sleep": NOW.isoformat(),
         "shares": [
             {"scope": "public", "speaker": "qq:1", "tokens": 8, "waiting": 10, "gave_way": 9,
