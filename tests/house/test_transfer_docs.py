@@ -29,7 +29,7 @@ from astrbot_plugin_scoped_memory.tests.house.source import ROOT
 
 PAGE = (ROOT / "docs" / "transfer.md").read_text(encoding="utf-8")
 RECORD = MemoryRecord(
-    "家人", "entities.md", Memory("m-abcd", "x", datetime(2026, 1, 1, tzinfo=UTC))
+    "家人", "entities.md", Memory("m-abcd", "x", datetime(2026, 1, 1, tzinfo=UTC), asks=("y",))
 )
 
 
