@@ -122,12 +122,13 @@ class NearDuplicates:
 
     async def _nearest(self, draft: StoredMemory) -> dict[Key, float]:
         """Returns candidates with their similarities."""
+        # Before the index is asked: what is written into it meanwhile would be in neither.
+        fresh = self._fresh(draft)
         (mine,) = await self._indexing.vectors([draft])
         answer = await self._indexing.nearest(mine, readers(draft.scope, draft.memory), _ASKED)
         near: dict[Key, float] = {n.key: n.similarity for n in answer.found}
         # What changed since it was indexed is compared as it is now, and what answers questions
         # without them: its vector in the index has them in it.
-        fresh = self._fresh(draft)
         asking = [one for key in near if (one := self._catalogue.at(key)) and one.memory.asks]
         again = {key_of(stored): stored for stored in (*asking, *fresh)}
         if again:
