@@ -95,7 +95,8 @@ class Engine:
         notices: NoticeBoard,
     ) -> None:
         """``life`` is that of ``rooms.service``."""
-        self._parts = parts
+        self.parts = parts
+        """What ``build_engine`` wired, for the composition root and for tests."""
         self.rooms = rooms
         self._settings = settings
         self.life = life
@@ -115,12 +116,12 @@ class Engine:
     def bundled(self) -> Embedder | None:
         """For ``run``: the model that comes as a package, in the index's process or one of its own.
         None where this Python can start no process."""
-        return self._parts.bundled
+        return self.parts.bundled
 
     def local(self, name: str) -> Embedder:
         """For ``run``: a model on disk by its folder or name, or on a hub; where the bundled one
         lives, or in our own process where this Python can start no other."""
-        return self._parts.local(name)
+        return self.parts.local(name)
 
     async def open(self) -> None:
         """Own the folder, read state and vault.
@@ -142,7 +143,7 @@ class Engine:
                 asyncio.create_task(self.rooms.uses.run()),
             ]
             self._tightening = asyncio.create_task(
-                asyncio.to_thread(tidy_folders, self._parts.private, self._parts.files)
+                asyncio.to_thread(tidy_folders, self.parts.private, self.parts.files)
             )
         self.life.loaded()
 
@@ -154,7 +155,7 @@ class Engine:
         raise off
 
     async def _open(self) -> None:
-        parts = self._parts
+        parts = self.parts
         timeout = self._settings.open_retry_seconds
         await own_folders(parts.locks, timeout, given_up=lambda: self.life.is_closing)
         await asyncio.to_thread(restrict_folders, parts.private)
@@ -199,7 +200,7 @@ class Engine:
     async def back_up(self) -> tuple[str, StoreExported]:
         """The whole store and the owner's settings in a new file of ``exports/``: its name, and
         what it holds. For admins, whom the caller has told from others. Raises TransferFailed."""
-        return await self.rooms.backup.carry_out(self._parts.transfers)
+        return await self.rooms.backup.carry_out(self.parts.transfers)
 
     async def follow(self) -> None:
         """Keep up with what people do to the files until cancelled."""
@@ -248,7 +249,7 @@ class Engine:
         await self.rooms.uses.write()
         if self._tightening is not None:
             await asyncio.gather(self._tightening, return_exceptions=True)
-        parts = self._parts
+        parts = self.parts
         await asyncio.gather(
             self.rooms.indexing.close(),
             self.rooms.words.close(),

@@ -181,7 +181,7 @@ def refusing(rig: Rig, step: str) -> None:
     def refuse(*_: object) -> None:
         raise TransferFailed(TransferFault.NOT_WRITTEN, "disk full")
 
-    setattr(rig.engine._parts.backups, step, refuse)
+    setattr(rig.engine.parts.backups, step, refuse)
 
 
 @pytest.mark.parametrize("step", ["snapshot", "write", "new_file", "publish"])
@@ -207,7 +207,7 @@ async def test_a_file_that_reads_otherwise_than_it_was_written_is_thrown_away(
 ) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(n, f"第{n}件") for n in range(5)])
     async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
-        folder = rig.engine._parts.backups
+        folder = rig.engine.parts.backups
         write = folder.write
 
         def lose_a_line(lines: Iterable[str]) -> None:

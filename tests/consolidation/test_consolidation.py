@@ -329,7 +329,7 @@ async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
     find_useless(tmp_path, "家人", memory)
     async with running(tmp_path, clock=at_night(), follow=False) as rig:
         engine, begun, goes_on = rig.engine, asyncio.Event(), threading.Event()
-        loop, vault = asyncio.get_running_loop(), engine._parts.vault
+        loop, vault = asyncio.get_running_loop(), engine.parts.vault
         write = vault.replace
 
         def slow(stored: StoredMemory, changed: Memory) -> StoredMemory:
@@ -341,7 +341,7 @@ async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
         night_task = asyncio.create_task(engine.loop.sleep.run_once("nightly"))
         await begun.wait()
         walk = Arriving()
-        await asyncio.to_thread(engine._parts.migrations.open)
+        await asyncio.to_thread(engine.parts.migrations.open)
         walking = asyncio.create_task(engine.migrations._walker.run(walk, though_paused=True))
         await walk.listed.wait()
         await engine.loop.status()  # goes through a thread, as the walk does
@@ -368,7 +368,7 @@ async def test_a_run_that_was_cut_off_is_brought_to_its_end_and_does_nothing_twi
         await rig.until_indexed()
         begun, goes_on = asyncio.Event(), threading.Event()
         loop = asyncio.get_running_loop()
-        vault, replace = rig.engine._parts.vault, rig.engine._parts.vault.replace
+        vault, replace = rig.engine.parts.vault, rig.engine.parts.vault.replace
 
         def slow(stored: StoredMemory, memory: Memory) -> StoredMemory:
             loop.call_soon_threadsafe(begun.set)
@@ -428,7 +428,7 @@ async def test_a_first_start_is_no_missed_night(tmp_path: Path) -> None:
 
 async def test_a_night_without_its_file_tells_so_and_raises_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, clock=at_night(), follow=False) as rig:
-        store = rig.engine._parts.sleep_store
+        store = rig.engine.parts.sleep_store
 
         def refuse(*_: object) -> None:
             raise StateUnavailable("满")

@@ -306,7 +306,7 @@ async def test_zero_hours_means_never_and_notes_nothing(tmp_path: Path) -> None:
         for _ in range(2):
             assert await turn(plugin, hello()) == ""
             clock.now += 100 * HOURS
-        seen = rig.engine._parts.loop_book.see
+        seen = rig.engine.parts.loop_book.see
         assert await asyncio.to_thread(seen, FAMILY.umo, "家人", at=clock()) is None
 
 

@@ -181,7 +181,7 @@ async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_give_way_and_are_co
     async with running(tmp_path, settings=settings) as rig:
         (share,) = await shares(rig)
         assert (share.party.speaker, share.use.gave_way, share.waiting) == ("aiocqhttp:6666", 4, 2)
-        turns = rig.engine._parts.turns
+        turns = rig.engine.parts.turns
         kept = turns.turns([ticket.ticket_id for ticket in tickets])
         assert [turn.user_text for turn in kept][:3] == [f"家里的事{n}" for n in range(3)]
         (line,) = [line for line in turns.lines() if line.conversation == FLOODER.umo]

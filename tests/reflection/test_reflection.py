@@ -251,7 +251,7 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
                 ("大家", group(999)),
             )
         }
-        rig.engine._parts.chat.say(  # type: ignore[union-attr]
+        rig.engine.parts.chat.say(  # type: ignore[union-attr]
             [
                 json.dumps(
                     {
@@ -274,7 +274,7 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
         }
         # Shown once, and useful.
         assert counted == {"家": 2, "大家": 2, "公司": 0}
-        book = rig.engine._parts.loop_book
+        book = rig.engine.parts.loop_book
         assert set(book.evidence("家人")) == {
             Evidence(Key("家人", ids["家"]), 1, 0),
             Evidence(Key("家人", ids["家二"]), 0, 1),
@@ -284,7 +284,7 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
 
 async def contradicted(rig: Rig, new: dict[str, object], said: str, who: int = 1) -> str:
     """小明 lives in 北京; then a turn says something, and a reader calls that a contradiction."""
-    chat = rig.engine._parts.chat
+    chat = rig.engine.parts.chat
     assert isinstance(chat, ScriptedChat)
     chat.say([answer(learned("小明住在北京", strength=70))])
     await say(rig, "我住在北京")
@@ -419,7 +419,7 @@ async def test_who_is_named_settles_a_matter_only_if_the_account_bore_that_name_
 
 async def settled_debt(rig: Rig) -> tuple[StoredMemory, StoredMemory]:
     """小红 owed 小明 money and has paid: the debt, and what settled it."""
-    chat = rig.engine._parts.chat
+    chat = rig.engine.parts.chat
     assert isinstance(chat, ScriptedChat)
     await rig.remember("蓝伞在门后", FAMILY, HONG)
     chat.say([answer(learned("小红欠小明三百块"))])
@@ -435,7 +435,7 @@ async def settled_debt(rig: Rig) -> tuple[StoredMemory, StoredMemory]:
 
 async def contradict(rig: Rig, old_id: str, text: str, said: str) -> None:
     """小红 says what a reader calls a contradiction."""
-    chat = rig.engine._parts.chat
+    chat = rig.engine.parts.chat
     assert isinstance(chat, ScriptedChat)
     chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": learned(text)}]})])
     await say(rig, said, who=HONG)
@@ -492,7 +492,7 @@ async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(tmp_pat
     async with running(tmp_path, chat=chat) as rig:
         _, paid = await settled_debt(rig)
         now = rig.clock()
-        vault, living = rig.engine._parts.vault, rig.engine.rooms.catalogue
+        vault, living = rig.engine.parts.vault, rig.engine.rooms.catalogue
         vault.archive(paid, by=FADED_BY, at=now)
         living.remove(paid)
         assert settler(rig)
@@ -525,7 +525,7 @@ async def test_a_conversation_that_is_read_late_does_not_bring_back_what_was_so_
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine._parts.chat
+        chat = rig.engine.parts.chat
         assert isinstance(chat, ScriptedChat)
         elsewhere = private(1002)
         await say(rig, "我住在北京")
@@ -545,7 +545,7 @@ async def test_a_memory_of_another_scope_cannot_be_contradicted_not_even_a_publi
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine._parts.chat
+        chat = rig.engine.parts.chat
         assert isinstance(chat, ScriptedChat)
         for where in (group(999), group(888)):
             old = await rig.remember("小明住在北京", where, person(1))
@@ -563,7 +563,7 @@ async def test_a_memory_of_another_scope_cannot_be_contradicted_not_even_a_publi
 
 async def test_memories_that_say_one_thing_become_one_and_others_stay_apart(tmp_path: Path) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine._parts.chat
+        chat = rig.engine.parts.chat
         assert isinstance(chat, ScriptedChat)
         ids: dict[str, str] = {}
         for text, where in (
@@ -757,7 +757,7 @@ async def test_what_is_applied_again_after_a_crash_finds_all_of_it_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine._parts.chat
+        chat = rig.engine.parts.chat
         assert isinstance(chat, ScriptedChat)
         ids = [
             (await rig.remember(text, FAMILY, person(1))).memory.memory.memory_id
@@ -781,7 +781,7 @@ async def test_what_is_applied_again_after_a_crash_finds_all_of_it_done(
             raise StateUnavailable("disk full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(rig.engine._parts.turns, "drop", full)
+            patch.setattr(rig.engine.parts.turns, "drop", full)
             with pytest.raises(StateUnavailable):
                 await reflect(rig)
         once = {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()}
@@ -805,7 +805,7 @@ async def test_a_learned_memory_that_a_person_threw_away_does_not_come_back(
             raise StateUnavailable("disk full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(rig.engine._parts.turns, "drop", full)
+            patch.setattr(rig.engine.parts.turns, "drop", full)
             with pytest.raises(StateUnavailable):
                 await reflect(rig)
         await rig.engine.service.forget(
@@ -841,7 +841,7 @@ async def test_a_batch_without_turns_is_dropped_and_blocks_no_other(tmp_path: Pa
     chat, clock = ScriptedChat(answer(learned(PEANUTS))), StandingClock()
     settings = with_loop(after_turns=1)
     async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
-        store = rig.engine._parts.turns
+        store = rig.engine.parts.turns
         store.make_batch(Batch("b-empty", "家人", FAMILY.umo, "", clock()), ["t-unknown"])
         await say(rig, "奶奶对花生过敏")
         assert (await rig.engine.loop.reflection.read_due()).read == 1

@@ -127,7 +127,7 @@ async def test_an_answer_that_is_none_is_asked_for_once_more_and_then_put_aside_
         assert letter.count == 1
         size = (await rig.engine.loop.status()).queue
         assert (size.waiting, size.dead) == (0, 1)
-        for batch in rig.engine._parts.turns.batches():
+        for batch in rig.engine.parts.turns.batches():
             assert len(batch.reply) <= MOST_CHARS + 1
         chat.say([GOOD])
         assert await reader.retry("b-unknown") == 0
@@ -175,7 +175,7 @@ async def test_a_dropped_letter_is_gone_with_its_words(tmp_path: Path) -> None:
         assert await reader.drop("b-unknown") == 0
         assert await reader.drop(letter.batch_id) == 1
         assert await reader.letters() == []
-        assert rig.engine._parts.turns.count() == 0
+        assert rig.engine.parts.turns.count() == 0
 
 
 async def calls_of_a_day(rig: Rig, chat: ScriptedChat, clock: StandingClock) -> int:
@@ -276,7 +276,7 @@ async def test_of_two_that_were_begun_the_one_that_has_not_failed_comes_first(
 ) -> None:
     chat = ScriptedChat(otherwise=ChatFailed("timeout"))
     async with running(tmp_path, chat=chat, settings=DUE, follow=False) as rig:
-        store = rig.engine._parts.turns
+        store = rig.engine.parts.turns
         for where, attempts in ((FAMILY, 1), (group(888), 0)):
             ticket = await say(rig, "说了一句话", where=where)
             scope = store.turns(ticket.ids)[0].scope
@@ -387,7 +387,7 @@ async def test_an_answer_that_the_disk_refused_is_not_paid_for_twice(
             patch.setattr(files, "_write_all", full)
             report = await reflect(rig)
         assert (report.read, report.waiting, report.error) == (0, 1, "not_written")
-        (batch,) = rig.engine._parts.turns.batches()
+        (batch,) = rig.engine.parts.turns.batches()
         assert batch.state is BatchState.ANSWERED
     async with running(tmp_path, chat=chat) as rig:
         assert (await rig.engine.loop.reflection.read_due()).read == 1

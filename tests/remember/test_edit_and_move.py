@@ -226,7 +226,7 @@ async def test_a_crash_while_moving_leaves_it_in_one_scope(
 
         with monkeypatch.context() as patch:
             patch.setattr(vault_writer, step, crash)
-            vault = rig.engine._parts.vault
+            vault = rig.engine.parts.vault
             (stored,) = await rig.engine.service.newest(conversation_id=HERE, limit=1)
             home = vault.named("公司")
             assert home is not None

@@ -147,7 +147,7 @@ def test_whatever_is_added_or_done_no_other_task_is_dropped_or_changed(
 
 def tasks_in(rig: Rig) -> dict[str, object]:
     """By title, as the file tells: a title twice would be one too many."""
-    vault = rig.engine._parts.vault
+    vault = rig.engine.parts.vault
     scope = vault.named("家人")
     assert scope is not None
     found = [task_of(stored.memory) for stored in vault.read(scope).memories]
@@ -245,9 +245,9 @@ async def test_unvouched_words_make_a_task_untrusted(tmp_path: Path) -> None:
         assert stored.memory.provenance.who == "老李"
         await update(rig, TaskAction.ADD, "买菜", who=ADMIN)
         report = await update(rig, TaskAction.DONE, "买菜")
-        scope = rig.engine._parts.vault.named("家人")
+        scope = rig.engine.parts.vault.named("家人")
         assert scope is not None
-        kept = {task_of(s.memory).title: s for s in rig.engine._parts.vault.read(scope).memories}
+        kept = {task_of(s.memory).title: s for s in rig.engine.parts.vault.read(scope).memories}
         assert kept["买菜"].memory.provenance.trusted
 
 

@@ -442,7 +442,7 @@ async def test_a_disk_that_takes_no_more_ends_the_import_and_tells_where(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(rig, HEADER, *(memory(f"第{n}个抽屉里放着{n}号钥匙") for n in range(1, 6)))
-    vault = rig.engine._parts.vault
+    vault = rig.engine.parts.vault
     append, count = vault.append, [0]
 
     def full(*arguments: Any) -> Any:
@@ -469,7 +469,7 @@ async def held_at(
         for n in range(1, 21)
     ]
     put(rig, HEADER, *lines)
-    vault, loop = rig.engine._parts.vault, asyncio.get_running_loop()
+    vault, loop = rig.engine.parts.vault, asyncio.get_running_loop()
     append, reached, go_on, count = vault.append, asyncio.Event(), threading.Event(), [0]
 
     def counted(*arguments: Any) -> Any:

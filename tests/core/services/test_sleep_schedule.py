@@ -150,7 +150,7 @@ async def test_a_missed_night_is_made_up_for_once(tmp_path: Path) -> None:
 async def test_an_interrupted_night_is_resumed(tmp_path: Path) -> None:
     clock = Ticker(NIGHT)
     async with running(tmp_path, clock=clock, follow=False) as rig:
-        rig.engine._parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
+        rig.engine.parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
     async with running(tmp_path, clock=clock, follow=False) as rig:
         nights = Nights(rig)
         async with scheduled(rig, clock, at=None):
