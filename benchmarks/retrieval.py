@@ -23,8 +23,9 @@ question's own ``time`` says.
 
 Without ``--embedder`` there is no model: words alone, and for ``dense`` a scan.
 
-What a part is worth: ``--without salience``, ``--without context`` (rows come without the one
-before), and ``--shuffle``, where nothing follows on what stands before it. ``--order-only`` leaves
+What a part is worth: ``--without`` a feature of the order (``near``, ``words``, ``time`` ...; see
+``llm_memory/recall/rules/features.py``), ``--without context`` (rows come without the one before),
+and ``--shuffle``, where nothing follows on what stands before it. ``--order-only`` leaves
 out the arms alone, the floor and the curve.
 
 Rows of a talk (``last``, and ``context``, its lines) are asked as one question, ``question``: all
@@ -41,10 +42,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection
-from contextlib import nullcontext
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -62,7 +63,7 @@ from table import table  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules import relevance as judging  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine  # noqa: E402
 
 ADVERSARIAL = "adversarial"
@@ -72,7 +73,7 @@ SESSION_TURNS = 50
 _UNBOUNDED = 10**9
 _INJECTED, _BUDGET = 3, 600
 _FLOORS = tuple(n / 100 for n in range(10, 75, 5))
-SALIENCE, CONTEXT, TALK = "salience", "context", "talk"
+CONTEXT, TALK = "context", "talk"
 ARMS: dict[str, tuple[Arm, ...] | None] = {
     "lexical": (Arm.LEXICAL,),
     "dense": (Arm.DENSE,),
@@ -90,8 +91,9 @@ async def ask(
     limit: int = _TOP,
     budget: int = _UNBOUNDED,
     only: tuple[Arm, ...] | None = None,
+    in_talk: bool = False,
 ) -> Recall:
-    """One question in one conversation."""
+    """One question in one conversation; ``in_talk``: as a message, which may inject nothing."""
     clock.now = question.asked_at or library.end(conversation)
     where = library.where(conversation)
     view = await engine.service.view(conversation_id=where)
@@ -102,6 +104,7 @@ async def ask(
         limit=limit,
         token_budget=budget,
         only=only,
+        in_talk=in_talk,
     )
 
 
@@ -241,13 +244,13 @@ async def measure_silence(
         if question.id in elsewhere:
             there = await ask(
                 engine, clock, library, question, elsewhere[question.id],
-                limit=_INJECTED, budget=_BUDGET,
+                limit=_INJECTED, budget=_BUDGET, in_talk=True,
             )  # fmt: skip
             silent.append(not there.hits)
         if question.id in answered:
             home = await ask(
                 engine, clock, library, question, question.conversation,
-                limit=_INJECTED, budget=_BUDGET,
+                limit=_INJECTED, budget=_BUDGET, in_talk=True,
             )  # fmt: skip
             injected.append(bool(home.hits))
     return {
@@ -273,28 +276,25 @@ async def measure(
     order_only: bool = False,
 ) -> dict[str, Any]:
     """Everything, in a folder that is gone afterwards."""
-    alike = mock.patch.object(judging, "salience", lambda *_: 1.0)
-    with (
-        tempfile.TemporaryDirectory(prefix="retrieval-") as folder,
-        alike if SALIENCE in without else nullcontext(),
-    ):
+    with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
         root = Path(folder)
         began = time.perf_counter()
         library.write_vault(root / "memory", context=CONTEXT not in without)
         written = time.perf_counter() - began
         clock = BenchClock()
+        begun = partial(running, root, library, clock, embedder, without=without)
         if order_only:
-            async with running(root, library, clock, embedder, floor=0.0) as engine:
+            async with begun(floor=0.0) as engine:
                 await seconds_to_fill(engine)
                 order, *_ = await measure_order(engine, clock, library, questions, ("hybrid",))
             return order
         asked = [question for question in questions if question.category != ADVERSARIAL]
-        async with running(root, library, clock, embedder, floor=0.0) as engine:
+        async with begun(floor=0.0) as engine:
             filled = await seconds_to_fill(engine)
             report, relevance, answered = await measure_order(engine, clock, library, questions)
             curve = await measure_curve(engine, clock, library, asked, relevance, answered)
             weights = engine.trust.weights if engine.trust else {}
-        async with running(root, library, clock, embedder, floor=None) as engine:
+        async with begun(floor=None) as engine:
             await seconds_to_fill(engine)
             silence = await measure_silence(engine, clock, library, asked, answered)
     return {
@@ -316,7 +316,7 @@ def main() -> None:
     parser.add_argument(
         "--embedder", type=embedder_name, help="lexical, bundled, or a model's folder or name"
     )
-    without = (SALIENCE, CONTEXT, TALK)
+    without = (*(one.name for one in fields(Features)), CONTEXT, TALK)
     parser.add_argument("--without", action="append", choices=without, default=[])
     parser.add_argument(
         "--context", action="store_true", help="ask what was said last, in its talk"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...llm_memory import GIVEN_UP, Arm, Explained, Hit, Primed, Told
+from ...llm_memory.models.recall import Considered, Trace
 from ...llm_memory.text.safe_text import safe, safe_pointer
 from ..texts import Texts
 
@@ -20,11 +21,33 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
         back: It is the last one, the last but one, and so on.
         admin: Who reads it may hear what a broken part says of the machine.
     """
-    record, trace = explained.told, explained.told.trace
+    record, trace, say = explained.told, explained.told.trace, texts.say
+    lines = [asked_line(texts, record, back), *_way_lines(texts, trace)]
+    lines += [note_line(texts, note, admin=admin) for note in trace.notes]
+    for considered, hit in explained.candidates[:_SHOWN]:
+        lines += _candidate_lines(texts, considered, hit)
+        if hit is not None and (gone := explained.instead_of.get(hit.memory_id)):
+            ids = say("private.and").join(gone)
+            lines.append(say("explain.instead_of", ids=ids, id=gone[-1]))
+    rest = trace.candidates - min(len(explained.candidates), _SHOWN)
+    if rest > 0:
+        lines.append(say("explain.rest", count=rest))
+    if trace.dropped:
+        counts = (
+            say("explain.count", fate=say(f"fate.{reason.value}"), count=count)
+            for reason, count in trace.dropped.items()
+        )
+        lines.append(say("explain.dropped", counts=say("private.and").join(counts)))
+    if not explained.candidates and GIVEN_UP not in trace.notes:
+        lines.append(say("explain.no_candidates"))
+    return "\n".join(lines)
+
+
+def _way_lines(texts: Texts, trace: Trace) -> list[str]:
+    """How the answer was found."""
     say = texts.say
     comma = say("private.and")
     lines = [
-        asked_line(texts, record, back),
         say(
             "explain.way",
             arm=say(f"arm.{trace.arm}"),
@@ -32,7 +55,7 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
             weight=f"{trace.dense_weight:.2f}",
             tokens=trace.tokens,
             ms=f"{sum(trace.milliseconds.values()):.0f}",
-        ),
+        )
     ]
     if trace.reranker:
         lines.append(say("explain.reranker", name=safe(trace.reranker)))
@@ -44,33 +67,30 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
         lines.append(say("explain.carried" if trace.talk.carried else "explain.talk", names=names))
     if trace.through:
         lines.append(say("explain.through", ids=comma.join(trace.through)))
-    lines += [note_line(texts, note, admin=admin) for note in trace.notes]
-    for considered, hit in explained.candidates[:_SHOWN]:
-        reason = "hit" if considered.dropped is None else considered.dropped.value
-        lines.append(
-            say(
-                "explain.line",
-                fate=say(f"fate.{reason}"),
-                text=_shown(texts, hit),
-                coverage=f"{considered.coverage:.2f}",
-                lexical=_number(considered.lexical),
-                similarity=_number(considered.similarity),
-            )
+    if trace.chance is not None:
+        lines.append(say("explain.chance", percent=f"{trace.chance:.0%}"))
+    return lines
+
+
+def _candidate_lines(texts: Texts, considered: Considered, hit: Hit | None) -> list[str]:
+    """One candidate: what became of it, its figures, and the terms of its score."""
+    say = texts.say
+    reason = "hit" if considered.dropped is None else considered.dropped.value
+    lines = [
+        say(
+            "explain.line",
+            fate=say(f"fate.{reason}"),
+            text=_shown(texts, hit),
+            coverage=f"{considered.coverage:.2f}",
+            lexical=_number(considered.lexical),
+            similarity=_number(considered.similarity),
         )
-        if hit is not None and (gone := explained.instead_of.get(hit.memory_id)):
-            lines.append(say("explain.instead_of", ids=comma.join(gone), id=gone[-1]))
-    rest = trace.candidates - min(len(explained.candidates), _SHOWN)
-    if rest > 0:
-        lines.append(say("explain.rest", count=rest))
-    if trace.dropped:
-        counts = (
-            say("explain.count", fate=say(f"fate.{reason.value}"), count=count)
-            for reason, count in trace.dropped.items()
-        )
-        lines.append(say("explain.dropped", counts=comma.join(counts)))
-    if not explained.candidates and GIVEN_UP not in trace.notes:
-        lines.append(say("explain.no_candidates"))
-    return "\n".join(lines)
+    ]
+    if considered.terms:
+        terms = (f"{say(f'term.{n}')} {v:.2f}" for n, v in considered.terms.items() if v)
+        score = f"{sum(considered.terms.values()):.2f}"
+        lines.append(say("explain.terms", score=score, terms=say("private.and").join(terms)))
+    return lines
 
 
 def asked_line(texts: Texts, record: Told, back: int) -> str:
@@ -124,6 +144,7 @@ def record_json(record: Told) -> dict[str, Any]:
         "arm": Arm(trace.arm).value,
         "dense_weight": trace.dense_weight,
         "tokens": trace.tokens,
+        "chance": trace.chance,
         "reranker": trace.reranker,
         "topics": list(trace.topics),
         "talk": {"voices": list(trace.talk.voices), "carried": trace.talk.carried},
@@ -139,6 +160,7 @@ def record_json(record: Told) -> dict[str, Any]:
                 "coverage": round(one.coverage, 4),
                 "similarity": one.similarity,
                 "score": round(one.score, 6),
+                "terms": {name: round(value, 4) for name, value in one.terms.items()},
                 "reranked": one.reranked,
                 "dropped": None if one.dropped is None else one.dropped.value,
             }

@@ -22,6 +22,7 @@ from ..models.notices import Notice
 from ..models.settings import EngineSettings
 from ..recall.ports import Reranker
 from ..recall.trust_file import JsonTrustBook
+from ..recall.weights_file import shipped
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
@@ -113,6 +114,7 @@ def build_engine(
             paths.index / "lexical.sqlite", Tokenizer(cache=paths.index / "dictionary.bin")
         ),
         trust=JsonTrustBook(paths.index / "trust.json"),
+        weights=shipped(),
         scanner=LexicalScan(Tokenizer(use_jieba=False)),
         locks=[DirectoryLock(folder) for folder in paths.owned],
         transfers=TransferFolders(paths.data),

@@ -81,5 +81,6 @@ def make_recall(
         DayRecall(catalogue, passages, arms, uses),
         settings,
         clock,
+        parts.weights,
     )
     return RecallParts(catalogue, notes, pending, unread, indexing, words, trust, uses, manager)

@@ -71,13 +71,14 @@ class Hit:
         preview: At most ``preview_chars`` characters.
         pointer: ``<file>#<id>``, for expand.
         scope_name: The scope the memory is stored in, or the shelf of a note.
-        relevance: 0 to 1, above the floor; comparable within one recall only.
+        relevance: 0 to 1, about the probability that it answers.
         tokens: An estimate of what the preview costs in a prompt.
         person: The id of the person whose words it is, empty if unknown. Never shown.
         unvouched: It is not vouched for, and the asker did not say it.
         closed: Something that was said later has settled it.
         also: What others have said just so: shown in the same line, by their names.
         earlier: Another memory found says something newer of the same thing.
+        weak: It may have little to do with the question: it would not be shown unasked.
         told_day: The day of what a memory tells, None where it is not noted.
         journal: It sums a day up; no person said it in these words.
     """
@@ -98,6 +99,7 @@ class Hit:
     closed: bool = False
     also: tuple[Hit, ...] = ()
     earlier: bool = False
+    weak: bool = False
     journal: bool = False
     told_day: date | None = None
 
@@ -124,6 +126,7 @@ class Considered:
         score: What it was ordered by, all factors in it.
         dropped: Why it is no hit; None for hits.
         reranked: What a reranker gave it, and then orders it; None where none was asked.
+        terms: What the score is the sum of, by the names of ``Features``.
     """
 
     scope_name: str
@@ -134,6 +137,7 @@ class Considered:
     score: float
     dropped: DropReason | None
     reranked: float | None = None
+    terms: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +145,12 @@ class Trace:
     """How a recall came to its hits. Carries the scopes that it could see.
 
     ``scopes`` are names, ``milliseconds`` by stage, ``dropped`` counts by reason. ``considered``
-    are the best candidates, best first; ``dense_weight`` is the embedder's share in their order,
-    ``tokens`` what the hits cost. ``reranker`` names the one whose order it is, if there was one.
-    ``topics`` are those whose files were read as a whole. ``talk`` is what of the talk
-    before was used. ``through`` are the ids of the memories
-    that told what to ask next, where a recall had a second hop.
+    are the best candidates, best first; ``chance`` is the probability that any of them answers,
+    None where days were asked for, and ``values`` what that was decided by; ``dense_weight`` is
+    the embedder's share in their order, ``tokens`` what the hits cost. ``reranker`` names the one
+    whose order it is, if there was one. ``topics`` are those whose files were read as a whole.
+    ``talk`` is what of the talk before was used. ``through`` are the ids of the memories that told
+    what to ask next, where a recall had a second hop.
     """
 
     scopes: tuple[str, ...] = ()
@@ -161,6 +166,8 @@ class Trace:
     topics: tuple[str, ...] = ()
     talk: TalkUsed = NO_TALK
     through: tuple[str, ...] = ()
+    chance: float | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

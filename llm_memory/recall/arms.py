@@ -21,8 +21,6 @@ from ..models.passages import Passage, moment_of, place_name
 from ..models.scope import ScopeFilter
 from ..runtime.cooperative import cooperative
 from ..text.overlap import shortlist
-from .rules.fusion import beside
-from .rules.ranking import Candidate, above_floor
 
 CANDIDATES = 50
 NEIGHBOURS = 100
@@ -33,9 +31,6 @@ SHORTLIST = 200
 """Passages that a scan compares: those that share the most with the query."""
 SCAN_LIMIT = 5000
 """The newest that a scan looks at: of the reader's own scope, and of the others."""
-SCAN_FLOOR = 0.36
-"""How much of the question a memory must speak of, where words are not told from characters."""
-_IN_SESSIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +78,6 @@ class Arms:
         refused = answer.dropped + len(answer.found) - len(kept)
         return Found(similarities=kept, vector=vector, refused=refused)
 
-    async def in_sessions(self, scores: dict[Key, float]) -> dict[Key, float]:
-        """The best, each with a share of its neighbours'. Raises IndexUnavailable."""
-        best = sorted(scores, key=lambda key: -scores[key])[:_IN_SESSIONS]
-        return beside(scores, await self._lexical.predecessors(best))
-
     async def of_days(self, scope_filter: ScopeFilter, first: float, last: float) -> list[Key]:
         """What was said from one POSIX time to another, the newest first, written yet or not.
 
@@ -108,23 +98,21 @@ class Arms:
 
     async def scan(
         self, query: LexicalQuery, scope_filter: ScopeFilter, passages: Iterable[Passage]
-    ) -> list[Candidate]:
-        """The visible passages that share words with the query, by how much of it they speak of."""
+    ) -> list[tuple[Passage, float]]:
+        """The visible passages that share the most words with the query, each with how much of it
+        it speaks of, 0 to 1."""
         # All that is visible may be a hundred thousand: a copy is quick, looking through it is not.
         return await asyncio.to_thread(self._scanned, query, scope_filter, list(passages))
 
     def _scanned(
         self, query: LexicalQuery, scope_filter: ScopeFilter, passages: list[Passage]
-    ) -> list[Candidate]:
+    ) -> list[tuple[Passage, float]]:
         """Blocks."""
         chosen = _newest(scope_filter, passages)
         folded = [self._passages.folded(passage) for passage in cooperative(chosen)]
         best = [chosen[place] for place in shortlist(query.text, folded, SHORTLIST)]
         shares = self._scanner.coverages(query, [lexical_record(passage) for passage in best])
-        return [
-            Candidate(passage, above_floor(share, SCAN_FLOOR), coverage=share)
-            for passage, share in zip(best, shares, strict=True)
-        ]
+        return list(zip(best, shares, strict=True))
 
     def clear(self) -> None:
         """Let go of what a scan keeps."""

@@ -1,30 +1,39 @@
-"""Asks the arms for candidates and puts what they found in one order."""
+"""Asks the arms for candidates, puts them in the fitted order, and decides whether any answers."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import math
 import time
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from ..catalogue.catalogue import key_of
 from ..catalogue.rules.timeline import repeats_entries
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
 from ..models.key import Key
-from ..models.passages import Passage
+from ..models.passages import Passage, moment_of
 from ..models.recall import Arm, DropReason
 from ..text.normalising import estimate_tokens
+from ..text.overlap import fold
 from .arms import Arms, Found
 from .embedder_trust import EmbedderTrust
 from .parsed_question import Ask
-from .rules.evidence import MANY, Asked, evidence
-from .rules.fusion import fuse, min_max_scaled
-from .rules.ranking import Candidate, beside_relevant
-from .rules.relevance import Judge
-from .rules.salience import in_time, salience, speaker_factor, time_factor
+from .rules.decision import Decision, decide
+from .rules.features import LONG, Features, Message, recency
+from .rules.ranking import Candidate
+from .rules.salience import (
+    SALIENCE,
+    SPEAKER,
+    in_time,
+    is_of,
+    named_speaker,
+    salience,
+    time_factor,
+)
+from .rules.weights import RecallWeights, order_terms
 from .use_counts import UseCounts
 
 
@@ -59,18 +68,36 @@ class Answer:
     waiting: Sequence[Passage] = ()
     """All that it may not have known, where only the vectors answered."""
     weight: float = 0.0
-    """Of the vectors beside the words, 0 to 1."""
+    """Of the embedder in the order, 0 to 1."""
 
     @property
     def arm(self) -> Arm:
-        if self.words is not None:
-            return Arm.HYBRID if self.vectors is not None else Arm.LEXICAL
-        return Arm.DENSE if self.vectors is not None else Arm.SCAN
+        """Which of them answered."""
+        if self.words is None:
+            return Arm.SCAN if self.vectors is None else Arm.DENSE
+        return Arm.LEXICAL if self.vectors is None else Arm.HYBRID
 
     @property
     def share(self) -> float:
-        """Of the vectors in the order of both."""
+        """The embedder's part in the order of both."""
         return self.weight / (1 + self.weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The candidates, and what was decided.
+
+    Attributes:
+        candidates: In no order; each knows its place in it.
+        lost: How many the arms should not have named, by reason.
+        chance: The probability that any of them answers.
+        values: What that was decided by, see ``of_answer``.
+    """
+
+    candidates: list[Candidate]
+    lost: dict[DropReason, int] = field(default_factory=dict)
+    chance: float = 0.0
+    values: Mapping[str, float] = field(default_factory=dict)
 
 
 class CandidateSearch:
@@ -82,29 +109,18 @@ class CandidateSearch:
         arms: Arms,
         trust: EmbedderTrust,
         uses: UseCounts,
-        relevance_floor: float | None,
+        weights: RecallWeights,
+        floor: float | None,
     ) -> None:
+        """``floor``: the least probability at which something is said; None for the fitted one."""
         self._passages = passages
         self._arms = arms
         self._trust = trust
         self._uses = uses
-        self._relevance_floor = relevance_floor
+        self._weights = weights
+        self._floor = weights.floor if floor is None else floor
         self.scope_check_drops = 0
         """How many records the indexes have named that their filter should have kept back."""
-
-    async def candidates(
-        self, ask: Ask, answer: Answer, stages: Stopwatch
-    ) -> tuple[list[Candidate], dict[DropReason, int]]:
-        """What the indexes name, or a scan where they cannot answer."""
-        if answer.arm is Arm.SCAN:
-            everything = self._passages.visible(ask.scope_filter)
-            candidates = await self._scan(ask, everything)
-            lost: dict[DropReason, int] = {}
-            stages.lap("scan")
-        else:
-            candidates, lost = await self._join(ask, answer, stages)
-        # What a digest repeats answers by itself, and says more.
-        return [c for c in candidates if not repeats_entries(c.passage)], lost
 
     async def ask(
         self, ask: Ask, only: Collection[Arm] | None, notes: list[str], stages: Stopwatch
@@ -123,12 +139,117 @@ class CandidateSearch:
         stages.lap("index")
         for arm in (by_words, near):
             self.scope_check_drops += arm.refused if arm is not None else 0
+        weight = ask.dense_weight if near is not None and near.similarities else 0.0
         if by_words is None:
             waiting = lag.living() if near is not None else ()
-            return Answer(None, near, waiting=waiting)
+            return Answer(None, near, waiting=waiting, weight=weight)
         behind = frozenset(key for key in by_words.scores if key in lag)
-        weight = ask.dense_weight if near is not None and near.similarities else 0.0
         return Answer(by_words, near, behind, weight=weight)
+
+    async def candidates(self, ask: Ask, answer: Answer, stages: Stopwatch) -> Ranked:
+        """What the indexes name, or a scan where they cannot answer, in the fitted order."""
+        words, vectors = answer.words or Found(), answer.vectors or Found()
+        coverage = {key: match.coverage for key, match in words.words.items()}
+        living = {
+            key: passage
+            for key in words.scores.keys() | vectors.similarities.keys()
+            if (passage := self._passages.get(key))
+        }
+        lost = {
+            DropReason.SCOPE: words.refused + vectors.refused,
+            DropReason.GONE: len(words.scores.keys() | vectors.similarities.keys()) - len(living),
+        }
+        if answer.words is None:
+            everything = answer.arm is Arm.SCAN
+            waiting = self._passages.visible(ask.scope_filter) if everything else answer.waiting
+            query = LexicalQuery(ask.text, ask.subject, carried=ask.used.carried)
+            among = (*living.values(), *waiting)
+            shares = await self._arms.scan(query, ask.scope_filter, among)
+            living |= {key_of(passage): passage for passage, _ in shares}
+            coverage = {key_of(passage): share for passage, share in shares}
+            stages.lap("scan")
+        # What a digest repeats answers by itself, and says more.
+        passages = {key: one for key, one in living.items() if not repeats_entries(one)}
+        scores = coverage if answer.words is None else words.scores
+        rows = self._rows(ask, answer, passages, coverage, scores)
+        decision = self._decide(ask, answer, rows)
+        candidates = [
+            Candidate(
+                passages[key],
+                decision.relevance(place, in_talk=ask.in_talk, floor=self._floor),
+                score=decision.scores[place],
+                match=decision.matches[place],
+                factor=decision.factors[place],
+                lexical=words.words[key].score if key in words.words else None,
+                coverage=coverage.get(key, 0.0),
+                similarity=vectors.similarities.get(key),
+                weak=decision.is_weak(place, floor=self._floor),
+                terms=order_terms(self._weights.order.at(answer.weight), row),
+            )
+            for place, (key, row) in enumerate(rows.items())
+        ]
+        stages.lap("join")
+        lost = {reason: count for reason, count in lost.items() if count}
+        return Ranked(candidates, lost, decision.chance, decision.values)
+
+    def _rows(
+        self,
+        ask: Ask,
+        answer: Answer,
+        passages: Mapping[Key, Passage],
+        coverage: Mapping[Key, float],
+        scores: Mapping[Key, float],
+    ) -> dict[Key, Features]:
+        named = named_speaker(ask.text, passages.values())
+        near = self._near(ask, answer, passages, coverage)
+        asked_at, question = ask.now.timestamp(), fold(ask.text)
+        return {
+            key: Features(
+                near=near.get(key, 0.0),
+                covered=coverage.get(key, 0.0),
+                words=scores.get(key, 0.0),
+                verbatim=float(question in self._passages.folded(passage)),
+                time=math.log(time_factor(in_time(passage, ask.times, ask.now.tzinfo))),
+                speaker=float(is_of(passage, named, ask.asker)),
+                recent=recency((asked_at - moment_of(passage).timestamp()) / 86_400),
+                salient=salience(passage, self._uses.of_passage(passage)),
+            )
+            for key, passage in passages.items()
+        }
+
+    def _near(
+        self,
+        ask: Ask,
+        answer: Answer,
+        keys: Iterable[Key],
+        coverage: Mapping[Key, float],
+    ) -> dict[Key, float]:
+        """In standard deviations above chance, at least 0; of what the embedder's index cannot know
+        yet what its words lead to expect."""
+        if answer.vectors is None or not answer.vectors.similarities:
+            return {}
+        similarities = answer.vectors.similarities
+        scale = self._trust.scale(ask.language, answer.vectors.vector)
+        far = min(similarities.values())
+        low, slope = self._weights.unknown
+        waiting = {key_of(passage) for passage in answer.waiting}.union(answer.behind)
+        return {
+            key: low + slope * coverage.get(key, 0.0)
+            if key in waiting and key not in similarities
+            else max(scale.above_chance(similarities.get(key, far)), 0.0)
+            for key in keys
+        }
+
+    def _decide(self, ask: Ask, answer: Answer, rows: Mapping[Key, Features]) -> Decision:
+        weights, vector = self._weights, answer.vectors.vector if answer.vectors else None
+        probe = weights.probes.get(self._trust.model)
+        message = Message(
+            # Where the talk before is what is asked for, the message's own length says nothing.
+            tokens=LONG if ask.used.carried else estimate_tokens(ask.subject),
+            asks=float(ask.asks),
+            probe=0.0 if probe is None or vector is None else probe.log_odds(vector.tolist()),
+        )
+        return decide(weights, answer.weight, message, list(rows.values()))
 
     async def _words(self, ask: Ask, notes: list[str]) -> Found | None:
         try:
@@ -146,90 +267,12 @@ class CandidateSearch:
             notes.append(f"dense: {error}")
             return None
 
-    async def _join(
-        self, ask: Ask, answer: Answer, stages: Stopwatch
-    ) -> tuple[list[Candidate], dict[DropReason, int]]:
-        """The candidates of the arms, in one order, and how many the arms should not have named."""
-        words, vectors = answer.words or Found(), answer.vectors or Found()
-        scale = self._trust.scale(ask.language, vectors.vector)
-        scores = fuse(
-            words.scores,
-            min_max_scaled(vectors.similarities, scale.deviation),
-            weight=answer.weight if answer.words is not None else 1.0,
-            behind=answer.behind,
-        )
-        if answer.words is not None and answer.vectors:
-            # It may have failed between two questions: without that, then.
-            with contextlib.suppress(IndexUnavailable):
-                scores = await self._arms.in_sessions(scores)
-        living = {key: passage for key in scores if (passage := self._passages.get(key))}
-        coverages = {key: match.coverage for key, match in words.words.items()}
-        odds = evidence(
-            self._asked(ask),
-            None if answer.words is None else coverages,
-            vectors.similarities,
-            scale=scale,
-            weight=answer.weight,
-            behind=answer.behind,
-        )
-        judge = self._judge(ask, living.values())
-        candidates = [
-            judge.candidate(
-                passage,
-                score=scores[key],
-                log_odds=odds[key],
-                match=_match(words, key),
-                similarity=vectors.similarities.get(key),
-                uses=self._uses.of_passage(passage),
-            )
-            for key, passage in living.items()
-        ]
-        stages.lap("join")
-        if answer.words is None:  # what the embedder's index does not hold yet
-            candidates = beside_relevant(candidates, await self._scan(ask, answer.waiting))
-            stages.lap("scan")
-        refused = words.refused + vectors.refused
-        lost = {DropReason.SCOPE: refused, DropReason.GONE: len(scores) - len(living)}
-        return candidates, {reason: count for reason, count in lost.items() if count}
-
-    async def _scan(self, ask: Ask, passages: Iterable[Passage]) -> list[Candidate]:
-        """What shares words with the question; time, asker and salience weigh here, too."""
-        query = LexicalQuery(ask.text, ask.subject, carried=ask.used.carried)
-        found = await self._arms.scan(query, ask.scope_filter, passages)
-        weighed = []
-        for candidate in found:
-            factor = self.factor(ask, candidate.passage)
-            # What is below the floor stays behind all that is not.
-            score = candidate.relevance * (factor if candidate.relevance > 0 else 1.0)
-            weighed.append(replace(candidate, score=score, factor=factor))
-        return weighed
-
-    def _judge(self, ask: Ask, passages: Iterable[Passage]) -> Judge:
-        return Judge.of(
-            ask.text,
-            list(passages),
-            subject=ask.subject,
-            times=ask.times,
-            asker=ask.asker,
-            now=ask.now,
-            floor=self._relevance_floor,
-        )
-
-    def _asked(self, ask: Ask) -> Asked:
-        among = sum(1 for _ in islice(self._passages.visible(ask.scope_filter), MANY))
-        return Asked(ask.language, estimate_tokens(ask.subject), among, ask.remark)
-
     def factor(self, ask: Ask, passage: Passage) -> float:
-        """What the time asked for, the asker and salience make of a candidate's score."""
+        """What the time asked for and the asker make of a candidate that no text orders."""
         span = in_time(passage, ask.times, ask.now.tzinfo)
-        time_and_asker = time_factor(span) * speaker_factor(passage, "", ask.asker)
+        own = SPEAKER if is_of(passage, "", ask.asker) else 1.0
         uses = self._uses.of_passage(passage)
-        return time_and_asker * salience(passage, ask.now.timestamp(), uses)
-
-
-def _match(words: Found, key: Key) -> tuple[float, float] | None:
-    match = words.words.get(key)
-    return None if match is None else (match.score, match.coverage)
+        return time_factor(span) * own * (1 + SALIENCE * salience(passage, uses))
 
 
 async def _nothing() -> None:

@@ -17,9 +17,10 @@ from ..text.dates.spans import TimeSpan
 from .arms import Arms
 from .parsed_question import Ask
 from .rules.day_digest import limit_of
+from .rules.features import recency
 from .rules.ranking import Candidate
 from .rules.relevance import is_about_time_alone
-from .rules.salience import days, salience, speaker_factor
+from .rules.salience import SALIENCE, SPEAKER, days, is_of, salience
 from .use_counts import UseCounts
 
 LOOKED_AT = 400
@@ -67,11 +68,7 @@ class DayRecall:
             one for stored in found.values() if (one := dated(stored, ask.times, zone)) is not None
         ]
         asked_at = ask.now.timestamp()
-        factors = {
-            key_of(one.stored): speaker_factor(one.stored, "", ask.asker)
-            * salience(one.stored, asked_at, self._uses.of(entry_key(one.stored)))
-            for one in of_these
-        }
+        factors = {key_of(one.stored): self._factor(ask, one.stored, asked_at) for one in of_these}
         of_these.sort(key=lambda one: -factors[key_of(one.stored)])
         own = ask.scope_filter.scopes[0].name
         limit = limit_of(of_these, limit, each)
@@ -80,6 +77,12 @@ class DayRecall:
             Candidate(stored, 0.0, score=1.0 - place / MOST, factor=factors[key_of(stored)])
             for place, stored in enumerate(ordered)
         ], limit
+
+    def _factor(self, ask: Ask, stored: StoredMemory, asked_at: float) -> float:
+        own = SPEAKER if is_of(stored, "", ask.asker) else 1.0
+        age = (asked_at - stored.memory.created_at.timestamp()) / 86_400
+        newer = recency(age)
+        return own * (1 + SALIENCE * (salience(stored, self._uses.of(entry_key(stored))) + newer))
 
     async def _others(self, ask: Ask, bounds: tuple[date, date]) -> list[StoredMemory]:
         """What an index knows beside the catalogue: what waits to enter the vault, and what was

@@ -14,8 +14,7 @@ from ..log import logger
 from ..models.settings import IndexPace
 from ..text.language import Language
 from .ports import TrustBook
-from .rules.evidence import Scale
-from .rules.trust import PROBES, Cohort, Trust, deviation_of, weight_of
+from .rules.trust import PROBES, Cohort, Scale, Trust, deviation_of, weight_of
 
 _UNREADABLE = "language"
 
@@ -62,6 +61,8 @@ class EmbedderTrust:
         self._book = book
         self._pace = pace
         self.found: Trust | None = None
+        self.model = ""
+        """The name of the embedder that was examined."""
 
     def weight(self, language: Language | None) -> float:
         """The embedder's share for a query in a language, 0 to 1."""
@@ -87,7 +88,7 @@ class EmbedderTrust:
             assert fingerprint is not None  # noqa: S101  (set before the event is)
             known = await asyncio.to_thread(self._book.read, fingerprint)
             if known is not None:
-                self.found = known
+                self.found, self.model = known, fingerprint.model
                 return
             try:
                 papers = {language: await _examined(embedder, language) for language in Language}
@@ -101,7 +102,7 @@ class EmbedderTrust:
                 {language: cohort for language, (_, cohort) in papers.items()},
             )
             if embedder.fingerprint == fingerprint:
-                self.found = trust
+                self.found, self.model = trust, fingerprint.model
                 await asyncio.to_thread(self._book.write, fingerprint, trust)
                 return
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -42,6 +42,7 @@ from .rules.ranking import Candidate, Sifted, choose, sift
 from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
 from .rules.topic_candidates import MOST, READ, with_topic
+from .rules.weights import RecallWeights
 from .use_counts import UseCounts
 
 
@@ -67,6 +68,7 @@ class MemoryManager:
         days: DayRecall,
         settings: EngineSettings,
         clock: Callable[[], datetime],
+        weights: RecallWeights,
     ) -> None:
         self._days = days
         self._passages = passages
@@ -80,7 +82,9 @@ class MemoryManager:
         self._chained = ChainedRecall(
             passages, arms, self.comprehensive_recall, settings.preview_chars
         )
-        self._search = CandidateSearch(passages, arms, trust, uses, settings.relevance_floor)
+        self._search = CandidateSearch(
+            passages, arms, trust, uses, weights, settings.relevance_floor
+        )
         self.explanations = Explanations(passages, settings.preview_chars, clock)
 
     async def comprehensive_recall(
@@ -126,13 +130,17 @@ class MemoryManager:
         by_date = only is None and not topics and not known and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
         share = 0.0
+        chance: float | None = None
+        values: Mapping[str, float] = {}
         if by_date:
             arm, (candidates, limit) = Arm.DATES, await self._days.candidates(ask, limit, days)
             stages.lap("days")
         else:
             answer = await self._search.ask(ask, only, notes, stages)
             arm, share = answer.arm, answer.share
-            candidates, lost = await self._search.candidates(ask, answer, stages)
+            ranked = await self._search.candidates(ask, answer, stages)
+            candidates, lost = ranked.candidates, ranked.lost
+            chance, values = ranked.chance, ranked.values
             candidates = self._with_topics(ask, topics, candidates)
             if known:
                 memories = [one for one in known if isinstance(one, StoredMemory)]
@@ -183,6 +191,8 @@ class MemoryManager:
             notes=tuple(notes),
             topics=tuple(asked.topic.value for asked in topics),
             talk=ask.used,
+            chance=chance,
+            values=values,
         )
         return Recall(choice.hits, trace)
 

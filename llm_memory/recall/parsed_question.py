@@ -33,7 +33,8 @@ class Ask:
         around: What was said before, for the order of the words' arm alone.
         used: What of that, for the trace.
         dense_weight: How far the embedder is trusted for the language.
-        remark: It is a message of a talk, and no question as far as its form tells.
+        in_talk: It is a person's message, not a search: it may ask for nothing.
+        asks: It is a question, or a request to be told, as far as its form tells.
     """
 
     text: str
@@ -47,7 +48,8 @@ class Ask:
     embedded: str = ""
     around: str = ""
     used: TalkUsed = NO_TALK
-    remark: bool = False
+    in_talk: bool = False
+    asks: bool = True
 
 
 def readable(query: str) -> str:
@@ -89,7 +91,8 @@ def read_question(
         embedded=f"{talk.pointed} {query}".strip(),
         around=talk.around,
         used=talk.used,
-        remark=in_talk and not asks(query),
+        in_talk=in_talk,
+        asks=asks(query),
     )
 
 

@@ -18,6 +18,7 @@ from ..migration.legacy_port import LegacyStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..migration.ports import ForeignCollection
 from ..recall.ports import Reranker, TrustBook
+from ..recall.rules.weights import RecallWeights
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
@@ -50,6 +51,7 @@ class EngineParts:
     cache: SqliteVectorCache
     words: LexicalIndex
     trust: TrustBook
+    weights: RecallWeights
     scanner: LexicalScan
     """Answers where no index can, from the first moment on: it must load no dictionary."""
     locks: Sequence[DirectoryLock]

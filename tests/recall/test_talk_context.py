@@ -31,7 +31,7 @@ async def line(rig: Rig, text: str, voice: Voice = Voice.ASKER) -> ContextLine:
 
 async def ask(rig: Rig, query: str, *context: ContextLine, where: ConversationId = HERE) -> Recall:
     return await rig.engine.service.recall(
-        query, conversation_id=where, limit=3, token_budget=600, context=context
+        query, conversation_id=where, limit=3, token_budget=600, context=context, in_talk=True
     )
 
 

@@ -348,7 +348,7 @@ async def test_it_needs_no_index_and_says_how_it_was_answered(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "question",
-    ["昨天小红说了什么颜色的车", "昨天的面馆在哪里", "where did we eat yesterday", "聊了什么"],
+    ["昨天的面馆在哪里", "where did we eat yesterday", "聊了什么"],
 )
 async def test_a_question_for_something_is_not_answered_by_the_date_alone(
     tmp_path: Path, question: str
@@ -358,7 +358,9 @@ async def test_a_question_for_something_is_not_answered_by_the_date_alone(
     async with running(tmp_path, clock=clock, follow=False) as rig:
         await happened(rig, clock, noon, "奶奶每天早晨打太极拳")
         clock.now = noon + timedelta(days=1)
-        recall = await rig.recall(question, FAMILY)
+        recall = await rig.engine.service.recall(
+            question, conversation_id=FAMILY, limit=5, token_budget=999, in_talk=True
+        )
         assert recall.trace.arm is not Arm.DATES
         assert recall.hits == ()
 

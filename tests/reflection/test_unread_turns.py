@@ -85,7 +85,7 @@ async def test_it_is_found_in_other_words_in_its_scope_alone(tmp_path: Path) -> 
         await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
         await follow(rig)
         assert await by_vectors(rig, CHAT) == [SAID]
-        assert await by_vectors(rig, OUTSIDE) == []
+        assert SAID not in await by_vectors(rig, OUTSIDE)
 
 
 async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> None:

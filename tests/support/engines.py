@@ -123,6 +123,12 @@ class Rig:
         """The previews of what a conversation recalls."""
         return [hit.preview for hit in (await self.recall(query, where, limit)).hits]
 
+    async def unasked(self, query: str, where: ConversationId, limit: int = 5) -> Recall:
+        """What would be attached to a message."""
+        return await self.engine.service.recall(
+            query, conversation_id=where, limit=limit, token_budget=5000, in_talk=True
+        )
+
     async def until_indexed(self) -> None:
         """Wait for the index to be ready and caught up; without vectors for that of words."""
         async with asyncio.timeout(60):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     Floats = Any
 
-_COMMON = 0.5
-"""Of the mean question, what is taken from each: half, as T-norm and Z-norm count alike."""
 _NO_DIRECTION = 1e-3
 """The length of a vector that is left of a question and says nothing."""
 
@@ -28,7 +26,7 @@ def common_part(questions: Floats) -> Floats:
     Args:
         questions: Unit rows, shape ``(n, dim)``, ``n`` at least 1.
     """
-    part: Floats = questions.mean(axis=0) * _COMMON
+    part: Floats = questions.mean(axis=0)
     return part
 
 

@@ -338,7 +338,7 @@ def _pieces(text: str, most: int) -> list[str]:
 
 def _match(candidate: Candidate) -> float:
     """How well its words answer: 月底 in the question lifts what says 月底, newer or not."""
-    return candidate.order / candidate.factor if candidate.factor > 0 else candidate.order
+    return candidate.order if candidate.match is None else candidate.match
 
 
 def _asked_for(question: str, named: frozenset[str]) -> frozenset[str]:

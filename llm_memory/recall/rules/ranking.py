@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import NamedTuple
 
@@ -23,8 +23,6 @@ from .excerpt import excerpt
 _NOTE_STRENGTH = 50
 """Of a memory that was not weighed."""
 
-
-_FIRST = 5
 TRACED = 30
 """Candidates that a trace tells of."""
 
@@ -34,15 +32,18 @@ class Candidate:
     """A passage and what is known of it.
 
     Attributes:
-        relevance: 0 at the floor of what found it, 1 for the same words.
+        relevance: 0 to 1, the probability that it answers; negative for what is not shown.
         score: What it is ordered by; the relevance where nothing else is known.
         lexical: See ``Considered``.
         coverage: The same.
         similarity: The same.
-        factor: What time, speaker and salience make of the score; it is in the score already.
+        match: The part of the score that does not depend on who said it when, None if unknown.
+        factor: What time, speaker and salience make of its odds; it is in the score already.
         reranked: See ``Considered``.
         also: Others that say just the same, of other speakers: they are shown in the same line.
         earlier: Another candidate says something newer of the same thing.
+        weak: It would not be shown unasked.
+        terms: What the score is the sum of.
     """
 
     passage: Passage
@@ -51,10 +52,13 @@ class Candidate:
     lexical: float | None = None
     coverage: float = 0.0
     similarity: float | None = None
+    match: float | None = None
     factor: float = 1.0
     reranked: float | None = None
     also: tuple[Candidate, ...] = ()
     earlier: bool = False
+    weak: bool = False
+    terms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def order(self) -> float:
@@ -75,11 +79,6 @@ class Choice(NamedTuple):
     hits: tuple[Hit, ...]
     dropped: dict[DropReason, int]
     considered: tuple[Considered, ...]
-
-
-def above_floor(similarity: float, floor: float) -> float:
-    """``(similarity - floor) / (1 - floor)``: comparable between embedders with other floors."""
-    return (similarity - floor) / (1.0 - floor) if floor < 1.0 else similarity - floor
 
 
 def choose(
@@ -124,11 +123,7 @@ def choose(
 
 
 def sift(candidates: Iterable[Candidate]) -> Sifted:
-    """Best first; among equals the stronger, then the newer.
-
-    What the order puts first has to be relevant, or nothing is: far down in it, something shares a
-    few words with any question.
-    """
+    """Best first; among equals the stronger, then the newer."""
     sound: list[Candidate] = []
     wrong: list[Candidate] = []
     for candidate in candidates:
@@ -142,17 +137,7 @@ def sift(candidates: Iterable[Candidate]) -> Sifted:
             seen.add(key)
             ordered.append(candidate)
     above = [candidate for candidate in ordered if candidate.relevance >= 0]
-    if not any(candidate.relevance >= 0 for candidate in ordered[:_FIRST]):
-        return Sifted([], ordered + wrong)
     return Sifted(above, [candidate for candidate in ordered if candidate.relevance < 0] + wrong)
-
-
-def beside_relevant(found: list[Candidate], fresh: list[Candidate]) -> list[Candidate]:
-    """Both, where ``fresh`` was measured otherwise: the best of what was ``found`` is the first on
-    its own scale even if it has nothing to do with the question."""
-    if any(candidate.relevance >= 0 for candidate in fresh):
-        found = [c if c.relevance >= 0 else replace(c, score=c.relevance) for c in found]
-    return found + fresh
 
 
 def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
@@ -180,6 +165,7 @@ def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
         score=candidate.order,
         dropped=dropped,
         reranked=candidate.reranked,
+        terms=dict(candidate.terms),
     )
 
 
@@ -229,7 +215,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         relevance=min(max(candidate.relevance, 0.0), 1.0),
         tokens=estimate_tokens(line)
         + (_QUOTATION_TOKENS if quoted else _UNVOUCHED_TOKENS if unvouched else 0)
-        + (_UNVOUCHED_TOKENS if closed or candidate.earlier else 0)
+        + (_UNVOUCHED_TOKENS if closed or candidate.earlier or candidate.weak else 0)
         + sum(estimate_tokens(one.who) for one in also),
         headings=headings,
         quoted=quoted,
@@ -238,6 +224,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         closed=closed,
         also=also,
         earlier=candidate.earlier,
+        weak=candidate.weak,
         journal=not said_by(passage) and is_journal(passage),
         told_day=told_day,
     )

@@ -11,7 +11,7 @@ from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import local_day
 from ...models.data_models import StoredMemory
-from ...models.passages import Passage, moment_of, said_by
+from ...models.passages import Passage, said_by
 from ...text.dates.spans import Precision, TimeSpan
 
 _BY_PRECISION = {
@@ -25,11 +25,10 @@ _BY_PRECISION = {
 SPEAKER = 1.5
 """Words of a speaker whom the question names, or who asks about themselves."""
 SALIENCE = 0.15
-_HALF_LIFE_DAYS = 30.0
+"""What it makes of the order where no text decides."""
 _MIDDLE = 50
-_STRENGTH, _RECENCY, _ACCESS = 0.65, 0.1, 0.25
-"""Shares of ``SALIENCE``. Little for recency: what is asked for is as often old, and more of it
-costs recall."""
+_STRENGTH, _ACCESS = 0.75, 0.25
+"""Shares of salience."""
 _USES = 8.0
 """After so many accesses half of what access can give is given."""
 _FIRST_PERSON = re.compile(
@@ -91,30 +90,22 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
-def speaker_factor(passage: Passage, name: str, asker: Collection[str]) -> float:
-    """More for what the one named said, and for what was said under an id of ``asker``'s."""
+def is_of(passage: Passage, name: str, asker: Collection[str]) -> bool:
+    """True for what the one named said, and for what was said under an id of ``asker``'s."""
     if not isinstance(passage, StoredMemory):
-        return 1.0
+        return False
     origin = passage.memory.provenance
-    if name and origin.who == name:
-        return SPEAKER
-    return SPEAKER if origin.person in asker else 1.0
+    return bool(name and origin.who == name) or origin.person in asker
 
 
-def salience(passage: Passage, now: float, uses: int = 0) -> float:
-    """0.85 to 1.15: how strong it is (reinforced, important), how new, half so in a month, and how
-    often it was shown and found useful. What was never used is not held back for it: it may be new.
-
-    ``now`` is a POSIX time: hundreds are weighed in one recall, and to take the difference of two
-    times is to ask a zone for its offset.
-    """
+def salience(passage: Passage, uses: int = 0) -> float:
+    """-0.75 to 1: how strong it is (reinforced, important), and how often it was shown and found
+    useful. What was never used is not held back for it: it may be new."""
     if not isinstance(passage, StoredMemory):
-        return 1.0
-    age = max((now - moment_of(passage).timestamp()) / 86_400, 0.0)
-    recency = 2 * float(0.5 ** (age / _HALF_LIFE_DAYS)) - 1
+        return 0.0
     strength = (passage.memory.strength - _MIDDLE) / _MIDDLE
     access = 1 - float(0.5 ** (uses / _USES)) if uses > 0 else 0.0
-    return 1 + SALIENCE * (_STRENGTH * strength + _RECENCY * recency + _ACCESS * access)
+    return _STRENGTH * strength + _ACCESS * access
 
 
 def without_times(query: str, spans: Sequence[TimeSpan]) -> str:

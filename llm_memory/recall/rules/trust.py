@@ -13,9 +13,8 @@ from math import sumprod
 from statistics import fmean, pstdev
 
 from ...text.language import Language
-from .evidence import Scale
 
-EXAMINATION = 4
+EXAMINATION = 5
 """Its number: with another one, embedders are examined anew."""
 
 PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
@@ -64,6 +63,20 @@ PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
         ("what did the kids build", "the children made a treehouse out of planks"),
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What an embedder calls near by chance for one question: mean and standard deviation of its
+    similarities to texts that have nothing to do with it."""
+
+    mean: float = 0.0
+    deviation: float = 0.1
+
+    def above_chance(self, similarity: float) -> float:
+        """In standard deviations; 0 for an embedder that sees no differences."""
+        return (similarity - self.mean) / self.deviation if self.deviation > 0 else 0.0
+
 
 _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 """Shares of right answers. Chance gives a twentieth."""

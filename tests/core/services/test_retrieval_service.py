@@ -93,7 +93,8 @@ async def test_at_most_topk_memories_are_recalled(tmp_path: Path) -> None:
         for number in range(5):
             await rig.remember(f"{PEANUTS}，第{number}次提到", group(777))
         for topk in (1, 3):
-            assert len((await recalled(TurnPlugin(rig, auto_inject_topk=topk))).hits) == topk
+            plugin = TurnPlugin(rig, auto_inject_topk=topk)
+            assert len((await recalled(plugin, QUESTION)).hits) == topk
 
 
 async def test_topk_zero_asks_no_embedder(tmp_path: Path) -> None:
@@ -115,9 +116,11 @@ async def test_the_budget_of_the_config_bounds_the_previews(tmp_path: Path) -> N
     async with running(tmp_path) as rig:
         for number in range(5):
             await rig.remember(f"{PEANUTS}，第{number}次提到" + "，花生过敏" * 10, group(777))
-        wide = await recalled(TurnPlugin(rig, auto_inject_topk=5, inject_token_budget=5000))
+        plugin = TurnPlugin(rig, auto_inject_topk=5, inject_token_budget=5000)
+        wide = await recalled(plugin, QUESTION)
         tight = sum(hit.tokens for hit in wide.hits[:2])
-        narrow = await recalled(TurnPlugin(rig, auto_inject_topk=5, inject_token_budget=tight))
+        plugin = TurnPlugin(rig, auto_inject_topk=5, inject_token_budget=tight)
+        narrow = await recalled(plugin, QUESTION)
         assert len(wide.hits) == 5
         assert 0 < len(narrow.hits) < 5
         assert sum(hit.tokens for hit in narrow.hits) <= tight
@@ -150,7 +153,7 @@ async def test_all_that_is_written_fits_the_budget_of_the_config(
 async def test_an_engine_that_is_closed_or_off_recalls_nothing(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         await rig.remember(PEANUTS, group(777))
-        assert (await recalled(TurnPlugin(rig))).hits
+        assert (await recalled(TurnPlugin(rig), QUESTION)).hits
         await rig.engine.close()
         closed = await recalled(TurnPlugin(rig))
         assert closed.hits == ()

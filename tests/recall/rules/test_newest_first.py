@@ -346,7 +346,7 @@ def test_what_hardly_answers_takes_nobodys_place() -> None:
 
 
 def test_a_date_that_only_the_older_one_names_keeps_it_not_in_front() -> None:
-    old = replace(said("月底盘点在29号晚上七点", 9, score=2.4), factor=4.0)
+    old = replace(said("月底盘点在29号晚上七点", 9, score=2.4), match=0.6)
     new = said("盘点又改了，提前到28号晚上七点", 2, score=0.5)
     assert shown(Wanted.ANY, old, new)[0] == "盘点又改了，提前到28号晚上七点"
 

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason, Hi
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
     Candidate,
-    above_floor,
     choose,
     sift,
 )
@@ -45,16 +44,6 @@ def chosen(*candidates: Candidate, limit: int = 10, budget: int = 10_000) -> lis
     """The ids of the hits."""
     hits, _, _ = choose(sift(candidates), limit=limit, token_budget=budget, preview_chars=240)
     return [hit.memory_id for hit in hits]
-
-
-@pytest.mark.parametrize(
-    ("similarity", "floor", "relevance"),
-    [(0.5, 0.5, 0.0), (1.0, 0.5, 1.0), (0.75, 0.5, 0.5), (0.2, 0.5, -0.6), (1.0, 1.0, 0.0)],
-)
-def test_relevance_is_measured_from_the_floor(
-    similarity: float, floor: float, relevance: float
-) -> None:
-    assert above_floor(similarity, floor) == pytest.approx(relevance)
 
 
 def test_below_the_floor_nothing_is_a_hit() -> None:

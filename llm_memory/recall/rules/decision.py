@@ -1,0 +1,73 @@
+"""Orders the candidates of one question, and decides whether any of them answers. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .features import Features, Message, of_answer
+from .weights import RecallWeights, order_score, probability
+
+BEYOND_CHANCE: Final = 2.5
+"""Standard deviations: the nearest of a hundred memories is so near by chance alone."""
+_LEAST: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One question's.
+
+    Attributes:
+        chance: The probability that anything answers.
+        values: What it was decided by, by the names of ``of_answer``.
+        scores: What each candidate is ordered by, above 0, in the order in which they came.
+        matches: The part of each score that does not depend on who said it when.
+        factors: What time, speaker and salience make of the odds; it is in the score already.
+        shares: ``exp(score - best score)`` of each.
+        related: Whether each shares a word with the question, or lies near to it.
+        within: What is shown unasked has at least the best score less this.
+    """
+
+    chance: float
+    values: Mapping[str, float]
+    scores: Sequence[float]
+    matches: Sequence[float]
+    factors: Sequence[float]
+    shares: Sequence[float]
+    related: Sequence[bool]
+    within: float
+
+    def is_weak(self, place: int, *, floor: float) -> bool:
+        """True for a candidate that is not shown unasked. With a floor of 0 none is weak."""
+        return self.chance < floor or (floor > 0 and self.shares[place] < math.exp(-self.within))
+
+    def relevance(self, place: int, *, in_talk: bool, floor: float) -> float:
+        """0 to 1; negative for what is not shown: unasked what is weak, to who searches what has
+        nothing to do with the question."""
+        related = self.related[place] or floor <= 0
+        shown = not self.is_weak(place, floor=floor) if in_talk else related
+        value = self.chance * self.shares[place]
+        return value if shown else value - 1.0
+
+
+def decide(
+    weights: RecallWeights, trust: float, message: Message, rows: Sequence[Features]
+) -> Decision:
+    """``trust``: how far the embedder is trusted, 0 to 1."""
+    model = weights.order.at(trust)
+    scored = [order_score(model, row) for row in rows]
+    ordered = sorted(range(len(rows)), key=lambda place: -scored[place][0])
+    values = of_answer(message, [rows[i] for i in ordered])
+    best = scored[ordered[0]][0] if ordered else 0.0
+    return Decision(
+        chance=probability(weights.speak.at(trust).score(values)) if rows else 0.0,
+        values=values,
+        scores=[max(score, _LEAST) for score, _ in scored],
+        matches=[max(base, _LEAST) for _, base in scored],
+        factors=[math.exp(score - base) for score, base in scored],
+        shares=[math.exp(score - best) for score, _ in scored],
+        related=[row.covered > 0 or row.near >= BEYOND_CHANCE for row in rows],
+        within=weights.within,
+    )
