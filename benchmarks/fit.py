@@ -23,7 +23,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -287,14 +287,14 @@ def holds(row: Row, order: np.ndarray, *, vectors: bool, within: float = np.inf)
 
 @dataclass
 class Fit:
-    """All models of one set of casts."""
+    """All models of one set of casts. ``True`` stands for words and vectors."""
 
     order: dict[bool, np.ndarray]
     speak: dict[bool, np.ndarray]
     probe: np.ndarray
 
-    def chance(self, row: Row, *, vectors: bool) -> float:
-        """Log-odds that something answers."""
+    def log_odds(self, row: Row, *, vectors: bool) -> float:
+        """That something answers, by one model alone."""
         probe = float(row.vector @ self.probe[:-1] + self.probe[-1]) if vectors else 0.0
         values = speak_values(row, self.order[vectors], probe, vectors=vectors)
         return float(values @ self.speak[vectors][:-1] + self.speak[vectors][-1])
@@ -325,33 +325,51 @@ def left_out(casts: dict[str, dict[bool, list[Row]]]) -> dict[str, Any]:
     }
     modes = {"both, asks": (True, True), "both": (True, False), "words, asks": (False, True),
              "words": (False, False)}  # fmt: skip
-    floors = {
-        vectors: _floor(
-            [
-                fits[name].chance(row, vectors=vectors)
-                for name, rows in casts.items()
-                for row in rows[True] + rows[False]
-                if not row.asks
-            ]
-        )
-        for vectors in (True, False)
-    }
-    report: dict[str, Any] = {"floor": floors[True], "floor_of_words": floors[False], "modes": {}}
+    quiet = [
+        [fits[name].log_odds(row, vectors=vectors) for vectors in (True, False)]
+        for name, rows in casts.items()
+        for row in rows[True] + rows[False]
+        if not row.asks
+    ]
+    floors = floors_of(np.array(quiet))
+    report: dict[str, Any] = {"floors": asdict(floors), "modes": {}}
     for mode, (vectors, asks) in modes.items():
         report["modes"][mode] = {
-            name: _figures(fits[name], rows[asks], floors[vectors], vectors=vectors)
+            name: _figures(fits[name], rows[asks], floors, vectors=vectors)
             for name, rows in casts.items()
         }
     return report
 
 
-def _floor(quiet: Sequence[float]) -> float:
-    """The log-odds below which the asked share of what asks for nothing lies."""
-    return round(float(np.quantile(quiet, SILENT)), 3)
+@dataclass(frozen=True)
+class Floors:
+    """Log-odds: ``words`` of words alone, ``both`` of words and vectors, and what is added to
+    ``words`` beside an embedder."""
+
+    words: float
+    both: float
+    beside: float
+
+    def speaks(self, fitted: Fit, row: Row, *, vectors: bool) -> bool:
+        """As ``RecallWeights.chance`` decides."""
+        words = fitted.log_odds(row, vectors=False) - self.words
+        if not vectors:
+            return words >= 0
+        return max(words - self.beside, fitted.log_odds(row, vectors=True) - self.both) >= 0
 
 
-def _figures(fitted: Fit, rows: Sequence[Row], floor: float, *, vectors: bool) -> dict[str, float]:
-    speaks = {id(row): fitted.chance(row, vectors=vectors) >= floor for row in rows}
+def floors_of(quiet: np.ndarray) -> Floors:
+    """Such that each model, and both together, keep silent of the share ``SILENT`` of what asks for
+    nothing. ``quiet``: its log-odds by both, by words, shape ``(n, 2)``."""
+    alone = np.quantile(quiet, SILENT, axis=0)
+    more = float(np.quantile((quiet - alone).max(axis=1), SILENT))
+    return Floors(*(round(float(value), 3) for value in (alone[1], alone[0] + more, more)))
+
+
+def _figures(
+    fitted: Fit, rows: Sequence[Row], floors: Floors, *, vectors: bool
+) -> dict[str, float]:
+    speaks = {id(row): floors.speaks(fitted, row, vectors=vectors) for row in rows}
     order = fitted.order[vectors]
 
     def found(kind: str, test: Callable[[Row], bool]) -> int:
@@ -389,9 +407,10 @@ def written(fitted: Fit, report: dict[str, Any], model: str, digest: str) -> str
             "both": linear(ORDER, fitted.order[True], 0.0),
         },
         "speak": {
-            "words": speak(False, report["floor_of_words"]),
-            "both": speak(True, report["floor"]),
+            "words": speak(False, report["floors"]["words"]),
+            "both": speak(True, report["floors"]["both"]),
         },
+        "beside": report["floors"]["beside"],
         "floor": 0.5,
         "within": report["within"],
         "unknown": report["unknown"],

@@ -43,6 +43,7 @@ def read(found: Mapping[str, Any]) -> RecallWeights:
         floor=_number(found["floor"]),
         within=_number(found["within"]),
         unknown=(low, slope),
+        beside=_number(found["beside"]),
         probes={
             str(name): Probe([_number(value) for value in probe["vector"]], _number(probe["bias"]))
             for name, probe in found["probes"].items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .features import Features, Message, of_answer
-from .weights import RecallWeights, order_score, probability
+from .weights import RecallWeights, order_score
 
 BEYOND_CHANCE: Final = 2.5
 """Standard deviations: the nearest of a hundred memories is so near by chance alone."""
@@ -62,7 +62,7 @@ def decide(
     values = of_answer(message, [rows[i] for i in ordered])
     best = scored[ordered[0]][0] if ordered else 0.0
     return Decision(
-        chance=probability(weights.speak.at(trust).score(values)) if rows else 0.0,
+        chance=weights.chance(trust, values) if rows else 0.0,
         values=values,
         scores=[max(score, _LEAST) for score, _ in scored],
         matches=[max(base, _LEAST) for _, base in scored],

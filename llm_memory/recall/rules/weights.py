@@ -82,6 +82,7 @@ class RecallWeights:
     Attributes:
         order: Of ``Features``.
         speak: Of what ``of_answer`` tells; its log-odds are those that something answers.
+        beside: Log-odds by which the model for words alone is held back beside an embedder.
         floor: The least probability, 0 to 1, at which something is said unasked.
         within: What is shown unasked has at least the best score less this.
         unknown: Standard deviations, ``a + b * covered``, that stand for the similarity of what the
@@ -94,7 +95,18 @@ class RecallWeights:
     floor: float
     within: float
     unknown: tuple[float, float]
+    beside: float = 0.0
     probes: Mapping[str, Probe] = field(default_factory=dict)
+
+    def chance(self, trust: float, values: Mapping[str, float]) -> float:
+        """The probability that something answers, 0 to 1. ``values``: see ``of_answer``.
+
+        Either model may say so: an embedder that calls nothing near does not silence the words.
+        """
+        log_odds = self.speak.at(trust).score(values)
+        if trust > 0:
+            log_odds = max(log_odds, self.speak.words.score(values) - self.beside)
+        return 1 / (1 + math.exp(-max(min(log_odds, 50.0), -50.0)))
 
 
 def order_terms(model: Linear, features: Features) -> dict[str, float]:
@@ -108,8 +120,3 @@ def order_score(model: Linear, features: Features) -> tuple[float, float]:
     when."""
     terms = order_terms(model, features)
     return sum(terms.values()), sum(terms[name] for name in NEAR_AND_WORDS)
-
-
-def probability(log_odds: float) -> float:
-    """0 to 1."""
-    return 1 / (1 + math.exp(-max(min(log_odds, 50.0), -50.0)))
