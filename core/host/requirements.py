@@ -51,7 +51,7 @@ def missing_packages(requirements: Path) -> tuple[Missing, ...]:
             continue
         package = requirement.name.lower()
         module = _module(package)
-        if not _is_there(module):
+        if not is_there(module):
             requirement.marker = None
             found.append(Missing(package, module, str(requirement)))
     return tuple(found)
@@ -66,14 +66,15 @@ def bundled_model_for_here() -> str:
 
 def is_installed(package: str) -> bool:
     """True if a package can be found, whether or not requirements.txt names it."""
-    return _is_there(_module(package.lower()))
+    return is_there(_module(package.lower()))
 
 
 def _module(package: str) -> str:
     return _MODULES.get(package, package.replace("-", "_"))
 
 
-def _is_there(module: str) -> bool:
+def is_there(module: str) -> bool:
+    """True if this Python can import it."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

@@ -93,7 +93,7 @@ async def build_index(
     missing = missing_package(settings)
     await store.open(vectors=not missing)
     try:
-        await _read_files(store.engine)
+        await read_files(store.engine)
         building = _Building(
             store, missing, progress, STALL_SECONDS if stall_seconds is None else stall_seconds
         )
@@ -128,7 +128,7 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
             ) from error
 
 
-async def _read_files(engine: Engine) -> None:
+async def read_files(engine: Engine) -> None:
     """Take in what people did to the files, and wait for those that they are writing."""
     reconciler = engine.rooms.reconciler
     for _ in range(_SAVES):

@@ -9,12 +9,11 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from io import FileIO
 from pathlib import Path
 from typing import Final
 
 from ..storage.disk_space import RESERVE, free_bytes
-from ..storage.files import make_folder, opener
+from ..storage.files import make_folder, opener, write_all
 
 _PIECE: Final = 1 << 20
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -107,12 +106,12 @@ def _copied(source: Path, target: Path, free: Callable[[Path], int]) -> Path:
     for path in files:
         copy = target / path.relative_to(root)
         make_folder(copy.parent)
-        _copy_file(path, copy)
+        copy_file(path, copy)
     return target if source.is_dir() else target / source.name
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    """Holes stay holes, where the disk knows any: zeros are passed by."""
+def copy_file(source: Path, target: Path) -> None:
+    """Holes stay holes, where the disk knows any: zeros are passed by. Raises OSError."""
     with (
         source.open("rb", buffering=0) as reading,
         open(target, "wb", buffering=0, opener=opener) as writing,
@@ -124,15 +123,9 @@ def _copy_file(source: Path, target: Path) -> None:
             while place < end and (piece := reading.read(min(_PIECE, end - place))):
                 if piece.count(0) < len(piece):
                     writing.seek(place)
-                    _write_all(writing, piece)
+                    write_all(writing, piece)
                 place += len(piece)
         writing.truncate(size)
-
-
-def _write_all(file: FileIO, payload: bytes) -> None:
-    rest = memoryview(payload)
-    while rest:
-        rest = rest[file.write(rest) :]
 
 
 def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:

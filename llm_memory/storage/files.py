@@ -39,7 +39,7 @@ def append_durably(path: Path, payload: bytes) -> None:
             before = file.seek(0, os.SEEK_END)
             made = fresh and before == 0  # another program may have written to it by now
             try:
-                _write_all(file, payload)
+                write_all(file, payload)
                 os.fsync(file.fileno())
                 if fresh:
                     sync_folder(path.parent)
@@ -80,7 +80,8 @@ def mode_in(folder: Path) -> int:
     return PRIVATE | stat.S_IMODE(folder.stat().st_mode) & 0o777
 
 
-def _write_all(file: FileIO, payload: bytes) -> None:
+def write_all(file: FileIO, payload: bytes) -> None:
+    """An unbuffered write may take a part only. Raises OSError."""
     rest = memoryview(payload)
     while rest:
         rest = rest[file.write(rest) :]
@@ -158,12 +159,12 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
         make_folder(path.parent)
         make_file(temporary)
         with temporary.open("wb", buffering=0) as file:
-            _write_all(file, payload)
+            write_all(file, payload)
             os.fsync(file.fileno())
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
         if stamp is not None:
-            _refuse_another(path, stamp)
+            refuse_another(path, stamp)
         move(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -175,7 +176,8 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
         raise
 
 
-def _refuse_another(path: Path, stamp: Stamp) -> None:
+def refuse_another(path: Path, stamp: Stamp) -> None:
+    """Raises ChangedMeanwhile where ``path`` is no longer the file that had ``stamp``."""
     try:
         found = stamp_of(path.lstat())
     except FileNotFoundError:

@@ -52,16 +52,17 @@ class SqliteFile:
     def _open(self) -> bool:
         make_folder(self._path.parent)
         try:
-            self._connection = self._connect()
+            self._connection = self.connect()
         except sqlite3.DatabaseError as error:
             if not is_broken(error):
                 raise  # locked, a full disk: the file itself is fine
             set_aside(self._path)
-            self._connection = self._connect()
+            self._connection = self.connect()
             return False
         return True
 
-    def _connect(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
+        """A new connection to the checked file. Raises sqlite3.Error, OSError."""
         return connect_checked(self._path, wait_seconds=self.WAIT_SECONDS, complete=self._complete)
 
     def _complete(self, connection: sqlite3.Connection) -> None:

@@ -390,7 +390,7 @@ class ForgetfulState(SqliteStateStore):
         if brought:
             with (
                 self._translated(),
-                contextlib.closing(self._connect()) as connection,
+                contextlib.closing(self.connect()) as connection,
                 all_or_nothing(connection),
             ):
                 _add_scopes(connection, scopes)

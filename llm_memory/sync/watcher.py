@@ -70,7 +70,7 @@ class FolderWatcher:
         watched = _identity(self._folder)
         if watched is None:
             raise WatchUnavailable("no such folder")
-        kind = _kind_of(self._folder)
+        kind = file_system_of(self._folder)
         if kind in _FOREIGN:
             raise WatchUnavailable(f"file system {kind}")
         try:
@@ -114,7 +114,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
 
 
-def _kind_of(folder: Path) -> str:
+def file_system_of(folder: Path) -> str:
     """Returns the type of the file system of a folder, empty if unknown."""
     if not sys.platform.startswith("linux"):
         return ""

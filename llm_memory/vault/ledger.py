@@ -56,7 +56,7 @@ class SqliteLedger(SqliteFile):
                 self._last_append = 0
             return kept
 
-    def _connect(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         connection = connected(self._path)
         try:
             check(connection)

@@ -47,7 +47,7 @@ class VaultRepair:
                 snapshot = self._tree.read(path, patient=True, limit=MAX_FILE_BYTES)
                 if digest(snapshot.raw) != seen.digest:
                     return None
-                raw = self._repaired(seen, snapshot, repair, name=name).encode()
+                raw = self.repaired(seen, snapshot, repair, name=name).encode()
                 # Before anything is written: a file that outgrows the limit is never read again.
                 after = self._scan.seen(seen.scope, FileSnapshot(path, raw, snapshot.stamp))
                 # Our version first: a crash between leaves both.
@@ -65,9 +65,10 @@ class VaultRepair:
         waits = not name and bool(repair.copied or repair.adopts)
         return self._noted(seen, after, repair, known, waits=waits)
 
-    def _repaired(
+    def repaired(
         self, seen: SeenFile, snapshot: FileSnapshot, repair: Repair, *, name: bool
     ) -> str:
+        """Returns the text of the file after the repair."""
         file = snapshot.parsed()
 
         def again(text: str) -> TopicFile:

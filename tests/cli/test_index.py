@@ -189,7 +189,7 @@ async def test_agents_are_answered_while_it_builds(home: Path, own_user: Path) -
     client = StdioClient(home, own_user)
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
-    held = index_building._read_files
+    held = index_building.read_files
 
     async def waiting(engine: Any) -> None:
         await held(engine)
@@ -204,7 +204,7 @@ async def test_agents_are_answered_while_it_builds(home: Path, own_user: Path) -
         asked.set()
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(index_building, "_read_files", waiting)
+        patched.setattr(index_building, "read_files", waiting)
         try:
             assert await asyncio.to_thread(main, ["index"]) == 0
             assert asked.is_set()

@@ -79,9 +79,8 @@ async def test_a_memory_comes_as_one_temporary_part_behind_the_persons_words(
     assert PEANUTS in text
     assert stored.memory.pointer in text
     part = request.extra_user_content_parts[-1]
-    assert part._no_save is True
     assert part.model_dump_for_context()["_no_save"] is True
-    assert request.extra_user_content_parts[0]._no_save is False
+    assert "_no_save" not in request.extra_user_content_parts[0].model_dump_for_context()
     assert request.prompt == QUESTION
     assert request.system_prompt == SYSTEM
     assert request.contexts == []

@@ -39,7 +39,7 @@ def test_it_differs_from_the_full_one_in_its_requirements_alone(tmp_path: Path) 
 
 
 def test_what_it_leaves_out_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = "astrbot_plugin_scoped_memory.core.host.requirements._is_there"
+    nothing = "astrbot_plugin_scoped_memory.core.host.requirements.is_there"
     monkeypatch.setattr(nothing, lambda _: False)
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     path = tmp_path / "requirements.txt"

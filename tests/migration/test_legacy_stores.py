@@ -425,7 +425,7 @@ def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end
     source = tmp_path / "a.db"
     source.write_bytes(b"1")
     written: list[Path] = []
-    copy_file = legacy_copy._copy_file
+    copy_file = legacy_copy.copy_file
 
     def meanwhile(path: Path, target: Path) -> None:
         copy_file(path, target)
@@ -433,7 +433,7 @@ def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end
         if len(written) < busy:
             source.write_bytes(b"x" * (len(written) + 1))
 
-    monkeypatch.setattr(legacy_copy, "_copy_file", meanwhile)
+    monkeypatch.setattr(legacy_copy, "copy_file", meanwhile)
     busy = 2
     copied = copy_store(source, tmp_path / "one", wait=lambda _: None)
     assert copied.read_bytes() == source.read_bytes() == b"xx"
@@ -462,7 +462,7 @@ def test_there_must_be_room_for_a_copy_before_it_is_begun_and_while_it_is_made(
                 run.stores.read(store, scratch)
         assert failed.value.code == "full"
         with monkeypatch.context() as patched:
-            patched.setattr(legacy_copy, "_write_all", full)
+            patched.setattr(legacy_copy, "write_all", full)
             with pytest.raises(StoreUnreadable) as failed:
                 run.stores.read(store, scratch)
         assert failed.value.code == "full"

@@ -31,8 +31,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import PrimerService
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.vault.scope_pages import Page, ScopePagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -85,7 +85,7 @@ async def turn(plugin: TurnPlugin, event: FakeEvent) -> str:
     assert request.system_prompt == "系统"
     parts = [part for part in request.extra_user_content_parts if isinstance(part, TextPart)]
     assert len(parts) <= 1
-    assert all(part._no_save for part in parts)
+    assert all(part.model_dump_for_context().get("_no_save") for part in parts)
     return "".join(part.text for part in parts)
 
 
@@ -334,16 +334,16 @@ async def test_a_turn_that_could_not_wait_for_it_leaves_it_to_the_next(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = threading.Event()
-    read = PrimerService._owners_words
+    read = ScopePagesOnDisk.read
 
-    def slow(self: PrimerService, scope: Scope) -> str:
+    def slow(self: ScopePagesOnDisk, scope: Scope, name: str) -> Page | None:
         assert disk.wait(30)
-        return read(self, scope)
+        return read(self, scope, name)
 
     await turn(room.plugin, hello())
     room.clock.now += 7 * HOURS
     with monkeypatch.context() as patch:
-        patch.setattr(PrimerService, "_owners_words", slow)
+        patch.setattr(ScopePagesOnDisk, "read", slow)
         hurried = plugin_of(room.rig)
         hurried.config = replace(hurried.config, recall_deadline_ms=50)
         assert await turn(hurried, hello()) == ""

@@ -384,7 +384,7 @@ async def test_an_answer_that_the_disk_refused_is_not_paid_for_twice(
     async with running(tmp_path, chat=chat) as rig:
         await say(rig, "奶奶对花生过敏")
         with monkeypatch.context() as patch:
-            patch.setattr(files, "_write_all", full)
+            patch.setattr(files, "write_all", full)
             report = await reflect(rig)
         assert (report.read, report.waiting, report.error) == (0, 1, "not_written")
         (batch,) = rig.engine.parts.turns.batches()

@@ -175,7 +175,7 @@ async def test_what_the_disk_refused_stays_in_the_queue(
     async with running(tmp_path) as rig:
         ticket = await observed(rig)
         with monkeypatch.context() as patch:
-            patch.setattr(files, "_write_all", full)
+            patch.setattr(files, "write_all", full)
             (refused,) = (await settle(rig, ticket)).outcomes
         assert isinstance(refused, Rejected)
         assert refused.reason is RejectReason.NOT_WRITTEN

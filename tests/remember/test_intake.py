@@ -162,7 +162,7 @@ def test_what_a_person_saves_meanwhile_is_not_written_over(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved = []
-    refuse = files._refuse_another
+    refuse = files.refuse_another
 
     def meanwhile(path: Path, stamp: files.Stamp) -> None:
         if not saved:
@@ -170,7 +170,7 @@ def test_what_a_person_saves_meanwhile_is_not_written_over(
             tree.write("entities.md", "我刚刚写的\n")
         refuse(path, stamp)
 
-    monkeypatch.setattr(files, "_refuse_another", meanwhile)
+    monkeypatch.setattr(files, "refuse_another", meanwhile)
     tree.vault.append_many(FAMILY, [(Topic.ENTITIES, memory(1)), (Topic.ENTITIES, memory(2))])
     text = (tree.folder() / "entities.md").read_text(encoding="utf-8")
     assert text.startswith("我刚刚写的\n\n## 第1件事")

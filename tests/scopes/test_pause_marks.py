@@ -232,7 +232,7 @@ async def test_a_pause_holds_though_the_mark_cannot_be_written(
 
     async with running(tmp_path) as rig:
         with monkeypatch.context() as patch:
-            patch.setattr(files, "_write_all", full)
+            patch.setattr(files, "write_all", full)
             await pause(rig, FAMILY)
         assert await note_of(rig) == "paused"
     async with running(tmp_path) as rig:

@@ -125,7 +125,7 @@ def no_permission(path: Path, patch: pytest.MonkeyPatch) -> None:
     def refuse(_: SqliteLoopFile) -> sqlite3.Connection:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    patch.setattr(SqliteLoopFile, "_connect", refuse)
+    patch.setattr(SqliteLoopFile, "connect", refuse)
 
 
 def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    patch.setattr(SqliteLoopFile, "_connect", full)
+    patch.setattr(SqliteLoopFile, "connect", full)
 
 
 @pytest.mark.parametrize("break_it", [is_a_folder, no_permission, full_disk])

@@ -140,7 +140,7 @@ def test_a_new_file_that_could_not_be_filled_is_removed_after_it_was_closed(
     held = Held(refuse_open, 2)
     monkeypatch.setattr(Path, "open", remember)
     monkeypatch.setattr(Path, "unlink", lambda *args: held(*args))
-    monkeypatch.setattr(files, "_write_all", lambda *_: full())
+    monkeypatch.setattr(files, "write_all", lambda *_: full())
     with pytest.raises(VaultWriteFailed):
         files.append_durably(tmp_path / "a.md", b"new")
     assert opened

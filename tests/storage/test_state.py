@@ -171,7 +171,7 @@ def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    patch.setattr(SqliteStateStore, "_connect", full)
+    patch.setattr(SqliteStateStore, "connect", full)
 
 
 BREAKS = [state_is_a_file, file_is_a_folder, no_permission, full_disk]

@@ -571,7 +571,7 @@ async def test_a_disk_that_fills_up_leaves_the_vault_as_it_was_and_the_engine_of
     data: Path, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writes = 0
-    write_all = files._write_all
+    write_all = files.write_all
 
     def full(*arguments: Any) -> None:
         nonlocal writes
@@ -581,7 +581,7 @@ async def test_a_disk_that_fills_up_leaves_the_vault_as_it_was_and_the_engine_of
         write_all(*arguments)
 
     before = tree(data / "memory")
-    monkeypatch.setattr(files, "_write_all", full)
+    monkeypatch.setattr(files, "write_all", full)
     with pytest.raises(EngineOff) as off:
         async with running(data, formats=[vault_of(data, shout)]):
             pass

@@ -86,10 +86,11 @@ class Bot:
         pace: VaultPace = AT_ONCE,
         ledger: bool = True,
         elapsed: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self.root = root
         kept = SqliteLedger(root / "state" / "vault.sqlite" if ledger else None)
-        self.vault = MarkdownVault(root / "memory", kept, make_id=partial(make_id, "m"))
+        self.vault = MarkdownVault(root / "memory", kept, make_id=partial(make_id, "m"), now=now)
         self.catalogue = Catalogue()
         self.index = DictIndex()
         self.living = RecallableMemories(self.catalogue, [self.index])
@@ -216,9 +217,10 @@ async def living(
     pace: VaultPace = AT_ONCE,
     ledger: bool = True,
     elapsed: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = time.time,
 ) -> AsyncIterator[Bot]:
     """A bot over ``root``, started."""
-    bot = Bot(root, pace=pace, ledger=ledger, elapsed=elapsed)
+    bot = Bot(root, pace=pace, ledger=ledger, elapsed=elapsed, now=now)
     try:
         await bot.start()
         yield bot

@@ -111,7 +111,7 @@ async def test_where_changes_cannot_be_watched_it_raises(
 async def test_a_disk_that_others_write_to_is_not_watched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(watcher_module, "_kind_of", lambda _: kind)
+    monkeypatch.setattr(watcher_module, "file_system_of", lambda _: kind)
     with pytest.raises(WatchUnavailable, match=kind):
         await FolderWatcher(tmp_path).watch(lambda: None, lambda: None, bool)
 

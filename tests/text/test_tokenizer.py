@@ -173,10 +173,11 @@ def test_a_broken_jieba_degrades_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tokenizer.tokens("花生") == ["花生", "花", "生"]
 
 
+@pytest.mark.usefixtures("without_jieba")
 def test_latin_text_needs_no_dictionary() -> None:
     tokenizer = Tokenizer()
     tokenizer.tokens("no Chinese here 123")
-    assert not tokenizer._loaded
+    assert not tokenizer.degraded
 
 
 def test_loading_writes_no_file_and_says_nothing(

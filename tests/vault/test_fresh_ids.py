@@ -75,8 +75,7 @@ async def test_an_id_that_lies_in_the_archive_is_not_given_again(tmp_path: Path)
 
 @pytest.mark.usefixtures("same_random")
 async def test_what_is_remembered_at_one_moment_gets_ids_of_its_own(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        bot.vault._writer.now = lambda: MOMENT.timestamp()
+    async with living(tmp_path, now=MOMENT.timestamp) as bot:
         for number, scope in zip(range(4), (FAMILY, WORK, FAMILY, WORK), strict=True):
             memory = Memory("", f"第{number}号箱子", MOMENT)
             stored = bot.vault.append(scope, Topic.ENTITIES, memory)
@@ -96,9 +95,8 @@ async def test_writing_one_entry_after_the_other_looks_at_the_archive_once(
         return look(archive, *arguments, **options)
 
     monkeypatch.setattr(VaultArchive, "ids", counted)
-    async with living(tmp_path) as bot:
-        seconds = count(MOMENT.timestamp())
-        bot.vault._writer.now = lambda: next(seconds)
+    seconds = count(MOMENT.timestamp())
+    async with living(tmp_path, now=lambda: next(seconds)) as bot:
         for number in range(20):
             bot.vault.append(FAMILY, Topic.ENTITIES, Memory("", f"第{number}号箱子", MOMENT))
         assert len(looks) == 1

@@ -125,7 +125,7 @@ def test_a_repair_at_once_writes_what_one_step_after_the_other_would(
     rooms = mock.Mock()
     repairing = vault_repair.VaultRepair(rooms, rooms, rooms, rooms)
     seen = SeenFile(FAMILY, "x.md", digest(text), (), "", ())
-    assert repairing._repaired(seen, snapshot, repair, name=False) == plainly(file, repair)
+    assert repairing.repaired(seen, snapshot, repair, name=False) == plainly(file, repair)
 
 
 async def test_a_repair_parses_a_file_as_often_for_many_entries_as_for_two(tmp_path: Path) -> None:

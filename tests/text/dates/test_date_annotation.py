@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.text.dates import date_annotation
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import (
+    ComingDays,
     resolve_dates,
     without_weekday_dates,
 )
@@ -217,11 +218,7 @@ class Plain:
         self._text = text
 
     def has(self, span: TimeSpan) -> bool:
-        if not date_annotation._BARE.fullmatch(span.words):
-            return False
-        sentences = date_annotation._SENTENCE.finditer(self._text)
-        own = next(one for one in sentences if one.start() <= span.first < one.end())
-        return date_annotation._is_of_one_week(own[0])
+        return ComingDays(self._text).has(span)
 
 
 @pytest.mark.property
@@ -246,13 +243,13 @@ class Plain:
     ).map("".join)
 )
 def test_a_sentence_that_is_read_once_says_what_it_says_of_each_of_its_days(text: str) -> None:
-    with mock.patch.object(date_annotation, "_ComingDays", Plain):
+    with mock.patch.object(date_annotation, "ComingDays", Plain):
         plain = resolve_dates(text, NOW, weekdays=True)
     assert resolve_dates(text, NOW, weekdays=True) == plain
 
 
 def test_a_sentence_is_read_once_however_many_days_it_names() -> None:
-    read = mock.Mock(side_effect=date_annotation._is_of_one_week)
-    with mock.patch.object(date_annotation, "_is_of_one_week", read):
+    read = mock.Mock(side_effect=date_annotation.is_of_one_week)
+    with mock.patch.object(date_annotation, "is_of_one_week", read):
         resolve_dates("周五 周六 " * 300 + "。周日 周一", NOW, weekdays=True)
     assert read.call_count == 2
