@@ -120,13 +120,12 @@ async def test_recall_derives_the_scope_of_whoever_asks(tmp_path: Path) -> None:
         assert await rig.texts("谁对花生过敏", ANYWHERE) == []
 
 
-@pytest.mark.parametrize("chained", [False, True])
-async def test_an_id_that_tells_nothing_recalls_nothing(tmp_path: Path, chained: bool) -> None:
+async def test_an_id_that_tells_nothing_recalls_nothing(tmp_path: Path) -> None:
     nowhere = ConversationId("", None, "", ConversationKind.OTHER)
     async with running(tmp_path, follow=False) as rig:
         await remember(rig, "图书馆周一闭馆", ANYWHERE)
         recall: Recall = await rig.engine.service.recall(
-            "图书馆周一开吗", conversation_id=nowhere, limit=5, token_budget=999, chained=chained
+            "图书馆周一开吗", conversation_id=nowhere, limit=5, token_budget=999
         )
         assert recall.hits == ()
         outcome = await remember(rig, PEANUTS, nowhere)

@@ -58,18 +58,6 @@ class Arguments:
             return default
         return value
 
-    def flag(self, name: str, *, default: bool) -> bool:
-        """True or false; the word in a string will do."""
-        value = self._take(name)
-        if value is None:
-            return default
-        if isinstance(value, str):
-            value = {"true": True, "false": False}.get(value.strip().lower())
-        if not isinstance(value, bool):
-            self._complain("not_option", name, options="true, false")
-            return default
-        return value
-
     def words(self, name: str, *, most: int, limit: int) -> tuple[str, ...]:
         """A list of short strings; a single string with commas will do."""
         value = self._take(name)

@@ -32,13 +32,6 @@ PARAMETERS: dict[str, Any] = {
             "maximum": 20,
             "description": "最多几条，默认 5。",
         },
-        "related": {
-            "type": "boolean",
-            "description": (
-                "问题要先弄清另一个人或事才答得出时用 true，例如“小明的老板爱喝什么”："
-                "先找出老板是谁，再接着查。默认 false。"
-            ),
-        },
     },
     "required": ["query"],
 }
@@ -62,7 +55,6 @@ class RecallTool(MemoryTool):
     ) -> str:
         query = arguments.text("query", limit=MAX_QUERY, required=True)
         limit = arguments.number("limit", default=5, low=1, high=20)
-        related = arguments.flag("related", default=False)
         if problem := arguments.finish():
             return f"error {problem}"
         recall = await plugin.service.recall(
@@ -71,7 +63,6 @@ class RecallTool(MemoryTool):
             limit=limit,
             token_budget=plugin.config.recall_tool_tokens,
             actor=actor,
-            chained=related,
             days=0 if arguments.given.get("limit") else WEEK,
         )
         if OFF_THE_RECORD in recall.trace.notes:

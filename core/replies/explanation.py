@@ -65,8 +65,6 @@ def _way_lines(texts: Texts, trace: Trace) -> list[str]:
     if trace.talk.voices:
         names = comma.join(say(f"talk.{voice}") for voice in trace.talk.voices)
         lines.append(say("explain.carried" if trace.talk.carried else "explain.talk", names=names))
-    if trace.through:
-        lines.append(say("explain.through", ids=comma.join(trace.through)))
     if trace.chance is not None:
         lines.append(say("explain.chance", percent=f"{trace.chance:.0%}"))
     return lines
@@ -148,7 +146,6 @@ def record_json(record: Told) -> dict[str, Any]:
         "reranker": trace.reranker,
         "topics": list(trace.topics),
         "talk": {"voices": list(trace.talk.voices), "carried": trace.talk.carried},
-        "through": list(trace.through),
         "milliseconds": {name: round(ms, 2) for name, ms in trace.milliseconds.items()},
         "dropped": {reason.value: count for reason, count in trace.dropped.items()},
         "notes": list(trace.notes),

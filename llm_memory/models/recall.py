@@ -165,7 +165,6 @@ class Trace:
     notes: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     talk: TalkUsed = NO_TALK
-    through: tuple[str, ...] = ()
     chance: float | None = None
     values: Mapping[str, float] = field(default_factory=dict)
 

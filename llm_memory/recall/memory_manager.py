@@ -25,7 +25,6 @@ from ..models.turns import Feedback
 from ..text.overlap import fold
 from .arms import Arms
 from .candidate_search import CandidateSearch, Stopwatch
-from .chained_recall import ChainedRecall
 from .day_recall import DayRecall
 from .embedder_trust import EmbedderTrust
 from .explanations import Explanations
@@ -79,9 +78,6 @@ class MemoryManager:
         self._uses = uses
         self._settings = settings
         self._clock = clock
-        self._chained = ChainedRecall(
-            passages, arms, self.comprehensive_recall, settings.preview_chars
-        )
         self._search = CandidateSearch(
             passages, arms, trust, uses, weights, settings.relevance_floor
         )
@@ -213,28 +209,6 @@ class MemoryManager:
 
     def _living(self, place: str, memory_id: str) -> Passage | None:
         return self._passages.get(Key(place, memory_id))
-
-    async def chained_recall(
-        self,
-        query: str,
-        scope_filter: ScopeFilter,
-        *,
-        limit: int,
-        token_budget: int,
-        asker: Actor | None = None,
-        line: Callable[[Hit], str] | None = None,
-        seconds: float | None = None,
-    ) -> Recall:
-        """Entities first, then kinds: see ``ChainedRecall``. Never raises, as the one above."""
-        return await self._chained.recall(
-            query,
-            scope_filter,
-            limit=limit,
-            token_budget=token_budget,
-            asker=asker,
-            line=line,
-            seconds=seconds,
-        )
 
     async def _rerank(
         self,

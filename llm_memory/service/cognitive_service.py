@@ -120,7 +120,6 @@ class CognitiveService:
         actor: Actor | None = None,
         line: Callable[[Hit], str] | None = None,
         only: Collection[Arm] | None = None,
-        chained: bool = False,
         days: int = 0,
         context: Sequence[ContextLine] = (),
         in_talk: bool = False,
@@ -131,7 +130,6 @@ class CognitiveService:
             actor: Who asks: 我 is that person.
             line: What is injected of a hit; the budget counts its tokens.
             only: Ask these arms alone, for comparisons.
-            chained: Ask again with what the memories of whom the question names say.
             days: What answers a question about days alone may be one memory for each of so many
                 of them, whatever the limit is. The budget holds.
             context: What was said just before, the earliest first. Lines of another view than the
@@ -147,7 +145,6 @@ class CognitiveService:
             actor=actor,
             line=line,
             only=only,
-            chained=chained,
             days=days,
             context=context,
             in_talk=in_talk,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import is_note_id, pointed_id
@@ -37,9 +36,6 @@ from ..scopes.scope_book import ScopeBook
 from ..text.overlap import fold, holds
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
-
-_HOPS_SECONDS = 3.0
-"""A model waits for the answer: after this long the first of two hops is the answer."""
 
 
 class Recalls:
@@ -79,7 +75,6 @@ class Recalls:
         actor: Actor | None,
         line: Callable[[Hit], str] | None,
         only: Collection[Arm] | None = None,
-        chained: bool = False,
         days: int = 0,
         context: Sequence[ContextLine] = (),
         in_talk: bool = False,
@@ -92,26 +87,19 @@ class Recalls:
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
         manager, explanations = self._manager, self._manager.explanations
         heard = tuple(line for line in context if self._is_of_now(line, view))
-        ask = (
-            partial(manager.chained_recall, seconds=_HOPS_SECONDS)
-            if chained
-            else partial(
-                manager.comprehensive_recall,
-                only=only,
-                days=days,
-                context=heard,
-                in_talk=in_talk,
-            )
-        )
         complete = self._bylines.reader(scope_filter, umo, actor)
         with explanations.noting_failure(umo, query, scope_filter):
-            recall = await ask(
+            recall = await manager.comprehensive_recall(
                 query,
                 scope_filter,
                 limit=limit,
                 token_budget=token_budget,
                 asker=actor,
                 line=None if line is None else lambda hit: line(complete(hit)),
+                only=only,
+                days=days,
+                context=heard,
+                in_talk=in_talk,
             )
         explanations.note(umo, query, recall.trace)
         if only is None:  # a comparison is not shown to a person

@@ -93,9 +93,6 @@ async def shown(rig: Rig, where: ConversationId, who: Actor, words: str = "Êê¨Âá
     """The doors through which a conversation is shown the words."""
     service, doors = rig.engine.service, {}
     doors["recall"] = await rig.recall(QUESTION, where, 20)
-    doors["chained"] = await service.recall(
-        QUESTION, conversation_id=where, limit=20, token_budget=5000, chained=True, actor=who
-    )
     for arm in (Arm.LEXICAL, Arm.DENSE):
         doors[arm] = await service.recall(
             QUESTION, conversation_id=where, limit=20, token_budget=5000, only={arm}
@@ -116,7 +113,7 @@ async def shown(rig: Rig, where: ConversationId, who: Actor, words: str = "Êê¨Âá
     return {name for name, seen in doors.items() if words in repr(seen)}
 
 
-ALL_DOORS = {"recall", "chained", "lexical", "dense", "newest", "explain", "expand", "export"}
+ALL_DOORS = {"recall", "lexical", "dense", "newest", "explain", "expand", "export"}
 
 
 async def test_every_door_shows_it_to_its_speaker_in_private_and_to_nobody_else(
