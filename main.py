@@ -62,10 +62,10 @@ class ScopedMemoryPlugin(Star):
 
     def __init__(self, context: Context, config: dict[str, Any] | None = None) -> None:
         super().__init__(context, config)
-        self._config = config
+        self.settings = config
         self._data = StarTools.get_data_dir(NAME)
-        self._telling: set[asyncio.Task[None]] = set()
-        self._parts: LateStart[Code, Parts] = LateStart(
+        self.telling: set[asyncio.Task[None]] = set()
+        self.parts: LateStart[Code, Parts] = LateStart(
             _load, self._make, lambda _: logger.exception(self._why_not())
         )
 
@@ -78,17 +78,17 @@ class ScopedMemoryPlugin(Star):
         self.context.register_web_api(RECALLS_ROUTE, self._recalls, ["GET"], "recalls")
         # A reload. At start-up plugins come first, and providers one by one behind them.
         if providers_are_loaded(self.context):
-            await self._parts.now()
+            await self.parts.now()
         else:
-            self._parts.later()
+            self.parts.later()
 
     async def _make(self, code: Code, just_started: bool) -> Parts:
         parts = code.parts(
             self.context,
-            self._config,
+            self.settings,
             self._data,
             self._installs.names,
-            self._parts.again,
+            self.parts.again,
             self._newest,
         )
         if parts.mind is not None:
@@ -97,7 +97,7 @@ class ScopedMemoryPlugin(Star):
             await self._add_tools(code.tools, parts)
         parts.open(just_started=just_started)
         if parts.plugin is not None:
-            self._installs.begin(self._parts.again)
+            self._installs.begin(self.parts.again)
         return parts
 
     async def _add_tools(self, tools: tuple[type[MemoryTool], ...], parts: Parts) -> None:
@@ -113,32 +113,32 @@ class ScopedMemoryPlugin(Star):
     async def _plugin_now(self, known: Parts) -> PluginContext | None:
         """The one that is open, waited for while it is made anew; after a reload of ours the one
         that was ``known``, which says so."""
-        return (await self._parts.within(_LOADING_SECONDS) or known).plugin
+        return (await self.parts.within(_LOADING_SECONDS) or known).plugin
 
     async def _newest(self) -> PluginContext | None:
         """The one that is open, for what goes on behind the bot."""
-        parts = await self._parts.within(_BEHIND_SECONDS)
+        parts = await self.parts.within(_BEHIND_SECONDS)
         return parts.plugin if parts is not None else None
 
     async def _mind(self, event: AstrMessageEvent) -> DeepMind | None:
         """What hears of a turn, waited for no longer than ``_LOADING_SECONDS`` in all its hooks."""
         left, began = event.get_extra(_PATIENCE), monotonic()
         left = _LOADING_SECONDS if left is None else left
-        parts = await self._parts.within(left)
+        parts = await self.parts.within(left)
         event.set_extra(_PATIENCE, max(0.0, left - (monotonic() - began)))
         return parts.mind if parts is not None else None
 
     async def _tell(self, work: Callable[[DeepMind], Awaitable[None]]) -> None:
         """Have something kept of a turn; behind the bot where the parts are still being made."""
-        if (parts := self._parts.here) is None:
+        if (parts := self.parts.here) is None:
             task = asyncio.create_task(self._tell_later(work))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self.telling.add(task)
+            task.add_done_callback(self.telling.discard)
         elif parts.mind is not None:
             await work(parts.mind)
 
     async def _tell_later(self, work: Callable[[DeepMind], Awaitable[None]]) -> None:
-        parts = await self._parts.within(_BEHIND_SECONDS)
+        parts = await self.parts.within(_BEHIND_SECONDS)
         if parts is not None and parts.mind is not None:
             await work(parts.mind)
 
@@ -146,31 +146,31 @@ class ScopedMemoryPlugin(Star):
         """On reload, disable and SIGINT. SIGTERM and worse do without: all is durable anyway."""
         GroupChatter.use(None)
         MovedChats.use(None)
-        await self._parts.close()
+        await self.parts.close()
 
     async def _status(self) -> Any:
         """What the route answers: also if nothing could be loaded."""
-        parts = await self._parts.within(_LOADING_SECONDS)
+        parts = await self.parts.within(_LOADING_SECONDS)
         if parts is None:
             return json_response(blank_status(self._why_not()))
         return await parts.status()
 
     async def _recalls(self) -> Any:
-        parts = await self._parts.within(_LOADING_SECONDS)
+        parts = await self.parts.within(_LOADING_SECONDS)
         return json_response({"recalls": []}) if parts is None else await parts.recalls()
 
     def _why_not(self) -> str:
-        fault = self._parts.fault
+        fault = self.parts.fault
         return self._say("log.load_failed", detail=fault) if fault else self._say("log.loading")
 
     def _say(self, name: str, **values: str) -> str:
-        return Texts(chosen_language(self._config)).say(name, **values)
+        return Texts(chosen_language(self.settings)).say(name, **values)
 
     @filter.on_astrbot_loaded()
     async def on_astrbot_loaded(self) -> None:
         """AstrBot 启动完成：可以选定嵌入方式了"""
-        self._parts.astrbot_is_up()
-        if (parts := self._parts.here) is not None:
+        self.parts.astrbot_is_up()
+        if (parts := self.parts.here) is not None:
             parts.astrbot_is_up()
 
     @filter.on_waiting_llm_request()
@@ -203,7 +203,7 @@ class ScopedMemoryPlugin(Star):
     @filter.after_message_sent()
     async def on_after_message_sent(self, event: AstrMessageEvent) -> None:
         """回答发出之后：有管理员该知道的，说一次"""
-        if (parts := self._parts.here) is not None and parts.mind is not None:
+        if (parts := self.parts.here) is not None and parts.mind is not None:
             await parts.mind.sent(event)
 
     @filter.custom_filter(GroupChatter, False, priority=_LAST)
@@ -226,142 +226,140 @@ class ScopedMemoryPlugin(Star):
     @memory.command("help", alias={"帮助"})
     async def memory_help(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """怎么用这些指令"""
-        async for result in self._reply(event, "help"):
+        async for result in self.reply(event, "help"):
             yield result
 
     @memory.command("status", alias={"状态"})
     async def memory_status(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """记忆插件的状态"""
-        async for result in self._reply(event, "status"):
+        async for result in self.reply(event, "status"):
             yield result
 
     @memory.command("scope", alias={"域"})
     async def memory_scope(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """本会话的 ID、记忆域、原因，以及要填进面板的一行"""
-        async for result in self._reply(event, "scope"):
+        async for result in self.reply(event, "scope"):
             yield result
 
     @memory.command("list", alias={"列表"})
     async def memory_list(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """本会话看得到的最新记忆"""
-        async for result in self._reply(event, "list"):
+        async for result in self.reply(event, "list"):
             yield result
 
     @memory.command("search", alias={"搜索"})
     async def memory_search(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """搜索记忆：/memory search <词>"""
-        async for result in self._reply(event, "search"):
+        async for result in self.reply(event, "search"):
             yield result
 
     @memory.command("why", alias={"为什么"})
     async def memory_why(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """上一次为什么想起了这些，或什么也没想起；后面写 2 到 5，看更早的"""
-        async for result in self._reply(event, "why"):
+        async for result in self.reply(event, "why"):
             yield result
 
     @memory.command("add", alias={"记住"})
     async def memory_add(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """记住一句话：/memory add <内容>"""
-        async for result in self._reply(event, "add"):
+        async for result in self.reply(event, "add"):
             yield result
 
     @memory.command("forget", alias={"忘记", "删除", "delete"})
     async def memory_forget(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """忘记一条（本人或管理员，可恢复）：/memory forget <编号>"""
-        async for result in self._reply(event, "forget"):
+        async for result in self.reply(event, "forget"):
             yield result
 
     @memory.command("pause", alias={"暂停"})
     async def memory_pause(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """本会话暂停记忆：不记、不学、不附上（群里由管理员发）"""
-        async for result in self._reply(event, "pause"):
+        async for result in self.reply(event, "pause"):
             yield result
 
     @memory.command("resume", alias={"继续"})
     async def memory_resume(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """本会话恢复记忆"""
-        async for result in self._reply(event, "resume"):
+        async for result in self.reply(event, "resume"):
             yield result
 
     @memory.command("reflect", alias={"反思"})
     async def memory_reflect(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """马上读本会话等着读的对话，从中学习（管理员）"""
-        async for result in self._reply(event, "reflect"):
+        async for result in self.reply(event, "reflect"):
             yield result
 
     @memory.command("letters", alias={"搁置"})
     async def memory_letters(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """读不成的对话（管理员）：/memory letters [retry [批号] | drop <批号>]"""
-        async for result in self._reply(event, "letters"):
+        async for result in self.reply(event, "letters"):
             yield result
 
     @memory.command("edit", alias={"改写", "修改"})
     async def memory_edit(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """改写一条（管理员，可撤销）：/memory edit <编号> <内容>"""
-        async for result in self._reply(event, "edit"):
+        async for result in self.reply(event, "edit"):
             yield result
 
     @memory.command("move", alias={"移动"})
     async def memory_move(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """移到另一个域（管理员，可撤销）：/memory move <编号> <域>"""
-        async for result in self._reply(event, "move"):
+        async for result in self.reply(event, "move"):
             yield result
 
     @memory.command("confirm", alias={"确认"})
     async def memory_confirm(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """确认记忆文件里少了的一大半就是要删（管理员）"""
-        async for result in self._reply(event, "confirm"):
+        async for result in self.reply(event, "confirm"):
             yield result
 
     @memory.command("export", alias={"导出"})
     async def memory_export(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """把本会话看得到的记忆导出成文件，存在机器人的数据文件夹里"""
-        async for result in self._reply(event, "export"):
+        async for result in self.reply(event, "export"):
             yield result
 
     @memory.command("import", alias={"导入"})
     async def memory_import(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """从 imports/ 里的文件导入到本会话的域（管理员）：/memory import <文件名>"""
-        async for result in self._reply(event, "import_"):
+        async for result in self.reply(event, "import_"):
             yield result
 
     @memory.command("backup", alias={"备份"})
     async def memory_backup(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """把全部记忆、会话表和设置写成一个文件（管理员）"""
-        async for result in self._reply(event, "backup"):
+        async for result in self.reply(event, "backup"):
             yield result
 
     @memory.command("restore", alias={"还原"})
     async def memory_restore(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """从备份的文件放回，先说会变什么（管理员）：/memory restore <文件名>"""
-        async for result in self._reply(event, "restore"):
+        async for result in self.reply(event, "restore"):
             yield result
 
     @memory.command("undo", alias={"恢复", "撤销"})
     async def memory_undo(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """撤销自己上一次忘记、改写或移动，或恢复一条：/memory undo [编号]"""
-        async for result in self._reply(event, "undo"):
+        async for result in self.reply(event, "undo"):
             yield result
 
     @memory.command("sleep", alias={"整理"})
     async def memory_sleep(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """现在就做一次夜间整理，再发一次看结果（管理员）：/memory sleep [now|status]"""
-        async for result in self._reply(event, "sleep"):
+        async for result in self.reply(event, "sleep"):
             yield result
 
     @memory.command("migrate", alias={"迁移"})
     async def memory_migrate(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """旧记忆收进来得怎样（管理员）：/memory migrate [dry-run|start|reverse|take-back <批次>]"""
-        async for result in self._reply(event, "migrate"):
+        async for result in self.reply(event, "migrate"):
             yield result
 
-    async def _reply(
-        self, event: AstrMessageEvent, name: str
-    ) -> AsyncGenerator[MessageEventResult]:
+    async def reply(self, event: AstrMessageEvent, name: str) -> AsyncGenerator[MessageEventResult]:
         """Answer a command; the model is not asked."""
         reply: str | None = None
         closed: Parts | None = None
-        while reply is None and (parts := await self._parts.within(_LOADING_SECONDS)) is not None:
+        while reply is None and (parts := await self.parts.within(_LOADING_SECONDS)) is not None:
             if parts is closed:
                 break
             if parts.commands is None:

@@ -48,16 +48,16 @@ class Bot:
             return next(parts)
 
         self.star: Any = object.__new__(main.ScopedMemoryPlugin)
-        self.star._config = {}
-        self.star._telling = set()
+        self.star.settings = {}
+        self.star.telling = set()
         self.parts: LateStart[None, Any] = LateStart(lambda: None, make, pytest.fail)
-        self.star._parts = self.parts
+        self.star.parts = self.parts
 
     async def command(self, name: str) -> list[str]:
         """What a command is answered."""
         event: Any = FakeEvent.in_group(777, f"/memory {name}")
         event.plain_result, event.stop_event = str, lambda: None
-        return [reply async for reply in self.star._reply(event, name)]
+        return [reply async for reply in self.star.reply(event, name)]
 
 
 async def test_a_command_that_finds_no_open_engine_twice_says_that_it_was_reloaded() -> None:
@@ -117,7 +117,7 @@ async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     assert mind.heard == []
     goes_on.set()
     await again
-    await asyncio.gather(*star._telling)
+    await asyncio.gather(*star.telling)
     assert set(waited[2:]) == {main._BEHIND_SECONDS}
     assert mind.heard == ["finished", "finished", "overheard"]
     await star.on_agent_done(event, None, None)
@@ -133,5 +133,5 @@ async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
     closing = asyncio.create_task(bot.parts.close())
     await asyncio.sleep(0)
     stays.set()
-    await asyncio.gather(closing, again, *bot.star._telling)
+    await asyncio.gather(closing, again, *bot.star.telling)
     assert bot.parts.here is None
