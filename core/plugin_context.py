@@ -119,7 +119,7 @@ class PluginContext:
         )
         self._initializer = BackgroundInitializer(
             self._engine,
-            self._choose_embedder,
+            self.choose_embedder,
             self.texts,
             self.version,
             self.feedback,
@@ -159,7 +159,7 @@ class PluginContext:
             self._initializer.astrbot_is_up(just_started=just_started)
         self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
 
-    def _choose_embedder(self) -> Embedder | None:
+    def choose_embedder(self) -> Embedder | None:
         self._providers_came = True
         for warning in self._missing_providers():
             logger.warning(self._warning_text(warning))

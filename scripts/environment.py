@@ -81,7 +81,7 @@ SATISFIES = {
 
 def prepare(folder: Path, level: str) -> None:
     """Return when `folder` is an environment that holds `level`; else CalledProcessError."""
-    python = _make(folder)
+    python = make(folder)
     if is_ready(folder, level):
         return
     print(f"setting up {folder} ({level}) ...", flush=True)
@@ -90,7 +90,7 @@ def prepare(folder: Path, level: str) -> None:
     requirements = list(LEVELS[level].requirements())
     if LEVELS[level].wheel:
         requirements.append(str(ROOT))
-    _install(folder, python, requirements)
+    install(folder, python, requirements)
     for satisfied, fingerprint in fingerprints.items():
         (folder / f".ready-{satisfied}").write_text(fingerprint)
 
@@ -123,7 +123,7 @@ def _wheel_sources() -> list[Path]:
     return sorted(path for path in found if path.suffix != ".pyc")
 
 
-def _make(folder: Path) -> Path:
+def make(folder: Path) -> Path:
     python = python_of(folder)
     probe = [str(python), "-c", "import sys; sys.exit(sys.version_info < (3, 12))"]
     if python.exists() and subprocess.run(probe, check=False).returncode == 0:
@@ -135,7 +135,7 @@ def _make(folder: Path) -> Path:
     return python
 
 
-def _install(folder: Path, python: Path, requirements: list[str]) -> None:
+def install(folder: Path, python: Path, requirements: list[str]) -> None:
     uv = python.with_name("uv.exe" if os.name == "nt" else "uv")
     if not uv.exists():
         _pip(python, "--quiet", "uv", check=False)

@@ -21,7 +21,7 @@ class Arguments:
     heard: str | None = None
     problem: str = ""
     stored: list[str] = field(default_factory=list)
-    _read: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
 
     def text(self, name: str, *, limit: int, required: bool = False) -> str:
         """A string of at most ``limit`` characters."""
@@ -101,13 +101,13 @@ class Arguments:
 
     def finish(self) -> str:
         """What is wrong, empty if nothing is. Unknown arguments are wrong."""
-        unknown = sorted(str(name)[:_SHOWN] for name in self.given if name not in self._read)
+        unknown = sorted(str(name)[:_SHOWN] for name in self.given if name not in self.read)
         if unknown and not self.problem:
             self._complain("unknown", ", ".join(unknown)[:_SHOWN])
         return self.problem
 
     def _take(self, name: str) -> Any:
-        self._read.add(name)
+        self.read.add(name)
         return self.given.get(name)
 
     def _complain(self, code: str, name: str, **params: object) -> None:

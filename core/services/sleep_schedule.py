@@ -62,7 +62,7 @@ class CronTimer:
         """``zone`` None: the machine's."""
         self._zone = zone
         self._scheduler: Any = None
-        self._job: Any = None
+        self.job: Any = None
 
     async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
         """Raises ImportError where the package is missing, whatever it raises where it is odd."""
@@ -74,17 +74,17 @@ class CronTimer:
             due()
 
         self._scheduler = schedulers.AsyncIOScheduler(timezone=trigger.timezone)
-        self._job = self._scheduler.add_job(
+        self.job = self._scheduler.add_job(
             call, trigger, coalesce=True, max_instances=1, misfire_grace_time=_LATE_SECONDS
         )
         self._scheduler.start()
 
     def next_at(self) -> datetime | None:
-        moment = None if self._job is None else self._job.next_run_time
+        moment = None if self.job is None else self.job.next_run_time
         return moment if isinstance(moment, datetime) else None
 
     async def stop(self) -> None:
-        scheduler, self._scheduler, self._job = self._scheduler, None, None
+        scheduler, self._scheduler, self.job = self._scheduler, None, None
         if scheduler is not None and scheduler.running:
             scheduler.shutdown(wait=False)
             await asyncio.sleep(0)

@@ -107,7 +107,7 @@ async def _serve(
             await run_stdio(server)
         finally:
             late.cancel()
-            await _close(home)
+            await close(home)
     else:
         from ..mcp_server.http import PATH, run_http
 
@@ -117,7 +117,7 @@ async def _serve(
         try:
             await run_http(tools, texts, plugin_version(), *http)
         finally:
-            await _close(home)
+            await close(home)
 
 
 def _on_signals(home: MemoryHome) -> None:
@@ -125,7 +125,7 @@ def _on_signals(home: MemoryHome) -> None:
     loop = asyncio.get_running_loop()
 
     async def end() -> None:
-        await _close(home)
+        await close(home)
         os._exit(DONE)
 
     tasks: set[asyncio.Task[None]] = set()
@@ -140,7 +140,7 @@ def _on_signals(home: MemoryHome) -> None:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(caught))
 
 
-async def _close(home: MemoryHome) -> None:
+async def close(home: MemoryHome) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_CLOSE_SECONDS):
             await home.close()

@@ -65,13 +65,13 @@ class IndexingService:
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
         self._queue = IndexQueue()
-        self._faults = IndexFaults(notices, self._queue, lambda: self.label)
+        self.faults = IndexFaults(notices, self._queue, lambda: self.label)
         self._calls = StoreCalls(
-            store, query_seconds=pace.query_seconds, on_fault=self._faults.of_query
+            store, query_seconds=pace.query_seconds, on_fault=self.faults.of_query
         )
         self._comparison = IndexComparison(passages, self._queue, store, self._calls, cache)
         self._writer = IndexWriter(
-            self._queue, store, self._calls, cache, self._faults, notices, pace
+            self._queue, store, self._calls, cache, self.faults, notices, pace
         )
         self._announced = 0
         self._doubtful = False
@@ -151,9 +151,9 @@ class IndexingService:
         try:
             vector = await self._embedder.embed_query(text)
         except EmbeddingFailed as error:
-            self._faults.of_query(error)
+            self.faults.of_query(error)
             raise
-        self._faults.embedded()
+        self.faults.embedded()
         return vector
 
     async def announce(self, text: str) -> None:
@@ -202,7 +202,7 @@ class IndexingService:
             lambda: index.query_text(text, scope_filter, k, common),
             more=self._embed_query_seconds,
         )
-        self._faults.embedded()
+        self.faults.embedded()
         return found
 
     async def nearest(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
@@ -215,9 +215,9 @@ class IndexingService:
         try:
             found = await self._calls.query(ask, more=more)
         except (IndexUnavailable, EmbeddingFailed) as error:
-            self._faults.of_query(error)
+            self.faults.of_query(error)
             raise
-        self._faults.answered()
+        self.faults.answered()
         return found
 
     async def run(self, embedder: Embedder | None) -> None:
@@ -241,9 +241,9 @@ class IndexingService:
                 await self._open(embedder, fingerprint)
                 await self._follow(embedder, fingerprint)
             except EmbeddingFailed as error:
-                self._faults.report_embedder(error)
+                self.faults.report_embedder(error)
                 self.state = IndexState.WAITING
-                self._faults.forget()
+                self.faults.forget()
                 wait = self._pace.retry(failures)
                 if error.code == DIED:  # it may load each time, and die of its first query
                     breaker, decision = breaker.failed(
@@ -315,14 +315,14 @@ class IndexingService:
     async def _go_offline(self, error: IndexUnavailable, *, rebuild: bool) -> None:
         """The vault answers meanwhile. A reopened store is compared with it from the start."""
         logger.debug("向量索引暂不可用：{}", error)
-        self._faults.report_index(error)
+        self.faults.report_index(error)
         self.state = IndexState.OFF
         with contextlib.suppress(IndexUnavailable):
             await self._calls.run(self._store.reset)
             if rebuild:
                 await self._calls.run(self._store.discard, FAULTY)
         # Only now: queries that were under way have failed of the same fault meanwhile.
-        self._faults.forget()
+        self.faults.forget()
 
     async def _open(self, embedder: Embedder, fingerprint: Fingerprint) -> None:
         run = self._calls.run
@@ -368,7 +368,7 @@ class IndexingService:
         settled = False
         while True:
             self._queue.changed.clear()
-            self._faults.raise_first()
+            self.faults.raise_first()
             if self._doubtful:
                 await self._compare()
             if self._unwanted is not None:

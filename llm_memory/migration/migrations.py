@@ -47,7 +47,7 @@ class Migrations:
         mode: MigrationMode,
     ) -> None:
         self._store = holdings.store
-        self._walker = walker
+        self.walker = walker
         self._sources = tuple(sources)
         self._holdings = holdings
         self._clock = clock
@@ -128,16 +128,16 @@ class Migrations:
 
     def wait_for(self, others_done: Callable[[], Awaitable[None]]) -> None:
         """No batch is begun before this returns."""
-        self._walker.others_done = others_done
+        self.walker.others_done = others_done
 
     def status(self) -> MigrationStatus:
         """Now, from memory."""
         tally, remaining = Tally(), 0
         for name, (_, stored) in self._known.items():
-            progress = self._walker.progress(name)
+            progress = self.walker.progress(name)
             tally += stored if progress is None else progress.tally
-        for name in self._walker.names():
-            progress = self._walker.progress(name)
+        for name in self.walker.names():
+            progress = self.walker.progress(name)
             if progress is not None:
                 remaining += progress.remaining
                 tally += Tally() if name in self._known else progress.tally
@@ -151,7 +151,7 @@ class Migrations:
             tally=tally,
             remaining=remaining,
             reversed=Phase.REVERSED in phases,
-            waiting=next(iter((*waiting, *self._walker.waits())), ""),
+            waiting=next(iter((*waiting, *self.walker.waits())), ""),
             detail=next((text for text in details if text), ""),
             batches={job.batch: job.source for job in self._jobs()},
             mode=self._mode,
@@ -167,17 +167,17 @@ class Migrations:
         if self._detail or Phase.FAILED in phases:
             return MigrationState.FAILED
         if Phase.RUNNING in phases:
-            return MigrationState.PAUSED if self._walker.paused else MigrationState.RUNNING
+            return MigrationState.PAUSED if self.walker.paused else MigrationState.RUNNING
         if Phase.DONE in phases:
             return MigrationState.RUNNING if self._bringing else MigrationState.DONE
         return MigrationState.IDLE
 
     async def begin_again(self) -> int:
         """Let go on what was taken back, and look for more: how many jobs begin anew."""
-        async with self._interrupted():
+        async with self.interrupted():
             jobs = [job for job, _ in self._known.values() if job.state is JobState.REVERSED]
             for job in jobs:
-                await self._walker.run_aside(BringBack(job.batch, self._holdings))
+                await self.walker.run_aside(BringBack(job.batch, self._holdings))
                 running = replace(job, state=JobState.RUNNING)
                 await asyncio.to_thread(self._store.put_job, running)
             await self._refresh()
@@ -190,7 +190,7 @@ class Migrations:
         Raises IndexUnavailable, StateUnavailable; the rest is done when it is called again.
         """
         restored = left = 0
-        async with self._interrupted():
+        async with self.interrupted():
             for job, _ in list(self._known.values()):
                 for source in self._sources:
                     report = await source.reverse(job)
@@ -205,18 +205,18 @@ class Migrations:
 
         Raises StateUnavailable, VaultError.
         """
-        async with self._interrupted():
+        async with self.interrupted():
             job = next((job for job, _ in self._known.values() if job.batch == batch), None)
             if job is None:
                 return None
             walk = TakeBack(batch, self._holdings, self._clock)
-            await self._walker.undo(job, walk)
+            await self.walker.undo(job, walk)
             await self._refresh()
         return ReverseReport(walk.done, walk.left)
 
     async def dry_run(self) -> Tally:
         """What a run would do now, in numbers. Changes nothing. Raises IndexUnavailable."""
-        async with self._interrupted():
+        async with self.interrupted():
             found = [await source.dry_run() for source in self._sources]
         total = Tally()
         for one in found:
@@ -233,11 +233,11 @@ class Migrations:
     async def run_aside(self, walk: Walk) -> None:
         """A walk over memories of ours that a person asked for. Nothing is brought from elsewhere
         meanwhile, and no night begins."""
-        async with self._interrupted():
-            await self._walker.run_aside(walk)
+        async with self.interrupted():
+            await self.walker.run_aside(walk)
 
     @contextlib.asynccontextmanager
-    async def _interrupted(self) -> AsyncIterator[None]:
+    async def interrupted(self) -> AsyncIterator[None]:
         """Nothing is brought meanwhile; the batch under way has come to its end. What was
         interrupted goes on, however this ends."""
         self._undoing += 1

@@ -69,7 +69,7 @@ class ReflectionService:
         self._followed = followed
         self._learns = learns
         self._pauses_known = pauses_known
-        self._wait = wait
+        self.wait = wait
         self._woken = asyncio.Event()
         self._reading = asyncio.Lock()
         self.last = ReflectionReport()
@@ -100,7 +100,7 @@ class ReflectionService:
             self._woken.clear()
             try:
                 await self.read_due()
-                seconds = await self._seconds_until_due()
+                seconds = await self.seconds_until_due()
             except EngineClosed:
                 return
             except StateUnavailable as error:
@@ -109,7 +109,7 @@ class ReflectionService:
             except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
                 logger.error("读对话时出错，稍后再试：{!r}", error)
                 seconds = _OFTEN
-            await self._wait(self._woken, seconds)
+            await self.wait(self._woken, seconds)
 
     async def read_due(self) -> ReflectionReport:
         """Read all turns that are due now, once. Raises EngineClosed, StateUnavailable."""
@@ -146,7 +146,7 @@ class ReflectionService:
             return unavailable
         return Resting.PAUSES_UNKNOWN
 
-    async def _seconds_until_due(self) -> float:
+    async def seconds_until_due(self) -> float:
         overheard = self.last.resting is not Resting.OVERHEARD
         ask = self._batches.seconds_until_due
         due = await asyncio.to_thread(ask, self._clock(), overheard=overheard)

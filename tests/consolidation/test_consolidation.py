@@ -297,7 +297,7 @@ async def test_while_memories_are_brought_from_elsewhere_no_night_begins(tmp_pat
 async def test_what_a_person_has_undone_is_undone_before_a_night_begins(tmp_path: Path) -> None:
     async with running(tmp_path, clock=at_night(), follow=False) as rig:
         sleep = rig.engine.loop.sleep
-        async with rig.engine.migrations._interrupted():
+        async with rig.engine.migrations.interrupted():
             assert (await sleep.run_once("nightly")).postponed is Postponed.MIGRATING
         assert (await sleep.run_once("nightly")).postponed is Postponed.NO
 
@@ -342,7 +342,7 @@ async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
         await begun.wait()
         walk = Arriving()
         await asyncio.to_thread(engine.parts.migrations.open)
-        walking = asyncio.create_task(engine.migrations._walker.run(walk, though_paused=True))
+        walking = asyncio.create_task(engine.migrations.walker.run(walk, though_paused=True))
         await walk.listed.wait()
         await engine.loop.status()  # goes through a thread, as the walk does
         for _ in range(50):

@@ -28,8 +28,8 @@ def test_everything_has_the_model_and_its_library() -> None:
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What each call would install."""
     calls: list[list[str]] = []
-    monkeypatch.setattr(environment, "_make", lambda folder: folder / "bin" / "python")
-    monkeypatch.setattr(environment, "_install", lambda *call: calls.append(call[2]))
+    monkeypatch.setattr(environment, "make", lambda folder: folder / "bin" / "python")
+    monkeypatch.setattr(environment, "install", lambda *call: calls.append(call[2]))
     return calls
 
 
@@ -87,7 +87,7 @@ def test_uv_and_pip_take_the_checkout_anew(
     note = tmp_path / "calls"
     executable(python, f'[ "$1" = -c ] || echo "pip: $*" >>"{note}"')
     executable(python.with_name("uv"), f'echo "uv: $*" >>"{note}"; exit {int(not uv_works)}')
-    environment._install(tmp_path, python, ["mcp>=2,<3", str(environment.ROOT)])
+    environment.install(tmp_path, python, ["mcp>=2,<3", str(environment.ROOT)])
     uv, *pip = note.read_text(encoding="utf-8").splitlines()
     assert "--reinstall-package scoped-memory mcp>=2,<3" in uv
     # pip builds a folder at every call and puts it in the place of what is there.

@@ -240,7 +240,7 @@ async def test_an_index_that_is_always_too_slow_is_said(tmp_path: Path) -> None:
     async with running_on_vectors(tmp_path, store=store, settings=settings) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.until_indexed()
-        rig.engine.rooms.indexing._faults.answered()  # the draft's own question was slow, too
+        rig.engine.rooms.indexing.faults.answered()  # the draft's own question was slow, too
         for number in range(30):
             assert (NoticeCode.INDEX_OFF in said(rig)) is (number >= 20)
             store.go.clear()

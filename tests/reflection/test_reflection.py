@@ -31,6 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.remember.memory_handlers import MemoryHandlers
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -715,7 +716,7 @@ async def test_it_looks_when_woken_and_else_a_minute_apart_at_least(tmp_path: Pa
     settings = with_loop(after_turns=10, idle_minutes=10)
     async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
         reader = rig.engine.loop.reflection
-        reader._wait = wait
+        reader.wait = wait
         task = asyncio.create_task(reader.run())
         for said, forward in ((7, 0), (0, 9.9), (0, 0.1), (0, 600)):
             await asyncio.wait_for(looked.wait(), 30)
@@ -746,11 +747,11 @@ async def test_while_only_overheard_turns_wait_it_looks_seldom_but_not_for_those
             await say(rig, "闲聊了一句", reply="")
             await reader.read_due()
         assert reader.resting is Resting.OVERHEARD
-        assert await reader._seconds_until_due() == 600.0
+        assert await reader.seconds_until_due() == 600.0
         for _ in range(7):
             await say(rig, "叫到你的一句")
         await reader.read_due()
-        assert await reader._seconds_until_due() == 300.0
+        assert await reader.seconds_until_due() == 300.0
 
 
 async def test_what_is_applied_again_after_a_crash_finds_all_of_it_done(
@@ -820,14 +821,16 @@ async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_i
 ) -> None:
     chat = ScriptedChat(answer(learned("坏掉的一条")), answer(learned(PEANUTS)))
     async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
-        write = rig.engine.service._writes._handlers.write
+        write = MemoryHandlers.write
 
-        async def breaks(draft: MemoryDraft, *rest: object, **more: object) -> object:
+        async def breaks(
+            handlers: MemoryHandlers, draft: MemoryDraft, *rest: object, **more: object
+        ) -> object:
             if draft.judgment == "坏掉的一条":
                 raise RuntimeError("a fault of ours")
-            return await write(draft, *rest, **more)  # type: ignore[arg-type]
+            return await write(handlers, draft, *rest, **more)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(rig.engine.service._writes._handlers, "write", breaks)
+        monkeypatch.setattr(MemoryHandlers, "write", breaks)
         await say(rig, "说了坏掉的一句话")
         await say(rig, "奶奶对花生过敏", where=group(888))
         report = await rig.engine.loop.reflection.read_due()

@@ -19,13 +19,13 @@ import sys
 from pathlib import Path
 from llm_memory.cli import serve
 
-closing = serve._close
+closing = serve.close
 
 async def noted(home):
     Path(sys.argv[1]).write_text("\\n".join(sorted(sys.modules)), encoding="utf-8")
     await closing(home)
 
-serve._close = noted
+serve.close = noted
 from llm_memory.__main__ import main
 sys.exit(main(["serve"]))
 """

@@ -189,7 +189,7 @@ def test_every_parameter_of_a_tool_is_read_by_it(
     finish, read_by_it = Arguments.finish, []
 
     def noted(arguments: Arguments) -> str:
-        read_by_it.append(set(arguments._read))
+        read_by_it.append(set(arguments.read))
         return finish(arguments) or "enough is known"
 
     monkeypatch.setattr(Arguments, "finish", noted)

@@ -77,7 +77,7 @@ class SqliteLexicalIndex:
         self._reading = threading.Lock()
         self._writing = threading.Lock()
         self._reader: sqlite3.Connection | None = None
-        self._writer: sqlite3.Connection | None = None
+        self.writer: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         self._closed = False
         self._follows: dict[int, _Measured] = {}
@@ -87,7 +87,7 @@ class SqliteLexicalIndex:
         with self._writing, self._reading:
             if self._closed:
                 raise IndexUnavailable("closed", code="closed")
-            if self._writer is not None:
+            if self.writer is not None:
                 return ""
             self._tokenizer.load()
             try:
@@ -112,10 +112,10 @@ class SqliteLexicalIndex:
 
     def _connect(self) -> None:
         make_folder(self._path.parent)
-        self._writer = connect_numbered(
+        self.writer = connect_numbered(
             self._path, wait_seconds=_WAIT_SECONDS, number=FORMAT, tables=SCHEMA
         )
-        self._check(self._writer)
+        self._check(self.writer)
         self._reader = connect(self._path, wait_seconds=_WAIT_SECONDS, can_be_made_again=True)
         self._file = self._identity()
 
@@ -139,7 +139,7 @@ class SqliteLexicalIndex:
     def write(self, records: Sequence[LexicalRecord], gone: Collection[Key]) -> None:
         with_words = [(record, self._words_of(record)) for record in cooperative(records)]
         with self._writing, _translating():
-            connection = self._open_connection(self._writer)
+            connection = self._open_connection(self.writer)
             try:
                 same = self._identity() == self._file
             except OSError:
@@ -160,12 +160,12 @@ class SqliteLexicalIndex:
 
     def checkpoint_wal(self) -> None:
         with self._writing, self._reading, _translating():
-            checkpoint_wal(self._open_connection(self._writer))
+            checkpoint_wal(self._open_connection(self.writer))
 
     def hashes(self) -> dict[Key, str]:
         # Not over the reader's connection: a search would wait for the whole list.
         with self._writing, _translating():
-            rows = self._open_connection(self._writer).execute(
+            rows = self._open_connection(self.writer).execute(
                 "SELECT scope.name, document.id, hash, place FROM document"
                 " JOIN scope ON scope.id = document.scope"
             )
@@ -176,7 +176,7 @@ class SqliteLexicalIndex:
 
     def count(self) -> int:
         with self._writing, _translating():
-            connection = self._open_connection(self._writer)
+            connection = self._open_connection(self.writer)
             return int(connection.execute("SELECT COUNT(*) FROM document").fetchone()[0])
 
     def search(
@@ -258,11 +258,11 @@ class SqliteLexicalIndex:
                 remove(self._path)
 
     def _close_connections(self) -> None:
-        for connection in (self._reader, self._writer):
+        for connection in (self._reader, self.writer):
             if connection is not None:
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
-        self._reader = self._writer = self._file = None
+        self._reader = self.writer = self._file = None
         self._follows.clear()
         self._words.clear()
 

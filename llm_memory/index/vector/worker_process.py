@@ -62,7 +62,7 @@ class WorkerProcess:
     ) -> None:
         """Starts it; killed if it says nothing for so long. Raises OSError if that is not
         possible."""
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
+        self.process = subprocess.Popen(  # noqa: S603 - our own program
             [*command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -71,9 +71,9 @@ class WorkerProcess:
             creationflags=quiet_flags(),
         )
         # All three are pipes; a type checker cannot know.
-        self._input = cast("BinaryIO", self._process.stdin)
-        output = cast("BinaryIO", self._process.stdout)
-        errors = cast("BinaryIO", self._process.stderr)
+        self._input = cast("BinaryIO", self.process.stdin)
+        output = cast("BinaryIO", self.process.stdout)
+        errors = cast("BinaryIO", self.process.stderr)
         self._numbers = itertools.count(1)
         self._outbox: SimpleQueue[bytes | None] = SimpleQueue()
         self._changing = threading.Lock()
@@ -91,13 +91,13 @@ class WorkerProcess:
     @property
     def pid(self) -> int:
         """The child's number."""
-        return self._process.pid
+        return self.process.pid
 
     @property
     def alive(self) -> bool:
         """It still answers, as far as anybody can tell."""
         # Who reads what it says may hear of its end later than who waited for it.
-        return not self._ended and self._process.poll() is None
+        return not self._ended and self.process.poll() is None
 
     def call(self, name: str, *arguments: object, seconds: float | None = None) -> Any:
         """An answer that has one part. For the errors see ``answers``."""
@@ -160,9 +160,9 @@ class WorkerProcess:
         except Exception as error:  # noqa: BLE001  (no message of ours: a pickle may raise anything)
             logger.debug("索引进程说的话听不懂：{}", error)
         finally:
-            self._over(stream)
+            self.over(stream)
 
-    def _over(self, stream: BinaryIO) -> None:
+    def over(self, stream: BinaryIO) -> None:
         self._mute.cancel()
         with self._changing:
             self._ended = True
@@ -191,12 +191,12 @@ class WorkerProcess:
     def _hear_out(self) -> None:
         """How it ended and its last words say more than its silence."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_STATUS_SECONDS)
+            self.process.wait(_STATUS_SECONDS)
         self._overhearing.join(1.0)
 
     def _end(self) -> WorkerEnded:
         self._hear_out()
-        end = ChildEnd(self._process.poll(), "", "")
+        end = ChildEnd(self.process.poll(), "", "")
         status = "" if end.status is None else end.death or f"status {end.status}"
         words = " ".join(part for part in (status, *list(self._words)[-3:]) if part)
         return WorkerEnded(words, crashed=end.crashed)
@@ -204,7 +204,7 @@ class WorkerProcess:
     def kill(self) -> None:
         """End it now, whatever it does. Idempotent."""
         with contextlib.suppress(OSError):
-            self._process.kill()
+            self.process.kill()
         self._release()
 
     def leave(self) -> None:
@@ -218,15 +218,15 @@ class WorkerProcess:
         blocks."""
         self.leave()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
-        if self._process.poll() is None:
+            self.process.wait(seconds)
+        if self.process.poll() is None:
             self.kill()
         else:
             self._release()
 
     def _release(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(5.0)  # else the system would keep its entry
+            self.process.wait(5.0)  # else the system would keep its entry
         self._outbox.put(None)
 
 

@@ -91,7 +91,7 @@ class WorkerStore:
     def open(self) -> str:
         with self._opening:
             self._have_worker()
-            self._ask("load")
+            self.ask("load")
             try:
                 return self._open_folder()
             except IndexUnavailable as error:
@@ -101,11 +101,11 @@ class WorkerStore:
             # The process was the probe. Another one begins a new folder.
             self._give_up()
             self._have_worker()
-            self._ask("discard", reason)
+            self.ask("discard", reason)
             return self._open_folder()
 
     def _open_folder(self) -> str:
-        return str(self._ask("open", seconds=_OPENING_SECONDS, crashed=CRASHED))
+        return str(self.ask("open", seconds=_OPENING_SECONDS, crashed=CRASHED))
 
     def _have_worker(self) -> None:
         if self._closed.is_set():
@@ -126,20 +126,20 @@ class WorkerStore:
         return name
 
     def collections(self) -> tuple[str, ...]:
-        return tuple(self._ask("collections"))
+        return tuple(self.ask("collections"))
 
     def use(self, collection: str) -> bool:
-        return bool(self._ask("use", collection, self._named.get(collection)))
+        return bool(self.ask("use", collection, self._named.get(collection)))
 
     def drop(self, collection: str) -> None:
-        self._ask("drop", collection)
+        self.ask("drop", collection)
 
     def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
         # Without the text: it is not stored.
-        self._ask("upsert", [replace(record, text="") for record in records], vectors)
+        self.ask("upsert", [replace(record, text="") for record in records], vectors)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        self._ask("delete", list(keys))
+        self.ask("delete", list(keys))
 
     def hashes(self) -> dict[Key, str]:
         found: dict[Key, str] = {}
@@ -149,12 +149,12 @@ class WorkerStore:
         return found
 
     def count(self) -> int:
-        return int(self._ask("count"))
+        return int(self.ask("count"))
 
     def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
         scope_where(scope_filter)  # raises for anything but scopes, before it is sent
         found: Neighbours
-        found = self._ask("query", vector, scope_filter, k, seconds=self._query_seconds)
+        found = self.ask("query", vector, scope_filter, k, seconds=self._query_seconds)
         return found
 
     def query_text(
@@ -205,12 +205,12 @@ class WorkerStore:
         return self._ask_model(name, *arguments, seconds=_LOADING_SECONDS)
 
     def worn(self) -> bool:
-        return bool(self._ask("worn"))
+        return bool(self.ask("worn"))
 
     def discard(self, reason: str) -> None:
         with self._opening:  # also what holds so much that its process dies of it
             self._have_worker()
-            self._ask("discard", reason)
+            self.ask("discard", reason)
 
     def clear(self) -> None:
         """Here: no process is started for it."""
@@ -222,7 +222,7 @@ class WorkerStore:
         if worker is None or not worker.alive:
             return
         try:
-            self._ask("reset", seconds=_LETTING_GO_SECONDS)
+            self.ask("reset", seconds=_LETTING_GO_SECONDS)
         except IndexUnavailable:
             worker.kill()
 
@@ -251,7 +251,7 @@ class WorkerStore:
             raise IndexUnavailable("the index is not open", code="closed")
         return worker
 
-    def _ask(
+    def ask(
         self, name: str, *arguments: object, seconds: float | None = None, crashed: str = FAULT
     ) -> Any:
         with self._translated(crashed=crashed):

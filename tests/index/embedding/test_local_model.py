@@ -182,5 +182,5 @@ async def test_one_torch_thread_encodes(tiny: Path) -> None:
 
     embedder = local(tiny)
     await embedder.prepare()
-    assert await embedder._in_thread(torch.get_num_threads) == 1
+    assert await embedder.in_thread(torch.get_num_threads) == 1
     await embedder.close()

@@ -272,7 +272,7 @@ def test_a_lock_of_somebody_else_passes_and_is_no_fault(
 def test_a_full_disk_passes_and_is_no_fault(tmp_path: Path) -> None:
     index = opened(tmp_path / "a.sqlite")
     index.write(FAMILY, [])
-    writer = index._writer
+    writer = index.writer
     assert writer is not None
     (pages,) = writer.execute("PRAGMA page_count").fetchone()
     writer.execute(f"PRAGMA max_page_count={pages}")

@@ -125,7 +125,6 @@ async def test_the_words_propose_what_may_be_said_already(tmp_path: Path, answer
         await rig.remember("我住在苏州", HERE)
         await rig.until_indexed()
         if not answers:
-            rig.engine.rooms.words._fault = IndexUnavailable("made to fail", code="fault")
             rig.engine.rooms.words.state = IndexState.OFF
         outcome = await rig.engine.service.remember(
             MemoryDraft("我住苏州", actor=person(10001)), conversation_id=HERE

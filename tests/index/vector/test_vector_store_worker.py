@@ -221,7 +221,7 @@ def test_when_the_bot_is_killed_its_process_closes_the_folder_and_ends(place: Pl
 def test_whatever_a_call_raises_makes_the_index_unavailable(place: Place) -> None:
     store = place.opened()
     with pytest.raises(IndexUnavailable) as raised:
-        store._ask("no such call")
+        store.ask("no such call")
     assert (type(raised.value), raised.value.code) == (IndexUnavailable, "fault")
     assert store.count() == 0
 

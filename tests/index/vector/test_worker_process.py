@@ -138,7 +138,7 @@ def test_who_waits_for_a_process_that_dies_is_told_how(worker: WorkerProcess) ->
 def test_a_process_that_has_ended_is_not_alive_while_its_words_are_read(
     worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_over", lambda _stream: None)
+    monkeypatch.setattr(worker, "over", lambda _stream: None)
     worker.end(30)
     assert not worker.alive
 
@@ -156,7 +156,7 @@ def test_who_calls_after_a_crash_is_told_how_it_ended(
 ) -> None:
     """Its silence is heard before the system has its status."""
     heard, asked, known = threading.Event(), threading.Event(), threading.Event()
-    wait = worker._process.wait
+    wait = worker.process.wait
 
     def slow(timeout: float | None = None) -> int:
         (asked if heard.is_set() else heard).set()
@@ -167,8 +167,8 @@ def test_who_calls_after_a_crash_is_told_how_it_ended(
         asked.set()
         return wait(60) if known.is_set() else None
 
-    monkeypatch.setattr(worker._process, "wait", slow)
-    monkeypatch.setattr(worker._process, "poll", poll)
+    monkeypatch.setattr(worker.process, "wait", slow)
+    monkeypatch.setattr(worker.process, "poll", poll)
     os.kill(worker.pid, signal.SIGSEGV)
     assert heard.wait(60)
     calling = in_thread(lambda: worker.call("echo"))
@@ -214,7 +214,7 @@ def test_a_process_that_never_says_a_word_is_killed() -> None:
 def test_a_process_that_the_bot_has_forked_keeps_no_worker_alive(worker: WorkerProcess) -> None:
     assert worker.call("echo") == ()
     # What a fork without exec would hold: the other end of the worker's input.
-    held = os.dup(worker._process.stdin.fileno())  # type: ignore[union-attr]
+    held = os.dup(worker.process.stdin.fileno())  # type: ignore[union-attr]
     try:
         worker.end(30.0)
         with pytest.raises(ProcessLookupError):

@@ -126,14 +126,14 @@ class LocalModelEmbedder:
         async with self._loading:
             if self._loaded is None:
                 self._check_download()
-                folder = await self._in_thread(find_model, self._name, self._cache_folder)
+                folder = await self.in_thread(find_model, self._name, self._cache_folder)
                 self._loaded = await self._load_or_download(folder)
             return self._loaded.fingerprint
 
     async def embed_query(self, text: str) -> Vector:
         loaded = self._ready()
         check_language(text, loaded.unsupported)
-        vectors = await self._in_thread(_encode, loaded.model, [text], loaded.prompts.query)
+        vectors = await self.in_thread(_encode, loaded.model, [text], loaded.prompts.query)
         vector: Vector = vectors[0]
         return vector
 
@@ -144,7 +144,7 @@ class LocalModelEmbedder:
         parts = [np.empty((0, loaded.fingerprint.dim), dtype=np.float32)]
         for start in range(0, len(texts), _CHUNK):
             chunk = texts[start : start + _CHUNK]
-            vectors = self._in_thread(_encode, loaded.model, chunk, loaded.prompts.document)
+            vectors = self.in_thread(_encode, loaded.model, chunk, loaded.prompts.document)
             parts.append(await vectors)
         return np.concatenate(parts)
 
@@ -188,7 +188,7 @@ class LocalModelEmbedder:
         tried = self._download is not None and self._download.done and not self._download.failure
         if folder is not None:
             try:
-                return await self._in_thread(_load, folder, self._name, self.label, self._libraries)
+                return await self.in_thread(_load, folder, self._name, self.label, self._libraries)
             except EmbeddingFailed as error:
                 # Files in the cache may be those of a download that was cut off: fetch the rest.
                 if (
@@ -211,7 +211,7 @@ class LocalModelEmbedder:
         self._download = ModelDownload(command, self._download_seconds, folder)
         return EmbeddingFailed("downloading: 0 MB after 0 s")
 
-    async def _in_thread[*Ts, R](self, call: Callable[[*Ts], R], *args: *Ts) -> R:
+    async def in_thread[*Ts, R](self, call: Callable[[*Ts], R], *args: *Ts) -> R:
         try:
             future = self._executor.submit(call, *args)
         except RuntimeError as error:  # shut down
