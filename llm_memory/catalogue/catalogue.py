@@ -36,8 +36,6 @@ _SAME_EVENTS = 30
 """So many of the newest events that say the same are compared by their days."""
 _SLICE = 200
 """Memories handled before control returns to the event loop."""
-READ_WHOLE = frozenset({Topic.PREFERENCES, Topic.INSTRUCTIONS, Topic.TASKS, Topic.ENTITIES})
-"""Topics that are read as a whole, and so are indexed here."""
 
 
 def key_of(passage: Passage) -> Key:
@@ -122,7 +120,7 @@ class Catalogue:
         folded = self._folded.setdefault(place, {})
         folded[memory.memory_id] = fold(embedded_text(memory))
         topic = topic_of(kept.path)
-        if topic in READ_WHOLE:
+        if topic is not None:
             of_topic = self._by_topic.setdefault((place, topic), {})
             of_topic[memory.memory_id] = kept
         self._by_day.put(kept)
@@ -146,7 +144,7 @@ class Catalogue:
             if not events:
                 del self._same_events[words]
         topic = topic_of(known.path)
-        if topic in READ_WHOLE:
+        if topic is not None:
             self._by_topic[place, topic].pop(memory_id, None)
         self._by_day.remove(known)
         self.speakers.remove(known)
@@ -211,7 +209,7 @@ class Catalogue:
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter
     ) -> Iterator[StoredMemory]:
-        """Returns the memories of topics of ``READ_WHOLE`` that the filter admits: the reader's own
+        """Returns the memories in the files of topics that the filter admits: the reader's own
         scope first, in each the newest first."""
         for name in self._visible_names(scope_filter):
             for topic in topics:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
-from itertools import islice
 
 from ..catalogue.catalogue import entry_key, key_of
-from ..catalogue.rules.tasks import is_done, is_task
 from ..index.indexing_service import IndexingService
 from ..index.passages import Passages
 from ..models.conversation import Actor
-from ..models.data_models import StoredMemory, Topic
+from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.passages import Passage, place_name
 from ..models.recall import Arm, DropReason, Hit, Recall, Trace
@@ -22,7 +18,6 @@ from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
 from ..models.talk import ContextLine
 from ..models.turns import Feedback
-from ..text.overlap import fold
 from .arms import Arms
 from .candidate_search import CandidateSearch, Stopwatch
 from .day_recall import DayRecall
@@ -32,17 +27,14 @@ from .parsed_question import Ask, read_question, readable
 from .reranking import Reranking
 from .rules.closed_last import closed_last
 from .rules.day_digest import choose_days
-from .rules.journals_aside import journals_aside
 from .rules.newest_first import newest_first
 from .rules.questions.change import what_is_wanted
-from .rules.questions.person import About, person_asked
-from .rules.questions.topic import TopicQuestion, topic_questions
-from .rules.ranking import Candidate, Sifted, choose, sift
+from .rules.ranking import Sifted, choose, journals_last, sift
 from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
-from .rules.topic_candidates import MOST, READ, with_topic
 from .rules.weights import RecallWeights
 from .use_counts import UseCounts
+from .whole_recall import WholeRecall
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +73,7 @@ class MemoryManager:
         self._search = CandidateSearch(
             passages, arms, trust, uses, weights, settings.relevance_floor
         )
+        self._whole = WholeRecall(passages, arms, self._search.factor)
         self.explanations = Explanations(passages, settings.preview_chars, clock)
 
     async def comprehensive_recall(
@@ -121,9 +114,9 @@ class MemoryManager:
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
         stages.lap("ahead")
-        topics = topic_questions(query) if only is None else ()
-        known = await self._of_person(ask, asker, query) if only is None and not topics else {}
-        by_date = only is None and not topics and not known and self._days.answers(ask)
+        asked = self._whole.asked(ask) if only is None else None
+        known = {} if asked is None else await self._whole.found(ask, asked, asker)
+        by_date = only is None and not known and self._days.answers(ask)
         lost: dict[DropReason, int] = {}
         share = 0.0
         chance: float | None = None
@@ -137,21 +130,23 @@ class MemoryManager:
             ranked = await self._search.candidates(ask, answer, stages)
             candidates, lost = ranked.candidates, ranked.lost
             chance, values = ranked.chance, ranked.values
-            candidates = self._with_topics(ask, topics, candidates)
-            if known:
-                memories = [one for one in known if isinstance(one, StoredMemory)]
-                candidates = with_topic(
-                    candidates, memories, narrowed=False, factor=known.__getitem__
-                )
+            if asked is not None:
+                # They were waited for: what was forgotten or moved meanwhile is not shown.
+                lives = {
+                    one: order
+                    for one, order in known.items()
+                    if self._passages.get(key_of(one)) is one
+                }
+                candidates = self._whole.joined(asked, candidates, lives)
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
         reranker = ""
         # Where all of a topic is asked for, or all of a day, no text answers better than another.
-        whole = bool(known) or not all(asked.narrowed for asked in topics)
-        if only is None and not by_date and not whole:
+        if only is None and not by_date and not known:
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
         sifted = merge_same_facts(closed_last(sifted, self._living))
         if not by_date:
-            sifted = journals_aside(sifted, query, names_days=bool(ask.times))
+            if not ask.times:
+                sifted = journals_last(sifted, shown=ask.asks or not in_talk)
             if not _names_past_date(ask):
                 sifted = newest_first(
                     sifted, what_is_wanted(query), query, self._passages.is_unread
@@ -185,7 +180,7 @@ class MemoryManager:
             dropped=lost | choice.dropped,
             milliseconds=stages.milliseconds,
             notes=tuple(notes),
-            topics=tuple(asked.topic.value for asked in topics),
+            topics=(asked.topic.value,) if known and asked and asked.topic else (),
             talk=ask.used,
             chance=chance,
             values=values,
@@ -233,44 +228,6 @@ class MemoryManager:
             lost[DropReason.GONE] = lost.get(DropReason.GONE, 0) + gone
         stages.lap("rerank")
         return Sifted(best, sifted.below), answer.label
-
-    def _with_topics(
-        self, ask: Ask, topics: Iterable[TopicQuestion], candidates: list[Candidate]
-    ) -> list[Candidate]:
-        """The candidates, and the newest of what stands in the files that are asked for."""
-        for asked in topics:
-            read = islice(self._passages.of_topics({asked.topic}, ask.scope_filter), READ)
-            if asked.topic is Topic.TASKS:
-                # What is done is no answer to what is left, nor the other way round.
-                candidates = [
-                    c
-                    for c in candidates
-                    if not is_task(c.passage) or is_done(c.passage) == asked.done
-                ]
-                found = [stored for stored in read if is_done(stored) == asked.done]
-            else:
-                found = list(read)
-            candidates = with_topic(
-                candidates, found, narrowed=asked.narrowed, factor=partial(self._search.factor, ask)
-            )
-        return candidates
-
-    async def _of_person(self, ask: Ask, asker: Actor | None, query: str) -> dict[Passage, float]:
-        """The best of what is known of the person that is asked about, with its order; else
-        nothing."""
-        name = person_asked(query)
-        if name is None or (name == "me" and asker is None):
-            return {}
-        about = About(frozenset({fold(name)}))
-        if name == "me" and asker is not None:
-            about = About(frozenset({fold(asker.name)} - {""}), ask.asker)
-        visible = self._passages.visible_memories(ask.scope_filter)
-        known = await asyncio.to_thread(about.known, visible, MOST)
-        return {one: order for one, order in known.items() if self._is_known(one)}
-
-    def _is_known(self, passage: Passage) -> bool:
-        """False for what was changed or removed since it was read."""
-        return self._passages.get(key_of(passage)) is passage
 
     def show(self, hits: Iterable[Hit]) -> None:
         """The asker is shown these: an access of each memory."""

@@ -140,6 +140,15 @@ def sift(candidates: Iterable[Candidate]) -> Sifted:
     return Sifted(above, [candidate for candidate in ordered if candidate.relevance < 0] + wrong)
 
 
+def journals_last(sifted: Sifted, *, shown: bool) -> Sifted:
+    """What sums a day up behind what was said; or not relevant, where it is not ``shown``."""
+    journals = [one for one in sifted.best if is_journal(one.passage)]
+    others = [one for one in sifted.best if not is_journal(one.passage)]
+    if shown:
+        return Sifted([*others, *journals], sifted.below)
+    return Sifted(others, [*journals, *sifted.below])
+
+
 def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
     """The same ones; what repeats one of the first comes last."""
     first: list[Novelty] = []

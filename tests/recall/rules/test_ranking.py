@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
@@ -17,7 +18,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason, Hi
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
     Candidate,
+    Sifted,
     choose,
+    journals_last,
     sift,
 )
 
@@ -107,3 +110,12 @@ def test_a_hit_says_where_it_stands_and_who_said_it() -> None:
     assert isinstance(hit, Hit)
     assert (hit.pointer, hit.who, hit.scope_name) == ("entities.md#m-0001", "小明", "public")
     assert hit.relevance == 1.0
+
+
+def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
+    digest = Memory("m-digest001", "大家去了公园", START, tags=(DIGEST_TAG,))
+    journal = Candidate(StoredMemory(PUBLIC, "journal/2026-11-21.md", digest), 0.9)
+    fact, weak = candidate(1, 0.5), candidate(2, -0.5)
+    found = Sifted([journal, fact], [weak])
+    assert journals_last(found, shown=True) == Sifted([fact, journal], [weak])
+    assert journals_last(found, shown=False) == Sifted([fact], [journal, weak])
