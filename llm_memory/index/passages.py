@@ -81,13 +81,6 @@ class Passages:
             self._unread.visible(scope_filter),
         )
 
-    def visible_memories(self, scope_filter: ScopeFilter) -> Iterator[tuple[StoredMemory, str]]:
-        """The memories of ``visible``, each with its ``folded`` text, for a thread to go through:
-        the copy is made at once."""
-        waiting = [*self._pending.visible(scope_filter), *self._unread.visible(scope_filter)]
-        known = self._catalogue.visible_with_text(scope_filter)
-        return chain(known, ((one, self.folded(one)) for one in waiting))
-
     def is_unread(self, passage: Passage) -> bool:
         """Whether it was said and is not read yet."""
         return self._unread.get(key_of(passage)) is not None

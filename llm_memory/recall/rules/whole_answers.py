@@ -47,7 +47,8 @@ def known_of(
     newest. Empty for a name that no speaker has, and with which no memory begins: it is the name of
     a thing, and what merely holds the word is no answer."""
     told = {one: about for one in memories if (about := tells_of(one, folded(one), names, persons))}
-    if not (persons or any(about != _HOLDS for about in told.values())):
+    speaks = any(fold(one.memory.who) in names for one in told)
+    if not (persons or speaks or any(about != _HOLDS for about in told.values())):
         return {}
     newest = max((one.memory.created_at.timestamp() for one in told), default=1.0)
     return {
