@@ -19,24 +19,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 
+from ..lazy_pattern import LazyPattern
 from ..numerals import narrowed
-from . import chinese as time_chinese
-from . import chinese_relative as time_chinese_relative
-from . import english as time_english
-from . import english_counts as time_english_counts
-from . import english_dates as time_english_dates
-from . import numeric as time_numeric
-from .spans import Days, Moment, Precision, TimeSpan
+from . import chinese, english
+from .meanings import meaning
+from .spans import Moment, Precision, TimeSpan
 
 __all__ = ["Precision", "TimeSpan", "find_times"]
 
-_CHINESE = (*time_chinese.RULES, *time_chinese_relative.RULES)
-_ENGLISH = (*time_english.RULES, *time_english_counts.RULES, *time_english_dates.RULES)
-_HAN = re.compile("[年月日号周末季星期拜天晚早晨夜儿前后近来久才刚改这过未]")
-_LATIN = re.compile("[A-Za-z]{2}")
-_DIGIT = re.compile("[0-9]{4}")
+_ALONE = r"(?<![0-9A-Za-z/_.\-])(?P<year>(?:1[89]|2[01])[0-9]{2})"
+_NUMERIC = (
+    LazyPattern(
+        rf"{_ALONE}(?P<sign>[-/.])(?P<month>1[0-2]|0?[1-9])(?P=sign)"
+        r"(?P<day>[12][0-9]|3[01]|0?[1-9])(?![0-9/_\-]|\.[0-9])"
+    ),
+    LazyPattern(rf"{_ALONE}[-/](?P<month>1[0-2]|0[1-9])(?![0-9/_\-]|\.[0-9])"),
+)
+"""``2026-05-02``, ``2026/5/2``, ``2026.5.2``, ``2026-05``."""
+PATTERNS = (
+    (re.compile("[0-9]{4}"), _NUMERIC),
+    (re.compile("[年月日号周末季星期拜天晚早晨夜儿前后近来久才刚改这过未]"), chinese.PATTERNS),
+    (re.compile("[A-Za-z]{2}"), english.PATTERNS),
+)
+"""Patterns, and what a text has where one of them matches."""
 _HABIT = re.compile(
     r"(?:每|逢|每[个到逢隔一])(?:年|个?月)?的?\s?$|(?<![a-z])(?:every|each|any|most|per)\s(?:other\s)?$",
     re.IGNORECASE,
@@ -61,39 +69,22 @@ def find_times(text: str, now: datetime, *, prefer_past: bool = True) -> tuple[T
             continue
         end = -minus_last
         if days is not None and not _habitual(narrow, first, days):
-            spans.append(
-                TimeSpan(
-                    start=days.start,
-                    end=days.end,
-                    words=text[first:end],
-                    precision=days.precision,
-                    relative=days.relative,
-                    first=first,
-                    last=end,
-                    vague=days.vague,
-                    around=days.around,
-                )
-            )
+            spans.append(replace(days, words=text[first:end], first=first, last=end))
     return tuple(spans)
 
 
-def _matches(text: str, moment: Moment) -> Iterator[tuple[int, int, Days | None]]:
+def _matches(text: str, moment: Moment) -> Iterator[tuple[int, int, TimeSpan | None]]:
     """First place, last place negated (the longest first), and the days, if any."""
-    rules = (
-        *(time_numeric.RULES if _DIGIT.search(text) else ()),
-        *(_CHINESE if _HAN.search(text) else ()),
-        *(_ENGLISH if _LATIN.search(text) else ()),
-    )
-    for pattern, make in rules:
+    for pattern in (one for sign, patterns in PATTERNS if sign.search(text) for one in patterns):
         for match in pattern.finditer(text):
             first, last = match.span("said" if "said" in pattern.groupindex else 0)
             try:
-                yield first, -last, make(match, moment)
-            except (ValueError, OverflowError):  # no calendar has such a day
+                yield first, -last, meaning(match, moment)
+            except (ValueError, OverflowError, LookupError, StopIteration):  # no such day
                 yield first, -last, None
 
 
-def _habitual(text: str, first: int, days: Days) -> bool:
+def _habitual(text: str, first: int, days: TimeSpan) -> bool:
     return (
         not days.relative and _HABIT.search(text[max(first - _HABIT_WORDS, 0) : first]) is not None
     )

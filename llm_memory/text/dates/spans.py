@@ -1,15 +1,12 @@
-"""Days, weeks, months: the calendar that time expressions are measured by. Dates only."""
+"""TimeSpan, weeks, months: the calendar that time expressions are measured by. Dates only."""
 
 from __future__ import annotations
 
-import re
 from calendar import monthrange
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
-
-from ..lazy_pattern import LazyPattern
 
 DAYS_A_WEEK = 7
 MONTHS_A_YEAR = 12
@@ -29,32 +26,17 @@ class Precision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """Days that words of a text speak of.
+    """TimeSpan that words of a text speak of.
 
     Attributes:
         start: The first day.
         end: The last day, not before ``start``.
-        words: ``text[first:last]``.
         relative: The words themselves say how far from now (``昨天``, ``last week``); not so a
             date without a year or a weekday alone, which may come again and again.
         vague: How far is a guess of ours (``最近``, ``a few days ago``).
         around: The middle of the span is meant, the rest is leeway (``两周后``).
+        words: ``text[first:last]``.
     """
-
-    start: date
-    end: date
-    words: str
-    precision: Precision
-    relative: bool
-    first: int
-    last: int
-    vague: bool = False
-    around: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """What a rule makes of its match."""
 
     start: date
     end: date
@@ -62,6 +44,9 @@ class Days:
     relative: bool = False
     vague: bool = False
     around: bool = False
+    words: str = ""
+    first: int = 0
+    last: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +67,7 @@ class Moment:
             return (self.said_at + away).date()
         return (self.said_at.astimezone(UTC) + away).astimezone(self.said_at.tzinfo).date()
 
-    def chosen(self, repeated: Iterable[Days]) -> Days | None:
+    def chosen(self, repeated: Iterable[TimeSpan]) -> TimeSpan | None:
         """The latest that has begun; when storing the nearest, of two as near the one ahead."""
         known = list(repeated)
         if self.prefer_past:
@@ -90,49 +75,36 @@ class Moment:
             return max(begun, key=lambda days: days.start, default=None)
         return min(known, key=self._distance, default=None)
 
-    def _distance(self, days: Days) -> tuple[int, bool]:
+    def _distance(self, days: TimeSpan) -> tuple[int, bool]:
         if days.start <= self.local_day <= days.end:
             return 0, False
         behind = days.end < self.local_day
         return abs(((days.end if behind else days.start) - self.local_day).days), behind
 
 
-Rule = tuple[LazyPattern, Callable[[re.Match[str], Moment], Days | None]]
-"""What matches, and what it makes of the match; None: the words are taken, and are no time."""
-
-
-def no_time(_: re.Match[str], __: Moment) -> None:
-    """For words that look like a time and are none (``星期日报``)."""
-
-
-def alternatives(words: Iterable[str]) -> str:
-    """A pattern for any of the words, the longest first."""
-    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-
-
-def day(moment: Moment, away: int, *, relative: bool = True, vague: bool = False) -> Days:
+def day(moment: Moment, away: int, *, relative: bool = True) -> TimeSpan:
     """The day so many days from today."""
     at = moment.local_day + timedelta(days=away)
-    return Days(at, at, Precision.DAY, relative, vague)
+    return TimeSpan(at, at, Precision.DAY, relative)
 
 
-def exactly(year: int, month: int, day_of_month: int, *, relative: bool = False) -> Days:
+def exactly(year: int, month: int, day_of_month: int, *, relative: bool = False) -> TimeSpan:
     """One date. Raises ValueError for one that no calendar has."""
     at = date(year, month, day_of_month)
-    return Days(at, at, Precision.DAY, relative)
+    return TimeSpan(at, at, Precision.DAY, relative)
 
 
-def span(moment: Moment, first: int, last: int, *, vague: bool = False) -> Days:
+def span(moment: Moment, first: int, last: int, *, vague: bool = False) -> TimeSpan:
     """From so many to so many days from today, both included."""
     start, end = (moment.local_day + timedelta(days=away) for away in (first, last))
-    return Days(start, end, Precision.SPAN, relative=True, vague=vague)
+    return TimeSpan(start, end, Precision.SPAN, relative=True, vague=vague)
 
 
-def around(moment: Moment, away: int) -> Days:
+def around(moment: Moment, away: int) -> TimeSpan:
     """The week whose middle lies so many days from today."""
     middle = moment.local_day + timedelta(days=away)
     half = timedelta(days=DAYS_A_WEEK // 2)
-    return Days(middle - half, middle + half, Precision.WEEK, relative=True, around=True)
+    return TimeSpan(middle - half, middle + half, Precision.WEEK, relative=True, around=True)
 
 
 def monday(moment: Moment, weeks: int = 0) -> date:
@@ -140,25 +112,25 @@ def monday(moment: Moment, weeks: int = 0) -> date:
     return moment.local_day + timedelta(days=DAYS_A_WEEK * weeks - moment.local_day.weekday())
 
 
-def week(moment: Moment, weeks: int) -> Days:
+def week(moment: Moment, weeks: int) -> TimeSpan:
     """Monday to Sunday."""
     first = monday(moment, weeks)
-    return Days(first, first + timedelta(days=_SUNDAY), Precision.WEEK, relative=True)
+    return TimeSpan(first, first + timedelta(days=_SUNDAY), Precision.WEEK, relative=True)
 
 
-def weekday(moment: Moment, weeks: int, number: int) -> Days:
+def weekday(moment: Moment, weeks: int, number: int) -> TimeSpan:
     """A day of the calendar's week, 0 for Monday."""
     at = monday(moment, weeks) + timedelta(days=number)
-    return Days(at, at, Precision.DAY, relative=True)
+    return TimeSpan(at, at, Precision.DAY, relative=True)
 
 
-def weekend(moment: Moment, weeks: int, *, relative: bool = True) -> Days:
+def weekend(moment: Moment, weeks: int, *, relative: bool = True) -> TimeSpan:
     """Saturday and Sunday."""
     first = monday(moment, weeks) + timedelta(days=_SATURDAY)
-    return Days(first, first + timedelta(days=1), Precision.SPAN, relative)
+    return TimeSpan(first, first + timedelta(days=1), Precision.SPAN, relative)
 
 
-def bare_weekday(moment: Moment, number: int) -> Days:
+def bare_weekday(moment: Moment, number: int) -> TimeSpan:
     """A weekday alone: the last one of that name, or the coming one; today counts as either."""
     away = (number - moment.local_day.weekday()) % DAYS_A_WEEK
     if moment.prefer_past and away:
@@ -166,7 +138,7 @@ def bare_weekday(moment: Moment, number: int) -> Days:
     return day(moment, away, relative=False)
 
 
-def bare_weekend(moment: Moment) -> Days | None:
+def bare_weekend(moment: Moment) -> TimeSpan | None:
     if not moment.prefer_past:
         return weekend(moment, 0, relative=False)
     return moment.chosen(weekend(moment, weeks, relative=False) for weeks in (-1, 0))
@@ -182,28 +154,28 @@ def month_from(moment: Moment, months: int) -> tuple[int, int]:
     return months_from(moment.local_day.year, moment.local_day.month, months)
 
 
-def month(year: int, number: int, *, relative: bool = False) -> Days:
+def month(year: int, number: int, *, relative: bool = False) -> TimeSpan:
     last = monthrange(year, number)[1]
-    return Days(date(year, number, 1), date(year, number, last), Precision.MONTH, relative)
+    return TimeSpan(date(year, number, 1), date(year, number, last), Precision.MONTH, relative)
 
 
-def months(year: int, first: int, count: int, *, relative: bool = False) -> Days:
+def months(year: int, first: int, count: int, *, relative: bool = False) -> TimeSpan:
     """``count`` months from the first on; may reach into the next year."""
     end = month(*months_from(year, first, count - 1)).end
-    return Days(date(year, first, 1), end, Precision.SPAN, relative)
+    return TimeSpan(date(year, first, 1), end, Precision.SPAN, relative)
 
 
-def month_part(year: int, number: int, third: int, *, relative: bool = False) -> Days:
+def month_part(year: int, number: int, third: int, *, relative: bool = False) -> TimeSpan:
     """The first ten days of a month (0), the second ten (1) or the rest (2)."""
     end = month(year, number).end if third == 2 else date(year, number, 10 * third + 10)
-    return Days(date(year, number, 10 * third + 1), end, Precision.SPAN, relative)
+    return TimeSpan(date(year, number, 10 * third + 1), end, Precision.SPAN, relative)
 
 
-def year(number: int, *, relative: bool = False) -> Days:
-    return Days(date(number, 1, 1), date(number, 12, 31), Precision.YEAR, relative)
+def year(number: int, *, relative: bool = False) -> TimeSpan:
+    return TimeSpan(date(number, 1, 1), date(number, 12, 31), Precision.YEAR, relative)
 
 
-def bare_date(moment: Moment, number: int, day_of_month: int) -> Days | None:
+def bare_date(moment: Moment, number: int, day_of_month: int) -> TimeSpan | None:
     """A month and a day without a year; 29 February only in leap years."""
     around_now = range(
         moment.local_day.year - _LEAP_YEARS_APART, moment.local_day.year + _LEAP_YEARS_APART + 1
@@ -215,14 +187,14 @@ def bare_date(moment: Moment, number: int, day_of_month: int) -> Days | None:
     )
 
 
-def bare_month(moment: Moment, number: int, third: int | None = None) -> Days | None:
+def bare_month(moment: Moment, number: int, third: int | None = None) -> TimeSpan | None:
     years = (moment.local_day.year + away for away in (-1, 0, 1))
     if third is None:
         return moment.chosen(month(own, number) for own in years)
     return moment.chosen(month_part(own, number, third) for own in years)
 
 
-def bare_day(moment: Moment, day_of_month: int) -> Days | None:
+def bare_day(moment: Moment, day_of_month: int) -> TimeSpan | None:
     """A day of the month alone."""
     near = (month_from(moment, away) for away in (-2, -1, 0, 1, 2))
     return moment.chosen(
@@ -232,9 +204,28 @@ def bare_day(moment: Moment, day_of_month: int) -> Days | None:
     )
 
 
-SPRING, SUMMER, AUTUMN, WINTER = 3, 6, 9, 12
-"""First months of the northern seasons; each has three, winter ends in the next year."""
-
-
-def season(year_number: int, first_month: int, *, relative: bool = False) -> Days:
+def season(year_number: int, first_month: int, *, relative: bool = False) -> TimeSpan:
+    """Three months; winter ends in the next year."""
     return months(year_number, first_month, 3, relative=relative)
+
+
+def bare_month_part(moment: Moment, third: int) -> TimeSpan | None:
+    near = (month_from(moment, away) for away in (-1, 0, 1))
+    return moment.chosen(month_part(*own, third) for own in near)
+
+
+def bare_months(moment: Moment, first: int, count: int) -> TimeSpan | None:
+    years = (moment.local_day.year + away for away in (-1, 0, 1))
+    return moment.chosen(months(own, first, count) for own in years)
+
+
+def of_its_name(moment: Moment, away: int, in_year: Callable[[int], TimeSpan]) -> TimeSpan | None:
+    """Of what comes once a year the latest that is over (-1), the one we are in or else this
+    year's (0), or the first still to begin (1)."""
+    today = moment.local_day
+    known = [in_year(today.year + years) for years in (-2, -1, 0, 1, 2)]
+    if away < 0:
+        return [one for one in known if one.end < today][-1]
+    if away > 0:
+        return next(one for one in known if one.start > today)
+    return next((one for one in known if one.start <= today <= one.end), known[2])

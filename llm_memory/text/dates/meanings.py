@@ -1,0 +1,255 @@
+"""What the named groups of a pattern say together, whichever language named them. Pure.
+
+========== ===================================================================
+word       a day or a vague time by itself: 昨天, recently
+side       behind or before a ``count`` of a ``unit``: 三天前, in two weeks
+range      before a ``count`` of a ``unit``: 最近三天, the past week
+which      last, this, next ``unit``, ``month``, ``weekday``, ``feast``
+year_word  去年; or ``year`` in digits, with what is inside the year
+========== ===================================================================
+
+Without these a ``weekday``, a weekend (``end``), a ``month``, a ``day``, a ``part`` of a month or a
+``year_part`` come again and again. A pattern with none of the groups takes words that look like a
+time and are none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from ..lazy_pattern import LazyPattern
+from ..numerals import number
+from . import spans as calendar
+from . import words
+from .spans import Moment, Precision, TimeSpan
+
+type Said = dict[str, str]
+"""The groups that matched, in lower case."""
+
+_HAN_FROM_NOW = LazyPattern(
+    '(?:^|[\\s，。！？；：、,.!?;:（(“"]|[我你您他她它咱]|们|大家|[会要将再就在约定说等是到去来]'
+    "|大概|可能|打算|准备|计划)$"
+)
+_PAST_TENSE = LazyPattern(
+    r"\b(?:was|were|did|had|been|built|made|wrote|read|ran|took|went|lost|won|got|learnt|came|done"
+    r"|once|twice|times?|(?<!is )(?<!are )(?<!be )(?!(?:need|feed|speed|proceed|succeed)\b)"
+    r"[a-z]{2,20}ed)\b[^.!?]{0,40}$",
+    re.IGNORECASE,
+)
+_DATE_IN_BRACKETS = re.compile(r"\s?[(][^()]{0,40}[)]")
+_LOOK_BACK = 60
+_MOMENTS = frozenset({"second", "minute", "min"})
+_FEW = frozenset({"few", "several", "some"})
+_TWO_DIGITS = re.compile("[一二两三四五六七八九]{2}")
+_MONTH_DAYS, _YEAR_DAYS = words.UNIT_DAYS["month"], words.UNIT_DAYS["year"]
+
+
+def meaning(match: re.Match[str], moment: Moment) -> TimeSpan | None:
+    """The days of a match; None: the words are taken, and are no time.
+
+    Raises ValueError, OverflowError or LookupError where no calendar has such days.
+    """
+    said = {name: words.plain(text) for name, text in match.groupdict().items() if text}
+    if "side" in said and not _is_from_now(said, match):
+        return None
+    for group, mean in _MEANINGS.items():
+        if group in said:
+            return mean(said, moment)
+    if "year_word" in said:
+        year = moment.local_day.year + words.YEAR_WORDS[said["year_word"]]
+        if "same_day" in said:
+            day = moment.local_day
+            return calendar.exactly(year, day.month, day.day, relative=True)
+        return _in_year(said, year, relative=True)
+    if "year" in said:
+        return _in_year(said, _year(said["year"], moment))
+    return _repeated(said, moment)
+
+
+def _word(said: Said, moment: Moment) -> TimeSpan:
+    word = said["word"]
+    if word in words.DAY_WORDS:
+        return calendar.day(moment, words.DAY_WORDS[word])
+    return calendar.span(moment, *words.VAGUE[word], vague=True)
+
+
+def _is_from_now(said: Said, match: re.Match[str]) -> bool:
+    """False where the count begins elsewhere (``手术三天后``), or tells how long something took
+    (``finished it in 3 days``); "in a minute" is soon."""
+    before = match.string[max(match.start() - 3 * _LOOK_BACK, 0) : match.start()]
+    if said["side"] == "后":
+        return _HAN_FROM_NOW.search(before[-4:]) is not None
+    if said["side"] != "in":
+        return True
+    if said["unit"] in _MOMENTS and not said["count"].isdigit():
+        return False
+    return _PAST_TENSE.search(_DATE_IN_BRACKETS.sub("", before)[-_LOOK_BACK:]) is None
+
+
+def _counted(said: Said, moment: Moment) -> TimeSpan:
+    """``3天前``, ``一年半以前``, ``five minutes ago``; a few and ``两三天前`` are vague."""
+    sign, unit, count = words.SIDES[said["side"]], said["unit"], _amount(said["count"])
+    half = 0.5 if "half" in said or "more" in said else 0
+    if unit in words.UNIT_HOURS:
+        hours = words.UNIT_HOURS[unit] * ((3 if isinstance(count, tuple) else count) + half)
+        return calendar.day(moment, (moment.hours_away(sign * hours) - moment.local_day).days)
+    days = words.UNIT_DAYS[unit]
+    if isinstance(count, tuple):
+        return calendar.span(moment, *sorted(sign * end * days for end in count), vague=True)
+    count += half
+    if days == 1:
+        return calendar.day(moment, round(sign * count))
+    if days < _MONTH_DAYS or (days == _MONTH_DAYS and count < 1):
+        return calendar.around(moment, round(sign * count * days))
+    if days == _MONTH_DAYS or count % 1:
+        months = round(sign * count * (1 if days == _MONTH_DAYS else 12))
+        return calendar.month(*calendar.month_from(moment, months), relative=True)
+    return calendar.year(moment.local_day.year + round(sign * count), relative=True)
+
+
+def _range(said: Said, moment: Moment) -> TimeSpan:
+    """``最近三天``, ``the past week``: up to today, or from today on. A few are up to seven."""
+    count = _amount(said.get("count", "a"))
+    vague = isinstance(count, tuple)
+    days = round((min(count[1], 7) if isinstance(count, tuple) else count)
+                 * words.UNIT_DAYS[said["unit"]])  # fmt: skip
+    ends = (0, days) if said["range"] in words.AHEAD else (-days, 0)
+    return calendar.span(moment, *ends, vague=vague)
+
+
+def _amount(count: str) -> float | tuple[int, int]:
+    """A number, or from how many to how many: ``两三`` is two to three."""
+    if count == "半" or count.startswith("half"):
+        return 0.5
+    if count in {"a", "an"}:
+        return 1
+    if "couple" in count:
+        return 2
+    if count.removeprefix("a ") in _FEW:
+        return 2, 7
+    if _TWO_DIGITS.fullmatch(count):
+        near, far = map(_number, count)
+        return (near, far) if near < far else (1, 10)
+    parts = [number(part) for part in count.split("-")]
+    return (1, 10) if None in parts else sum(part for part in parts if part is not None)
+
+
+def _period(said: Said, moment: Moment) -> TimeSpan:
+    """``上周五``, ``下个月3号``, ``the end of last month``, ``last summer``: of the calendar."""
+    which, unit = said["which"], said["unit"]
+    away = words.WHICH.get(which, which.count("下") - which.count("上"))
+    if unit in words.SEASONS:
+        season = partial(calendar.season, first_month=words.SEASONS[unit], relative=True)
+        return calendar.of_its_name(moment, away, season)
+    if "end" in said or unit == "weekend":
+        return calendar.weekend(moment, away)
+    days = words.UNIT_DAYS[unit]
+    if days == _YEAR_DAYS:
+        return _in_year(said, moment.local_day.year + away, relative=True)
+    if days == _MONTH_DAYS:
+        return _in_month(said, *calendar.month_from(moment, away), relative=True)
+    if "weekday" in said:
+        return calendar.weekday(moment, away, words.WEEKDAYS[said["weekday"]])
+    return calendar.week(moment, away)
+
+
+def _which(said: Said, moment: Moment) -> TimeSpan | None:
+    """``last May``, ``next Christmas``."""
+    if "weekday" in said:
+        return _weekday(said, moment)
+    away = words.WHICH[said["which"]]
+    return calendar.of_its_name(moment, away, partial(_in_year, said, relative=True))
+
+
+def _weekday(said: Said, moment: Moment) -> TimeSpan:
+    """``last Wednesday``, ``next Friday``, ``Monday``, ``星期一``."""
+    at, which = words.WEEKDAYS[said["weekday"]], said.get("which")
+    if which is None:
+        return calendar.bare_weekday(moment, at)
+    away = words.WHICH[which]
+    if away < 0:
+        return calendar.day(moment, (at - moment.local_day.weekday()) % 7 - 7)
+    own = calendar.weekday(moment, away, at)
+    return own if own.start >= moment.local_day else calendar.weekday(moment, 1, at)
+
+
+def _year(digits: str, moment: Moment) -> int:
+    """``26年`` is of the century in which it lies nearest."""
+    year = _number(digits)
+    return year if len(digits) > 2 else year + round((moment.local_day.year - year) / 100) * 100
+
+
+def _in_year(said: Said, year: int, *, relative: bool = False) -> TimeSpan:
+    """A year, or what is named of it."""
+    if "month" in said:
+        return _in_month(said, year, _month(said["month"]), relative=relative)
+    if "season" in said:
+        return calendar.season(year, words.SEASONS[said["season"]], relative=relative)
+    if "feast" in said:
+        return calendar.exactly(year, *words.FEASTS[said["feast"]], relative=relative)
+    part = _year_part(said) or words.YEAR_PARTS.get(_part(said))
+    if part:
+        return calendar.months(year, *part, relative=relative)
+    return calendar.year(year, relative=relative)
+
+
+def _in_month(said: Said, year: int, month: int, *, relative: bool) -> TimeSpan:
+    if "day" in said:
+        return calendar.exactly(year, month, _number(said["day"]), relative=relative)
+    if "part" in said:
+        third = words.MONTH_PARTS[_part(said)]
+        return calendar.month_part(year, month, third, relative=relative)
+    return calendar.month(year, month, relative=relative)
+
+
+def _repeated(said: Said, moment: Moment) -> TimeSpan | None:
+    """``5月2号到5号``, ``in early May``, ``二十一号``, ``月底``, ``上半年``."""
+    third = words.MONTH_PARTS.get(_part(said))
+    if "month" in said and "day" in said:
+        found = calendar.bare_date(moment, _month(said["month"]), _number(said["day"]))
+        if found is None or "until" not in said:
+            return found
+        last = found.start.replace(day=_number(said["until"]))
+        return TimeSpan(found.start, last, Precision.SPAN) if last > found.start else found
+    if "month" in said:
+        return calendar.bare_month(moment, _month(said["month"]), third)
+    if "day" in said:
+        return calendar.bare_day(moment, _number(said["day"]))
+    if third is not None:
+        return calendar.bare_month_part(moment, third)
+    part = _year_part(said)
+    return calendar.bare_months(moment, *part) if part else None
+
+
+def _part(said: Said) -> str:
+    return said.get("part", "").removesuffix(" of")
+
+
+def _year_part(said: Said) -> tuple[int, int] | None:
+    return words.YEAR_PARTS.get(said.get("year_part") or said.get("half_year", ""))
+
+
+def _month(text: str) -> int:
+    return words.MONTHS.get(text) or _number(text)
+
+
+def _number(text: str) -> int:
+    found = words.ORDINALS.get(text) or number(text.rstrip("sthndr"))
+    if found is None:
+        raise ValueError(f"no number: {text!r}")
+    return found
+
+
+_MEANINGS: Final[dict[str, Callable[[Said, Moment], TimeSpan | None]]] = {
+    "word": _word,
+    "side": _counted,
+    "range": _range,
+    "unit": _period,
+    "which": _which,
+    "weekday": _weekday,
+    "end": lambda _, moment: calendar.bare_weekend(moment),
+}
+"""The first of these groups that matched decides."""
