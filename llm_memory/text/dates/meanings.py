@@ -137,7 +137,7 @@ def _amount(count: str) -> float | tuple[int, int]:
     return (1, 10) if None in parts else sum(part for part in parts if part is not None)
 
 
-def _period(said: Said, moment: Moment) -> TimeSpan:
+def _period(said: Said, moment: Moment) -> TimeSpan | None:
     """``上周五``, ``下个月3号``, ``the end of last month``, ``last summer``: of the calendar."""
     which, unit = said["which"], said["unit"]
     away = words.WHICH.get(which, which.count("下") - which.count("上"))
