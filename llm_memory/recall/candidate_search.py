@@ -146,8 +146,11 @@ class CandidateSearch:
         behind = frozenset(key for key in by_words.scores if key in lag)
         return Answer(by_words, near, behind, weight=weight)
 
-    async def candidates(self, ask: Ask, answer: Answer, stages: Stopwatch) -> Ranked:
-        """What the indexes name, or a scan where they cannot answer, in the fitted order."""
+    async def candidates(
+        self, ask: Ask, answer: Answer, stages: Stopwatch, of_days: Iterable[Passage] = ()
+    ) -> Ranked:
+        """What the indexes name, or a scan where they cannot answer, in the fitted order.
+        ``of_days``: what was said on the days asked for takes part."""
         words, vectors = answer.words or Found(), answer.vectors or Found()
         coverage = {key: match.coverage for key, match in words.words.items()}
         living = {
@@ -168,6 +171,14 @@ class CandidateSearch:
             living |= {key_of(passage): passage for passage, _ in shares}
             coverage = {key_of(passage): share for passage, share in shares}
             stages.lap("scan")
+        elif ask.times:
+            # Of what was said on the days asked for, all may stand behind newer words alike.
+            others = [one for one in of_days if key_of(one) not in coverage]
+            query = LexicalQuery(ask.text, ask.subject)
+            for passage, share in await self._arms.scan(query, ask.scope_filter, others):
+                living[key_of(passage)] = passage
+                coverage[key_of(passage)] = share
+            stages.lap("days")
         # What a digest repeats answers by itself, and says more.
         passages = {key: one for key, one in living.items() if not repeats_entries(one)}
         scores = coverage if answer.words is None else words.scores

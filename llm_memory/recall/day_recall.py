@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
-from itertools import chain
 
 from ..catalogue.catalogue import Catalogue, entry_key, key_of
 from ..catalogue.rules.timeline import dated, in_order
@@ -12,7 +11,6 @@ from ..errors import IndexUnavailable
 from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
-from ..models.key import Key
 from ..text.dates.spans import TimeSpan
 from .arms import Arms
 from .parsed_question import Ask
@@ -55,13 +53,7 @@ class DayRecall:
         bounds = days(ask.times)
         if bounds is None:
             return [], limit
-        seen = ask.scope_filter
-        found: dict[Key, StoredMemory] = {}
-        # Each span by itself: 昨天和去年五月 must not be all that lies between.
-        for span in ask.times:
-            said = self._catalogue.of_days(span.start, span.end, seen, zone, LOOKED_AT)
-            told = self._catalogue.telling_of_days(span.start, span.end, seen, LOOKED_AT)
-            found.update((key_of(stored), stored) for stored in chain(said, told))
+        found = {key_of(stored): stored for stored in self.said_on(ask)}
         for stored in await self._others(ask, bounds):
             found.setdefault(key_of(stored), stored)
         of_these = [
@@ -77,6 +69,14 @@ class DayRecall:
             Candidate(stored, 0.0, score=1.0 - place / MOST, factor=factors[key_of(stored)])
             for place, stored in enumerate(ordered)
         ], limit
+
+    def said_on(self, ask: Ask) -> Iterator[StoredMemory]:
+        """What the catalogue knows of the days asked for, some of it twice."""
+        # Each span by itself: 昨天和去年五月 must not be all that lies between.
+        for span in ask.times:
+            of_days = span.start, span.end, ask.scope_filter
+            yield from self._catalogue.of_days(*of_days, ask.now.tzinfo, LOOKED_AT)
+            yield from self._catalogue.telling_of_days(*of_days, LOOKED_AT)
 
     def _factor(self, ask: Ask, stored: StoredMemory, asked_at: float) -> float:
         own = SPEAKER if is_of(stored, "", ask.asker) else 1.0

@@ -127,7 +127,8 @@ class MemoryManager:
         else:
             answer = await self._search.ask(ask, only, notes, stages)
             arm, share = answer.arm, answer.share
-            ranked = await self._search.candidates(ask, answer, stages)
+            of_days = self._days.said_on(ask) if only is None else ()
+            ranked = await self._search.candidates(ask, answer, stages, of_days)
             candidates, lost = ranked.candidates, ranked.lost
             chance, values = ranked.chance, ranked.values
             if asked is not None:

@@ -57,9 +57,12 @@ class Question:
         dictionary = tokenizer.dictionary()
         factors = {}
         for term in terms:
-            if term not in about and script_of(term) is Script.DIGIT:
-                continue
             is_han = script_of(term) is Script.HAN
+            # Of a time only whole words count: 天 in 明天 says nothing, nor does 5 in 5月.
+            if term not in about and (
+                len(term) == 1 if is_han else script_of(term) is Script.DIGIT
+            ):
+                continue
             if is_han and len(term) == 1:
                 factors[term] = CHARACTER
             elif not is_han:

@@ -160,7 +160,7 @@ def coverage(
 
     Args:
         weights: Shape ``(T,)`` of the question's tokens.
-        asked: Shape ``(T,)``: what makes up the question; the others only help an answer.
+        asked: Shape ``(T,)``: what makes up the question; the others, of times, cover nothing.
         demand: Shape ``(T,)``, 0 to 1: how far a document has to hold each; 1 but for the frame.
         holds: Shape ``(T, n)``: 1 where a document says the token, ``AROUND`` where only what
             stands around it does, else 0.
@@ -172,7 +172,7 @@ def coverage(
     mass, needed = float(weights[asked].sum()), float((weights * demand)[asked].sum())
     if mass <= 0 or needed <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
-    said = np.asarray(weights @ holds) / (min(mass, most) + PRIOR)
+    said = np.asarray(np.where(asked, weights, 0.0) @ holds) / (min(mass, most) + PRIOR)
     spoken_of = np.where(asked & (demand >= 1), weights, 0.0)
     without_frame = np.asarray(spoken_of @ holds) / (min(needed, most) + PRIOR)
     share = np.minimum(np.maximum(said, without_frame), 1.0)
