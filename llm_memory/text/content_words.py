@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
-WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
-NARROW: Final = re.compile(r"[^\W_]+")
+from .scripts import NARROW, WIDE, fold
+
+__all__ = ["CHANGED", "WIDE", "content", "is_model_worded"]
+
 _STEM: Final = 4
 _SMALL_HAN: Final = frozenset(
     "的了呢啊呀哦吧吗嘛是在有和与跟及也都还就又再很太更最不没无别非勿莫这那个些我你他她它们您人说"
@@ -30,7 +31,7 @@ _HALF: Final = 0.5
 
 def content(text: str) -> frozenset[str]:
     """What a text is about: its Han characters and beginnings of words but for the small ones."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = fold(text)
     wide = {one for one in WIDE.findall(folded) if one not in _SMALL_HAN}
     narrow = NARROW.findall(WIDE.sub(" ", folded))
     return frozenset(wide | {word[:_STEM] for word in narrow if word not in _SMALL_WORDS})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+from .scripts import HAN
+
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 
 
@@ -18,7 +19,7 @@ class Language(StrEnum):
 
 def language_of(text: str) -> Language | None:
     """By Han characters against Latin words; None for a text with neither."""
-    han, latin = len(_HAN.findall(text)), len(_LATIN.findall(text))
+    han, latin = len(HAN.findall(text)), len(_LATIN.findall(text))
     if not han and not latin:
         return None
     return Language.CHINESE if han >= latin else Language.ENGLISH

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 
 from ..models.data_models import Memory
+from .scripts import WIDE, fold
 
 # Controls but tab and newline; zero-width space, word joiner, byte order mark; direction overrides;
 # tag characters (they smuggle invisible text); lone surrogates. Joiners stay: emoji and
@@ -15,7 +15,6 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2060\ufeff\u202a-\u202e\u2066-\u2069"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _LATIN_CHARS_PER_TOKEN = 4
 
 
@@ -36,8 +35,7 @@ def one_line(text: str) -> str:
 
 def normalise(text: str) -> str:
     """The letters and digits of a text, NFKC, lower case: empty where it says nothing."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(character for character in folded if character.isalnum())
+    return "".join(character for character in fold(text) if character.isalnum())
 
 
 def same_words(text: str) -> str:
@@ -61,7 +59,7 @@ def estimate_tokens(text: str) -> int:
     An estimate on the high side of common tokenizers; a real one would fetch its vocabulary from
     the internet at first use.
     """
-    wide = len(_HAN.findall(text))
+    wide = len(WIDE.findall(text))
     return wide + -(-(len(text) - wide) // _LATIN_CHARS_PER_TOKEN)
 
 

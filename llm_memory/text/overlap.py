@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 import re
-import unicodedata
 from collections.abc import Sequence
 
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+")
-_NARROW = re.compile(r"[^\W_]+")
+from .scripts import NARROW, WIDE, fold
+
+__all__ = ["fold", "holds", "pieces", "shortlist"]
+
+_RUN = re.compile(f"{WIDE.pattern}+")
 _STEM = 5
 _PAIR, _SINGLE = 3, 1
 
@@ -40,17 +42,12 @@ def pieces(query: str) -> dict[str, int]:
     """What a text is searched for, and how much each piece counts."""
     folded = fold(query)
     found: dict[str, int] = {}
-    for run in _WIDE.findall(folded):
+    for run in _RUN.findall(folded):
         found.update(dict.fromkeys(run, _SINGLE))
         found.update({run[i : i + 2]: _PAIR for i in range(len(run) - 1)})
-    for word in _NARROW.findall(_WIDE.sub(" ", folded)):
+    for word in NARROW.findall(WIDE.sub(" ", folded)):
         found[word if word.isdecimal() else word[:_STEM]] = _PAIR
     return found
-
-
-def fold(text: str) -> str:
-    """What widths and cases have in common: NFKC, case folded."""
-    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def holds(text: str, word: str) -> bool:

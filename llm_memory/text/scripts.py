@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Script(StrEnum):
@@ -49,7 +49,17 @@ _RUN = re.compile(
     f"|(?P<hangul>[{_HANGUL}]+)"
     rf"|(?P<other>[^\x00-\x7f\s\d{_HAN}{_LATIN}{_HIRAGANA}{_KATAKANA}{_LONG_VOWEL}{_HANGUL}]+)"
 )
+HAN: Final = re.compile(f"[{_HAN}]")
+WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+"""A Han character, kana or Hangul syllable: what is written without spaces, and says much alone."""
+NARROW: Final = re.compile(r"[^\W_]+")
+"""A word of anything else, where no ``WIDE`` is left in the text."""
 _UNSPACED = frozenset({"THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "JAVANESE", "BALINESE"})
+
+
+def fold(text: str) -> str:
+    """What widths and cases have in common: NFKC, case folded."""
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def normalise(text: str) -> str:
@@ -58,7 +68,7 @@ def normalise(text: str) -> str:
     Zero-width characters and variation selectors go, so that a name typed with one inside is the
     same name. The result is in NFKC; ``normalise(normalise(t)) == normalise(t)``.
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", fold(text))
     if folded.isascii():
         return folded
     seen = "".join(char for char in folded if not _is_invisible(char))

@@ -11,6 +11,7 @@ from typing import Final
 
 from ...models.recall import UNKNOWN
 from ...text.normalising import one_line
+from ...text.scripts import fold
 
 _TAIL: Final = 4
 _HASH: Final = 6
@@ -58,7 +59,7 @@ def account_mark(person: str, others: Collection[str]) -> str:
 
 def _as_read(name: str) -> str:
     """Returns the name with single spaces and without invisible characters."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
+    plain = fold(name)
     seen = (" " if one.isspace() or one in _BLANK else one for one in plain)
     kept = (one for one in seen if one == " " or unicodedata.category(one)[0] not in _UNSEEN)
     return one_line("".join(kept))

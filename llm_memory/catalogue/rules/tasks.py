@@ -8,7 +8,6 @@ people write lists, empty or ``[x]``, the box says whether it is done.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from ...models.passages import Passage
 from ...models.tasks import Task
 from ...models.vault_layout import topic_of
 from ...text.normalising import one_line
+from ...text.scripts import fold
 from .closing import reopened as still_open
 from .pointers import pointed_id
 
@@ -130,7 +130,7 @@ def task_text(memory: Memory) -> str:
 def task_key(title: str) -> str:
     """Returns a key that is equal for titles of one task: it ignores width, case, blanks and a sign
     at the end. Signs inside are kept (C++, C#)."""
-    return one_line(unicodedata.normalize("NFKC", title).casefold()).strip(_ENDS)
+    return one_line(fold(title)).strip(_ENDS)
 
 
 def find_task(named: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from datetime import date, tzinfo
 
@@ -13,6 +12,7 @@ from ...catalogue.rules.timeline import local_day
 from ...models.data_models import StoredMemory
 from ...models.passages import Passage, said_by
 from ...text.dates.spans import Precision, TimeSpan
+from ...text.scripts import WIDE, fold
 
 _BY_PRECISION = {
     Precision.DAY: 4.0,
@@ -34,7 +34,6 @@ _USES = 8.0
 _FIRST_PERSON = re.compile(
     r"我(?!们)|俺|咱(?!们)|\b(?:i|i'm|i've|i'd|me|my|mine|myself)\b", re.IGNORECASE
 )
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LEAST_NAME = 2
 
 
@@ -81,13 +80,13 @@ def named_speaker(query: str, passages: Collection[Passage]) -> str:
 def _is_named(name: str, query: str) -> bool:
     if len(name) < _LEAST_NAME:
         return False
-    if _WIDE.search(name):
+    if WIDE.search(name):
         return name in query
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query) is not None
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold().strip()
+    return fold(text).strip()
 
 
 def is_of(passage: Passage, name: str, asker: Collection[str]) -> bool:

@@ -7,7 +7,6 @@ checked against what was really said, and by whom.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,8 +16,9 @@ from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
 from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
-from ...text.content_words import CHANGED, NARROW, WIDE, content
+from ...text.content_words import CHANGED, content
 from ...text.same_meaning import LIGHT, NEGATIONS, TURNS
+from ...text.scripts import NARROW, WIDE, fold
 from ...text.stated import CLAUSE, stated
 from ...text.statements import Statement, Words, statement
 from .speakers import Speaker
@@ -219,7 +219,7 @@ def _heavy(said: Statement) -> Words:
 
 def _turned(text: str) -> bool:
     """Returns whether a text denies or retracts something."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = fold(text)
     words = set(NARROW.findall(WIDE.sub(" ", folded)))
     wide = (word for word in TURNS if not word.isascii())
     return bool(words & TURNS) or any(word in folded for word in wide)

@@ -13,6 +13,7 @@ from typing import Final
 from ...models.turns import QueuedTurn
 from ...remember.rules.quality import flaw
 from ...text.lazy_pattern import LazyPattern
+from ...text.scripts import WIDE
 
 _LITTLE: Final = 0.2
 _LEAST_HAN, _LEAST_WORDS = 4, 3
@@ -20,7 +21,6 @@ _LEAST_HAN, _LEAST_WORDS = 4, 3
 _TOLD_HAN, _TOLD_WORDS = 6, 5
 """The least length of clauses that are recalled verbatim: remarks on the weather are shorter."""
 _CLAUSE_ENDS = re.compile(r"(?<=[?？])|[，,。!！;；…~～\n]|\.(?!\w)")
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+|\d+")
 _ASKS = LazyPattern(
     r"[?？]\s*$|(?:吗|呢|么|嘛|呗)\s*$|什么|啥|谁|哪|几[点号天个次]|多少|多久|怎么|怎样|咋|为何|"
@@ -53,4 +53,4 @@ def _is_statement(clause: str) -> bool:
 
 
 def _is_as_long(text: str, han: int, words: int) -> bool:
-    return len(_HAN.findall(text)) >= han or len(_WORD.findall(text)) >= words
+    return len(WIDE.findall(text)) >= han or len(_WORD.findall(text)) >= words

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 
 from ...models.data_models import RejectReason
 from ...text.lazy_pattern import LazyPattern
+from ...text.scripts import WIDE, fold
 from .console_text import is_command, is_search_result
 
 _LEAST = 4
 """A Han character, kana or Hangul syllable counts two, any other letter or digit one."""
 
-_WIDE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 # One piece of chatter. Longest first: the rest after a piece must be chatter, too.
 _FILLER = LazyPattern(
@@ -84,14 +83,14 @@ def flaw(judgment: str) -> RejectReason | None:
 
 def _words(text: str) -> str:
     """Returns the text in lower case, with a single blank for signs other than apostrophes."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = fold(text).replace("’", "'")
     kept = (c if c.isalnum() or c == "'" else " " for c in folded)
     return " ".join("".join(kept).split())
 
 
 def _weight(words: str) -> int:
     letters = words.replace(" ", "").replace("'", "")
-    return len(letters) + len(_WIDE.findall(letters))
+    return len(letters) + len(WIDE.findall(letters))
 
 
 def _covered(words: str, *pieces: LazyPattern) -> bool:
