@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..catalogue.catalogue import key_of
+from ..catalogue.rules.passage_text import shown_text
 from ..catalogue.rules.timeline import repeats_entries
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..index.lexical_port import LexicalQuery
@@ -23,6 +24,7 @@ from .embedder_trust import EmbedderTrust
 from .parsed_question import Ask
 from .rules.decision import Decision, decide
 from .rules.features import LONG, Features, Message, recency
+from .rules.parts import only_asks
 from .rules.ranking import Candidate
 from .rules.salience import (
     SALIENCE,
@@ -179,8 +181,12 @@ class CandidateSearch:
                 living[key_of(passage)] = passage
                 coverage[key_of(passage)] = share
             stages.lap("days")
-        # What a digest repeats answers by itself, and says more.
-        passages = {key: one for key, one in living.items() if not repeats_entries(one)}
+        # What a digest repeats answers by itself, and says more. What was asked answers nothing.
+        passages = {
+            key: one
+            for key, one in living.items()
+            if not repeats_entries(one) and not (ask.in_talk and self._is_question(one))
+        }
         scores = coverage if answer.words is None else words.scores
         rows = self._rows(ask, answer, passages, coverage, scores)
         decision = self._decide(ask, answer, rows)
@@ -202,6 +208,9 @@ class CandidateSearch:
         stages.lap("join")
         lost = {reason: count for reason, count in lost.items() if count}
         return Ranked(candidates, lost, decision.chance, decision.values)
+
+    def _is_question(self, passage: Passage) -> bool:
+        return self._passages.is_unread(passage) and only_asks(shown_text(passage))
 
     def _rows(
         self,

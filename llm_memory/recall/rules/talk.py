@@ -50,11 +50,14 @@ _OF_US = re.compile(
 )
 """What asks of the speaker, the bot or the whole talk points to no person who was spoken of."""
 _QUESTION = re.compile(
-    r"[?？]\s*$|(?:[呢吗么]|没有?|(?<![好行对是要得])不)\W*$|"
+    r"[?？]\s*$|(?:[呢吗么]|没有?|(?<![好行对是要得])不)\W*(?:[(（][^()（）]*[)）]\W*)?$|"
     r"([\u4e00-\u9fff])[不没]\1|有没有|是否|[能可会]否|"
-    r"好[多久](?![不没了人])|啷个|乜|点解|边[个度位]|係咪"
+    r"好[多久](?![不没了人])|啷个|乜|点解|边[个度位]|係咪|"
+    r"^\W*(?:do|does|did|is|are|was|were|has|have|had|will|would|can|could|should|may|might)\s",
+    re.IGNORECASE,
 )
-"""By its end, by a choice of yes and no, and by what is asked with far from Beijing."""
+"""By its end, which a remark in brackets may follow, by a choice of yes and no, by what is asked
+with far from Beijing, and by the verb in front in English."""
 _REQUEST = re.compile(
     "告诉我|说说|讲讲|查(?:一下|查|下)|帮我?(?:查|看|找|想|回忆)|提醒|想(?:知道|问)|问(?:一下|下|问)|"
     "(?:记不(?:得|清|起|住)|想不起)|回忆"
