@@ -19,6 +19,7 @@ from hashed import HashedWords
 from retrieval_run import seconds_to_fill
 from samples import memories, questions, write_vault
 
+from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     Engine,
@@ -120,12 +121,13 @@ async def _asked(engine: Engine, count: int) -> tuple[dict[str, dict[str, float]
     for number, text in enumerate(questions(count + 3)):
         for name, only in ways.items():
             began = time.perf_counter()
-            await engine.service.recall(
+            await recall_by(
+                engine,
+                only,
                 text,
                 conversation_id=places[number % len(places)],
                 limit=_TOP,
                 token_budget=_TOKENS,
-                only=only,
             )
             if number >= len(places):  # the first questions wake up caches
                 spent[name].append((time.perf_counter() - began) * 1000)
@@ -139,12 +141,13 @@ async def _of_tiny(engine: Engine, count: int) -> list[list[list[str]]]:
     for text in questions(count):
         by_arm = []
         for arm in _BOTH:
-            recall = await engine.service.recall(
+            recall = await recall_by(
+                engine,
+                (arm,),
                 text,
                 conversation_id=_HERE[TINY.name],
                 limit=_DEPTH,
                 token_budget=_ENDLESS,
-                only=(arm,),
             )
             by_arm.append([hit.memory_id for hit in recall.hits])
         told.append(by_arm)

@@ -61,6 +61,7 @@ from retrieval_run import BenchClock, Stuck, running, seconds_to_fill  # noqa: E
 from scores import means, scored, session_found, session_level, session_scored  # noqa: E402
 from table import table  # noqa: E402
 
+from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features  # noqa: E402
@@ -97,13 +98,14 @@ async def ask(
     clock.now = question.asked_at or library.end(conversation)
     where = library.where(conversation)
     view = await engine.service.view(conversation_id=where)
-    return await engine.service.recall(
+    return await recall_by(
+        engine,
+        only,
         question.text,
         conversation_id=where,
         context=question.context(clock.now, view),
         limit=limit,
         token_budget=budget,
-        only=only,
         in_talk=in_talk,
     )
 

@@ -16,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.recall.request import RecallRequest
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
@@ -36,7 +37,7 @@ async def tell(rig: Rig, where: ConversationId, *texts: str) -> None:
 
 async def direct(rig: Rig, query: str, scope_filter: ScopeFilter = FAMILY_FILTER) -> Recall:
     return await rig.engine.rooms.manager.comprehensive_recall(
-        query, scope_filter, limit=5, token_budget=900
+        RecallRequest(query, scope_filter, limit=5, token_budget=900)
     )
 
 
@@ -75,11 +76,11 @@ async def test_limit_and_budget_hold_and_the_trace_counts_what_had_no_room(tmp_p
     async with running(tmp_path, follow=False) as rig:
         await tell(rig, FAMILY, *(f"花瓶{n}号放在窗台的第{n}格" for n in range(1, 8)))
         recall = await rig.engine.rooms.manager.comprehensive_recall(
-            "花瓶在窗台哪里", FAMILY_FILTER, limit=3, token_budget=900
+            RecallRequest("花瓶在窗台哪里", FAMILY_FILTER, limit=3, token_budget=900)
         )
         assert len(recall.hits) == 3
         small = await rig.engine.rooms.manager.comprehensive_recall(
-            "花瓶在窗台哪里", FAMILY_FILTER, limit=3, token_budget=recall.hits[0].tokens
+            RecallRequest("花瓶在窗台哪里", FAMILY_FILTER, 3, recall.hits[0].tokens)
         )
         assert len(small.hits) == 1
         assert small.tokens <= recall.hits[0].tokens

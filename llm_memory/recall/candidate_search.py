@@ -92,18 +92,18 @@ class Ranked:
     Attributes:
         candidates: In no order; each knows its place in it.
         lost: How many the arms should not have named, by reason.
-        chance: The probability that any of them answers.
+        chance: The probability that any of them answers; None where that is no question.
         values: What that was decided by, see ``of_answer``.
     """
 
     candidates: list[Candidate]
     lost: dict[DropReason, int] = field(default_factory=dict)
-    chance: float = 0.0
+    chance: float | None = None
     values: Mapping[str, float] = field(default_factory=dict)
 
 
 class CandidateSearch:
-    """Asks both arms, one alone, or scans where neither can answer."""
+    """Asks both arms, or scans where neither can answer."""
 
     def __init__(
         self,
@@ -124,20 +124,17 @@ class CandidateSearch:
         self.scope_check_drops = 0
         """How many records the indexes have named that their filter should have kept back."""
 
-    async def ask(
-        self, ask: Ask, only: Collection[Arm] | None, notes: list[str], stages: Stopwatch
-    ) -> Answer:
+    async def ask(self, ask: Ask, notes: list[str], stages: Stopwatch) -> Answer:
         """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
-        words = only is None or Arm.LEXICAL in only
-        vectors = ask.dense_weight > 0 if only is None else Arm.DENSE in only
+        vectors = self.trusts_vectors(ask)
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self._arms.lag() as lag:
             by_words, near = await asyncio.gather(
-                self._words(ask, notes) if words else _nothing(),
-                self._vectors(ask, notes) if vectors else _nothing(),
+                self.words(ask, notes),
+                self.vectors(ask, notes) if vectors else _nothing(),
             )
-            if by_words is None and words and not vectors and only is None:
-                near = await self._vectors(ask, notes)
+            if by_words is None and not vectors:
+                near = await self.vectors(ask, notes)
         stages.lap("index")
         for arm in (by_words, near):
             self.scope_check_drops += arm.refused if arm is not None else 0
@@ -271,7 +268,12 @@ class CandidateSearch:
         )
         return decide(weights, answer.weight, message, list(rows.values()))
 
-    async def _words(self, ask: Ask, notes: list[str]) -> Found | None:
+    def trusts_vectors(self, ask: Ask) -> bool:
+        """True where the embedder is asked beside the words."""
+        return ask.dense_weight > 0
+
+    async def words(self, ask: Ask, notes: list[str]) -> Found | None:
+        """None where their index cannot answer; ``notes`` says why."""
         try:
             query = LexicalQuery(ask.text, ask.subject, ask.around, ask.used.carried)
             return await self._arms.words(query, ask.scope_filter)
@@ -279,7 +281,8 @@ class CandidateSearch:
             notes.append(f"lexical: {error}")
             return None
 
-    async def _vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+    async def vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+        """None where the embedder or its index cannot answer; ``notes`` says why."""
         try:
             common = self._trust.common(ask.language)
             return await self._arms.vectors(ask.embedded, ask.scope_filter, common)

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..catalogue.catalogue import entry_key, key_of
+from ..catalogue.catalogue import key_of
 from ..index.indexing_service import IndexingService
 from ..index.passages import Passages
-from ..models.conversation import Actor
-from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.passages import Passage, place_name
-from ..models.recall import Arm, DropReason, Hit, Recall, Trace
+from ..models.recall import Arm, DropReason, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
-from ..models.talk import ContextLine
-from ..models.turns import Feedback
 from .arms import Arms
-from .candidate_search import CandidateSearch, Stopwatch
+from .candidate_search import CandidateSearch, Ranked, Stopwatch
 from .day_recall import DayRecall
 from .embedder_trust import EmbedderTrust
 from .explanations import Explanations
 from .parsed_question import Ask, read_question, readable
+from .request import RecallRequest
 from .reranking import Reranking
 from .rules.closed_last import closed_last
 from .rules.day_digest import choose_days
@@ -34,15 +31,26 @@ from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
 from .rules.weights import RecallWeights
 from .use_counts import UseCounts
+from .usefulness import Usefulness
 from .whole_recall import WholeRecall
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """What came of feedback: the ids that were ``counted``, how many counted for nothing."""
+class Found:
+    """What a question may be answered with.
 
-    counted: tuple[str, ...]
-    dropped: int
+    Attributes:
+        limit: How many of them are the answer.
+        share: The embedder's part in the order.
+        whole: All of a topic, a person or a day is asked for: no text answers better than another.
+    """
+
+    ranked: Ranked
+    arm: Arm
+    limit: int
+    share: float = 0.0
+    topics: tuple[str, ...] = ()
+    whole: bool = False
 
 
 class MemoryManager:
@@ -67,87 +75,39 @@ class MemoryManager:
         self._indexing = indexing
         self._trust = trust
         self._reranking = reranking
-        self._uses = uses
         self._settings = settings
         self._clock = clock
         self._search = CandidateSearch(
             passages, arms, trust, uses, weights, settings.relevance_floor
         )
         self._whole = WholeRecall(passages, arms, self._search.factor)
+        self.usefulness = Usefulness(passages, uses)
         self.explanations = Explanations(passages, settings.preview_chars, clock)
 
-    async def comprehensive_recall(
-        self,
-        query: str,
-        scope_filter: ScopeFilter,
-        *,
-        limit: int,
-        token_budget: int,
-        asker: Actor | None = None,
-        line: Callable[[Hit], str] | None = None,
-        only: Collection[Arm] | None = None,
-        days: int = 0,
-        context: Sequence[ContextLine] = (),
-        in_talk: bool = False,
-    ) -> Recall:
+    async def comprehensive_recall(self, request: RecallRequest) -> Recall:
         """The best visible passages for a query, within limit and budget. Never raises for a
-        broken index or embedder: then another arm answers, and at last a scan.
-
-        Args:
-            context: What was said before the query in the view that the filter is of.
-            in_talk: The query is a person's message, not a search: it may ask for nothing.
-            days: A question about days alone may be answered by one memory for each of so many,
-                whatever the limit is.
-            asker: Who asks: 我 is that person.
-            line: What will be injected of a hit, for the budget.
-            only: Ask these arms alone, LEXICAL or DENSE, and no reranker: for comparisons.
-        """
-        query = readable(query)
-        if not query or limit < 1:
+        broken index or embedder: then another arm answers, and at last a scan."""
+        request = replace(request, query=readable(request.query))
+        query, scope_filter = request.query, request.scope_filter
+        if not query or request.limit < 1:
             return Recall(trace=Trace(scopes=scope_filter.names))
         stages = Stopwatch()
         notes: list[str] = []
-        links = self._settings.identity_links
-        ask = read_question(
-            query, scope_filter, asker, self._clock(), self._trust.weight, links, context, in_talk
-        )
+        ask = self._read(request)
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
         stages.lap("ahead")
-        asked = self._whole.asked(ask) if only is None else None
-        known = {} if asked is None else await self._whole.found(ask, asked, asker)
-        by_date = only is None and not known and self._days.answers(ask)
-        lost: dict[DropReason, int] = {}
-        share = 0.0
-        chance: float | None = None
-        values: Mapping[str, float] = {}
-        if by_date:
-            arm, (candidates, limit) = Arm.DATES, await self._days.candidates(ask, limit, days)
-            stages.lap("days")
-        else:
-            answer = await self._search.ask(ask, only, notes, stages)
-            arm, share = answer.arm, answer.share
-            of_days = self._days.said_on(ask) if only is None else ()
-            ranked = await self._search.candidates(ask, answer, stages, of_days)
-            candidates, lost = ranked.candidates, ranked.lost
-            chance, values = ranked.chance, ranked.values
-            if asked is not None:
-                # They were waited for: what was forgotten or moved meanwhile is not shown.
-                lives = {
-                    one: order
-                    for one, order in known.items()
-                    if self._passages.get(key_of(one)) is one
-                }
-                candidates = self._whole.joined(asked, candidates, lives)
+        found = await self.find(ask, request, notes, stages)
+        candidates, lost = found.ranked.candidates, found.ranked.lost
+        by_date = found.arm is Arm.DATES
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
         reranker = ""
-        # Where all of a topic is asked for, or all of a day, no text answers better than another.
-        if only is None and not by_date and not known:
+        if not found.whole:
             sifted, reranker = await self._rerank(query, sifted, lost, notes, stages)
         sifted = merge_same_facts(closed_last(sifted, self._living))
         if not by_date:
             if not ask.times:
-                sifted = journals_last(sifted, shown=ask.asks or not in_talk)
+                sifted = journals_last(sifted, shown=ask.asks or not request.in_talk)
             if not _names_past_date(ask):
                 sifted = newest_first(
                     sifted, what_is_wanted(query), query, self._passages.is_unread
@@ -155,36 +115,36 @@ class MemoryManager:
         if by_date:
             choice = choose_days(
                 sifted,
-                limit=limit,
-                token_budget=token_budget,
+                limit=found.limit,
+                token_budget=request.token_budget,
                 preview_chars=self._settings.preview_chars,
-                line=line,
+                line=request.line,
             )
         else:
             choice = choose(
                 sifted,
-                limit=limit,
-                token_budget=token_budget,
+                limit=found.limit,
+                token_budget=request.token_budget,
                 preview_chars=self._settings.preview_chars,
-                line=line,
+                line=request.line,
                 query=query,
             )
         stages.lap("choose")
         trace = Trace(
             scopes=scope_filter.names,
-            arm=arm,
+            arm=found.arm,
             candidates=len(candidates),
             considered=choice.considered,
-            dense_weight=share if arm is Arm.HYBRID else 0.0,
+            dense_weight=found.share if found.arm is Arm.HYBRID else 0.0,
             tokens=sum(hit.tokens for hit in choice.hits),
             reranker=reranker,
             dropped=lost | choice.dropped,
             milliseconds=stages.milliseconds,
             notes=tuple(notes),
-            topics=(asked.topic.value,) if known and asked and asked.topic else (),
+            topics=found.topics,
             talk=ask.used,
-            chance=chance,
-            values=values,
+            chance=found.ranked.chance,
+            values=found.ranked.values,
         )
         return Recall(choice.hits, trace)
 
@@ -198,10 +158,55 @@ class MemoryManager:
         one together with what was said before. Never raises for a broken index or embedder."""
         if not (query := readable(query)):
             return
-        ask = read_question(query, scope_filter, None, self._clock(), self._trust.weight, {})
+        ask = self._read(RecallRequest(query, scope_filter, 1, 0))
         alone = stands_alone(query, ask.subject)
         if ask.dense_weight > 0 and alone and not self._days.answers(ask):
             await self._indexing.announce(ask.embedded)
+
+    async def find(
+        self, ask: Ask, request: RecallRequest, notes: list[str], stages: Stopwatch
+    ) -> Found:
+        """The candidates of a question: of days alone by their dates, else what the arms name, with
+        the topics and the person that are asked about."""
+        asked = self._whole.asked(ask)
+        known = {} if asked is None else await self._whole.found(ask, asked, request.asker)
+        if not known and self._days.answers(ask):
+            candidates, limit = await self._days.candidates(ask, request.limit, request.days)
+            stages.lap("days")
+            return Found(Ranked(candidates), Arm.DATES, limit, whole=True)
+        of_days = self._days.said_on(ask)
+        found = await self.searched(ask, request, notes, stages, of_days)
+        if asked is None:
+            return found
+        # They were waited for: what was forgotten or moved meanwhile is not shown.
+        lives = {
+            one: order for one, order in known.items() if self._passages.get(key_of(one)) is one
+        }
+        ranked = found.ranked
+        candidates = self._whole.joined(asked, ranked.candidates, lives)
+        return replace(
+            found,
+            ranked=replace(ranked, candidates=candidates),
+            topics=(asked.topic.value,) if known and asked.topic else (),
+            whole=bool(known),
+        )
+
+    async def searched(
+        self,
+        ask: Ask,
+        request: RecallRequest,
+        notes: list[str],
+        stages: Stopwatch,
+        of_days: Iterable[Passage] = (),
+    ) -> Found:
+        """What the arms name, and ``of_days``."""
+        answer = await self._search.ask(ask, notes, stages)
+        ranked = await self._search.candidates(ask, answer, stages, of_days)
+        return Found(ranked, answer.arm, request.limit, answer.share)
+
+    def _read(self, request: RecallRequest) -> Ask:
+        links = self._settings.identity_links
+        return read_question(request, self._clock(), self._trust.weight, links)
 
     def _living(self, place: str, memory_id: str) -> Passage | None:
         return self._passages.get(Key(place, memory_id))
@@ -229,40 +234,6 @@ class MemoryManager:
             lost[DropReason.GONE] = lost.get(DropReason.GONE, 0) + gone
         stages.lap("rerank")
         return Sifted(best, sifted.below), answer.label
-
-    def show(self, hits: Iterable[Hit]) -> None:
-        """The asker is shown these: an access of each memory."""
-        self._uses.show(self._passages.get(Key(hit.scope_name, hit.memory_id)) for hit in hits)
-
-    async def feedback(
-        self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
-    ) -> Served:
-        """Count what helped, and what was shown and did not.
-
-        What the filter admits has served once more. How an entry is weighed one day is changed in
-        the reader's own scope alone, and only what was ``recalled`` can have been in the way.
-        Raises StateUnavailable.
-        """
-        own = scope_filter.scopes[0].name
-        useful = [self._admitted(one, scope_filter) for one in feedback.useful_ids]
-        useless = [
-            self._admitted(one, scope_filter) if one in recalled else None
-            for one in feedback.useless_ids
-        ]
-        helped = list(dict.fromkeys(key for key in useful if key is not None))
-        hindered = {key for key in useless if key is not None and key.scope == own}
-        await self._uses.count(helped)
-        await self._uses.weigh(
-            [key for key in helped if key.scope == own], sorted(hindered.difference(helped))
-        )
-        dropped = useful.count(None) + sum(key is None or key.scope != own for key in useless)
-        return Served(tuple(key.memory_id for key in helped), dropped)
-
-    def _admitted(self, memory_id: str, scope_filter: ScopeFilter) -> Key | None:
-        """The entry of a memory that the filter admits, the reader's own scope first. A note is
-        none."""
-        found = (self._passages.get(Key(name, memory_id)) for name in scope_filter.names)
-        return next((entry_key(one) for one in found if isinstance(one, StoredMemory)), None)
 
     def clear(self) -> None:
         """Let go of what is kept."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..models.conversation import Actor
 from ..models.scope import ScopeFilter
-from ..models.talk import NO_TALK, ContextLine, TalkUsed
+from ..models.talk import NO_TALK, TalkUsed
 from ..scopes.rules.identity import ids_of
 from ..text.dates.expressions import TimeSpan, find_times
 from ..text.language import Language, language_of
 from ..text.normalising import clean
+from .request import RecallRequest
 from .rules.salience import is_first_person, without_times
 from .rules.talk import Talk, asks, talk_for
 
@@ -62,18 +62,14 @@ def readable(query: str) -> str:
 
 
 def read_question(
-    query: str,
-    scope_filter: ScopeFilter,
-    asker: Actor | None,
+    request: RecallRequest,
     now: datetime,
     weight: Callable[[Language | None], float],
     links: Mapping[str, str],
-    context: Sequence[ContextLine] = (),
-    in_talk: bool = False,
 ) -> Ask:
-    """``query`` is readable; ``weight`` tells the embedder's share for a language; ``links`` who is
-    the same person; ``context`` what was said before, the earliest first, in the same view;
-    ``in_talk`` that the query is a person's message, not a search."""
+    """``request.query`` is readable; ``weight`` tells the embedder's share for a language;
+    ``links`` who is the same person."""
+    query, asker, context = request.query, request.asker, request.context
     times = find_times(query, now)
     subject = without_times(query, times)
     talk = talk_for(query, subject, context, now) if context else Talk()
@@ -81,7 +77,7 @@ def read_question(
     language = language_of(text)
     return Ask(
         text=text,
-        scope_filter=scope_filter,
+        scope_filter=request.scope_filter,
         asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
         now=now,
         times=times,
@@ -91,7 +87,7 @@ def read_question(
         embedded=f"{talk.pointed} {query}".strip(),
         around=talk.around,
         used=talk.used,
-        in_talk=in_talk,
+        in_talk=request.in_talk,
         asks=asks(query),
     )
 

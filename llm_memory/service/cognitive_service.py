@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
@@ -17,7 +17,6 @@ from ..models.data_models import (
     StoredMemory,
 )
 from ..models.recall import (
-    Arm,
     Expansion,
     Explained,
     FileText,
@@ -42,13 +41,14 @@ from ..models.turns import (
 )
 from ..primer.models import Overview, Primed, Primer
 from ..primer.primer_service import Written
+from ..recall.request import RecallRequest
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
 from ..transfer.line_files import LineFile
 from .conversations import Conversations
 from .corrections import Corrections
 from .file_reading import FileReading
-from .recalls import Recalls
+from .recalls import REFUSED, Recalls
 from .scope_admin import ScopeAdmin
 from .turns import TurnRequest, Turns, TurnStart
 from .writes import Writes
@@ -119,7 +119,6 @@ class CognitiveService:
         token_budget: int,
         actor: Actor | None = None,
         line: Callable[[Hit], str] | None = None,
-        only: Collection[Arm] | None = None,
         days: int = 0,
         context: Sequence[ContextLine] = (),
         in_talk: bool = False,
@@ -129,7 +128,6 @@ class CognitiveService:
         Args:
             actor: Who asks: 我 is that person.
             line: What is injected of a hit; the budget counts its tokens.
-            only: Ask these arms alone, for comparisons.
             days: What answers a question about days alone may be one memory for each of so many
                 of them, whatever the limit is. The budget holds.
             context: What was said just before, the earliest first. Lines of another view than the
@@ -137,18 +135,13 @@ class CognitiveService:
             in_talk: The query is a person's message, not a search: it may ask for nothing.
         """
         await self._life.begun(wait_seconds=self._settings.load_seconds)
-        return await self._recalls.recall(
-            query,
-            self._access.view(conversation_id),
-            limit=limit,
-            token_budget=token_budget,
-            actor=actor,
-            line=line,
-            only=only,
-            days=days,
-            context=context,
-            in_talk=in_talk,
+        view = self._access.view(conversation_id)
+        if view.readable is None:
+            return Recall(trace=REFUSED)
+        request = RecallRequest(
+            query, view.readable, limit, token_budget, actor, line, days, context, in_talk
         )
+        return await self._recalls.recall(request, view)
 
     async def announce(self, query: str, *, conversation_id: ConversationId) -> None:
         """``recall`` will be asked this in a moment: what can be done for it begins already. The

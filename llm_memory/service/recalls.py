@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import is_note_id, pointed_id
@@ -14,7 +15,6 @@ from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.recall import (
     OFF_THE_RECORD,
-    Arm,
     Expanded,
     ExpandedNote,
     Expansion,
@@ -28,6 +28,7 @@ from ..models.recall import (
 from ..models.scope import ScopeFilter
 from ..models.talk import ContextLine, Voice
 from ..recall.memory_manager import MemoryManager
+from ..recall.request import RecallRequest
 from ..recall.rules.ranking import Candidate, as_hit
 from ..reflection.model_histories import ModelHistories
 from ..scopes.access import Access, ConversationView
@@ -36,6 +37,9 @@ from ..scopes.scope_book import ScopeBook
 from ..text.overlap import fold, holds
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
+
+REFUSED: Final = Trace(notes=("refused",))
+"""Of a recall for a conversation that may read nothing."""
 
 
 class Recalls:
@@ -65,45 +69,23 @@ class Recalls:
         self._histories = histories
         self._bylines = bylines
 
-    async def recall(
-        self,
-        query: str,
-        view: ConversationView,
-        *,
-        limit: int,
-        token_budget: int,
-        actor: Actor | None,
-        line: Callable[[Hit], str] | None,
-        only: Collection[Arm] | None = None,
-        days: int = 0,
-        context: Sequence[ContextLine] = (),
-        in_talk: bool = False,
-    ) -> Recall:
-        """The arguments are those of ``CognitiveService.recall``."""
-        scope_filter, umo = view.readable, view.conversation_id.umo
-        if scope_filter is None:
-            return Recall(trace=Trace(notes=("refused",)))
+    async def recall(self, request: RecallRequest, view: ConversationView) -> Recall:
+        """``request`` is in the view's filter. Lines of its context that are of another view are
+        not used."""
+        umo, actor, line = view.conversation_id.umo, request.asker, request.line
         if self._paused_conversations.since(view.conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
-        manager, explanations = self._manager, self._manager.explanations
-        heard = tuple(line for line in context if self._is_of_now(line, view))
-        complete = self._bylines.reader(scope_filter, umo, actor)
-        with explanations.noting_failure(umo, query, scope_filter):
-            recall = await manager.comprehensive_recall(
-                query,
-                scope_filter,
-                limit=limit,
-                token_budget=token_budget,
-                asker=actor,
-                line=None if line is None else lambda hit: line(complete(hit)),
-                only=only,
-                days=days,
-                context=heard,
-                in_talk=in_talk,
-            )
-        explanations.note(umo, query, recall.trace)
-        if only is None:  # a comparison is not shown to a person
-            manager.show(recall.hits)
+        explanations = self._manager.explanations
+        complete = self._bylines.reader(request.scope_filter, umo, actor)
+        asked = replace(
+            request,
+            context=tuple(one for one in request.context if self._is_of_now(one, view)),
+            line=None if line is None else lambda hit: line(complete(hit)),
+        )
+        with explanations.noting_failure(umo, request.query, request.scope_filter):
+            recall = await self._manager.comprehensive_recall(asked)
+        explanations.note(umo, request.query, recall.trace)
+        self._manager.usefulness.show(recall.hits)
         hits = self._access.as_seen_by(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))
 

@@ -15,6 +15,7 @@ from ..models.talk import ContextLine
 from ..models.turns import PAUSED_VIEW, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
+from ..recall.request import RecallRequest
 from ..reflection.model_histories import ModelHistories
 from ..reflection.turn_queue import TurnQueue
 from ..runtime.lifecycle import Lifespan
@@ -23,7 +24,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import FirstContact
 from .bylines import Bylines
 from .conversations import Conversations
-from .recalls import Recalls
+from .recalls import REFUSED, Recalls
 
 _LATE = "deadline"
 
@@ -161,17 +162,20 @@ class Turns:
         if request.limit == 0 or not request.query:
             return Recall()
         await self._life.begun(wait_seconds=self._load_seconds)
-        return await self._recalls.recall(
+        if view.readable is None:
+            return Recall(trace=REFUSED)
+        asked = RecallRequest(
             request.query,
-            view,
+            view.readable,
             limit=request.limit,
             token_budget=request.token_budget,
-            actor=actor,
+            asker=actor,
             line=request.line,
             days=request.days,
             context=request.context,
             in_talk=True,
         )
+        return await self._recalls.recall(asked, view)
 
     async def _primer(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Primer:
         if request.primer is None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
@@ -91,8 +92,8 @@ async def right(rig: Rig, only: Collection[Arm] | None) -> int:
     count = 0
     for fact, *questions in FACTS:
         for question in questions:
-            recall = await rig.engine.service.recall(
-                question, conversation_id=HERE, limit=5, token_budget=9999, only=only
+            recall = await recall_by(
+                rig.engine, only, question, conversation_id=HERE, limit=5, token_budget=9999
             )
             count += fact in [hit.preview for hit in recall.hits]
     return count
@@ -224,8 +225,8 @@ async def test_what_is_forgotten_is_found_by_neither_arm(tmp_path: Path) -> None
             stored.memory.memory.memory_id, conversation_id=HERE, actor=person(1, admin=True)
         )
         for only in (None, {Arm.LEXICAL}, {Arm.DENSE}):
-            recall = await rig.engine.service.recall(
-                "谁对猫毛过敏", conversation_id=HERE, limit=5, token_budget=999, only=only
+            recall = await recall_by(
+                rig.engine, only, "谁对猫毛过敏", conversation_id=HERE, limit=5, token_budget=999
             )
             assert recall.hits == ()
 

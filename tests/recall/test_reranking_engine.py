@@ -14,7 +14,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, IndexState
 from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.reranking import TOP
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
@@ -124,17 +124,13 @@ async def test_what_is_below_the_floor_is_neither_shown_to_it_nor_let_in(tmp_pat
             assert told == {hit.preview for hit in recall.hits}
 
 
-async def test_one_memory_needs_no_order_and_comparisons_ask_no_reranker(tmp_path: Path) -> None:
+async def test_one_memory_needs_no_order(tmp_path: Path) -> None:
     reranker = FakeReranker()
     async with asking(tmp_path, reranker) as rig:
         await rig.remember(ALLERGIES[0], HERE)
         recall = await rig.recall(QUERY, HERE)
         assert [hit.preview for hit in recall.hits] == ALLERGIES[:1]
         assert (recall.trace.reranker, recall.trace.notes) == ("", ())
-        await rig.remember(ALLERGIES[1], HERE)
-        await rig.engine.service.recall(
-            QUERY, conversation_id=HERE, limit=5, token_budget=999, only={Arm.LEXICAL}
-        )
         assert reranker.calls == []
 
 

@@ -182,16 +182,6 @@ async def test_where_both_indexes_fail_the_topic_is_read_all_the_same(tmp_path: 
         assert previews(recall)[0] == TASK
 
 
-@pytest.mark.parametrize("only", [{Arm.LEXICAL}, {Arm.DENSE}])
-async def test_an_arm_that_is_asked_alone_answers_alone(tmp_path: Path, only: set[Arm]) -> None:
-    async with running(tmp_path) as rig:
-        await three_topics(rig, FAMILY)
-        recall = await rig.engine.service.recall(
-            "还有哪些待办", conversation_id=FAMILY, limit=5, token_budget=999, only=only
-        )
-        assert recall.trace.topics == ()
-
-
 async def test_why_names_the_file_that_was_read(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         await three_topics(rig, FAMILY)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     BroughtBack,
@@ -94,8 +95,8 @@ async def shown(rig: Rig, where: ConversationId, who: Actor, words: str = "搬�
     service, doors = rig.engine.service, {}
     doors["recall"] = await rig.recall(QUESTION, where, 20)
     for arm in (Arm.LEXICAL, Arm.DENSE):
-        doors[arm] = await service.recall(
-            QUESTION, conversation_id=where, limit=20, token_budget=5000, only={arm}
+        doors[arm] = await recall_by(
+            rig.engine, {arm}, QUESTION, conversation_id=where, limit=20, token_budget=5000
         )
     for name, query in (("days", "今天说了什么"), ("tasks?", "有什么待办"), ("likes", "喜欢什么")):
         doors[name] = await rig.recall(query, where, 20)
@@ -236,8 +237,8 @@ async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(rig: R
     openly = await hear(rig, "大家说年底聚一次，别的打算以后再说", ROOM, HONG)
     await rig.until_indexed()
     for arm in (None, {Arm.LEXICAL}, {Arm.DENSE}):
-        recall = await rig.engine.service.recall(
-            "年底有什么打算", conversation_id=ROOM, limit=5, token_budget=5000, only=arm
+        recall = await recall_by(
+            rig.engine, arm, "年底有什么打算", conversation_id=ROOM, limit=5, token_budget=5000
         )
         assert [hit.memory_id for hit in recall.hits] == [openly.memory.memory_id]
         assert recall.trace.dropped.get("scope_check", 0) == 0

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
@@ -237,8 +238,8 @@ async def check(rig: Rig, model: Model) -> None:
         assert shown(asked.hits) <= expected
         assert ASKED not in "".join(hit.preview for hit in (*recall.hits, *asked.hits))
         for arm in (Arm.LEXICAL, Arm.DENSE):
-            alone = await service.recall(
-                QUERY, conversation_id=where, limit=60, token_budget=5000, only={arm}
+            alone = await recall_by(
+                rig.engine, {arm}, QUERY, conversation_id=where, limit=60, token_budget=5000
             )
             assert shown(alone.hits) <= expected
             if alone.trace.arm is Arm.LEXICAL:

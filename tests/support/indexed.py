@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import Memory, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
@@ -90,8 +91,8 @@ def copied(root: Path, target: Path) -> Path:
 
 async def answered(rig: Rig, text: str, *, only: Collection[Arm] | None = None) -> tuple[Arm, str]:
     """Who answered a question of the family's in the memory's own words, and the best answer."""
-    recall = await rig.engine.service.recall(
-        text, conversation_id=FAMILY, limit=5, token_budget=5000, only=only
+    recall = await recall_by(
+        rig.engine, only, text, conversation_id=FAMILY, limit=5, token_budget=5000
     )
     return recall.trace.arm, recall.hits[0].preview if recall.hits else ""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EnginePaths,
@@ -107,8 +108,8 @@ async def check(rig: Rig, said: Mapping[ConversationId, Sequence[str]], *, model
         visible = {*said[where], *said[OPEN]}
         for question, answer in OTHER_WORDS.items():
             for only in ((Arm.LEXICAL,), (Arm.DENSE,), None):
-                recall = await rig.engine.service.recall(
-                    question, conversation_id=where, limit=60, token_budget=9000, only=only
+                recall = await recall_by(
+                    rig.engine, only, question, conversation_id=where, limit=60, token_budget=9000
                 )
                 found = [hit.preview for hit in recall.hits]
                 assert set(found) <= visible, (where, question, only)

@@ -1,0 +1,78 @@
+"""Recall by some of its arms, to compare them: no topic, person, date or reranker has a say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ..llm_memory import ConversationId, Engine, Recall
+from ..llm_memory.models.recall import Arm
+from ..llm_memory.models.talk import ContextLine
+from ..llm_memory.recall.arms import Found as Named
+from ..llm_memory.recall.candidate_search import CandidateSearch, Stopwatch
+from ..llm_memory.recall.memory_manager import Found, MemoryManager
+from ..llm_memory.recall.parsed_question import Ask
+from ..llm_memory.recall.request import RecallRequest
+from ..llm_memory.scopes.access import Access
+
+
+async def recall_by(
+    engine: Engine,
+    arms: Collection[Arm] | None,
+    query: str,
+    *,
+    conversation_id: ConversationId,
+    limit: int,
+    token_budget: int,
+    context: Sequence[ContextLine] = (),
+    in_talk: bool = False,
+) -> Recall:
+    """LEXICAL, DENSE, or both, whatever the embedder is trusted; None for recall as it is. What is
+    compared is neither explained nor counted as shown."""
+    if arms is None:
+        return await engine.service.recall(
+            query,
+            conversation_id=conversation_id,
+            limit=limit,
+            token_budget=token_budget,
+            context=context,
+            in_talk=in_talk,
+        )
+    rooms = engine.rooms
+    alone = _ArmsAlone(rooms.manager, arms)
+    seen = Access(alone.settings, rooms.book, rooms.catalogue).view(conversation_id).readable
+    if seen is None:
+        return Recall()
+    request = RecallRequest(
+        query, seen, limit, token_budget, context=tuple(context), in_talk=in_talk
+    )
+    return await alone.comprehensive_recall(request)
+
+
+class _ArmsAlone(MemoryManager):
+    """The parts of another, but for what asks the arms."""
+
+    def __init__(self, manager: MemoryManager, arms: Collection[Arm]) -> None:
+        vars(self).update(vars(manager))
+        self._search = _SearchBy(self._search, arms)
+        self.settings = self._settings
+
+    async def find(
+        self, ask: Ask, request: RecallRequest, notes: list[str], stages: Stopwatch
+    ) -> Found:
+        return replace(await self.searched(ask, request, notes, stages), whole=True)
+
+
+class _SearchBy(CandidateSearch):
+    def __init__(self, search: CandidateSearch, arms: Collection[Arm]) -> None:
+        vars(self).update(vars(search))
+        self._asked = arms
+
+    def trusts_vectors(self, ask: Ask) -> bool:
+        return Arm.DENSE in self._asked
+
+    async def words(self, ask: Ask, notes: list[str]) -> Named | None:
+        return await super().words(ask, notes) if Arm.LEXICAL in self._asked else None
+
+    async def vectors(self, ask: Ask, notes: list[str]) -> Named | None:
+        return await super().vectors(ask, notes) if Arm.DENSE in self._asked else None

@@ -1,0 +1,35 @@
+"""What a recall is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..models.conversation import Actor
+from ..models.recall import Hit
+from ..models.scope import ScopeFilter
+from ..models.talk import ContextLine
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """One question inside a scope filter that is resolved already.
+
+    Attributes:
+        asker: Who asks: 我 is that person.
+        line: What is injected of a hit; the budget counts its tokens.
+        days: A question about days alone may be answered by one memory for each of so many of
+            them, whatever the limit is. The budget holds.
+        context: What was said before, the earliest first, in the view that the filter is of.
+        in_talk: The query is a person's message, not a search: it may ask for nothing.
+    """
+
+    query: str
+    scope_filter: ScopeFilter
+    limit: int
+    token_budget: int
+    asker: Actor | None = None
+    line: Callable[[Hit], str] | None = None
+    days: int = 0
+    context: Sequence[ContextLine] = ()
+    in_talk: bool = False
