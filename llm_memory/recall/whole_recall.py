@@ -36,11 +36,12 @@ class WholeRecall:
     @staticmethod
     def asked(ask: Ask) -> Asked | None:
         """What a question is for, whole; None for any other, and for one about days."""
-        if ask.in_talk and not ask.asks:
-            return None
         asked = asked_for(ask.subject)
-        by_days = asked is not None and asked.topic is None and not asked.name and ask.times
-        return None if by_days else asked
+        if asked is None or (asked.topic is None and not asked.name and ask.times):
+            return None
+        # 介绍一下大伟 asks whatever its form is; 我有任务 does not.
+        names_person = asked.topic is None and asked.name
+        return asked if ask.asks or not ask.in_talk or names_person else None
 
     async def found(self, ask: Ask, asked: Asked, asker: Actor | None) -> dict[StoredMemory, float]:
         """What answers, and its order. Empty where nobody has the name that is asked about."""

@@ -50,6 +50,15 @@ async def test_what_is_known_of_the_asker_begins_with_what_names_them(tmp_path: 
         assert "大伟不吃香菜" in of_her
 
 
+async def test_a_request_in_a_talk_needs_no_form_of_a_question(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        await _known(rig)
+        recall = await rig.engine.service.recall(
+            "介绍一下大伟", conversation_id=FAMILY, limit=2, token_budget=999, in_talk=True
+        )
+        assert set(previews(recall)) == {"大伟不吃香菜", "大伟是做产品经理的"}
+
+
 async def test_it_stays_inside_the_scope(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         await _known(rig)
