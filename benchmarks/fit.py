@@ -9,6 +9,7 @@ the engine itself, whose weights are all 1 meanwhile, so that each term of a tra
 - ``order``: a conditional logit, the answers of each question against what else was found.
 - ``speak``: a logistic regression, whether the first three hold the answer.
 - ``probe``: a ridge logistic regression of the message's vector, questions against small talk.
+- ``newer``: see fit_newer.py.
 
 What is printed was fitted on all casts but the one that is asked. With ``--write`` the fit on all
 of them goes to ``llm_memory/recall/weights.json``, the same bytes for the same data.
@@ -36,6 +37,7 @@ checkout.register()
 
 import numpy as np  # noqa: E402
 from everyday_cast import Cast, read_cast  # noqa: E402
+from fit_newer import fitted_newer  # noqa: E402
 from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
 
@@ -389,7 +391,9 @@ def _figures(
     }
 
 
-def written(fitted: Fit, report: dict[str, Any], model: str, digest: str) -> str:
+def written(
+    fitted: Fit, report: dict[str, Any], newer: dict[str, Any], model: str, digest: str
+) -> str:
     """The text of ``weights.json``. Each floor is in its model's bias: what remains is 0.5."""
 
     def linear(names: Sequence[str], weights: np.ndarray, bias: float) -> dict[str, Any]:
@@ -420,6 +424,7 @@ def written(fitted: Fit, report: dict[str, Any], model: str, digest: str) -> str
                 "bias": float(fitted.probe[-1]),
             }
         },
+        "newer": newer,
     }
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
@@ -478,7 +483,8 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False), "utf-8")
     if options.write:
-        PATH.write_text(written(fitted, report, model, digest), "utf-8")
+        newer = fitted_newer({path.stem: read_cast(path) for path in paths})
+        PATH.write_text(written(fitted, report, newer, model, digest), "utf-8")
 
 
 if __name__ == "__main__":

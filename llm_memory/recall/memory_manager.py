@@ -24,8 +24,7 @@ from .request import RecallRequest
 from .reranking import Reranking
 from .rules.closed_last import closed_last
 from .rules.day_digest import choose_days
-from .rules.newest_first import newest_first
-from .rules.questions.change import what_is_wanted
+from .rules.newer import newer_first
 from .rules.ranking import Sifted, choose, journals_last, sift
 from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
@@ -77,6 +76,7 @@ class MemoryManager:
         self._reranking = reranking
         self._settings = settings
         self._clock = clock
+        self._newer = weights.newer
         self._search = CandidateSearch(
             passages, arms, trust, uses, weights, settings.relevance_floor
         )
@@ -109,9 +109,7 @@ class MemoryManager:
             if not ask.times:
                 sifted = journals_last(sifted, shown=ask.asks or not request.in_talk)
             if not _names_past_date(ask):
-                sifted = newest_first(
-                    sifted, what_is_wanted(query), query, self._passages.is_unread
-                )
+                sifted = newer_first(sifted, self._newer, query, self._passages.is_unread)
         if by_date:
             choice = choose_days(
                 sifted,

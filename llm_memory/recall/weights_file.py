@@ -18,8 +18,14 @@ _ORDER: Final = Linear(
     {"near": 1.0, "covered": 2.0, "words": 2.0, "verbatim": 3.0, "time": 1.0, "recent": 1.0}
 )
 _SPEAK: Final = Linear({"covered": 6.0, "asks": 1.0}, bias=-4.0)
+_NEWER: Final = Linear({"shared": 4.0, "of_shorter": 4.0, "speaker": 2.0, "change": 2.0}, bias=-7.0)
 FIXED: Final = RecallWeights(
-    Pair(_ORDER, _ORDER), Pair(_SPEAK, _SPEAK), floor=0.5, within=2.0, unknown=(0.0, 4.0)
+    Pair(_ORDER, _ORDER),
+    Pair(_SPEAK, _SPEAK),
+    floor=0.5,
+    within=2.0,
+    unknown=(0.0, 4.0),
+    newer=_NEWER,
 )
 """Stand in where the file is gone or broken: words decide."""
 
@@ -48,6 +54,7 @@ def read(found: Mapping[str, Any]) -> RecallWeights:
             str(name): Probe([_number(value) for value in probe["vector"]], _number(probe["bias"]))
             for name, probe in found["probes"].items()
         },
+        newer=_linear(found["newer"]) if "newer" in found else _NEWER,
     )
 
 

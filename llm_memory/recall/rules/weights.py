@@ -88,6 +88,8 @@ class RecallWeights:
         unknown: Standard deviations, ``a + b * covered``, that stand for the similarity of what the
             embedder's index does not hold yet.
         probes: By the name of the embedder's model.
+        newer: Of what ``newer.features`` tells of a pair; above 0 the later one says how it stands
+            now. Without a fit none does.
     """
 
     order: Pair
@@ -97,6 +99,7 @@ class RecallWeights:
     unknown: tuple[float, float]
     beside: float = 0.0
     probes: Mapping[str, Probe] = field(default_factory=dict)
+    newer: Linear = Linear({}, bias=-1.0)
 
     def chance(self, trust: float, values: Mapping[str, float]) -> float:
         """The probability that something answers, 0 to 1. ``values``: see ``of_answer``.

@@ -1,0 +1,218 @@
+"""Of several statements of one thing the newest comes first, the others are marked as older."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
+from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    Provenance,
+    Source,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import FIXED, shipped
+
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+
+
+def said(
+    text: str,
+    days_ago: int,
+    who: str = "阿强",
+    *,
+    scope: str = "家人",
+    trusted: bool = False,
+    **changes: object,
+) -> Candidate:
+    origin = Provenance(who, person=f"aiocqhttp:{who}", source=Source.REFLECTION, trusted=trusted)
+    memory_id = f"m-{abs(hash((text, days_ago))) % 10**8:08d}"
+    memory = Memory(memory_id, text, NOW - timedelta(days=days_ago), provenance=origin)
+    memory = replace(memory, **changes)  # type: ignore[arg-type]
+    return Candidate(StoredMemory(Scope.parse(scope), "entities.md", memory), 0.5, score=0.9)
+
+
+def told(sifted: Sifted) -> list[str]:
+    """What is said in its order, and whether it is marked."""
+    return [("较早 " if c.earlier else "") + c.passage.memory.judgment for c in sifted.best]  # type: ignore[union-attr]
+
+
+def is_newer(old: Candidate, new: Candidate, question: str = "") -> bool:
+    best = newer_first(Sifted([old, new], []), shipped().newer, question).best
+    assert {id(one.passage) for one in best} == {id(old.passage), id(new.passage)}
+    assert not best[0].earlier
+    return best[1].earlier and best[0].passage is new.passage
+
+
+UPDATES = [
+    # a plain negation
+    ("小李抽烟", "小李不抽烟了"),
+    ("阿强对花生过敏", "阿强对花生不过敏了"),
+    ("Lee smokes cigarettes", "Lee no longer smokes cigarettes"),
+    ("Ann is allergic to peanuts", "Ann is not allergic to peanuts any more"),
+    # what says that it corrects
+    ("团建的集合地点在东门", "更正：团建的集合地点在西门"),
+    ("团建的集合时间是早上八点", "记错了，团建的集合时间是早上九点"),
+    ("周会的主持人是小满", "纠正一下，周会的主持人是阿宁"),
+    ("The picnic meeting point is the east gate",
+     "Correction: the picnic meeting point is the west gate"),
+    # a value: a weekday, a number, a Han numeral
+    ("乒乓球训练在周二晚上", "乒乓球训练改到周四晚上"),
+    ("会议室的门牌是十七号", "会议室的门牌是二十一号"),
+    ("Choir practice is on Monday", "Choir practice is on Friday"),
+    ("The boat share is 60 euros", "The boat share is 75 euros"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATES)
+def test_what_says_how_it_stands_now_comes_first(old: str, new: str) -> None:
+    before, after = said(old, 9), said(new, 2)
+    assert is_newer(before, after)
+    expected = [new, f"较早 {old}"]
+    assert told(newer_first(Sifted([after, before], []), shipped().newer, "")) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("外婆家的门牌是十七号", "外婆家的洗衣机修好了"),
+        ("每周三小满去游泳", "每周四阿宁教画画"),
+        ("表姐不吃香菜", "表姐不吃花生"),
+        ("客厅养着一盆兰花", "客厅养着一盆菊花"),
+        ("Ines likes green tea", "Ines likes black coffee"),
+        ("会议纪要里的第3件事", "会议纪要里的第4件事"),
+        ("Grandma's house number is 17", "Grandma's washing machine is fixed"),
+        ("Every Wednesday Ines goes swimming", "Every Thursday Marek teaches drawing"),
+        ("The spare key hangs in the hall", "Choir practice is on Friday now"),
+    ],
+)
+def test_another_matter_marks_nothing(old: str, new: str) -> None:
+    assert not is_newer(said(old, 9), said(new, 2))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("我的工位在三楼", "我的工位换到五楼了"),
+        ("我的工位在三楼", "工位换到五楼了"),
+        ("用户的工位在三楼", "用户的工位换到五楼了"),
+        ("My desk is on the third floor", "My desk is on the fifth floor now"),
+    ],
+)
+def test_what_two_accounts_call_their_own_are_two_things(old: str, new: str) -> None:
+    assert not is_newer(said(old, 9, "老周"), said(new, 2, "阿强"))
+    assert is_newer(said(old, 9, "老周"), said(new, 2, "老周"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("羽毛球活动在周六", "羽毛球活动改到周日"),
+        ("The club night is on Saturday", "The club night is now on Sunday"),
+    ],
+)
+def test_what_is_not_vouched_for_stands_before_nothing_that_is(old: str, new: str) -> None:
+    assert not is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "路人"))
+    assert is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "管理员"))
+    assert is_newer(said(old, 9, "路人"), said(new, 2, "管理员", trusted=True))
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATES[::4])
+def test_neither_another_place_nor_what_was_before_nor_what_nobody_states(
+    old: str, new: str
+) -> None:
+    assert not is_newer(said(old, 9), said(new, 2, scope="公司"))
+    assert not is_newer(said(old, 2), said(new, 9))
+    assert not is_newer(said(old, 9), said(new, 2, quoted=True))
+    assert not is_newer(said(old, 9), said(new, 2, tags=(DIGEST_TAG,)))
+    settled = said(new, 2)
+    memory = closed(settled.passage.memory, "m-abcd1234")  # type: ignore[union-attr]
+    settled = replace(settled, passage=replace(settled.passage, memory=memory))  # type: ignore[arg-type]
+    assert not is_newer(said(old, 9), settled)
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATES[4::4])
+def test_what_surely_corrects_it_comes_along_from_below(old: str, new: str) -> None:
+    other = said("猫粮在柜子里", 1)
+    below = [other, said(new, 2)]
+    found = newer_first(Sifted([said(old, 9)], below), shipped().newer, "")
+    assert told(found) == [new, f"较早 {old}"]
+    assert list(found.below) == [other]
+    away = [said(new, 2, scope="公司")]
+    found = newer_first(Sifted([said(old, 9)], away), shipped().newer, "")
+    assert (told(found), list(found.below)) == ([old], away)
+
+
+def test_of_several_in_a_row_the_newest_comes_first() -> None:
+    texts = ["例会在周一早上", "例会改到周三早上", "例会改到周五早上"]
+    best = [said(text, 30 - 9 * n) for n, text in enumerate(texts)]
+    found = newer_first(Sifted(best, []), shipped().newer, "例会在什么时候")
+    assert told(found) == [texts[2], f"较早 {texts[1]}", f"较早 {texts[0]}"]
+
+
+def test_every_weight_is_of_a_feature_and_two_speak_against() -> None:
+    for model in (shipped().newer, FIXED.newer):
+        assert model.weights.keys() <= set(FEATURES)
+        assert {name for name, weight in model.weights.items() if weight < 0} <= {"owner", "plain"}
+        assert model.bias < 0
+
+
+TEXTS = st.sampled_from([text for pair in UPDATES for text in pair] + ["猫粮在柜子里"])
+DRAWN = st.lists(
+    st.tuples(TEXTS, st.integers(0, 30), st.sampled_from(["家人", "公司"]), st.booleans()),
+    max_size=8,
+)
+
+
+@given(DRAWN, DRAWN)
+def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
+    best: list[tuple[str, int, str, bool]], below: list[tuple[str, int, str, bool]]
+) -> None:
+    first, rest = (
+        [said(text, days, scope=scope, trusted=trusted) for text, days, scope, trusted in drawn]
+        for drawn in (best, below)
+    )
+    found = newer_first(Sifted(first, rest), shipped().newer, "例会")
+    both = [*found.best, *found.below]
+    assert sorted(id(c.passage) for c in both) == sorted(id(c.passage) for c in (*first, *rest))
+    for scope in ("家人", "公司"):
+        own, others = (
+            [c for c in part if (c.passage.scope.name == scope)]  # type: ignore[union-attr]
+            for part in (first, rest)
+        )
+        alone = newer_first(Sifted(own, others), shipped().newer, "例会")
+        mine = [c for c in found.best if c.passage.scope.name == scope]  # type: ignore[union-attr]
+        assert {(id(c.passage), c.earlier) for c in mine} == {
+            (id(c.passage), c.earlier) for c in alone.best
+        }
+
+
+@pytest.mark.parametrize(("language", "word"), [("zh-CN", "较早"), ("en-US", "earlier")])
+def test_the_line_says_that_something_newer_was_said(language: str, word: str) -> None:
+    hit = as_hit(replace(said("例会在周一早上", 9), earlier=True), 200)
+    assert f"· {word} ·" in hit_line(hit, Texts(language))
+    assert f"· {word} ·" not in hit_line(replace(hit, earlier=False), Texts(language))
+
+
+@pytest.mark.parametrize(("language", "word"), [("zh-CN", "日记"), ("en-US", "journal")])
+def test_a_diary_is_signed_as_one(language: str, word: str) -> None:
+    diary = as_hit(said("2026-11-12：大家去了公园", 9, "", tags=(DIGEST_TAG,)), 200)
+    assert hit_line(diary, Texts(language)).startswith(f"[2026-11-12 · {word} · ")
+
+
+def test_a_person_cannot_hide_behind_the_tag_of_a_diary() -> None:
+    hit = as_hit(said("门开着", 9, "小号", tags=(DIGEST_TAG,)), 200)
+    assert "小号" in hit_line(hit, Texts("zh-CN"))
