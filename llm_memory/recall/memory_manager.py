@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,17 +15,20 @@ from ..models.passages import Passage, place_name
 from ..models.recall import Arm, DropReason, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
+from ..models.talk import ContextLine, Voice
 from .arms import Arms
 from .candidate_search import CandidateSearch, Ranked, Stopwatch
 from .day_recall import DayRecall
 from .embedder_trust import EmbedderTrust
 from .explanations import Explanations
+from .joined import joined
 from .parsed_question import Ask, read_question, readable
 from .request import RecallRequest
 from .reranking import Reranking
 from .rules.closed_last import closed_last
 from .rules.day_digest import choose_days
 from .rules.newer import newer_first
+from .rules.parts import parts_of
 from .rules.ranking import Sifted, choose, journals_last, sift
 from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
@@ -86,8 +90,25 @@ class MemoryManager:
 
     async def comprehensive_recall(self, request: RecallRequest) -> Recall:
         """The best visible passages for a query, within limit and budget. Never raises for a
-        broken index or embedder: then another arm answers, and at last a scan."""
+        broken index or embedder: then another arm answers, and at last a scan.
+
+        Where the query asks for several things, each is looked for with its share of the budget,
+        and what was asked before it as context.
+        """
         request = replace(request, query=readable(request.query))
+        parts = parts_of(request.query)
+        if len(parts) == 1:
+            return await self._recall(request)
+        before, now = list(request.context), self._clock()
+        each = []
+        for part in parts:
+            share = request.token_budget // len(parts)
+            own = replace(request, query=part, token_budget=share, context=tuple(before))
+            each.append(self._recall(own))
+            before.append(ContextLine(Voice.ASKER, part, now))
+        return joined(await asyncio.gather(*each), request.limit)
+
+    async def _recall(self, request: RecallRequest) -> Recall:
         query, scope_filter = request.query, request.scope_filter
         if not query or request.limit < 1:
             return Recall(trace=Trace(scopes=scope_filter.names))
@@ -154,12 +175,11 @@ class MemoryManager:
     async def announce(self, query: str, scope_filter: ScopeFilter) -> None:
         """A question comes in a moment: have it embedded, unless no embedder will be asked it, or
         one together with what was said before. Never raises for a broken index or embedder."""
-        if not (query := readable(query)):
-            return
-        ask = self._read(RecallRequest(query, scope_filter, 1, 0))
-        alone = stands_alone(query, ask.subject)
-        if ask.dense_weight > 0 and alone and not self._days.answers(ask):
-            await self._indexing.announce(ask.embedded)
+        for part in parts_of(readable(query)):
+            ask = self._read(RecallRequest(part, scope_filter, 1, 0))
+            alone = bool(part) and stands_alone(part, ask.subject)
+            if alone and ask.dense_weight > 0 and not self._days.answers(ask):
+                await self._indexing.announce(ask.embedded)
 
     async def find(
         self, ask: Ask, request: RecallRequest, notes: list[str], stages: Stopwatch
