@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
-QUESTION = "奶奶对什么过敏，花生能吃吗"
+QUESTION = "奶奶吃了花生会不会过敏"
 FAMILY = group(777)
 ADMIN = person(9, "管理员", admin=True)
 
