@@ -115,11 +115,6 @@ class LexicalIndex(Protocol):
         first."""
         ...
 
-    def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
-        """What came before in the session, for those that follow on something, and how much
-        records of one session of that scope have to do with each other: 0 to 1."""
-        ...
-
     def discard(self) -> None:
         """Throw everything away: the next ``open`` begins with nothing."""
         ...

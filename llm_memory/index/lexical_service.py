@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ..catalogue.catalogue import key_of
@@ -135,11 +135,6 @@ class LexicalService:
         """What was said in a time, the newest first. Raises IndexUnavailable."""
         self._check()
         return await self._ask(lambda: self._index.within(scope_filter, first, last, k))
-
-    async def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
-        """What each follows on, and how much that means. Raises IndexUnavailable."""
-        self._check()
-        return await self._ask(lambda: self._index.predecessors(keys))
 
     def _check(self) -> None:
         if self.state not in (IndexState.READY, IndexState.BUILDING):

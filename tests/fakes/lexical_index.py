@@ -92,24 +92,6 @@ class InMemoryLexicalIndex:
         ]
         return tuple(key for _, key in sorted(found, key=lambda row: -row[0])[: max(k, 0)])
 
-    def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
-        known = self._records()
-        found = {}
-        for key in keys:
-            if key not in known:
-                continue
-            own = known[key]
-            before = [
-                (record.at, number, other)
-                for number, (other, record) in enumerate(known.items())
-                if other.scope == key.scope and record.session == own.session
-            ]
-            before.sort()
-            place = [other for _, _, other in before].index(key)
-            if place:
-                found[key] = before[place - 1][2], 1.0
-        return found
-
     def discard(self) -> None:
         self.shelf.records.clear()
         self._is_open = False

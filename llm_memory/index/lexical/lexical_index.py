@@ -218,12 +218,6 @@ class SqliteLexicalIndex:
             connection = self._open_connection(self._reader)
             return lexical_search.within(connection, scope_filter, first, last, max(k, 0))
 
-    def predecessors(self, keys: Collection[Key]) -> dict[Key, tuple[Key, float]]:
-        with self._reading, _translating():
-            connection = self._open_connection(self._reader)
-            with _transaction(connection, "BEGIN"):
-                return lexical_search.predecessors(connection, keys, self._measure)
-
     def _measure(self, connection: sqlite3.Connection, scope: int) -> float:
         known = self._follows.get(scope)
         if known is None or known.is_outdated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import batched
 from typing import TYPE_CHECKING, Final
@@ -336,32 +336,6 @@ def measure_follows(connection: sqlite3.Connection, scope: int) -> float:
         places = at[found["text"] > 0]
         sessions[term].append(rows["session"][places[places < len(rows)]].astype(np.int64))
     return follows(sizes, [np.concatenate(found) for found in sessions.values()])
-
-
-def predecessors(
-    connection: sqlite3.Connection, keys: Collection[Key], measure: Measure
-) -> dict[Key, tuple[Key, float]]:
-    """See the port."""
-    found: dict[Key, tuple[Key, float]] = {}
-    for name in {key.scope for key in keys}:
-        row = connection.execute("SELECT id FROM scope WHERE name = ?", (name,)).fetchone()
-        if row is None:
-            continue
-        scope = int(row[0])
-        share = measure(connection, scope)
-        if share <= 0:
-            continue
-        for key in keys:
-            if key.scope == name:
-                before = connection.execute(
-                    "SELECT b.id FROM document a JOIN document b ON b.scope = a.scope"
-                    " AND b.session = a.session AND (b.at, b.number) < (a.at, a.number)"
-                    " WHERE a.scope = ? AND a.id = ? ORDER BY b.at DESC, b.number DESC LIMIT 1",
-                    (scope, key.memory_id),
-                ).fetchone()
-                if before is not None:
-                    found[key] = Key(name, before[0]), share
-    return found
 
 
 def _frame(connection: sqlite3.Connection, scope: int) -> Rows:
