@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from ..core.texts import Texts
+from ..llm_memory.text.dates.expressions import days_named
 
 _SHOWN = 40
 
@@ -98,6 +100,14 @@ class Arguments:
             self._complain("not_option", name, options=", ".join(options))
             return default
         return value.strip().lower()
+
+    def days(self, name: str, *, limit: int) -> str:
+        """Words that name days, or a date and one more behind two dots."""
+        value = self.text(name, limit=limit).strip()
+        if value and not days_named(value, datetime.now(UTC)):
+            self._complain("not_days", name, value=value[:_SHOWN])
+            return ""
+        return value
 
     def finish(self) -> str:
         """What is wrong, empty if nothing is. Unknown arguments are wrong."""

@@ -30,6 +30,7 @@ from .rules.day_digest import choose_days
 from .rules.newer import newer_first
 from .rules.parts import parts_of
 from .rules.ranking import Sifted, choose, journals_last, sift
+from .rules.salience import in_time
 from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
 from .rules.weights import RecallWeights
@@ -118,7 +119,7 @@ class MemoryManager:
         stages.lap("read")
         await self._passages.ahead(query, scope_filter)
         stages.lap("ahead")
-        found = await self.find(ask, request, notes, stages)
+        found = self._narrowed(await self.find(ask, request, notes, stages), ask, request)
         candidates, lost = found.ranked.candidates, found.ranked.lost
         by_date = found.arm is Arm.DATES
         sifted = sift(c for c in candidates if scope_filter.admits(place_name(c.passage)))
@@ -208,6 +209,17 @@ class MemoryManager:
             topics=(asked.topic.value,) if known and asked.topic else (),
             whole=bool(known),
         )
+
+    def _narrowed(self, found: Found, ask: Ask, request: RecallRequest) -> Found:
+        """What is of the topic and of the days that were asked for beside the query. Behind what
+        answers it comes the rest of the topic."""
+        candidates = found.ranked.candidates
+        if request.topic is not None:
+            candidates = self._whole.of_topic(ask, request.topic, candidates)
+        if request.on:
+            zone = ask.now.tzinfo
+            candidates = [one for one in candidates if in_time(one.passage, ask.times, zone)]
+        return replace(found, ranked=replace(found.ranked, candidates=candidates))
 
     async def searched(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..models.conversation import Actor
+from ..models.data_models import Topic
 from ..models.recall import Hit
 from ..models.scope import ScopeFilter
 from ..models.talk import ContextLine
@@ -21,6 +22,8 @@ class RecallRequest:
         days: A question about days alone may be answered by one memory for each of so many of
             them, whatever the limit is. The budget holds.
         context: What was said before, the earliest first, in the view that the filter is of.
+        topic: Only what stands in its files.
+        on: Only what is of the days that these words name; they stand for those of the query.
         in_talk: The query is a person's message, not a search: it may ask for nothing.
     """
 
@@ -33,3 +36,5 @@ class RecallRequest:
     days: int = 0
     context: Sequence[ContextLine] = ()
     in_talk: bool = False
+    topic: Topic | None = None
+    on: str = ""

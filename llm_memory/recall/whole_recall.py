@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from ..catalogue.catalogue import key_of
 from ..catalogue.rules.tasks import is_done, is_task
 from ..errors import IndexUnavailable
 from ..index.lexical_port import LexicalQuery
@@ -12,12 +13,13 @@ from ..index.passages import Passages
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Passage
+from ..models.vault_layout import topic_of
 from ..text.overlap import fold
 from .arms import Arms
 from .parsed_question import Ask
 from .rules.questions.heads import Asked, asked_for
 from .rules.ranking import Candidate
-from .rules.whole_answers import in_front, known_of, tells_of
+from .rules.whole_answers import behind, in_front, known_of, tells_of
 
 READ = 1000
 """Of a scope's file so many are looked at: those that came last."""
@@ -76,6 +78,22 @@ class WholeRecall:
                 if not is_task(one.passage) or is_done(one.passage) == asked.done
             ]
         return in_front(candidates, found)
+
+    def of_topic(self, ask: Ask, topic: Topic, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Those that stand in the topic's files, and behind them the best of what else does."""
+        inside = [
+            one
+            for one in candidates
+            if isinstance(one.passage, StoredMemory) and topic_of(one.passage.path) is topic
+        ]
+        known = {key_of(one.passage) for one in inside}
+        rest = (
+            one
+            for one in islice(self._passages.of_topics({topic}, ask.scope_filter), READ)
+            if key_of(one) not in known
+        )
+        orders = {one: self._factor(ask, one) for one in rest}
+        return [*inside, *behind(inside, orders)]
 
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text."""

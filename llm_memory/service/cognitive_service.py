@@ -15,6 +15,7 @@ from ..models.data_models import (
     RememberOutcome,
     RestoreOutcome,
     StoredMemory,
+    Topic,
 )
 from ..models.recall import (
     Expansion,
@@ -122,6 +123,8 @@ class CognitiveService:
         days: int = 0,
         context: Sequence[ContextLine] = (),
         in_talk: bool = False,
+        topic: Topic | None = None,
+        on: str = "",
     ) -> Recall:
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
 
@@ -133,13 +136,25 @@ class CognitiveService:
             context: What was said just before, the earliest first. Lines of another view than the
                 conversation has now are not used; see ``Talk`` for what is made of the others.
             in_talk: The query is a person's message, not a search: it may ask for nothing.
+            topic: Only what stands in its files.
+            on: Only what is of the days that these words name, see ``days_named``.
         """
         await self._life.begun(wait_seconds=self._settings.load_seconds)
         view = self._access.view(conversation_id)
         if view.readable is None:
             return Recall(trace=REFUSED)
         request = RecallRequest(
-            query, view.readable, limit, token_budget, actor, line, days, context, in_talk
+            query,
+            view.readable,
+            limit,
+            token_budget,
+            actor,
+            line,
+            days,
+            context,
+            in_talk,
+            topic,
+            on,
         )
         return await self._recalls.recall(request, view)
 

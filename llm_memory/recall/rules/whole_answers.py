@@ -75,6 +75,16 @@ def in_front(
     return list(known.values())
 
 
+def behind(
+    candidates: Iterable[Candidate], orders: Mapping[StoredMemory, float]
+) -> list[Candidate]:
+    """The best of ``orders``, in that order, as candidates behind all of the others."""
+    last = min((one.order for one in candidates), default=1.0)
+    best = heapq.nlargest(MOST, orders.items(), key=itemgetter(1))
+    unit = min(last, 1.0) / (2 * max((own for _, own in best), default=1.0))
+    return [Candidate(one, 0.0, score=unit * own, factor=own) for one, own in best]
+
+
 def _name(passage: Passage) -> tuple[str, str]:
     return place_name(passage), passage_id(passage)
 

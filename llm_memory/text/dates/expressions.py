@@ -28,7 +28,7 @@ from . import chinese, english
 from .meanings import meaning
 from .spans import Moment, Precision, TimeSpan
 
-__all__ = ["Precision", "TimeSpan", "find_times"]
+__all__ = ["Precision", "TimeSpan", "days_named", "find_times"]
 
 _ALONE = r"(?<![0-9A-Za-z/_.\-])(?P<year>(?:1[89]|2[01])[0-9]{2})"
 _NUMERIC = (
@@ -71,6 +71,19 @@ def find_times(text: str, now: datetime, *, prefer_past: bool = True) -> tuple[T
         if days is not None and not _habitual(narrow, first, days):
             spans.append(replace(days, words=text[first:end], first=first, last=end))
     return tuple(spans)
+
+
+def days_named(text: str, now: datetime) -> tuple[TimeSpan, ...]:
+    """The days that a text is to name: as ``find_times``, and ``2026-05-01..2026-05-07`` is all
+    from one to the other. Empty where it names none, or the last before the first."""
+    first, dots, last = text.partition("..")
+    spans = find_times(text, now)
+    if not dots:
+        return spans
+    ends = find_times(first, now), find_times(last, now)
+    if any(len(end) != 1 for end in ends) or ends[1][0].end < ends[0][0].start:
+        return ()
+    return (replace(ends[0][0], end=ends[1][0].end, words=text, first=0, last=len(text)),)
 
 
 def _matches(text: str, moment: Moment) -> Iterator[tuple[int, int, TimeSpan | None]]:
