@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-_ALL: Final[list[LazyPattern]] = []
+ALL: Final[list[LazyPattern]] = []
 
 
 class LazyPattern:
@@ -19,20 +19,20 @@ class LazyPattern:
     it in any test that opens an engine.
     """
 
-    __slots__ = ("_compiled", "_flags", "_pattern")
+    __slots__ = ("_flags", "_pattern", "expression")
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         self._pattern = pattern
         self._flags = flags
-        self._compiled: re.Pattern[str] | None = None
-        _ALL.append(self)
+        self.expression: re.Pattern[str] | None = None
+        ALL.append(self)
 
     @property
     def compiled(self) -> re.Pattern[str]:
         """The expression itself. Two threads may compile it at once: both make the same."""
-        if self._compiled is None:
-            self._compiled = re.compile(self._pattern, self._flags)
-        return self._compiled
+        if self.expression is None:
+            self.expression = re.compile(self._pattern, self._flags)
+        return self.expression
 
     @property
     def groupindex(self) -> Mapping[str, int]:
@@ -62,5 +62,5 @@ class LazyPattern:
 
 def compile_all() -> None:
     """Compile what was not asked yet. Takes half a second: in a thread."""
-    for pattern in tuple(_ALL):
+    for pattern in tuple(ALL):
         _ = pattern.compiled

@@ -40,14 +40,14 @@ class FakeEmbedder:
     async def embed_query(self, text: str) -> Vector:
         self._check()
         self.calls += 1
-        return self._one(text)
+        return self.one(text)
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         self._check()
         if self.failing_documents:
             raise EmbeddingFailed("made to fail")
         self.calls += len(texts)
-        rows = [self._one(text) for text in texts]
+        rows = [self.one(text) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, self.dim), np.float32)
 
     async def close(self) -> None:
@@ -57,7 +57,7 @@ class FakeEmbedder:
         if self.failing:
             raise EmbeddingFailed("made to fail")
 
-    def _one(self, text: str) -> Vector:
+    def one(self, text: str) -> Vector:
         vector = np.zeros(self.dim, np.float32)
         lowered = text.lower()
         for gram in [*lowered, *map("".join, pairwise(lowered))]:
@@ -80,7 +80,7 @@ class BesideIndex(FakeEmbedder):
         self, text: str, scope_filter: ScopeFilter, k: int, common: Sequence[float] = ()
     ) -> tuple[Vector, Neighbours]:
         """``TextIndex``."""
-        vector = apart_from(self._one(text), common)
+        vector = apart_from(self.one(text), common)
         return vector, self._store.query(vector, scope_filter, k)
 
     def announce(self, text: str) -> None:

@@ -25,10 +25,10 @@ class FakeRawEmbedder:
         self.calls.append(list(texts))
         if self.hanging:
             await asyncio.Event().wait()
-        vectors = [self._one(text) for text in texts]
+        vectors = [self.one(text) for text in texts]
         return vectors if self.fault is None else self.fault(vectors)
 
-    def _one(self, text: str) -> list[float]:
+    def one(self, text: str) -> list[float]:
         """Hashed words and Han characters; never of zeros, never of unit length."""
         vector = [0.01] * self._dim
         for word in re.findall(r"[a-z]{3,}|[\u4e00-\u9fff]", text.lower()):

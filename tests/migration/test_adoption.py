@@ -577,7 +577,7 @@ class Vectored(ReadAlready):
                 record_id, document, metadata, _ = angel_record(number, scope="家人")
                 line = {"id": record_id, "document": document, "fields": metadata}
                 lines.append(json.dumps(line))
-                row = embedder._one(document or "") * 3  # of another length
+                row = embedder.one(document or "") * 3  # of another length
                 database.execute(
                     "INSERT INTO vector VALUES (?, ?, ?, ?)",
                     (record_id, document, len(row), row.astype("<f4").tobytes()),
@@ -650,8 +650,8 @@ class Both(ReadAlready):
 
 async def test_vectors_of_another_model_of_the_same_length_are_not_used(tmp_path: Path) -> None:
     class Other(FakeEmbedder):
-        def _one(self, text: str) -> Any:
-            return super()._one(text[::-1] + "另一个")
+        def one(self, text: str) -> Any:
+            return super().one(text[::-1] + "另一个")
 
     others = Vectored(tmp_path / "made", Other(), 60)
     embedder = FakeEmbedder()

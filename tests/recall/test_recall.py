@@ -60,7 +60,7 @@ class Concepts(FakeEmbedder):
         self._place = {text: n for n, texts in enumerate(groups) for text in texts}
         self._unknown = share
 
-    def _one(self, text: str) -> Vector:
+    def one(self, text: str) -> Vector:
         vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dim) / 60
         known = next((n for t, n in self._place.items() if t in text), None)
         if known is not None and zlib.crc32(text.encode()) % 100 >= 100 * self._unknown:
@@ -71,7 +71,7 @@ class Concepts(FakeEmbedder):
 class Random(FakeEmbedder):
     """Every text anywhere."""
 
-    def _one(self, text: str) -> Vector:
+    def one(self, text: str) -> Vector:
         vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=self.dim)
         return (vector / np.linalg.norm(vector)).astype(np.float32)
 

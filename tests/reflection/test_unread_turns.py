@@ -46,8 +46,8 @@ CHAT, OUTSIDE = private(1002), group(888)  # of the family's scope, and of anoth
 class Paraphrasing(FakeEmbedder):
     """Knows that what was said answers a question that shares no word with it."""
 
-    def _one(self, text: str) -> Vector:
-        return super()._one(ASKED if SAID in text or text == OTHERWISE else text)
+    def one(self, text: str) -> Vector:
+        return super().one(ASKED if SAID in text or text == OTHERWISE else text)
 
 
 class Counting(InMemoryVectorStore):

@@ -61,8 +61,8 @@ class OneDirection(FakeEmbedder):
         super().__init__()
         self.merge_thresholds = MergeThresholds(0.5, 0.5)
 
-    def _one(self, text: str) -> Vector:
-        return super()._one("x")
+    def one(self, text: str) -> Vector:
+        return super().one("x")
 
 
 async def say(rig: Rig, text: str, where: ConversationId, who: Actor = ME) -> RememberOutcome:

@@ -420,7 +420,7 @@ async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
 async def test_what_an_older_index_names_public_is_shown_to_nobody(rig: Rig) -> None:
     stored = await hear(rig, MOVE)
     old = Key("public", stored.memory.memory_id)
-    assert rig.engine.service._recalls._manager._passages.get(old) is None
+    assert rig.engine.rooms.catalogue.at(old) is None
     assert rig.engine.rooms.catalogue.get(old) is not None  # its entry can be found and changed
 
 

@@ -55,9 +55,9 @@ class OneDirection(FakeEmbedder):
         super().__init__()
         self._words = words
 
-    def _one(self, text: str) -> Vector:
+    def one(self, text: str) -> Vector:
         if self._words not in text:
-            return super()._one(text)
+            return super().one(text)
         vector: Vector = np.zeros(self.dim, np.float32)
         vector[0] = 1.0
         return vector

@@ -23,10 +23,10 @@ import checkout
 checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory import api
 from astrbot_plugin_scoped_memory.llm_memory.text import lazy_pattern
-known = lazy_pattern._ALL
-print(len(known), sum(pattern._compiled is not None for pattern in known))
+known = lazy_pattern.ALL
+print(len(known), sum(pattern.expression is not None for pattern in known))
 lazy_pattern.compile_all()
-print(sum(pattern._compiled is None for pattern in known))
+print(sum(pattern.expression is None for pattern in known))
 """
 
 
@@ -47,7 +47,7 @@ def test_it_answers_as_the_expression_does(text: str, flags: int) -> None:
 def test_what_is_no_expression_is_told_at_the_latest_when_all_are_compiled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(lazy_pattern, "_ALL", [])
+    monkeypatch.setattr(lazy_pattern, "ALL", [])
     broken = LazyPattern("(")
     with pytest.raises(re.error):
         compile_all()

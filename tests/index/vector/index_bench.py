@@ -16,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Finger
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
@@ -68,9 +69,9 @@ class Index:
         """Chroma in this process, which a broken folder may end."""
         return chroma_at(self.folder)
 
-    def worker(self) -> WorkerStore:
+    def worker(self, start: type[WorkerProcess] = WorkerProcess) -> WorkerStore:
         """Chroma in a process of its own, as bots have it."""
-        return WorkerStore(worker_command(self.folder, NATIVE))
+        return WorkerStore(worker_command(self.folder, NATIVE), start=start)
 
     def opened(self, store: VectorStore | None = None) -> tuple[VectorStore, str]:
         """A store that uses its collection, and why an earlier index was set aside."""

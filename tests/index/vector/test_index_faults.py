@@ -152,7 +152,6 @@ def test_an_opening_that_does_not_end_is_given_up_and_the_folder_with_it(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_store, "_OPENING_SECONDS", 5.0)
-    store = index.worker()
     stopped: list[WorkerProcess] = []
 
     class Stopping(WorkerProcess):
@@ -164,7 +163,7 @@ def test_an_opening_that_does_not_end_is_given_up_and_the_folder_with_it(
                 os.kill(self.pid, signal.SIGSTOP)
             return super().call(name, *args, **options)
 
-    store._start = Stopping
+    store = index.worker(Stopping)
     assert store.open() == "hangs"
     store.close()
     assert len(index.set_aside) == 1
