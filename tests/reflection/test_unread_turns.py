@@ -93,9 +93,9 @@ async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> No
         await rig.remember("月底盘点在29号晚上七点，所有人都要到场", FAMILY, person(1))
         asked = "月底盘点所有人都要到场吗"
         before = await rig.texts(asked, CHAT)
-        await say(rig, "盘点时间又改了，提前到28号")
+        await say(rig, "月底盘点改了，提前到28号晚上")
         await rig.engine.loop.reflection.read_due()
-        assert await rig.texts(asked, CHAT) == ["盘点时间又改了，提前到28号", *before]
+        assert await rig.texts(asked, CHAT) == ["月底盘点改了，提前到28号晚上", *before]
         assert (await rig.texts(asked, OUTSIDE), len(before)) == ([], 1)
 
 
