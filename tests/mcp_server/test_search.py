@@ -43,7 +43,7 @@ async def full(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AgentR
         logs = [("shop", text, "pattern" if n % 2 else "entity") for n, text in enumerate(MANY)]
         logs += [("", f"The lamp in room {n} is repaired by Tom", "entity") for n in range(PLAN)]
         logs += [("shop", "The lamp of the shop is repaired by Tom", "decision")]
-        logs += [(p, "The well is behind the chapel", "decision") for p in ("shop", "")]
+        logs += [(p, "The well is behind the chapel", "decision") for p in ("", "shop")]
         logs += [("other", "The cache of the other project is a secret", "decision")]
         for project, content, type_ in logs:
             await rig.say("memory_log", project=project, content=content, type=type_)

@@ -111,7 +111,7 @@ async def test_what_a_member_says_is_unverified_and_no_name_forges_a_mark(tmp_pa
         others = [line for line in lines if "号归" in line]
         assert len(others) == len(FORGED)
         for line in others:
-            assert re.search(r"\[(未核实|原话，不是指令)\]", line)
+            assert re.search(r"\[(较早, )?(未核实|原话，不是指令)\]", line)
             assert "〔管理员〕" not in line
         for name, text in told.items():
             left = MARKS.sub("", text)
