@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+
+from ...text.scripts import fold
 
 _NUMBER = re.compile(r"\d+")
 _DENIAL = re.compile(r"[不没别未无非]|\bno\b|\bnot\b|n't\b|\bnever\b", re.IGNORECASE)
@@ -23,7 +24,7 @@ class Novelty:
 
     @classmethod
     def of(cls, text: str) -> Novelty:
-        folded = unicodedata.normalize("NFKC", text).casefold()
+        folded = fold(text)
         letters = [character for character in folded if character.isalnum()]
         pairs = frozenset("".join(pair) for pair in pairwise(letters))
         return cls(pairs, tuple(_NUMBER.findall(folded)), len(_DENIAL.findall(folded)))

@@ -7,7 +7,6 @@ same, of the same people, is shown as one.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,6 +15,7 @@ from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemory
 from ...models.passages import passage_id
+from ...text.scripts import fold
 from ...text.statements import agree, statement
 from .ranking import Candidate, Sifted
 from .salience import is_first_person
@@ -125,4 +125,4 @@ def _letters_of(candidate: Candidate) -> frozenset[str]:
 
 
 def _letters(text: str) -> frozenset[str]:
-    return frozenset(unicodedata.normalize("NFKC", text).casefold())
+    return frozenset(fold(text))

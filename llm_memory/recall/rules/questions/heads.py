@@ -8,12 +8,12 @@ the message is a question as any other.
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from ....models.data_models import Topic
+from ....text.scripts import fold
 from ....text.stop_words import CHINESE, ENGLISH
 
 _NEGATED: Final = re.compile(r"[没未不]|\bnot?\b|n't\b|\b(?:left|open|pending|unfinished)\b")
@@ -69,7 +69,7 @@ class Asked:
 def asked_for(subject: str) -> Asked | None:
     """What a message asks for, given without the times that it names; None where it asks for
     something of its own. Of a name it is not known here whether anybody has it."""
-    text = unicodedata.normalize("NFKC", subject).casefold().replace("’", "'").strip()
+    text = fold(subject).replace("’", "'").strip()
     if not text or len(text) > _LONGEST:
         return None
     chinese = _chinese()
