@@ -62,7 +62,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (  # no
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import PATH  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import KINDS  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.text.language import language_of  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import language_of  # noqa: E402
 
 CASTS = Path(__file__).resolve().parent / "casts"
 ORDER = [one.name for one in fields(Features)]

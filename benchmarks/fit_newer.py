@@ -39,7 +39,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import (  # noqa
     weight,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import PATH  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.text.content_words import content  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.text.overlap import content  # noqa: E402
 
 CASTS = Path(__file__).resolve().parent / "casts"
 FOUND = 15

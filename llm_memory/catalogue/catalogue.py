@@ -26,7 +26,7 @@ from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import topic_of
 from ..runtime.cooperative import cooperative
 from ..text.normalising import embedded_text, same_words
-from ..text.overlap import fold
+from ..text.scripts import fold
 from .day_index import DayIndex
 from .rules.event_day import is_another_event
 from .speaker_index import SpeakerIndex

@@ -21,7 +21,7 @@ from ..models.key import Key
 from ..models.scope import ScopeFilter
 from ..runtime.gc_freeze import LONG_LIVED
 from ..text.normalising import embedded_text
-from ..text.overlap import fold
+from ..text.scripts import fold
 from .lexical_records import lexical_hash
 
 

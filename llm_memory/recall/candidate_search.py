@@ -18,7 +18,7 @@ from ..models.key import Key
 from ..models.passages import Passage, moment_of
 from ..models.recall import Arm, DropReason
 from ..text.normalising import estimate_tokens
-from ..text.overlap import fold
+from ..text.scripts import fold
 from .arms import Arms, Found
 from .embedder_trust import EmbedderTrust
 from .parsed_question import Ask

@@ -12,7 +12,7 @@ from ..index.rules.common_part import apart_from, common_part
 from ..index.rules.deduplication import MergeThresholds
 from ..log import logger
 from ..models.settings import IndexPace
-from ..text.language import Language
+from ..text.scripts import Language
 from .ports import TrustBook
 from .rules.trust import PROBES, Cohort, Scale, Trust, deviation_of, weight_of
 

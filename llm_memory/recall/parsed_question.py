@@ -10,8 +10,8 @@ from ..models.scope import ScopeFilter
 from ..models.talk import NO_TALK, TalkUsed
 from ..scopes.rules.identity import ids_of
 from ..text.dates.expressions import TimeSpan, days_named, find_times
-from ..text.language import Language, language_of
 from ..text.normalising import clean
+from ..text.scripts import Language, language_of
 from .request import RecallRequest
 from .rules.salience import is_first_person, without_times
 from .rules.talk import Talk, asks, talk_for

@@ -11,7 +11,7 @@ from ..errors import VaultWriteFailed
 from ..index.embedding.ports import Fingerprint
 from ..storage.files import make_folder, replace_durably
 from ..storage.retry import when_free
-from ..text.language import Language
+from ..text.scripts import Language
 from .rules.trust import EXAMINATION, Cohort, Trust
 
 

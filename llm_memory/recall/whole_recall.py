@@ -14,7 +14,7 @@ from ..models.conversation import Actor
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import Passage
 from ..models.vault_layout import topic_of
-from ..text.overlap import fold
+from ..text.scripts import fold
 from .arms import Arms
 from .parsed_question import Ask
 from .rules.questions.heads import Asked, asked_for

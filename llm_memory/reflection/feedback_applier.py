@@ -19,8 +19,8 @@ from ..models.scope import Scope
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.usefulness import Usefulness
 from ..runtime.identifiers import Clock
-from ..text.content_words import content
 from ..text.derived_ids import derived_id
+from ..text.overlap import content
 from ..vault.markdown_vault import MarkdownVault
 from .result_applier import ResultApplier
 from .rules.related import related

@@ -38,9 +38,9 @@ from ..recall.rules.successors import joining, replacing
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.memory_handlers import MemoryHandlers
 from ..scopes.scope_book import ScopeBook
-from ..text.content_words import CHANGED
 from ..text.derived_ids import derived_id
 from ..text.normalising import clean
+from ..text.overlap import CHANGED
 from ..text.stated import stated
 from ..text.statements import statement
 from .rules.guards import may_close, may_merge, may_replace

@@ -18,7 +18,7 @@ from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.corrected import copies, unread_id
 from ..scopes.paused_conversations import PausedConversations
 from ..text.normalising import embedded_text, preview
-from ..text.overlap import fold
+from ..text.scripts import fold
 from ..vault.markdown_vault import MarkdownVault
 from .rules.worth_reading import tells_something
 from .turn_store import SqliteTurnStore

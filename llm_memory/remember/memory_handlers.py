@@ -43,9 +43,9 @@ from ..models.scope import Scope
 from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..text.content_words import is_model_worded
 from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import same_words
+from ..text.overlap import is_model_worded
 from ..text.stated import stated
 from ..vault.markdown_vault import MarkdownVault
 from .closings import Closings

@@ -17,7 +17,8 @@ from ..models.passages import place_name
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
 from ..text.normalising import embedded_text
-from ..text.overlap import fold, shortlist
+from ..text.overlap import shortlist
+from ..text.scripts import fold
 
 NEAREST = 10
 _ASKED = 50

@@ -34,7 +34,8 @@ from ..reflection.model_histories import ModelHistories
 from ..scopes.access import Access, ConversationView
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
-from ..text.overlap import fold, holds
+from ..text.overlap import holds
+from ..text.scripts import fold
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
 

@@ -34,9 +34,9 @@ from ..remember.refusals import not_written
 from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..text.content_words import is_model_worded
 from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import one_line
+from ..text.overlap import is_model_worded
 from ..vault.markdown_vault import MarkdownVault
 
 READ = 2000

@@ -1,18 +1,54 @@
-"""Which texts could answer a query at all: a cheap look before anything is embedded."""
+"""What texts share: their words as sets of pieces, and a cheap look before anything is embedded."""
 
 from __future__ import annotations
 
 import heapq
 import re
 from collections.abc import Sequence
+from typing import Final
 
 from .scripts import NARROW, WIDE, fold
 
-__all__ = ["fold", "holds", "pieces", "shortlist"]
-
 _RUN = re.compile(f"{WIDE.pattern}+")
-_STEM = 5
+_LONG_STEM, _SHORT_STEM = 5, 4
 _PAIR, _SINGLE = 3, 1
+_SMALL_HAN: Final = frozenset(
+    "的了呢啊呀哦吧吗嘛是在有和与跟及也都还就又再很太更最不没无别非勿莫这那个些我你他她它们您人说"
+    "会能要想把被给对为从到去来让用以后前现已经曾过着得地一改换变成喜欢爱讨厌"
+)
+_SMALL_WORDS: Final = frozenset(
+    """
+a an the is are was were be and or to of in on at he she they it i we you his her my now not no has
+have had do does did that this with for user like love
+""".split()  # noqa: SIM905
+)
+CHANGED: Final = re.compile(
+    r"取消|作废|不[^，。]{0,6}了|[改推挪延换]|提前|还[清了回给]|"
+    r"\b(?:cancel\w*|off|instead|moved?|postponed?|resched\w*|paid|back|done|now)\b",
+    re.IGNORECASE,
+)
+"""Matches what is said of something that is dropped, moved or done with."""
+
+
+def content(text: str) -> frozenset[str]:
+    """Returns a text's Han characters and beginnings of words, without the small ones."""
+    folded = fold(text)
+    wide = {one for one in WIDE.findall(folded) if one not in _SMALL_HAN}
+    words = (word for word in _narrow(folded) if word not in _SMALL_WORDS)
+    return frozenset(wide | {word[:_SHORT_STEM] for word in words})
+
+
+def is_model_worded(text: str, heard: str | None, name: str = "") -> bool:
+    """Returns whether a model says something in a speaker's name that the speaker did not say.
+
+    A model repeats what it has read, an attack too. So half of the text or less stands in
+    ``heard``, the speaker's own words; None where no model worded the text. ``name``: the
+    speaker's, which speakers leave out: 我戒烟了 is 阿芳戒烟了.
+    """
+    if heard is None:
+        return False
+    wanted = content(text) - content(name) or content(text)
+    return bool(wanted) and 2 * len(wanted & content(heard)) <= len(wanted)
 
 
 def shortlist(query: str, texts: Sequence[str], limit: int) -> list[int]:
@@ -21,17 +57,14 @@ def shortlist(query: str, texts: Sequence[str], limit: int) -> list[int]:
     Shared pairs of neighbouring Han characters (kana, Hangul), beginnings of words, and whole
     numbers count three, single characters one. Among equals the later text wins.
     """
-    wanted = pieces(query)
-    if not wanted:
-        return []
     # A hundred other numbers contain a short one: they would push the right text off the list.
-    whole = {piece: re.compile(rf"(?<!\d){piece}(?!\d)") for piece in wanted if piece.isdecimal()}
+    wanted = [(piece, weight, piece.isdecimal()) for piece, weight in pieces(query).items()]
     scored = []
     for place, text in enumerate(texts):
         score = sum(
             weight
-            for piece, weight in wanted.items()
-            if piece in text and (piece not in whole or whole[piece].search(text))
+            for piece, weight, whole in wanted
+            if piece in text and (not whole or holds(text, piece))
         )
         if score:
             scored.append((score, place))
@@ -45,8 +78,8 @@ def pieces(query: str) -> dict[str, int]:
     for run in _RUN.findall(folded):
         found.update(dict.fromkeys(run, _SINGLE))
         found.update({run[i : i + 2]: _PAIR for i in range(len(run) - 1)})
-    for word in NARROW.findall(WIDE.sub(" ", folded)):
-        found[word if word.isdecimal() else word[:_STEM]] = _PAIR
+    for word in _narrow(folded):
+        found[word if word.isdecimal() else word[:_LONG_STEM]] = _PAIR
     return found
 
 
@@ -55,6 +88,8 @@ def holds(text: str, word: str) -> bool:
     in 120263."""
     before = r"(?<!\d)" if word[:1].isdecimal() else ""
     after = r"(?!\d)" if word[-1:].isdecimal() else ""
-    if word not in text or not (before or after):
-        return word in text
-    return re.search(f"{before}{re.escape(word)}{after}", text) is not None
+    return word in text and re.search(f"{before}{re.escape(word)}{after}", text) is not None
+
+
+def _narrow(folded: str) -> list[str]:
+    return NARROW.findall(WIDE.sub(" ", folded))

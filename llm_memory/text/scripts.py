@@ -24,6 +24,13 @@ class Script(StrEnum):
     """Other letters, written without: Thai, Lao, Khmer, Burmese, Tibetan."""
 
 
+class Language(StrEnum):
+    """What an embedder's trust and a floor need to know of a text's language."""
+
+    CHINESE = "zh"
+    ENGLISH = "en"
+
+
 class Run(NamedTuple):
     """Neighbouring characters of one script."""
 
@@ -54,6 +61,7 @@ WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\
 """A Han character, kana or Hangul syllable: what is written without spaces, and says much alone."""
 NARROW: Final = re.compile(r"[^\W_]+")
 """A word of anything else, where no ``WIDE`` is left in the text."""
+_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 _UNSPACED = frozenset({"THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "JAVANESE", "BALINESE"})
 
 
@@ -85,6 +93,14 @@ def runs(normalised: str) -> Iterator[Run]:
             yield Run(Script.DIGIT, _ascii_digits(match.group()))
         elif kind is not None:
             yield Run(Script(kind), match.group())
+
+
+def language_of(text: str) -> Language | None:
+    """By Han characters against Latin words; None for a text with neither."""
+    han, latin = len(HAN.findall(text)), len(_LATIN_WORD.findall(text))
+    if not han and not latin:
+        return None
+    return Language.CHINESE if han >= latin else Language.ENGLISH
 
 
 def letters(text: str) -> list[str]:

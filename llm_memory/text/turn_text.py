@@ -13,10 +13,6 @@ from typing import Final
 
 from .normalising import clean, one_line
 
-RECALL_OPEN: Final = "<scoped_memory>"
-RECALL_CLOSE: Final = "</scoped_memory>"
-"""What recalled text stands between wherever it is given to a model."""
-
 MOST_CHARS: Final = 4_000
 """Of one side of a turn. What is worth remembering is said in less."""
 MOST_NAME: Final = 64

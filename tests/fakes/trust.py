@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Trust
-from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
 
 class FixedTrust:

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import PROBES
-from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust

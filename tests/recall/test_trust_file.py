@@ -11,7 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import EXAMINATION, Cohort, Trust
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
-from astrbot_plugin_scoped_memory.llm_memory.text.language import Language
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.text.overlap import fold, shortlist
+from astrbot_plugin_scoped_memory.llm_memory.text.overlap import shortlist
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import fold
 
 pytestmark = pytest.mark.unit
 

@@ -16,8 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.text.turn_text import (
     CUT,
     MOST_CHARS,
     MOST_NAME,
-    RECALL_CLOSE,
-    RECALL_OPEN,
     cut,
     name_of,
     spoken,
@@ -65,10 +63,6 @@ PROSE = [
     "base64 是什么？data: 后面跟什么？",
     "<think> 标签怎么用" + "呢",
 ]
-
-
-def test_recalled_text_stands_between_the_marks_that_are_looked_for() -> None:
-    assert (OPEN, CLOSE) == (RECALL_OPEN, RECALL_CLOSE)
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)

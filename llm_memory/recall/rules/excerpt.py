@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from ...text.normalising import one_line, preview
-from ...text.overlap import fold, pieces
+from ...text.overlap import pieces
+from ...text.scripts import fold
 
 _SENTENCE = re.compile(r"[^。！？!?；;\n]*?(?:[。！？!?；;\n]+|\.(?=\s)|$)")
 _MOST = 20_000

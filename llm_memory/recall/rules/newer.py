@@ -18,8 +18,8 @@ from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, StoredMemory
 from ...models.passages import Passage, place_name
-from ...text.content_words import content
 from ...text.numerals import HAN_NUMERALS
+from ...text.overlap import content
 from .ranking import Candidate, Sifted
 from .salience import is_first_person
 from .same_fact import OF_SPEAKER

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import sumprod
 from statistics import fmean, pstdev
 
-from ...text.language import Language
+from ...text.scripts import Language
 
 EXAMINATION = 5
 """Its number: with another one, embedders are examined anew."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from ...models.data_models import MemoryKind, StoredMemory
 from ...models.passages import Passage, passage_id, place_name
-from ...text.overlap import fold
+from ...text.scripts import fold
 from .ranking import Candidate
 
 MOST: Final = 50

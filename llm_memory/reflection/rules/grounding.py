@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from ...models.turns import QueuedTurn
-from ...text.content_words import content
-from ...text.overlap import fold, pieces
+from ...text.overlap import content, pieces
+from ...text.scripts import fold
 from .prompt import SYSTEM, Prompt
 from .reply import ReflectionReply, Unreadable
 

@@ -16,7 +16,7 @@ from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
 from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
-from ...text.content_words import CHANGED, content
+from ...text.overlap import CHANGED, content
 from ...text.same_meaning import LIGHT, NEGATIONS, TURNS
 from ...text.scripts import NARROW, WIDE, fold
 from ...text.stated import CLAUSE, stated

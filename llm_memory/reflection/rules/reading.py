@@ -13,8 +13,8 @@ from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
 from ...models.turns import Contradiction, Feedback, Merge, QueuedTurn
 from ...recall.rules.successors import claiming_nothing
-from ...text.content_words import content
 from ...text.normalising import clean
+from ...text.overlap import content
 from ...text.stated import stated
 from .guards import said_by
 from .prompt import SYSTEM

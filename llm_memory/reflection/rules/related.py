@@ -11,7 +11,7 @@ from typing import Final
 
 from ...models.data_models import StoredMemory
 from ...models.turns import QueuedTurn
-from ...text.content_words import content
+from ...text.overlap import content
 
 _EACH: Final = 2
 """The most memories for one turn."""

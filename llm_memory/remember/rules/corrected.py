@@ -16,9 +16,9 @@ from typing import Final
 from ...models.corrections import Correction, CorrectionKind
 from ...models.data_models import Memory
 from ...models.turns import QueuedTurn
-from ...text.content_words import content
 from ...text.dates.date_annotation import without_weekday_dates
 from ...text.derived_ids import derived_id
+from ...text.overlap import content
 from ...text.same_meaning import LIGHT, PERSONS, TURNS
 from ...text.statements import Statement, Words, agree, extends, statement
 

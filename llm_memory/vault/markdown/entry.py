@@ -27,7 +27,7 @@ from ...models.data_models import (
     Provenance,
     Source,
 )
-from ...text.language import Language, language_of
+from ...text.scripts import Language, language_of
 from .escaping import (
     escape_asks,
     escape_body,

@@ -12,7 +12,7 @@ from ...models.notices import Notice, NoticeCode
 from ...models.scope import Scope
 from ...runtime.notice_board import NoticeBoard
 from ...storage.files import Stamp
-from ...text.overlap import fold
+from ...text.scripts import fold
 from ..models import FileReport
 from .markdown_notes import MarkdownNotes
 from .models import NoteFolder

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.text.content_words import is_model_worded
+from astrbot_plugin_scoped_memory.llm_memory.text.overlap import is_model_worded
 
 pytestmark = pytest.mark.unit
 

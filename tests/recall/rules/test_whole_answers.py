@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.whole_answers import (
     known_of,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text
-from astrbot_plugin_scoped_memory.llm_memory.text.overlap import fold
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import fold
 
 pytestmark = pytest.mark.unit
 
