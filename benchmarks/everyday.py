@@ -1,11 +1,15 @@
 """What a bot knows after days of everyday talk: asked in the words that were said, and in others.
 
     python benchmarks/everyday.py --cast FILE [--embedder lexical|bundled|FOLDER] [--json OUT]
+        [--without NAME ...]
 
 A cast is a JSON file (see everyday_cast.py). Its people talk, turn by turn, to an engine of real
 parts with a clock that is moved: recall, injection, answer, observe. A scripted reader learns what
 the cast says that a turn teaches, each night the memory is consolidated. At the end every question
 is asked twice, and what would be injected is searched for the words that answer it.
+
+``--without`` a mechanism of recall shows what that one is worth: see ``without.py`` for the names,
+and ``worth.py``, which asks without each of them in one run.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from everyday_cast import Cast, Place, Question, Talk, read_cast  # noqa: E402
 from everyday_reader import CastReader  # noqa: E402
 from retrieval_run import BenchClock, Stuck, named_embedder, seconds_to_fill  # noqa: E402
 from table import table  # noqa: E402
+from without import WITHOUT, without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
 from astrbot_plugin_scoped_memory.core.services.injection_service import (  # noqa: E402
@@ -295,6 +300,7 @@ def main() -> None:
         default="lexical",
         help="lexical, bundled, or a model's folder or name",
     )
+    parser.add_argument("--without", action="append", choices=sorted(WITHOUT), default=[])
     parser.add_argument("--json", type=Path)
     parser.add_argument("--keep", type=Path, help="leave the bot's folder here")
     options = parser.parse_args()
@@ -303,10 +309,12 @@ def main() -> None:
     except BadCast as error:
         parser.exit(2, f"{error}\n")
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, without(options.without) as missed:
             found = asyncio.run(figures(options.keep or Path(folder), cast, options.embedder))
     except Stuck as error:
         parser.exit(1, f"{error}\n")
+    if options.without:
+        found["without"] = {name: missed[name] for name in options.without}
     if options.json:
         options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False), "utf-8")
     sys.stdout.write(

@@ -23,10 +23,9 @@ question's own ``time`` says.
 
 Without ``--embedder`` there is no model: words alone, and for ``dense`` a scan.
 
-What a part is worth: ``--without`` a feature of the order (``near``, ``words``, ``time`` ...; see
-``llm_memory/recall/rules/features.py``), ``--without context`` (rows come without the one before),
-and ``--shuffle``, where nothing follows on what stands before it. ``--order-only`` leaves
-out the arms alone, the floor and the curve.
+What a part is worth: ``--without`` a mechanism or a feature (see ``without.py`` for the names),
+``--without context`` (rows come without the one before), and ``--shuffle``, where nothing follows
+on what stands before it. ``--order-only`` leaves out the arms alone, the floor and the curve.
 
 Rows of a talk (``last``, and ``context``, its lines) are asked as one question, ``question``: all
 that the person said. ``--context`` asks what was said ``last``, with the talk before it as the
@@ -42,7 +41,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,11 +58,11 @@ from labelled_rows import BadRows, corpus_rows, question_rows  # noqa: E402
 from retrieval_run import BenchClock, Stuck, running, seconds_to_fill  # noqa: E402
 from scores import means, scored, session_found, session_level, session_scored  # noqa: E402
 from table import table  # noqa: E402
+from without import WITHOUT, without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine  # noqa: E402
 
 ADVERSARIAL = "adversarial"
@@ -274,17 +272,17 @@ async def measure(
     questions: list[Question],
     embedder: str | None,
     *,
-    without: Collection[str] = (),
+    context: bool = True,
     order_only: bool = False,
 ) -> dict[str, Any]:
     """Everything, in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
         root = Path(folder)
         began = time.perf_counter()
-        library.write_vault(root / "memory", context=CONTEXT not in without)
+        library.write_vault(root / "memory", context=context)
         written = time.perf_counter() - began
         clock = BenchClock()
-        begun = partial(running, root, library, clock, embedder, without=without)
+        begun = partial(running, root, library, clock, embedder)
         if order_only:
             async with begun(floor=0.0) as engine:
                 await seconds_to_fill(engine)
@@ -318,8 +316,8 @@ def main() -> None:
     parser.add_argument(
         "--embedder", type=embedder_name, help="lexical, bundled, or a model's folder or name"
     )
-    without = (*(one.name for one in fields(Features)), CONTEXT, TALK)
-    parser.add_argument("--without", action="append", choices=without, default=[])
+    known = sorted({*WITHOUT, CONTEXT})
+    parser.add_argument("--without", action="append", choices=known, default=[])
     parser.add_argument(
         "--context", action="store_true", help="ask what was said last, in its talk"
     )
@@ -338,16 +336,18 @@ def main() -> None:
     if in_talk:
         context = TALK not in options.without
         questions = [question.in_talk(context=context) for question in questions]
+    swapped = {*options.without} - {CONTEXT}
     try:
-        report = asyncio.run(
-            measure(
-                library,
-                questions,
-                options.embedder,
-                without=options.without,
-                order_only=options.order_only,
+        with without(swapped):
+            report = asyncio.run(
+                measure(
+                    library,
+                    questions,
+                    options.embedder,
+                    context=CONTEXT not in options.without,
+                    order_only=options.order_only,
+                )
             )
-        )
     except Stuck as error:
         parser.exit(1, f"{error}\n")
     options.json.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")

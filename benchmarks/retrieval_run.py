@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import shipped
 from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine
 
 _POLL_SECONDS = 0.05
@@ -58,10 +57,8 @@ async def running(
     embedder: str | None,
     *,
     floor: float | None,
-    without: Collection[str] = (),
 ) -> AsyncIterator[Engine]:
-    """Open, with its indexes followed. ``floor`` None is the one that is shipped; ``without``:
-    features that have no weight in the order."""
+    """Open, with its indexes followed. ``floor`` None is the one that is shipped."""
     paths = EnginePaths.under(root)
     settings = EngineSettings(
         scope_map=library.scope_map,
@@ -70,8 +67,7 @@ async def running(
         embed_query_seconds=60.0,
         embed_write_seconds=600.0,
     )
-    weights = replace(shipped(), order=shipped().order.without(without))
-    engine = build_engine(paths, settings, clock=clock, replacing={"weights": weights})
+    engine = build_engine(paths, settings, clock=clock)
     chosen = named_embedder(embedder, engine)
     await engine.open()
     task = asyncio.create_task(engine.run(chosen))

@@ -7,7 +7,7 @@ never lowers it. ``benchmarks/fit.py`` writes them into ``weights.json``.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Final
@@ -27,10 +27,6 @@ class Linear:
 
     def score(self, values: Mapping[str, float]) -> float:
         return self.bias + sum(w * values.get(name, 0.0) for name, w in self.weights.items())
-
-    def without(self, names: Collection[str]) -> Linear:
-        """Without what these values say."""
-        return Linear({n: w for n, w in self.weights.items() if n not in names}, self.bias)
 
     def towards(self, other: Linear, share: float) -> Linear:
         """On the way from this to the ``other``, 0 to 1."""
@@ -55,10 +51,6 @@ class Pair:
     def at(self, trust: float) -> Linear:
         """For an embedder that is trusted so far, 0 to 1."""
         return self.words if trust <= 0 else self.words.towards(self.both, trust)
-
-    def without(self, names: Collection[str]) -> Pair:
-        """Without what these features say."""
-        return Pair(self.words.without(names), self.both.without(names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,184 @@
+"""Recall without one of its mechanisms, to see what that one is worth.
+
+While a mechanism is out, its public function is replaced by one that does nothing, wherever the
+engine has bound it. Nothing is fitted anew: what a fit without it would gain back does not show.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields, replace
+from importlib import import_module
+from inspect import getattr_static
+from types import MappingProxyType
+from typing import Any, Final
+from unittest import mock
+
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import choose
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import Talk
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import preview
+
+PACKAGE: Final = "astrbot_plugin_scoped_memory.llm_memory"
+
+type Stand = Callable[[Any], Callable[..., Any]]
+"""From the real function to what stands in its place."""
+
+
+def _gives(value: object) -> Stand:
+    return lambda real: lambda *given, **named: value
+
+
+def _first(real: Any) -> Callable[..., Any]:
+    return lambda first, *given, **named: first
+
+
+def _with(change: Callable[[Any], Any]) -> Stand:
+    """What the real one gives, changed."""
+    return lambda real: lambda *given, **named: change(real(*given, **named))
+
+
+def _nothing_found(real: Any) -> Callable[..., Any]:
+    async def found(*given: Any) -> None:
+        return None
+
+    return found
+
+
+def _times_unread(real: Any) -> Callable[..., Any]:
+    def read(request: Any, *given: Any) -> Any:
+        ask = real(request, *given)
+        return ask if request.on else replace(ask, times=(), subject=ask.text)
+
+    return read
+
+
+READ: Final = "recall.parsed_question:read_question"
+TALK: Final = "recall.rules.talk:talk_for"
+SEARCH: Final = "recall.candidate_search:CandidateSearch"
+WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
+    # What is asked.
+    "parts": ("recall.rules.parts:parts_of", lambda real: lambda message: (message,)),
+    "times": (READ, _times_unread),
+    "asker": (READ, _with(lambda ask: replace(ask, asker=frozenset()))),
+    "names": ("recall.rules.salience:named_speaker", _gives("")),
+    "shape": (READ, _with(lambda ask: replace(ask, asks=True))),
+    "talk": (TALK, _gives(Talk())),
+    "around": (TALK, _with(lambda talk: replace(talk, around=""))),
+    "pointed": (TALK, _with(lambda talk: replace(talk, pointed=""))),
+    "carried": (TALK, _with(lambda talk: Talk() if talk.used.carried else talk)),
+    "stop-words": (
+        "text.tokenizer:Tokenizer.query_tokens", lambda real: lambda self, text: self.tokens(text),
+    ),
+    "word-weights": ("index.lexical.word_weights:says", _gives(0.5)),
+    "frames": ("text.question_frames:without_frame", _first),
+    # What is found.
+    "heads": ("recall.rules.questions.heads:asked_for", _gives(None)),
+    "days": ("recall.day_recall:DayRecall.answers", _gives(False)),
+    "of-days": ("recall.day_recall:DayRecall.said_on", _gives(())),
+    "lexical": (f"{SEARCH}.words", _nothing_found),
+    "dense": (f"{SEARCH}.vectors", _nothing_found),
+    "asks": ("catalogue.rules.passage_text:asks_text", _gives("")),
+    "only-asks": ("recall.rules.parts:only_asks", _gives(False)),
+    "digests": ("catalogue.rules.timeline:repeats_entries", _gives(False)),
+    "neighbours": ("index.lexical.scoring:beside", _first),
+    "rarity": (
+        "index.lexical.question:Question.weights",
+        lambda real: lambda self, *given: [self.factors.get(term, 0.0) for term in self.terms],
+    ),
+    "long-texts": (
+        "index.lexical.scoring:coverage",
+        lambda real: lambda *given: real(*given[:4], given[4] * 0, *given[5:]),
+    ),
+    # How it is weighed.
+    "trust": ("recall.embedder_trust:EmbedderTrust.weight", _gives(1.0)),
+    "common-part": ("recall.embedder_trust:EmbedderTrust.common", _gives(())),
+    "trust-scale": (
+        "recall.embedder_trust:EmbedderTrust.scale", _with(lambda scale: replace(scale, mean=0.0)),
+    ),
+    "uses": ("recall.use_counts:UseCounts.of_passage", _gives(0)),
+    **{
+        field.name: (
+            "recall.rules.weights:order_terms",
+            _with(lambda terms, name=field.name: terms | {name: 0.0}),
+        )
+        for field in fields(Features)
+    },
+    # Whether anything is said.
+    "probe": ("recall.rules.weights:Probe.log_odds", _gives(0.0)),
+    "length": ("recall.rules.features:of_answer", _with(lambda told: told | {"length": 0.5})),
+    "beside": (
+        "recall.rules.weights:RecallWeights.chance",
+        lambda real: lambda self, *given: real(replace(self, beside=100.0), *given),
+    ),
+    "within": (
+        "recall.rules.decision:Decision.is_weak",
+        lambda real: lambda self, place, *, floor: self.chance < floor,
+    ),
+    # What is done with the order.
+    "closed": ("recall.rules.closed_last:closed_last", _first),
+    "same-fact": ("recall.rules.same_fact:merge_same_facts", _first),
+    "journals-last": ("recall.rules.ranking:journals_last", _first),
+    "newer": ("recall.rules.newer:newer_first", _first),
+    "novelty": ("recall.rules.diversity:Novelty.repeats", _gives(False)),
+    "brief-days": ("recall.rules.day_digest:choose_days", lambda real: choose),
+    "excerpt": (
+        "recall.rules.excerpt:excerpt", lambda real: lambda text, _, limit: preview(text, limit),
+    ),
+})  # fmt: skip
+"""By the name of the mechanism: a function of the engine, as module:name below ``llm_memory``, and
+what stands in its place."""
+
+
+@contextmanager
+def without(names: Iterable[str]) -> Iterator[Counter[str]]:
+    """Recall without these mechanisms; what is given counts how often each was missed.
+
+    Raises:
+        ValueError: there is no mechanism of such a name; or its function is gone.
+    """
+    missed: Counter[str] = Counter()
+    with ExitStack() as swaps:
+        for name in names:
+            if name not in WITHOUT:
+                raise ValueError(f"nothing is called {name!r}: {', '.join(sorted(WITHOUT))}")
+            target, stand = WITHOUT[name]
+            for owner, attribute, kept in _swapped(name, target, stand, missed):
+                swaps.enter_context(mock.patch.object(owner, attribute, kept))
+        yield missed
+
+
+def _swapped(
+    name: str, target: str, stand: Stand, missed: Counter[str]
+) -> Iterator[tuple[Any, str, Any]]:
+    """Whose attributes are replaced, and by what: of a function those of all modules of the engine
+    that have it."""
+    module_name, _, path = target.partition(":")
+    *classes, attribute = path.split(".")
+    try:
+        owner: Any = import_module(f"{PACKAGE}.{module_name}")
+        for one in classes:
+            owner = getattr(owner, one)
+        found = getattr_static(owner, attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{name}: the engine has no {target}") from error
+    real = getattr(owner, attribute)
+    instead = stand(real)
+
+    def counted(*given: Any, **named: Any) -> Any:
+        missed[name] += 1
+        return instead(*given, **named)
+
+    if classes:
+        yield (
+            owner,
+            attribute,
+            staticmethod(counted) if isinstance(found, staticmethod) else counted,
+        )
+        return
+    for key, module in list(sys.modules.items()):
+        if key.startswith(PACKAGE) and vars(module).get(attribute) is real:
+            yield module, attribute, counted

@@ -1,0 +1,151 @@
+"""What each mechanism of recall is worth: a cast is played once, each question is asked without it.
+
+    python benchmarks/worth.py --cast FILE [--embedder lexical|bundled|FOLDER]
+        [--without NAME ...] --json OUT
+
+Every turn, question and unrelated one of ``everyday.py`` is asked as it is, and once more without
+each mechanism of ``without.py``. What is learned from a turn is that of the whole recall. What acts
+on what is written (``asks``) is no part of this: ``everyday.py --without asks``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+import checkout
+
+checkout.register()
+
+from embedders import embedder_name  # noqa: E402
+from everyday import Days, Told, living  # noqa: E402
+from everyday_cast import Cast, Place, read_cast  # noqa: E402
+from retrieval_run import seconds_to_fill  # noqa: E402
+from table import table  # noqa: E402
+from without import WITHOUT, without  # noqa: E402
+
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ContextLine, Recall  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.index.indexing_service import (  # noqa: E402
+    IndexingService,
+)
+from astrbot_plugin_scoped_memory.llm_memory.recall.use_counts import UseCounts  # noqa: E402
+
+WHOLE = "-"
+WRITTEN = {"asks"}
+"""Acts on what the indexes hold."""
+
+
+@dataclass
+class Shadowed(Days):
+    """Each message is asked without each mechanism first; ``told`` is what came of the last one."""
+
+    names: Sequence[str] = ()
+    told: dict[str, Told] = field(default_factory=dict)
+    turns: list[tuple[bool, dict[str, Told]]] = field(default_factory=list)
+    missed: Counter[str] = field(default_factory=Counter)
+    differs: Counter[str] = field(default_factory=Counter)
+
+    async def _recall(
+        self, text: str, who: Actor, place: Place, context: Sequence[ContextLine] = ()
+    ) -> Recall:
+        self.told = {}
+        with mock.patch.object(IndexingService, "neighbours", _once(IndexingService.neighbours)):
+            for name in self.names:
+                with mock.patch.object(UseCounts, "show"), without([name]) as missed:
+                    self.told[name] = self._told(await super()._recall(text, who, place, context))
+                self.missed += missed
+            recall = await super()._recall(text, who, place, context)
+        self.told[WHOLE] = self._told(recall)
+        for name in self.names:
+            self.differs[name] += self.told[name].lines != self.told[WHOLE].lines
+        return recall
+
+    async def _turn(self, talk: Any) -> None:
+        await super()._turn(talk)
+        self.turns.append((talk.small_talk, self.told))
+
+    async def all_told(self, text: str, who: Actor, place: Place) -> dict[str, Told]:
+        """What would be injected, by the mechanism that is left out."""
+        await self.ask(text, who, place)
+        return self.told
+
+
+def _once(real: Callable[..., Any]) -> Callable[..., Any]:
+    """One message is embedded once, however often it is asked."""
+    known: dict[object, Any] = {}
+
+    async def neighbours(self: Any, text: str, seen: Any, k: int, common: Any = ()) -> Any:
+        key = text, seen.names, k, tuple(common)
+        if key not in known:
+            known[key] = await real(self, text, seen, k, common)
+        return known[key]
+
+    return neighbours
+
+
+async def figures(
+    root: Path, cast: Cast, embedder: str, names: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """By mechanism, ``WHOLE`` for the recall as it is."""
+    found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    async with living(root, cast, embedder) as plain:
+        days = Shadowed(**vars(plain), names=names)
+        await days.play()
+        await seconds_to_fill(days.engine)
+        for question in cast.questions:
+            place, who = cast.places[question.where], cast.actor(question.who)
+            for kind in ("original", "paraphrase"):
+                for name, told in (
+                    await days.all_told(getattr(question, kind), who, place)
+                ).items():
+                    found[name][kind] += told.answers(question.must)
+                    found[name]["stale"] += told.is_stale(question)
+        asker, place = cast.first
+        for text in cast.unrelated:
+            for name, told in (await days.all_told(text, asker, place)).items():
+                found[name]["unrelated_silent"] += told.is_silent
+        for small_talk, by_name in days.turns:
+            for name, told in by_name.items():
+                found[name]["small_talk_silent"] += small_talk and told.is_silent
+                found[name]["tokens_a_turn"] += told.tokens / len(days.turns)
+        for name in names:
+            found[name]["missed"] = days.missed[name]
+            found[name]["differs"] = days.differs[name]
+    return {
+        name: {key: round(value, 1) for key, value in found[name].items()}
+        for name in (WHOLE, *names)
+    }
+
+
+def main() -> None:
+    """Play and tell."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--cast", type=Path, required=True)
+    parser.add_argument("--embedder", type=embedder_name, default="lexical")
+    known = sorted(set(WITHOUT) - WRITTEN)
+    parser.add_argument("--without", action="append", choices=known)
+    parser.add_argument("--json", type=Path, required=True)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(
+            figures(
+                Path(folder), read_cast(options.cast), options.embedder, options.without or known
+            )
+        )
+    options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False), "utf-8")
+    sys.stdout.write(table(found))
+
+
+if __name__ == "__main__":
+    main()
