@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from .lazy_pattern import LazyPattern
+from .lazy_pattern import lazy_pattern
 
 Span = tuple[int, int]
 
@@ -46,24 +46,24 @@ _KINDS: Final = (
     "办法|方法|方式|情况|事情?|东西|内容|主题|题目|标题|人)"
 )
 """Nouns that name a kind of answer, whatever was spoken of."""
-_ASKED = LazyPattern(f"(?P<closed>{_CLOSED})|(?P<open>{_OPEN})")
-_OFTEN = LazyPattern("多久.{1,6}?(?P<kind>[一1][次回趟遍])")
-_NAMING = LazyPattern("(?P<kind>[起取])(?:了|过|的|个)*(?:什么|啥)")
-_DOING = LazyPattern(
+_ASKED = lazy_pattern(f"(?P<closed>{_CLOSED})|(?P<open>{_OPEN})")
+_OFTEN = lazy_pattern("多久.{1,6}?(?P<kind>[一1][次回趟遍])")
+_NAMING = lazy_pattern("(?P<kind>[起取])(?:了|过|的|个)*(?:什么|啥)")
+_DOING = lazy_pattern(
     "(?:哪[里儿家个]|[在去到]了?哪|(?:什么|啥)(?:公司|单位|部门|行业|地方)).{0,6}?"
     "(?P<kind>工作|上班|任职|就职|供职|做事|打工|干活)(?![的地])"
 )
-_ATTRIBUTE = LazyPattern(
+_ATTRIBUTE = lazy_pattern(
     "(?P<before>的?)(?P<kind>目的地|[^的]{1,6}?)(?:现在|目前|到底|究竟|一般)*"
     "(?:是|有)(?P<what>(?:什么|啥|哪[个位家种些])(?=[来着呢啊呀吗了]*$)"
     "|谁|哪(?:[里儿](?!人)|天|年|一[天年])|几|多)"
 )
-_CALLED = LazyPattern(f"的(?P<kind>{_KINDS})(?:现在|到底|究竟)?叫")
-_TOLD = LazyPattern(
+_CALLED = lazy_pattern(f"的(?P<kind>{_KINDS})(?:现在|到底|究竟)?叫")
+_TOLD = lazy_pattern(
     "(?:知道|记得|告诉|说说|说下|说一下|查查|查下|查一下|问下|问一下|想问|忘了).{0,20}"
     f"[^的](?:的|那[个趟]?)?(?P<kind>{_KINDS})(?:了|吗|么|吧|呢|啊|呀|来着)*$"
 )
-_KIND = LazyPattern(_KINDS)
+_KIND = lazy_pattern(_KINDS)
 _WITH: Final = frozenset("对给用被把跟和靠拿以从向往")
 _NO_NOUN: Final = frozenset(
     """

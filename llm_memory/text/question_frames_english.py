@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from .lazy_pattern import LazyPattern
+from .lazy_pattern import lazy_pattern
 
 Span = tuple[int, int]
 
@@ -36,49 +36,49 @@ _NO_NOUN: Final = (
     r"went|came|comes|gives?|gave|causes?|caused|keeps?|kept|helps?|worked|now|next|then|so|not)\b))"
 )
 _WORD: Final = r"[a-z][a-z'’-]*"
-_ASKED = LazyPattern(
+_ASKED = lazy_pattern(
     rf"\b(?:[Ww]hat|[Ww]hich|[Ww]hose|[Hh]ow\s(?:many|much))(?:\s[A-Z][\w'’-]*)?\s{_NO_NOUN}"
     rf"(?P<kind>{_KIND_OF}{_WORD}(?:\s{_WORD}){{0,2}}?)(?=\s(?:{_HELP}))"
 )
 """What day do we ...: all before the verb."""
-_FIRST = LazyPattern(
+_FIRST = lazy_pattern(
     rf"(?:^|[.!?;:,]\s*|\b(?:and|so|in|at|on|to|from|for|with|by|of)\s)"
     rf"(?:[Ww]hich|[Ww]hat|[Hh]ow\s(?:many|much))\s{_NO_NOUN}"
     rf"(?![a-z]{{3,}}ed\s)(?P<kind>{_KIND_OF}{_WORD})"
 )
 """Which train leaves at nine: the verb itself comes next."""
-_MEASURE = LazyPattern(
+_MEASURE = lazy_pattern(
     r"\b[Hh]ow\s(?P<kind>long(?:\sago)?|old|tall|often|far|big|large|high|fast|late|early|heavy|deep"
     r"|wide|soon|expensive|many\stimes|much\stime)\b"
 )
-_EMBEDDED = LazyPattern(rf"\b(?:what|which)\s(?P<kind>{_KIND_OF}{_KINDS})\b")
+_EMBEDDED = lazy_pattern(rf"\b(?:what|which)\s(?P<kind>{_KIND_OF}{_KINDS})\b")
 """Do you know what time the gig starts."""
 _IS: Final = r"(?:\s(?:is|are|was|were|will\sbe)|['’]s|['’]re)\s"
-_ATTRIBUTE_OF = LazyPattern(
+_ATTRIBUTE_OF = lazy_pattern(
     rf"\b(?:[Ww]hat|[Ww]ho|[Ww]hen|[Ww]here){_IS}(?:the|our|my|your)\s"
     rf"(?P<kind>{_WORD}(?:\s{_WORD}){{0,2}}?)\s(?:of|for)\b"
 )
 """What is the name of ..., who is the owner of ..."""
-_ATTRIBUTE = LazyPattern(
+_ATTRIBUTE = lazy_pattern(
     rf"\b(?:[Ww]hat|[Ww]ho){_IS}(?:(?!(?:of|for)\s)\S+\s){{0,3}}?[\w-]+(?:['’]s|s['’])\s"
     rf"(?P<kind>{_WORD}(?:\s{_WORD}){{0,2}}?)"
     r"(?=\s(?:now|again|called|these\sdays|today)\b|[?.!]|\s*$)"
 )
 """What is Tess's favourite colour; who is Kofi's employer."""
-_TOLD = LazyPattern(
+_TOLD = lazy_pattern(
     r"\b(?:tell\sme|(?:do|can|could)\syou\s(?:still\s)?(?:remember|know|recall)|remind\sme\sof|"
     r"i\sforgot)\b"
     r"[^.!?]*?"
     rf"\b(?:the\s(?P<kind>{_KINDS})\sof|(?:['’]s|s['’])\s(?P<owned>{_KINDS})\s*(?:[?.!]|$))",
     re.IGNORECASE,
 )
-_NAMED = LazyPattern(
+_NAMED = lazy_pattern(
     r"\b(?:what|which|how)\b[^.!?]*?\b(?P<kind>called|named|name|call)\s*"
     r"(?:now|again|these\sdays|it|him|her|them)?\s*(?:[?.!]|$)"
     r"|\bwhat\s(?:did|do|does|have|has|had|should)\s\w+\s(?P<names>name|call|named|called)\b",
     re.IGNORECASE,
 )
-_PLACED = LazyPattern(
+_PLACED = lazy_pattern(
     r"\b(?:where|(?:what|which)\s(?:company|firm|place|city|town|country|school|office|shop))"
     r"\s(?:do|does|did|is|are|was|were)\b[^.!?]*?"
     r"\b(?P<kind>work(?:s|ed|ing)?|liv(?:e|es|ed|ing)|located|based|employed)\b",

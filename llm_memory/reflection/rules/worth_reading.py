@@ -12,7 +12,7 @@ from typing import Final
 
 from ...models.turns import QueuedTurn
 from ...remember.rules.quality import flaw
-from ...text.lazy_pattern import LazyPattern
+from ...text.lazy_pattern import lazy_pattern
 from ...text.scripts import WIDE
 
 _LITTLE: Final = 0.2
@@ -22,7 +22,7 @@ _TOLD_HAN, _TOLD_WORDS = 6, 5
 """The least length of clauses that are recalled verbatim: remarks on the weather are shorter."""
 _CLAUSE_ENDS = re.compile(r"(?<=[?？])|[，,。!！;；…~～\n]|\.(?!\w)")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+|\d+")
-_ASKS = LazyPattern(
+_ASKS = lazy_pattern(
     r"[?？]\s*$|(?:吗|呢|么|嘛|呗)\s*$|什么|啥|谁|哪|几[点号天个次]|多少|多久|怎么|怎样|咋|为何|"
     r"是不是|有没有|要不要|能不能|会不会|好不好|是否|^\s*(?:请|帮我|给我|讲个|来个|查一下|翻译)|"
     r"^\s*(?:what|who|whom|whose|where|when|why|how|which|is|are|am|was|were|do|does|did|can|could|"

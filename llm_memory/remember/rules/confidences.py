@@ -14,7 +14,7 @@ from typing import Final
 
 from ...models.data_models import Memory
 from ...models.scope import Scope
-from ...text.lazy_pattern import LazyPattern
+from ...text.lazy_pattern import lazy_pattern
 
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 _SIMPLIFIED: Final = str.maketrans(
@@ -45,7 +45,7 @@ _SOMEBODY: Final = (
 _ENDS: Final = r"(?=[，。！？；,.!?;:~\s]|$)"
 _REST: Final = "[^，。！？；,.!?;\\n]{0,8}?"
 
-CHINESE: Final = LazyPattern(
+CHINESE: Final = lazy_pattern(
     # 别告诉别人, 不能告诉任何人, 不要跟我妈说, 别让他知道
     rf"{_DO_NOT}{_AT_ALL}(?:告诉|告知)(?!我(?!{_KIN})|你|您|咱)"
     rf"|{_CANNOT}{_AT_ALL}(?:告诉|告知){_OTHERS}"
@@ -93,7 +93,7 @@ _ANYBODY: Final = (
     r"everybody|the others|my [a-z]+|the (?:group|others|team|family|kids|boss))"
 )
 _NEVER: Final = r"\b(?:do not|don'?t|never|must not|mustn'?t) (?:ever |you dare |you ever )?"
-ENGLISH: Final = LazyPattern(
+ENGLISH: Final = lazy_pattern(
     rf"{_NEVER}(?:tell|mention (?:this|it|that|any of this) to|"
     r"say (?:this|it|that|anything|a word|a thing) to|(?:share|discuss) (?:this|it|that) with|"
     rf"repeat (?:this|it|that) to) {_ANYBODY}\b(?! (?:apart|what to do)\b)"
@@ -122,14 +122,14 @@ ENGLISH: Final = LazyPattern(
 )
 """Requests for silence in English."""
 
-_NOT_CHINESE: Final = LazyPattern(
+_NOT_CHINESE: Final = lazy_pattern(
     r"(?:不用|不必|不需要|无需|无须|没必要|没有必要|用不着|何必|何须|不是|没有?|不要求|取消|不再|"
     r"不算|(?<!特)别再|并非|不|(?:为什么|为啥|干嘛|凭什么)(?:要|得)?)"
     r"(?:说过?|让|叫|要求?|你|您|他|她|我|大家|我们|它|过|再|替我|帮我|给我|对外|对他|对她|什么|这么|去|的)"
     r"{0,3}$"
 )
 """Before a request these negate it: 不用保密, 我没说别告诉别人."""
-_NOT_ENGLISH: Final = LazyPattern(
+_NOT_ENGLISH: Final = lazy_pattern(
     r"(?:\bno need (?:to|for)|\bneedn'?t|\bcan(?:'?t|not)|\b(?:don'?t|doesn'?t|do not|does not|"
     r"didn'?t|did not|never) (?:have to|need to|want you to|want to|ask(?:ed)? (?:you )?to|say|"
     r"said|mean)|\bnot|\bisn'?t|\bwasn'?t|\baren'?t|\bno longer|\bwhy|\b(?:i|we|he|she|they))"
@@ -165,7 +165,7 @@ def may_stand(memory: Memory, scope: Scope) -> bool:
     return may_be_stored((*said, *memory.extra), scope)
 
 
-def _asks(request: LazyPattern, taken_back: LazyPattern, text: str) -> bool:
+def _asks(request: re.Pattern[str], taken_back: re.Pattern[str], text: str) -> bool:
     for match in request.finditer(text):
         before = text[max(match.start() - _BEFORE, 0) : match.start()]
         if not taken_back.search(_CLAUSE.split(before)[-1]):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from ...text.lazy_pattern import LazyPattern
+from ...text.lazy_pattern import lazy_pattern
 
-_COMMAND = LazyPattern(
+_COMMAND = lazy_pattern(
     r"""\s*(?:\$\s+)?(?:sudo\s+)?(?:
       systemctl\s+(?:start|stop|restart|reload|status|enable|disable|mask|unmask|daemon-reload)
     | service\s+[\w@.-]+\s+(?:start|stop|restart|reload|status)
@@ -32,7 +32,7 @@ _COMMAND = LazyPattern(
     )(?:\s+[A-Za-z0-9_./:@=,~^*{}'"<>\[\]+%-]+){0,8}\s*""",
     re.VERBOSE,
 )
-_PROSE = LazyPattern(
+_PROSE = lazy_pattern(
     r"\b(?:is|are|was|were|be|the|a|an|to|for|with|when|if|and|or|but|on|in|of|by|because|before|"
     r"after|then|you|we|he|she|they|it|must|should|can|will|not|never|always|fails?|failed|works?|"
     r"breaks?|broke|hangs?|crash(?:es|ed)|takes?|needs?|instead)\b",

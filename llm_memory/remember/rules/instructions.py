@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
 
-from ...text.lazy_pattern import LazyPattern
+from ...text.lazy_pattern import lazy_pattern
 
 
 class OrderLike(StrEnum):
@@ -29,7 +29,7 @@ class OrderLike(StrEnum):
 
 _FILE_STAMP = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 
-_TAKEOVER = LazyPattern(
+_TAKEOVER = lazy_pattern(
     # override existing rules
     r"(?:忽略|无视|無視|忽视|忘掉|忘记|忘了|不要管|别管|不用管|抛开|跳过|绕过|覆盖|取消|清除|违背)"
     r"[^。！？\n]{0,8}?(?:之前|以前|先前|此前|上面|上述|前面|以上|原有|原来|所有|一切|系统|全部|"
@@ -98,7 +98,7 @@ _TAKEOVER = LazyPattern(
     r"user|anyone)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_STANDING = LazyPattern(
+_STANDING = lazy_pattern(
     r"(?:以后|从现在起|从今往后|今后|从此|往后|从今天起|接下来|下次|每次|任何时候|永远|无论谁|"
     r"不管谁|只要有人|不论)"
     r"[^。！？\n]{0,14}(?:你(?:必须|得|只|不)|你(?:都|就|要|应该|每|全)[^。！？\n]{0,8}(?:回答|回复|"

@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator
 
 from ...models.data_models import PrivateKind
-from ...text.lazy_pattern import LazyPattern
+from ...text.lazy_pattern import lazy_pattern
 
 Span = tuple[PrivateKind, int, int]
 """The kind, and the range ``[start, end)``."""
 
-_PRIVATE_KEY = LazyPattern(
+_PRIVATE_KEY = lazy_pattern(
     r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
     r"(?:(?!-----END)[\s\S]){16,16000}(?:-----END [A-Z0-9 ]{0,40}-----)?"
     r"|PuTTY-User-Key-File-[23]:[\s\S]{40,16000}|\bAGE-SECRET-KEY-1[0-9A-Z]{40,70}\b"
 )
 # Each begins with its issuer's token prefix, so that the form is unambiguous.
 _TOKENS = tuple(
-    LazyPattern(rf"(?<![A-Za-z0-9_])(?:{form})(?![A-Za-z0-9])")
+    lazy_pattern(rf"(?<![A-Za-z0-9_])(?:{form})(?![A-Za-z0-9])")
     for form in (
         r"gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255}",
         r"gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent|oas)-[A-Za-z0-9_-]{20,1024}"
@@ -41,19 +41,19 @@ _TOKENS = tuple(
 )
 # A secret inside a text that is not secret: only the group is hidden.
 _INSIDE = (
-    LazyPattern(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,80}:([^\s/@]{3,200})@[A-Za-z0-9\[]"),
-    LazyPattern(
+    lazy_pattern(r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{0,80}:([^\s/@]{3,200})@[A-Za-z0-9\[]"),
+    lazy_pattern(
         r"(?i)[?&](?:access_?token|auth_?token|token|api_?key|key|app_?secret|secret|signature|sig|"
         r"sign|passw(?:or)?d|pwd)=([A-Za-z0-9_.~%+/=-]{12,600})"
     ),
-    LazyPattern(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/-]{16,2000}={0,2})"),
-    LazyPattern(r"AccountKey=([A-Za-z0-9+/]{40,100}={0,2})"),
-    LazyPattern(
+    lazy_pattern(r"(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/-]{16,2000}={0,2})"),
+    lazy_pattern(r"AccountKey=([A-Za-z0-9+/]{40,100}={0,2})"),
+    lazy_pattern(
         r"hooks\.slack\.com/services/(T[A-Za-z0-9_]+/B[A-Za-z0-9_]+/[A-Za-z0-9_]+)"
         r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook/([A-Za-z0-9-]{20,60})"
         r"|discord(?:app)?\.com/api/webhooks/(\d{5,25}/[A-Za-z0-9_-]{30,120})"
     ),
-    LazyPattern(
+    lazy_pattern(
         r"(?i)(?:api[ _-]?key|app[ _-]?(?:key|secret)|secret[ _-]?(?:access[ _-]?)?key|"
         r"access[ _-]?key(?:[ _-]?(?:id|secret))?|client[ _-]?secret|(?:access|auth|refresh|"
         r"bot)[ _-]?"
@@ -62,7 +62,7 @@ _INSIDE = (
         r"((?=[!-~]{0,200}\d)(?=[!-~]{0,200}[A-Za-z])[A-Za-z0-9_.~+/=-]{12,600})"
     ),
 )
-_NAMED_LONG = LazyPattern(
+_NAMED_LONG = lazy_pattern(
     r"(?i)(?:密钥|秘钥|令牌|私钥|api[ _-]?key|secret[ _-]?key|access[ _-]?token|"
     r"access[ _-]?key[ _-]?secret|app[ _-]?secret)\s+[\"'`]?"
     r"(?P<v>(?=[!-~]{0,200}\d)(?=[!-~]{0,200}[A-Za-z])[A-Za-z0-9_-]{24,200})(?![!-~])"
@@ -95,12 +95,12 @@ _IS = (
     r"(?:我们?|他|她|已经|已|现在|目前|暂时|还|都|就|统一)*"
     r"(?:是|为|為|叫|改成了?|改为了?|设成了?|设为了?|换成了?|设置成|设置为|:|=)+"
 )
-_SAID = LazyPattern(
+_SAID = lazy_pattern(
     rf"(?i)(?:{_NAMES})(?:[(（][^()（）]{{0,12}}[)）])?\s*{_IS}\s*[\"'`「『]?\s*(?P<v>[!-~]"
     rf"{{3,64}})"
 )
-_BESIDE = LazyPattern(rf"(?i){_NAMES}\s*[\"'`「『]?(?P<v>[!-~]{{4,64}})")
-_NAMED = LazyPattern(
+_BESIDE = lazy_pattern(rf"(?i){_NAMES}\s*[\"'`「『]?(?P<v>[!-~]{{4,64}})")
+_NAMED = lazy_pattern(
     r"(?i)\b(?P<name>passwords?|(?<=fi )pass|passwd|passphrase|pass ?code|passkey|pwd|"
     r"pin(?: code| number)?|otp|"
     r"(?:verification|security|access|door|gate|alarm|unlock|lock|safe|login) code|combination|"
@@ -110,14 +110,14 @@ _NAMED = LazyPattern(
     r" currently)?\b|[:=])"
     r"[:\s]*(?P<q>[\"'`]?)(?P<v>[!-~]{3,64})"
 )
-_PIN = LazyPattern(
+_PIN = lazy_pattern(
     r"\bPIN(?![A-Za-z])(?:\s*(?:码|code|number))?\s*(?:is|是|为|:|=)?\s*(?P<v>\d{4,12})(?!\d)"
 )
-_PIN_SMALL = LazyPattern(
+_PIN_SMALL = lazy_pattern(
     r"(?i)\b(?:pin|otp|passcode|password|pwd)\s+(?P<v>(?=[A-Za-z]*\d)[A-Za-z0-9@#$!_]{4,32})\b"
 )
 _EDGE = "\"'`,.;:!?()[]{}<>"
-_NO_SECRET = LazyPattern(
+_NO_SECRET = lazy_pattern(
     r"weak|wrong|expired|strong|incorrect|secret|private|missing|required|changed|reset|"
     r"correct|long|short|simple|complicated|complex|safe|secure|invalid|unknown|blank|"
     r"empty|default|different|same|encrypted|hashed|optional|mandatory|important|needed|"
@@ -128,8 +128,8 @@ _NO_SECRET = LazyPattern(
 )
 _MASKED = re.compile(r"[*xX•#?_.\-·]+|<[^>]*>|\$?\{[^}]*\}?|%\w+%?")
 _WORD = re.compile(r"[A-Za-z][a-z]*(?:['-][a-z]+)*")
-_SENTENCE_END = LazyPattern(r"[\"'`]?\s*(?:[.!?,;)。！？，；）]|$|\n|and\b|but\b)")
-_UNITS = LazyPattern(r"\s?(?:位|个|次|年|月|日|号|天|分钟|小时|秒|人|条|遍|元|块|道|种|层|楼|%)")
+_SENTENCE_END = lazy_pattern(r"[\"'`]?\s*(?:[.!?,;)。！？，；）]|$|\n|and\b|but\b)")
+_UNITS = lazy_pattern(r"\s?(?:位|个|次|年|月|日|号|天|分钟|小时|秒|人|条|遍|元|块|道|种|层|楼|%)")
 
 
 def passwords(text: str) -> Iterator[Span]:

@@ -10,7 +10,7 @@ import json
 import re
 
 from ...models.data_models import RejectReason
-from ...text.lazy_pattern import LazyPattern
+from ...text.lazy_pattern import lazy_pattern
 from ...text.scripts import WIDE, fold
 from .console_text import is_command, is_search_result
 
@@ -19,7 +19,7 @@ _LEAST = 4
 
 
 # One piece of chatter. Longest first: the rest after a piece must be chatter, too.
-_FILLER = LazyPattern(
+_FILLER = lazy_pattern(
     r"(?:"
     r"不好意思|没关系|没问题|不客气|不用谢|知道了?啦?|明白了?|了解了?|收到了?|谢谢(?:你们?|您|"
     r"大家|啦|了)?|"
@@ -41,7 +41,7 @@ _FILLER = LazyPattern(
     r"then|k|kk)(?![a-z0-9])"
     r")"
 )
-_HEDGE = LazyPattern(
+_HEDGE = lazy_pattern(
     r"可能|也许|或许|大概|大约|好像|似乎|应该|说不定|没准|估计|我猜|猜|恐怕|不一定|不确定|"
     r"不太?清楚|"
     r"谁知道|(?:maybe|perhaps|possibly|probably|presumably|likely|might(?: be)?|could be|i guess|"
@@ -49,23 +49,23 @@ _HEDGE = LazyPattern(
     r"it depends)(?![a-z])"
 )
 # Words without content of their own beside a hedge.
-_LITTLE = LazyPattern(
+_LITTLE = lazy_pattern(
     r"我们?|你们?|他们?|她们?|它|是|会|有|这样?|那样?|也|都|就|还|不|很|太|觉得|感觉|"
     r"(?:i|it|is|so|that|this|he|she|they|we|you|be|do|does|yes|no|but|or|a|the|not|will|"
     r"would)(?![a-z])"
 )
-_GUESS = LazyPattern(
+_GUESS = lazy_pattern(
     r"我(?:只是|就是|也是)?(?:瞎|乱)?猜|我估计|我也?不太?(?:确定|清楚|敢肯定)|"
     r"\b(?:i guess|i suppose|i(?:'m| am) (?:just )?guessing|my guess|just a guess|"
     r"i(?:'m| am) not (?:really )?sure|not sure)\b",
     re.IGNORECASE,
 )
-_DOUBT = LazyPattern(
+_DOUBT = lazy_pattern(
     r"可能|也许|或许|大概|好像|似乎|说不定|没准|吧|"
     r"\b(?:maybe|perhaps|possibly|probably|might|may|could)\b",
     re.IGNORECASE,
 )
-_WORRY = LazyPattern(r"是否|要不要|该不该|\b(?:whether|sure (?:if|about))\b", re.IGNORECASE)
+_WORRY = lazy_pattern(r"是否|要不要|该不该|\b(?:whether|sure (?:if|about))\b", re.IGNORECASE)
 _LONGEST_GUESS = 80
 
 
@@ -93,7 +93,7 @@ def _weight(words: str) -> int:
     return len(letters) + len(WIDE.findall(letters))
 
 
-def _covered(words: str, *pieces: LazyPattern) -> bool:
+def _covered(words: str, *pieces: re.Pattern[str]) -> bool:
     """True if the text consists of such pieces only. One pass; no piece is tried twice."""
     at = 0
     while at < len(words):
@@ -134,7 +134,7 @@ def _is_title(text: str) -> bool:
 
 
 _FENCED = re.compile(r"\s*(```|~~~)[^\n]*\n.*\n?\s*\1\s*", re.DOTALL)
-_STRONG = LazyPattern(
+_STRONG = lazy_pattern(
     r"""\s*(?:
       (?:async\s+)?def\s+\w+\s*\(.*                                   # Python
     | class\s+\w+\s*(?:\([^)]*\))?\s*[:{]\s*
@@ -165,7 +165,7 @@ _STRONG = LazyPattern(
     )\s*""",
     re.VERBOSE,
 )
-_WEAK = LazyPattern(
+_WEAK = lazy_pattern(
     r"\s*(?:[\[\](){};,]+|(?:return|else|try|finally|break|continue|pass|raise|throw|yield|end|"
     r"fi|done)"
     r"\b[^\u4e00-\u9fff]*[;:{}]?|\w+\s*[-+*/]?=\s*\S.*|(?:\#|//|/\*|\*|--|<!--|</?[A-Za-z]).*|"

@@ -5,7 +5,7 @@ Every repetition in a pattern is bounded: a hostile text costs no more than a lo
 
 from __future__ import annotations
 
-from ..lazy_pattern import LazyPattern
+from ..lazy_pattern import lazy_pattern
 from .words import DAY_WORDS, FEASTS, UNIT_DAYS, UNIT_HOURS, VAGUE, chinese
 
 _YEAR = "(?:(?:1[89]|2[01])[0-9]{2}|[一二][零〇一二三四五六七八九]{3})"
@@ -55,7 +55,7 @@ _NOT_COUNTED = "(?!次|遍|趟|个(?!月)|人次|张|篇)"
 _ACQUIRED = "性|获得|形成|养成|习得|免疫|失调|因素|环境|教育|努力(?!学|工|复|准)"
 
 PATTERNS = tuple(
-    LazyPattern(pattern)
+    lazy_pattern(pattern)
     for pattern in (
         f"(?<![如过])(?P<year_word>大前年|去年|[今本明]年){_NOT_A_YEAR}{_IN_A_YEAR}",
         f"(?<![如以之从目此])(?P<year_word>[前后]年){_NOT_A_YEAR}{_IN_A_YEAR}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..lazy_pattern import LazyPattern
+from ..lazy_pattern import lazy_pattern
 from ..numerals import ENGLISH_NUMBERS
 from .words import (
     DAY_WORDS,
@@ -140,7 +140,7 @@ _DATES = (
     f"(?P<season>{english(SEASONS)}){_GAP}(?:of{_GAP}|in{_GAP})?{_YEAR}",
 )
 PATTERNS = tuple(
-    LazyPattern(f"{left}(?:{pattern}){right}", re.IGNORECASE)
+    lazy_pattern(f"{left}(?:{pattern}){right}", re.IGNORECASE)
     for left, patterns, right in ((_START, _WORDS, _END), (_LEFT, _DATES, _RIGHT))
     for pattern in patterns
 )

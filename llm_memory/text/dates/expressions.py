@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from ..lazy_pattern import LazyPattern
+from ..lazy_pattern import lazy_pattern
 from ..numerals import narrowed
 from . import chinese, english
 from .meanings import meaning
@@ -32,11 +32,11 @@ __all__ = ["Precision", "TimeSpan", "days_named", "find_times"]
 
 _ALONE = r"(?<![0-9A-Za-z/_.\-])(?P<year>(?:1[89]|2[01])[0-9]{2})"
 _NUMERIC = (
-    LazyPattern(
+    lazy_pattern(
         rf"{_ALONE}(?P<sign>[-/.])(?P<month>1[0-2]|0?[1-9])(?P=sign)"
         r"(?P<day>[12][0-9]|3[01]|0?[1-9])(?![0-9/_\-]|\.[0-9])"
     ),
-    LazyPattern(rf"{_ALONE}[-/](?P<month>1[0-2]|0[1-9])(?![0-9/_\-]|\.[0-9])"),
+    lazy_pattern(rf"{_ALONE}[-/](?P<month>1[0-2]|0[1-9])(?![0-9/_\-]|\.[0-9])"),
 )
 """``2026-05-02``, ``2026/5/2``, ``2026.5.2``, ``2026-05``."""
 PATTERNS = (

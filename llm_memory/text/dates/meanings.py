@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from ..lazy_pattern import LazyPattern
+from ..lazy_pattern import lazy_pattern
 from ..numerals import number
 from . import spans as calendar
 from . import words
@@ -29,11 +29,11 @@ from .spans import Moment, Precision, TimeSpan
 type Said = dict[str, str]
 """The groups that matched, in lower case."""
 
-_HAN_FROM_NOW = LazyPattern(
+_HAN_FROM_NOW = lazy_pattern(
     '(?:^|[\\s，。！？；：、,.!?;:（(“"]|[我你您他她它咱]|们|大家|[会要将再就在约定说等是到去来]'
     "|大概|可能|打算|准备|计划)$"
 )
-_PAST_TENSE = LazyPattern(
+_PAST_TENSE = lazy_pattern(
     r"\b(?:was|were|did|had|been|built|made|wrote|read|ran|took|went|lost|won|got|learnt|came|done"
     r"|once|twice|times?|(?<!is )(?<!are )(?<!be )(?!(?:need|feed|speed|proceed|succeed)\b)"
     r"[a-z]{2,20}ed)\b[^.!?]{0,40}$",
