@@ -1,14 +1,14 @@
-"""``index/dictionary.bin``: jieba's dictionary as ``WordCounts`` wants it. Delete it at will.
+"""``index/dictionary.bin``: jieba's dictionary as ``WordCounts`` reads it. Delete it at will.
 
 It spares each start and each reload of the plugin the reading of half a million lines. It holds
-nobody's words, only those of a public dictionary, so it has no scope. Bytes: a checksum of 32, then
-the head and the tables.
+the words of a public dictionary, so it has no scope. Bytes: a checksum of 32, then the tables.
 """
 
 from __future__ import annotations
 
-import mmap
+import sys
 import threading
+from functools import partial
 from hashlib import blake2b, file_digest
 from io import BufferedIOBase
 from pathlib import Path
@@ -17,13 +17,12 @@ from typing import Final
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..storage.files import replace_durably
-from .dictionary_digest import digest
-from .word_counts import Head, WordCounts
+from .word_counts import WordCounts, digest
 
 _KEY_BYTES: Final = 32
-_MOST_BYTES: Final = 64 << 20
-"""Ours has seven megabytes: what is far greater is not worth the memory to look at it."""
-_DIGESTING: Final = threading.Lock()
+_FORMAT: Final = f"words 3 {sys.byteorder}".encode()
+_hash: Final = partial(blake2b, digest_size=_KEY_BYTES)
+_LOADING: Final = threading.Lock()
 """The index of words and the embedder want it in the same moment of a first start, and each would
 take the interpreter for a second."""
 
@@ -31,8 +30,8 @@ take the interpreter for a second."""
 def load_words(file: BufferedIOBase, cache: Path | None) -> WordCounts:
     """The counts of a dictionary, from what is kept of it or from its lines. Blocks.
 
-    What is kept is taken only if it is whole and was made of these very bytes. What cannot be kept
-    is made again the next time.
+    What is kept is used only if it is whole, of our format, and was made of these very bytes: the
+    checksum covers all three. What cannot be kept is made again the next time.
 
     Args:
         file: The dictionary, at its beginning; see ``digest``.
@@ -44,45 +43,33 @@ def load_words(file: BufferedIOBase, cache: Path | None) -> WordCounts:
     """
     # By its content: versions and times of files are the same after some repairs and restores.
     source = file_digest(file, _hash).digest()
-    kept = None if cache is None else _kept(cache, source)
-    if kept is not None:
-        return kept
-    with _DIGESTING:
+    with _LOADING:
         kept = None if cache is None else _kept(cache, source)
-        if kept is not None:  # another thread has kept it
-            return kept
+        if kept is not None:
+            return WordCounts(kept, source)
         file.seek(0)
-        memory = digest(file, source)
+        tables = digest(file)
         if cache is not None:
-            _keep(cache, memory)
-        return WordCounts(memory)
+            _keep(cache, source, tables)
+        return WordCounts(tables, source)
 
 
-def _kept(path: Path, source: bytes) -> WordCounts | None:
+def _kept(path: Path, source: bytes) -> memoryview | None:
     try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            size = path.stat().st_size - _KEY_BYTES
-            if not 0 < size <= _MOST_BYTES:
-                return None
-            checksum = file.read(_KEY_BYTES)
-            memory = mmap.mmap(-1, size)
-            whole = file.readinto(memory) == size
-        if not whole or _hash(memory).digest() != checksum or Head.of(memory).source != source:
-            return None
-        return WordCounts(memory)
-    except (OSError, ValueError) as error:
+        kept = memoryview(path.read_bytes())
+    except OSError as error:
         logger.debug("留着的词典用不了，重新整理：{}", error)
         return None
+    tables = kept[_KEY_BYTES:]
+    return tables if kept[:_KEY_BYTES] == _checksum(source, tables) else None
 
 
-def _keep(path: Path, memory: mmap.mmap) -> None:
+def _keep(path: Path, source: bytes, tables: bytes) -> None:
     try:
-        replace_durably(path, _hash(memory).digest() + memory[:])
+        replace_durably(path, _checksum(source, tables) + tables)
     except VaultWriteFailed as error:
         logger.debug("整理好的词典没有地方留，下次再整理：{}", error)
 
 
-def _hash(content: mmap.mmap | bytes = b"") -> blake2b:
-    return blake2b(content, digest_size=_KEY_BYTES)
+def _checksum(source: bytes, tables: bytes | memoryview) -> bytes:
+    return _hash(tables, key=source, person=_FORMAT).digest()

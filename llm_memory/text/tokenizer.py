@@ -13,7 +13,7 @@ from typing import NamedTuple
 from . import stop_words
 from .dictionary_cache import load_words
 from .english import stem
-from .scripts import Run, Script, letters, normalise, runs
+from .scripts import Script, letters, normalise, runs
 from .segmenter import Segmenter
 from .word_counts import WordCounts
 
@@ -25,6 +25,7 @@ class _Word(NamedTuple):
     tokens: list[str]
 
 
+_STOP_WORDS = stop_words.CHINESE | stop_words.ENGLISH
 _STOP_PHRASES = re.compile(
     "|".join(sorted((w for w in stop_words.CHINESE if len(w) > 1), key=lambda w: (-len(w), w)))
 )
@@ -39,9 +40,7 @@ class Tokenizer:
 
     jieba's dictionary is loaded at the first Han character, which takes a second unless it was
     kept: the first call, or ``load``, belongs into a thread. Nothing else of jieba is used: its own
-    table of the dictionary takes fifty megabytes, its cache file takes longer to read than the
-    dictionary and holds the GIL all the while, and its model for unknown words belongs to the whole
-    process.
+    table of the dictionary takes fifty megabytes, and other plugins add words to it.
 
     Args:
         use_jieba: False cuts Han text into characters and bigrams without trying jieba.
@@ -55,19 +54,14 @@ class Tokenizer:
         self._segmenter: Segmenter | None = None
 
     def load(self) -> None:
-        """Read the dictionary now; blocks. Never fails: without jieba it is ``degraded``."""
+        """Read the dictionary now; blocks. Never fails: without jieba, Han text has no words."""
         self._han_segmenter()
 
     def close(self) -> None:
-        """Let go of the dictionary. Han text goes without words from now on."""
+        """Free the dictionary. Han text has no words from now on."""
         with self._lock:
             self._segmenter = None
             self._loaded = True
-
-    @property
-    def degraded(self) -> bool:
-        """Whether Han text goes without words. False until the dictionary was asked for."""
-        return self._loaded and self._segmenter is None
 
     def dictionary(self) -> WordCounts | None:
         """Counts of Han words in jieba's own corpus; None without it.
@@ -79,51 +73,42 @@ class Tokenizer:
 
     def tokens(self, text: str) -> list[str]:
         """The tokens of a document, in its order, with repetitions."""
-        return [
-            t for run in runs(normalise(text)) for word in self._words(run) for t in word.tokens
-        ]
+        return [t for word in self._words(text) for t in word.tokens]
 
     def query_tokens(self, text: str) -> list[str]:
         """The tokens of a query: as ``tokens``, without what says nothing about its subject."""
-        found: list[str] = []
-        for run in runs(normalise(text)):
-            for word in self._query_words(run):
-                if word.shown not in stop_words.CHINESE and word.shown not in stop_words.ENGLISH:
-                    found.extend(t for t in word.tokens if t not in stop_words.CHINESE)
-        return found
+        return [
+            token
+            for word in self._words(text, is_query=True)
+            if word.shown not in _STOP_WORDS
+            for token in word.tokens
+            if token not in stop_words.CHINESE
+        ]
 
     def cut(self, clause: str) -> list[str]:
         """The words of Han text, in order; together they are the text. Characters without jieba."""
         segmenter = self._han_segmenter()
         return list(clause) if segmenter is None else segmenter.cut(clause)
 
-    def _query_words(self, run: Run) -> Iterator[_Word]:
-        if run.script is Script.HAN and self._han_segmenter() is None:
-            for piece in _STOP_PHRASES.split(run.text):
-                if piece:
-                    yield _Word("", _grams(piece))
-        else:
-            yield from self._words(run)
+    def _words(self, text: str, *, is_query: bool = False) -> Iterator[_Word]:
+        for script, piece in runs(normalise(text)):
+            match script:
+                case Script.HAN:
+                    yield from self._han_words(piece, is_query=is_query)
+                case Script.LATIN:
+                    yield _Word(piece, [stem(piece)])
+                case Script.DIGIT | Script.SPACED:
+                    yield _Word(piece, [piece])
+                case Script.KATAKANA:  # a loan word, most of the time whole
+                    yield _Word(piece, [*([piece] if len(piece) > 2 else []), *_grams(piece)])
+                case Script.HIRAGANA | Script.HANGUL | Script.UNSPACED:
+                    yield _Word(piece, _grams(piece))
 
-    def _words(self, run: Run) -> Iterator[_Word]:
-        match run.script:
-            case Script.HAN:
-                yield from self._han_words(run.text)
-            case Script.LATIN:
-                yield _Word(run.text, [stem(run.text)])
-            case Script.DIGIT | Script.SPACED:
-                yield _Word(run.text, [run.text])
-            case Script.KATAKANA:  # a loan word, most of the time whole
-                yield _Word(
-                    run.text, [*([run.text] if len(run.text) > 2 else []), *_grams(run.text)]
-                )
-            case Script.HIRAGANA | Script.HANGUL | Script.UNSPACED:
-                yield _Word(run.text, _grams(run.text))
-
-    def _han_words(self, text: str) -> Iterator[_Word]:
+    def _han_words(self, text: str, *, is_query: bool) -> Iterator[_Word]:
         segmenter = self._han_segmenter()
         if segmenter is None:
-            yield _Word("", _grams(text))
+            pieces = _STOP_PHRASES.split(text) if is_query else [text]
+            yield from (_Word("", _grams(piece)) for piece in pieces)
             return
         before = ""  # the word before, if it was one character
         for word in segmenter.cut(text):

@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-import mmap
 import struct
-import sys
 from bisect import bisect_left
-from dataclasses import dataclass
+from io import BufferedIOBase
 from itertools import accumulate, pairwise
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal
 
-FORMAT: Final = 2
-_HEAD: Final = struct.Struct("=16s32s3q")
-_MARK: Final = f"words {FORMAT} {sys.byteorder}".encode().ljust(16, b"\0")
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    type Numbers = NDArray[np.int64]
+
+_HEAD: Final = struct.Struct("=3q")
 _TABLES: Final[tuple[Literal["i", "I"], ...]] = ("i", "I", "i", "i")
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What stands before the tables: which dictionary it was, the counts of all its lines added
-    up, and how long they are."""
-
-    source: bytes  # 32 bytes
-    total: int
-    codes: int
-    nodes: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the head and the tables together."""
-        return _HEAD.size + 4 * self.codes + 12 * self.nodes + 4
-
-    def packed(self) -> bytes:
-        return _HEAD.pack(_MARK, self.source, self.total, self.codes, self.nodes)
-
-    @classmethod
-    def of(cls, memory: mmap.mmap) -> Self:
-        """Raises ValueError: these are no tables of this format and of this machine's byte order,
-        or they are cut off."""
-        if len(memory) < _HEAD.size:
-            raise ValueError("too short for a head")
-        mark, *fields = _HEAD.unpack_from(memory)
-        head = cls(*fields)
-        if mark != _MARK or min(head.codes, head.nodes) < 1 or len(memory) != head.size:
-            raise ValueError("tables of another kind")
-        return head
+_PAGE_BYTES: Final = 1 << 16
+_GREATEST: Final = (1 << 31) - 1
+_CODE_BITS: Final = 21
+"""Of a code point. A node and a code point are sorted as one number of 64 bits."""
 
 
 class WordCounts:
     """Counts of words; a beginning of a word that is none itself counts 0, as jieba wants it.
 
-    A trie in four tables, which lie behind the ``Head`` in one piece of memory, so that they can be
-    read from disk as they are. C is the number of code points up to the greatest, N of nodes; the
-    nodes stand level by level, the children of one side by side and sorted.
+    A trie in four tables, which lie one behind the other in the bytes that ``digest`` returns, so
+    that they can be read from disk as they are. Before them: the sum of all counts, C and N. C is
+    the number of code points up to the greatest, N of nodes; the nodes stand level by level, the
+    children of one side by side and sorted.
 
     ========== ============= ==========================================================
     roots      int32[C]      the node of a first character, -1 for what begins no word
@@ -60,25 +36,17 @@ class WordCounts:
     values     int32[N]      its count
     children   int32[N + 1]  its first child; the next node's first child is behind its last
     ========== ============= ==========================================================
-
-    Args:
-        memory: Anonymous, not a file's: a mapped file that another program cuts short, or whose
-            disk is taken out, kills the process. And not malloc's, which seldom gives back what a
-            thread let go of. It is free when the last ``WordCounts`` on it is.
     """
 
-    def __init__(self, memory: mmap.mmap) -> None:
-        """Raises ValueError: see ``Head.of``."""
-        head = Head.of(memory)
-        self.total = head.total
-        self.source = head.source
-        """Names the dictionary by its content, 32 bytes."""
-        characters, nodes = head.codes, head.nodes
+    def __init__(self, tables: bytes | memoryview, source: bytes) -> None:
+        """``source``: 32 bytes that name the dictionary by its content."""
+        self.source = source
+        self.total, characters, nodes = _HEAD.unpack_from(tables)
         lengths = (4 * characters, 4 * nodes, 4 * nodes, 4 * nodes + 4)
-        whole = memoryview(memory).toreadonly()
         bounds = pairwise(accumulate(lengths, initial=_HEAD.size))
         self._roots, self._codes, self._values, self._children = (
-            whole[start:end].cast(kind) for kind, (start, end) in zip(_TABLES, bounds, strict=True)
+            memoryview(tables)[start:end].cast(kind)
+            for kind, (start, end) in zip(_TABLES, bounds, strict=True)
         )
 
     def along(self, text: str, start: int = 0) -> list[int]:
@@ -103,3 +71,68 @@ class WordCounts:
         """The count of a word, 0 for what only begins one, None for anything else."""
         counts = self.along(word) if word else []
         return counts[-1] if counts and len(counts) == len(word) else None
+
+
+def digest(file: BufferedIOBase) -> bytes:
+    """The tables of a dictionary. Takes a second; numpy does most of it.
+
+    Args:
+        file: UTF-8 lines of a word, a blank, its count, and what else follows a blank. Of a word
+            that stands there twice the later count holds.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no such dictionary.
+    """
+    import numpy as np
+
+    # A page of lines at a time: no call keeps the interpreter from other threads for long.
+    pages: list[tuple[Numbers, Numbers, NDArray[np.uint32]]] = []
+    while lines := file.readlines(_PAGE_BYTES):
+        pairs = [line.decode().split(" ", 2) for line in lines]
+        words = [pair[0] for pair in pairs]
+        pages.append(
+            (
+                np.array([len(word) for word in words], dtype=np.int64),
+                np.array([int(pair[1]) for pair in pairs], dtype=np.int64),
+                np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4"),
+            )
+        )
+    lengths, counts, letters = (np.concatenate(column) for column in zip(*pages, strict=True))
+    if lengths.min() < 1 or counts.min() < 0 or counts.max() > _GREATEST:
+        raise ValueError("a line that no dictionary has")
+    ends, codes, parents = _trie(lengths, letters)
+    values = np.zeros(len(codes), dtype=np.int32)
+    values[ends] = counts  # of numbers for the same place numpy keeps the last
+    roots = np.full(int(letters.max()) + 1, -1, dtype=np.int32)
+    first = np.flatnonzero(parents < 0)
+    roots[codes[first]] = first
+    children = parents.searchsorted(np.arange(len(codes) + 1)).astype(np.int32)
+    tables = (roots, codes.astype(np.uint32), values, children)
+    head = _HEAD.pack(int(counts.sum()), len(roots), len(codes))
+    return b"".join([head, *(table.tobytes() for table in tables)])
+
+
+def _trie(lengths: Numbers, letters: NDArray[np.uint32]) -> tuple[Numbers, Numbers, Numbers]:
+    """For each word the node that it ends at; for each node its character and its parent, or -1.
+
+    Nodes are numbered level by level, in the order of parents and characters.
+
+    Args:
+        lengths: Of W words.
+        letters: The code points of all words, one behind the other.
+    """
+    import numpy as np
+
+    starts = np.cumsum(lengths) - lengths
+    at = np.full(len(starts), -1, dtype=np.int64)
+    codes, parents, count = [], [], 0
+    for level in range(int(lengths.max())):
+        rows = np.flatnonzero(lengths > level)
+        pairs = (at[rows] << _CODE_BITS) | letters[starts[rows] + level]
+        nodes, places = np.unique(pairs, return_inverse=True)
+        at[rows] = count + places
+        codes.append(nodes & ((1 << _CODE_BITS) - 1))
+        parents.append(nodes >> _CODE_BITS)
+        count += len(nodes)
+    return at, np.concatenate(codes), np.concatenate(parents)

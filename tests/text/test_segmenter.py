@@ -97,28 +97,9 @@ def test_any_text_is_cut_as_jieba_cuts_it(text: str) -> None:
     assert Segmenter(dictionary()).cut(han) == jiebas().lcut(han, HMM=False)
 
 
-def test_words_whose_letters_are_the_same_bytes_are_not_mixed_up() -> None:
-    assert "偂".encode("utf-16-le") == b"BP"  # one byte a letter, two bytes a letter
-    words = small("偂 47 n\n")
-    assert words.look("偂") == 47
-    assert words.look("BP") is None
-
-
-def test_a_beginning_counts_nothing_and_another_text_is_not_there() -> None:
-    words = small()
-    assert [words.look(word) for word in ("花生", "花", "花生酱", "酱", "油")] == [
-        *(30, 0, 4, 0, None)
-    ]
-    assert words.along("生花生酱油", 1) == [0, 30, 4]
-    assert words.along("油") == []
-
-
-def test_of_a_word_that_stands_there_twice_the_later_count_holds_and_both_are_in_the_total() -> (
-    None
-):
-    words = small("酱油 7 n\n酱油 9 n\n")
-    assert words.look("酱油") == 9
-    assert words.total == 16
+def test_the_counts_along_a_text_are_those_of_its_words_and_beginnings() -> None:
+    assert small().along("生花生酱油", 1) == [0, 30, 4]
+    assert small().along("油") == []
 
 
 @pytest.mark.parametrize(

@@ -149,35 +149,15 @@ def test_a_stem_is_never_empty(word: str) -> None:
     assert stem(word)
 
 
-@pytest.fixture
-def without_jieba(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    monkeypatch.setitem(sys.modules, "jieba", None)
-    return monkeypatch
-
-
-@pytest.mark.usefixtures("without_jieba")
-def test_an_absent_jieba_degrades_and_says_so() -> None:
-    tokenizer = Tokenizer()
-    assert not tokenizer.degraded
-    assert tokenizer.tokens("花生") == ["花生", "花", "生"]
-    assert tokenizer.degraded
-    assert tokenizer.dictionary() is None
-
-
-def test_a_broken_jieba_degrades_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = ModuleType("jieba")
+@pytest.mark.parametrize("broken", [None, ModuleType("jieba")], ids=["absent", "broken"])
+def test_without_a_whole_jieba_han_text_has_no_words(
+    broken: ModuleType | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "jieba", broken)
     tokenizer = Tokenizer()
     tokenizer.load()
-    assert tokenizer.degraded
     assert tokenizer.tokens("花生") == ["花生", "花", "生"]
-
-
-@pytest.mark.usefixtures("without_jieba")
-def test_latin_text_needs_no_dictionary() -> None:
-    tokenizer = Tokenizer()
-    tokenizer.tokens("no Chinese here 123")
-    assert not tokenizer.degraded
+    assert tokenizer.dictionary() is None
 
 
 def test_loading_writes_no_file_and_says_nothing(
@@ -186,7 +166,7 @@ def test_loading_writes_no_file_and_says_nothing(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     tokenizer = Tokenizer()
     tokenizer.load()
-    assert not tokenizer.degraded
+    assert tokenizer.dictionary() is not None
     assert list(tmp_path.iterdir()) == []  # type: ignore[attr-defined]
     assert capfd.readouterr() == ("", "")
 
