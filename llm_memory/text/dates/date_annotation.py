@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import cache
 from itertools import zip_longest
 
 from .expressions import Precision, TimeSpan, find_times
@@ -83,9 +86,9 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     before: TimeSpan | None = None
     latest = dated = date.min
     spans = find_times(text, now, prefer_past=False)
-    coming_days = ComingDays(text)
+    of_one_week = _of_one_week(text)
     for span, behind in zip_longest(spans, spans[1:]):
-        wanted = span.relative or (weekdays and coming_days.has(span))
+        wanted = span.relative or (weekdays and of_one_week(span))
         if (
             wanted
             and _is_open(text, span, before)
@@ -116,32 +119,22 @@ def without_weekday_dates(text: str) -> str:
     return "".join([*parts, text[place:]])
 
 
-class ComingDays:
-    """Reads the sentences of a text once each, in order, however many days they name."""
+def _of_one_week(text: str) -> Callable[[TimeSpan], bool]:
+    """Whether a bare weekday is that of this week or the next: its sentence tells neither of every
+    week nor of what is over. However many days a sentence names, it is searched once."""
+    sentences = list(_SENTENCE.finditer(text))
 
-    def __init__(self, text: str) -> None:
-        self._sentences = _SENTENCE.finditer(text)
-        self._end = -1
-        self._coming = False
+    @cache
+    def is_of_one_week(place: int) -> bool:
+        sentence = sentences[place][0]
+        is_over = _OVER.search(sentence) is not None and _MOVED.search(sentence) is None
+        return _AGAIN.search(sentence) is None and not is_over
 
-    def has(self, span: TimeSpan) -> bool:
-        """Whether a bare weekday is that of this week or the next, and no other. Spans are asked
-        for in the order of the text."""
-        if not _BARE.fullmatch(span.words):
-            return False
-        while span.first >= self._end:
-            sentence = next(self._sentences)
-            self._end = sentence.end()
-            if span.first < self._end:
-                self._coming = is_of_one_week(sentence[0])
-        return self._coming
+    def of_one_week(span: TimeSpan) -> bool:
+        place = bisect(sentences, span.first, key=lambda sentence: sentence.end())
+        return _BARE.fullmatch(span.words) is not None and is_of_one_week(place)
 
-
-def is_of_one_week(sentence: str) -> bool:
-    """False for a sentence that tells of every week, or of what is over."""
-    if _AGAIN.search(sentence):
-        return False
-    return _MOVED.search(sentence) is not None or _OVER.search(sentence) is None
+    return of_one_week
 
 
 def _follows(text: str, span: TimeSpan, before: TimeSpan) -> bool:
@@ -210,28 +203,14 @@ def _has_date(text: str) -> bool:
 
 def _written(span: TimeSpan) -> str:
     chinese = not span.words.isascii()
-    days = _chinese(span) if chinese else _english(span)
+    if span.around:
+        middle = span.start + (span.end - span.start) / 2
+        days = f"{middle} 前后" if chinese else f"around {middle}"
+    elif span.precision is Precision.YEAR:
+        days = f"{span.start.year:04d}{' 年' if chinese else ''}"
+    else:
+        days = ("～" if chinese else " to ").join(_ends(span))
     return f"（{days}）" if chinese else f" ({days})"
-
-
-def _chinese(span: TimeSpan) -> str:
-    if span.around:
-        return f"{_middle(span)} 前后"
-    if span.precision is Precision.YEAR:
-        return f"{span.start.year:04d} 年"
-    return "～".join(_ends(span))
-
-
-def _english(span: TimeSpan) -> str:
-    if span.around:
-        return f"around {_middle(span)}"
-    if span.precision is Precision.YEAR:
-        return f"{span.start.year:04d}"
-    return " to ".join(_ends(span))
-
-
-def _middle(span: TimeSpan) -> date:
-    return span.start + (span.end - span.start) / 2
 
 
 def _ends(span: TimeSpan) -> list[str]:

@@ -41,6 +41,7 @@ _PAST_TENSE = lazy_pattern(
 )
 _DATE_IN_BRACKETS = re.compile(r"\s?[(][^()]{0,40}[)]")
 _LOOK_BACK = 60
+_LEAP_YEARS_APART = 8
 _MOMENTS = frozenset({"second", "minute", "min"})
 _FEW = frozenset({"few", "several", "some"})
 _TWO_DIGITS = re.compile("[一二两三四五六七八九]{2}")
@@ -98,7 +99,8 @@ def _counted(said: Said, moment: Moment) -> TimeSpan:
         return calendar.day(moment, (moment.hours_away(sign * hours) - moment.local_day).days)
     days = words.UNIT_DAYS[unit]
     if isinstance(count, tuple):
-        return calendar.span(moment, *sorted(sign * end * days for end in count), vague=True)
+        first, last = sorted(sign * end * days for end in count)
+        return calendar.span(moment, first, last, vague=True)
     count += half
     if days == 1:
         return calendar.day(moment, round(sign * count))
@@ -106,18 +108,17 @@ def _counted(said: Said, moment: Moment) -> TimeSpan:
         return calendar.around(moment, round(sign * count * days))
     if days == _MONTH_DAYS or count % 1:
         months = round(sign * count * (1 if days == _MONTH_DAYS else 12))
-        return calendar.month(*calendar.month_from(moment, months), relative=True)
+        return calendar.month(*calendar.month_from(moment.local_day, months), relative=True)
     return calendar.year(moment.local_day.year + round(sign * count), relative=True)
 
 
 def _range(said: Said, moment: Moment) -> TimeSpan:
     """``最近三天``, ``the past week``: up to today, or from today on. A few are up to seven."""
     count = _amount(said.get("count", "a"))
-    vague = isinstance(count, tuple)
     days = round((min(count[1], 7) if isinstance(count, tuple) else count)
                  * words.UNIT_DAYS[said["unit"]])  # fmt: skip
-    ends = (0, days) if said["range"] in words.AHEAD else (-days, 0)
-    return calendar.span(moment, *ends, vague=vague)
+    first, last = (0, days) if said["range"] in words.AHEAD else (-days, 0)
+    return calendar.span(moment, first, last, vague=isinstance(count, tuple))
 
 
 def _amount(count: str) -> float | tuple[int, int]:
@@ -142,15 +143,15 @@ def _period(said: Said, moment: Moment) -> TimeSpan | None:
     which, unit = said["which"], said["unit"]
     away = words.WHICH.get(which, which.count("下") - which.count("上"))
     if unit in words.SEASONS:
-        season = partial(calendar.season, first_month=words.SEASONS[unit], relative=True)
-        return calendar.of_its_name(moment, away, season)
+        months = partial(calendar.months, first=words.SEASONS[unit], count=3, relative=True)
+        return calendar.of_its_name(moment, away, months)
     if "end" in said or unit == "weekend":
         return calendar.weekend(moment, away)
     days = words.UNIT_DAYS[unit]
     if days == _YEAR_DAYS:
         return _in_year(said, moment.local_day.year + away, relative=True)
     if days == _MONTH_DAYS:
-        return _in_month(said, *calendar.month_from(moment, away), relative=True)
+        return _in_month(said, *calendar.month_from(moment.local_day, away), relative=True)
     if "weekday" in said:
         return calendar.weekday(moment, away, words.WEEKDAYS[said["weekday"]])
     return calendar.week(moment, away)
@@ -187,7 +188,7 @@ def _in_year(said: Said, year: int, *, relative: bool = False) -> TimeSpan:
     if "month" in said:
         return _in_month(said, year, _month(said["month"]), relative=relative)
     if "season" in said:
-        return calendar.season(year, words.SEASONS[said["season"]], relative=relative)
+        return calendar.months(year, words.SEASONS[said["season"]], 3, relative=relative)
     if "feast" in said:
         return calendar.exactly(year, *words.FEASTS[said["feast"]], relative=relative)
     part = _year_part(said) or words.YEAR_PARTS.get(_part(said))
@@ -196,7 +197,7 @@ def _in_year(said: Said, year: int, *, relative: bool = False) -> TimeSpan:
     return calendar.year(year, relative=relative)
 
 
-def _in_month(said: Said, year: int, month: int, *, relative: bool) -> TimeSpan:
+def _in_month(said: Said, year: int, month: int, *, relative: bool = False) -> TimeSpan:
     if "day" in said:
         return calendar.exactly(year, month, _number(said["day"]), relative=relative)
     if "part" in said:
@@ -206,22 +207,20 @@ def _in_month(said: Said, year: int, month: int, *, relative: bool) -> TimeSpan:
 
 
 def _repeated(said: Said, moment: Moment) -> TimeSpan | None:
-    """``5月2号到5号``, ``in early May``, ``二十一号``, ``月底``, ``上半年``."""
-    third = words.MONTH_PARTS.get(_part(said))
-    if "month" in said and "day" in said:
-        found = calendar.bare_date(moment, _month(said["month"]), _number(said["day"]))
-        if found is None or "until" not in said:
-            return found
-        last = found.start.replace(day=_number(said["until"]))
-        return TimeSpan(found.start, last, Precision.SPAN) if last > found.start else found
-    if "month" in said:
-        return calendar.bare_month(moment, _month(said["month"]), third)
-    if "day" in said:
-        return calendar.bare_day(moment, _number(said["day"]))
-    if third is not None:
-        return calendar.bare_month_part(moment, third)
-    part = _year_part(said)
-    return calendar.bare_months(moment, *part) if part else None
+    """``5月2号到5号``, ``in early May``, ``二十一号``, ``月底``, ``上半年``: of every year."""
+    if said.keys() & {"month", "year_part", "half_year"}:
+        year = moment.local_day.year
+        leaps = range(year - _LEAP_YEARS_APART, year + _LEAP_YEARS_APART + 1)
+        found = moment.chosen(partial(_in_year, said, own) for own in leaps)
+    elif said.keys() & {"day", "part"}:
+        near = (calendar.month_from(moment.local_day, away) for away in range(-2, 3))
+        found = moment.chosen(partial(_in_month, said, *own) for own in near)
+    else:
+        return None
+    if found is None or "until" not in said:
+        return found
+    last = found.start.replace(day=_number(said["until"]))
+    return TimeSpan(found.start, last, Precision.SPAN) if last > found.start else found
 
 
 def _part(said: Said) -> str:
