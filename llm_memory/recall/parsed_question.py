@@ -12,9 +12,10 @@ from ..scopes.rules.identity import ids_of
 from ..text.dates.expressions import TimeSpan, days_named, find_times
 from ..text.normalising import clean
 from ..text.scripts import Language, language_of
+from ..text.stated import asks
 from .request import RecallRequest
 from .rules.salience import is_first_person, without_times
-from .rules.talk import Talk, asks, talk_for
+from .rules.talk import Talk, talk_for
 
 MAX_QUERY = 800
 """Characters: what is looked for costs time in proportion to its length."""

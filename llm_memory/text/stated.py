@@ -1,10 +1,32 @@
-"""What a text states, apart from what it asks and supposes. Pure."""
+"""Whether a text asks, and what it states apart from what it asks and supposes. Pure."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
+ASKS_FOR: Final = re.compile(
+    "为什么|为何|为啥|怎么[样办]?|如何|谁|哪|什么时候|什么|啥|咋|几|多[少久大远长]|"
+    r"\b(?:why|when|where|who|whose|which|how|what)\b",
+    re.IGNORECASE,
+)
+"""Matches the words for what is asked for."""
+_QUESTION: Final = re.compile(
+    r"[?？]\s*$|(?:[呢吗么]|没有?|(?<![好行对是要得])不)\W*(?:[(（][^()（）]*[)）]\W*)?$|"
+    r"([\u4e00-\u9fff])[不没]\1|有没有|是否|[能可会]否|"
+    r"好[多久](?![不没了人])|啷个|乜|点解|边[个度位]|係咪|"
+    r"^\W*(?:do|does|did|is|are|was|were|has|have|had|will|would|can|could|should|may|might)\s",
+    re.IGNORECASE,
+)
+"""By its end, which a remark in brackets may follow, by a choice of yes and no, by what is asked
+with far from Beijing, and by the verb in front in English."""
+_REQUEST: Final = re.compile(
+    "告诉我|说说|讲讲|查(?:一下|查|下)|帮我?(?:查|看|找|想|回忆)|提醒|想(?:知道|问)|问(?:一下|下|问)|"
+    "(?:记不(?:得|清|起|住)|想不起)|回忆"
+    r"|\b(?:tell|remind|show)\s(?:me|us)\b|\blook\sup\b|\bfind\sout\b|\blet\sme\sknow\b|"
+    r"\b(?:want|need|like)\sto\sknow\b|\b(?:can't|cannot|don't)\sremember\b",
+    re.IGNORECASE,
+)
 SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
 CLAUSE: Final = re.compile(r"[^，,。！？!?；;\n]+[，,。！？!?；;\n]?")
 _IF: Final = re.compile(
@@ -15,6 +37,13 @@ _ASKED: Final = re.compile(
     r"^\W*(?:is|are|was|were|do|does|did|can|could|would|should)\b",
     re.IGNORECASE,
 )
+"""Matches a clause that states nothing. ``asks`` would drop too many: 谁 and "when" stand in
+statements too."""
+
+
+def asks(text: str) -> bool:
+    """Returns whether a message is a question or a request to be told, as far as its form shows."""
+    return any(form.search(text) for form in (_QUESTION, ASKS_FOR, _REQUEST))
 
 
 def stated(text: str) -> str:

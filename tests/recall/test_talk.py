@@ -16,10 +16,10 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
     MOST_POINTED,
     Leaning,
     Talk,
-    asks,
     leaning_of,
     talk_for,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.stated import asks
 
 pytestmark = pytest.mark.unit
 

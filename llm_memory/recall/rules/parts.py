@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .talk import asks, is_empty
+from ...text.stated import asks
+from .talk import is_empty
 
 MOST: Final = 3
 """Things of one message: each costs a recall of its own."""

@@ -14,6 +14,7 @@ from enum import Enum, auto
 
 from ...models.talk import NO_TALK, ContextLine, TalkUsed, Voice
 from ...text.normalising import one_line
+from ...text.stated import ASKS_FOR, asks
 from ...text.turn_text import spoken
 from .relevance import is_about_time_alone
 
@@ -39,32 +40,11 @@ _REFERS = re.compile(
     r"others?|else)\b",
     re.IGNORECASE,
 )
-_ASKS_FOR = re.compile(
-    "为什么|为何|为啥|怎么[样办]?|如何|谁|哪|什么时候|什么|啥|咋|几|多[少久大远长]|"
-    r"\b(?:why|when|where|who|whose|which|how|what)\b",
-    re.IGNORECASE,
-)
 _OF_US = re.compile(
     r"[我你您俺咱]|大家|人家|群|聊|日记|\b(?:i|me|my|you|your|we|us|our|everybody|everyone)\b",
     re.IGNORECASE,
 )
 """What asks of the speaker, the bot or the whole talk points to no person who was spoken of."""
-_QUESTION = re.compile(
-    r"[?？]\s*$|(?:[呢吗么]|没有?|(?<![好行对是要得])不)\W*(?:[(（][^()（）]*[)）]\W*)?$|"
-    r"([\u4e00-\u9fff])[不没]\1|有没有|是否|[能可会]否|"
-    r"好[多久](?![不没了人])|啷个|乜|点解|边[个度位]|係咪|"
-    r"^\W*(?:do|does|did|is|are|was|were|has|have|had|will|would|can|could|should|may|might)\s",
-    re.IGNORECASE,
-)
-"""By its end, which a remark in brackets may follow, by a choice of yes and no, by what is asked
-with far from Beijing, and by the verb in front in English."""
-_REQUEST = re.compile(
-    "告诉我|说说|讲讲|查(?:一下|查|下)|帮我?(?:查|看|找|想|回忆)|提醒|想(?:知道|问)|问(?:一下|下|问)|"
-    "(?:记不(?:得|清|起|住)|想不起)|回忆"
-    r"|\b(?:tell|remind|show)\s(?:me|us)\b|\blook\sup\b|\bfind\sout\b|\blet\sme\sknow\b|"
-    r"\b(?:want|need|like)\sto\sknow\b|\b(?:can't|cannot|don't)\sremember\b",
-    re.IGNORECASE,
-)
 _CONNECTING = re.compile(
     "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"
     "目前|嗯|噢|喔|唉|诶|欸|那么|所以|可是|但是|不过|以前|[里边儿位次只条些本部年段种句时候久少大远长最最近近样为何]|"
@@ -113,16 +93,11 @@ def leaning_of(query: str, subject: str) -> Leaning:
     if not is_empty(subject):
         return Leaning.ADDS
     names_time = subject.strip() != query.strip()
-    asks_itself = _ASKS_FOR.search(query) and not names_time and not _OF_US.search(query)
+    asks_itself = ASKS_FOR.search(query) and not names_time and not _OF_US.search(query)
     points = asks_itself or _PERSON.search(query) or (not names_time and _REFERS.search(query))
     if asks(query) and points and not _SMALL_TALK.match(query):
         return Leaning.CARRIES
     return Leaning.NONE
-
-
-def asks(query: str) -> bool:
-    """True for a question or a request to be told, as far as its form tells."""
-    return any(form.search(query) for form in (_QUESTION, _ASKS_FOR, _REQUEST))
 
 
 def is_empty(text: str) -> bool:

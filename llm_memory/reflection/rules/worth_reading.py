@@ -12,8 +12,8 @@ from typing import Final
 
 from ...models.turns import QueuedTurn
 from ...remember.rules.quality import flaw
-from ...text.lazy_pattern import lazy_pattern
 from ...text.scripts import WIDE
+from ...text.stated import asks
 
 _LITTLE: Final = 0.2
 _LEAST_HAN, _LEAST_WORDS = 4, 3
@@ -22,13 +22,11 @@ _TOLD_HAN, _TOLD_WORDS = 6, 5
 """The least length of clauses that are recalled verbatim: remarks on the weather are shorter."""
 _CLAUSE_ENDS = re.compile(r"(?<=[?？])|[，,。!！;；…~～\n]|\.(?!\w)")
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+|\d+")
-_ASKS = lazy_pattern(
-    r"[?？]\s*$|(?:吗|呢|么|嘛|呗)\s*$|什么|啥|谁|哪|几[点号天个次]|多少|多久|怎么|怎样|咋|为何|"
-    r"是不是|有没有|要不要|能不能|会不会|好不好|是否|^\s*(?:请|帮我|给我|讲个|来个|查一下|翻译)|"
-    r"^\s*(?:what|who|whom|whose|where|when|why|how|which|is|are|am|was|were|do|does|did|can|could|"
-    r"will|would|should|shall|may|have|has|please|tell me|give me|translate)\b",
-    re.IGNORECASE,
+_ORDERS = re.compile(
+    r"^\s*(?:请|帮我|给我|讲个|来个|查一下|翻译|(?:please|give me|translate)\b)", re.IGNORECASE
 )
+_INSIDE = re.compile(r"(?<=\w )(?:wh(?:at|en|ere|ich|o|ose|y)|how)\b", re.IGNORECASE)
+"""Inside an English clause such a word joins two parts of a statement."""
 
 
 def worth_of(turn: QueuedTurn) -> float:
@@ -49,7 +47,8 @@ def tells_something(text: str) -> bool:
 
 def _is_statement(clause: str) -> bool:
     long_enough = _is_as_long(clause, _LEAST_HAN, _LEAST_WORDS)
-    return long_enough and not _ASKS.search(clause) and flaw(clause) is None
+    wants = asks(_INSIDE.sub("", clause)) or _ORDERS.search(clause) is not None
+    return long_enough and not wants and flaw(clause) is None
 
 
 def _is_as_long(text: str, han: int, words: int) -> bool:
