@@ -64,7 +64,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.day_digest import WEEK  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.request import WEEK  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens  # noqa: E402
 
 _NUMBERED = "10. "

@@ -8,11 +8,11 @@ from dataclasses import replace
 from ..llm_memory import ConversationId, Engine, Recall
 from ..llm_memory.models.recall import Arm
 from ..llm_memory.models.talk import ContextLine
-from ..llm_memory.recall.arms import Found as Named
-from ..llm_memory.recall.candidate_search import CandidateSearch, Stopwatch
-from ..llm_memory.recall.memory_manager import Found, MemoryManager
+from ..llm_memory.recall.arms import Arms, Found
+from ..llm_memory.recall.candidate_search import CandidateSearch, Ranked
+from ..llm_memory.recall.memory_manager import MemoryManager
 from ..llm_memory.recall.parsed_question import Ask
-from ..llm_memory.recall.request import RecallRequest
+from ..llm_memory.recall.request import Course, RecallRequest
 from ..llm_memory.scopes.access import Access
 
 
@@ -57,22 +57,26 @@ class _ArmsAlone(MemoryManager):
         self._search = _SearchBy(self._search, arms)
         self.settings = self._settings
 
-    async def find(
-        self, ask: Ask, request: RecallRequest, notes: list[str], stages: Stopwatch
-    ) -> Found:
-        return replace(await self.searched(ask, request, notes, stages), whole=True)
+    async def find(self, ask: Ask, course: Course) -> Ranked:
+        return replace(await self._search.ranked(ask, course), whole=True)
 
 
 class _SearchBy(CandidateSearch):
     def __init__(self, search: CandidateSearch, arms: Collection[Arm]) -> None:
         vars(self).update(vars(search))
-        self._asked = arms
+        self._arms = _ArmsOf(self._arms, arms)
+
+
+class _ArmsOf(Arms):
+    def __init__(self, arms: Arms, asked: Collection[Arm]) -> None:
+        vars(self).update(vars(arms))
+        self._asked = asked
 
     def trusts_vectors(self, ask: Ask) -> bool:
         return Arm.DENSE in self._asked
 
-    async def words(self, ask: Ask, notes: list[str]) -> Named | None:
-        return await super().words(ask, notes) if Arm.LEXICAL in self._asked else None
+    async def by_words(self, ask: Ask, notes: list[str]) -> Found | None:
+        return await super().by_words(ask, notes) if Arm.LEXICAL in self._asked else None
 
-    async def vectors(self, ask: Ask, notes: list[str]) -> Named | None:
-        return await super().vectors(ask, notes) if Arm.DENSE in self._asked else None
+    async def by_vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+        return await super().by_vectors(ask, notes) if Arm.DENSE in self._asked else None

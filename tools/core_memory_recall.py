@@ -11,7 +11,7 @@ from ..core.plugin_context import PluginContext
 from ..core.services.injection_service import hit_line
 from ..llm_memory import OFF_THE_RECORD, Actor, ConversationId
 from ..llm_memory.models.data_models import Topic
-from ..llm_memory.recall.rules.day_digest import WEEK
+from ..llm_memory.recall.request import WEEK
 from .arguments import Arguments
 from .base import MemoryTool
 

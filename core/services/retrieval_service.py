@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from astrbot.api import logger
 
 from ...llm_memory import Actor, ContextLine, ConversationId, EngineClosed, EngineOff
-from ...llm_memory.recall.rules.day_digest import WEEK
+from ...llm_memory.recall.request import WEEK
 from ...llm_memory.service.turns import TurnPart, TurnRequest, TurnStart
 from ...llm_memory.text.normalising import estimate_tokens
 from ..plugin_context import PluginContext

@@ -12,7 +12,6 @@ from ..index.passages import Passages
 from ..index.pending_records import PendingRecords
 from ..models.settings import EngineSettings
 from ..recall.arms import Arms
-from ..recall.day_recall import DayRecall
 from ..recall.embedder_trust import EmbedderTrust
 from ..recall.memory_manager import MemoryManager
 from ..recall.reranking import Reranking
@@ -68,17 +67,17 @@ def make_recall(
     notes.follow_with(indexing, words)
     pending.follow_with(words)
     unread.follow_with(indexing)
-    arms = Arms(passages, words, indexing, parts.scanner)
     trust = EmbedderTrust(parts.trust, settings.pace)
+    arms = Arms(passages, words, indexing, parts.scanner, trust)
     uses = UseCounts(parts.state, parts.loop_book)
     manager = MemoryManager(
+        catalogue,
         passages,
         arms,
         indexing,
         trust,
         Reranking(parts.reranker, settings),
         uses,
-        DayRecall(catalogue, passages, arms, uses),
         settings,
         clock,
         parts.weights,

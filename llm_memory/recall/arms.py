@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from ..catalogue.catalogue import key_of
+from ..errors import EmbeddingFailed, IndexUnavailable
 from ..index.embedding.ports import Vector
 from ..index.index_queue import Lag
 from ..index.indexing_service import IndexingService
@@ -18,9 +19,13 @@ from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
 from ..models.key import Key
 from ..models.passages import Passage, moment_of, place_name
+from ..models.recall import Arm
 from ..models.scope import ScopeFilter
 from ..runtime.cooperative import cooperative
 from ..text.overlap import shortlist
+from .embedder_trust import EmbedderTrust
+from .parsed_question import Ask
+from .request import Course
 
 CANDIDATES = 50
 NEIGHBOURS = 100
@@ -45,8 +50,30 @@ class Found:
     refused: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the arms found: ``words`` or ``vectors`` is None for one that was not asked, or could
+    not answer."""
+
+    words: Found | None = None
+    vectors: Found | None = None
+    behind: Collection[Key] = ()
+    """Of what the words found, what the embedder's index may not have known when it was asked."""
+    waiting: Sequence[Passage] = ()
+    """All that it may not have known, where only the vectors answered."""
+    weight: float = 0.0
+    """Of the embedder in the order, 0 to 1."""
+
+    @property
+    def arm(self) -> Arm:
+        """Which of them answered."""
+        if self.words is None:
+            return Arm.SCAN if self.vectors is None else Arm.DENSE
+        return Arm.LEXICAL if self.vectors is None else Arm.HYBRID
+
+
 class Arms:
-    """Asks one of them at a time. Whatever they answer is checked against the filter here."""
+    """Whatever they answer is checked against the filter here."""
 
     def __init__(
         self,
@@ -54,11 +81,58 @@ class Arms:
         lexical: LexicalService,
         indexing: IndexingService,
         scanner: LexicalScan,
+        trust: EmbedderTrust,
     ) -> None:
         self._passages = passages
+        self._trust = trust
+        self.scope_check_drops = 0
+        """How many records the indexes have named that their filter should have kept back."""
         self._lexical = lexical
         self._indexing = indexing
         self._scanner = scanner
+
+    async def ask(self, ask: Ask, course: Course) -> Answer:
+        """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
+        vectors = self.trusts_vectors(ask)
+        # Before the index is asked: what is written into it meanwhile would be in neither.
+        with self.lag() as lag:
+            by_words, near = await asyncio.gather(
+                self.by_words(ask, course.notes),
+                self.by_vectors(ask, course.notes) if vectors else _nothing(),
+            )
+            if by_words is None and not vectors:
+                near = await self.by_vectors(ask, course.notes)
+        course.lap("index")
+        for arm in (by_words, near):
+            self.scope_check_drops += arm.refused if arm is not None else 0
+        weight = ask.dense_weight if near is not None and near.similarities else 0.0
+        if by_words is None:
+            waiting = lag.living() if near is not None else ()
+            return Answer(None, near, waiting=waiting, weight=weight)
+        behind = frozenset(key for key in by_words.scores if key in lag)
+        return Answer(by_words, near, behind, weight=weight)
+
+    def trusts_vectors(self, ask: Ask) -> bool:
+        """True where the embedder is asked beside the words."""
+        return ask.dense_weight > 0
+
+    async def by_words(self, ask: Ask, notes: list[str]) -> Found | None:
+        """None where their index cannot answer; ``notes`` says why."""
+        try:
+            query = LexicalQuery(ask.text, ask.subject, ask.around, ask.used.carried)
+            return await self.words(query, ask.scope_filter)
+        except IndexUnavailable as error:
+            notes.append(f"lexical: {error}")
+            return None
+
+    async def by_vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+        """None where the embedder or its index cannot answer; ``notes`` says why."""
+        try:
+            common = self._trust.common(ask.language)
+            return await self.vectors(ask.embedded, ask.scope_filter, common)
+        except (IndexUnavailable, EmbeddingFailed) as error:
+            notes.append(f"dense: {error}")
+            return None
 
     async def words(self, query: LexicalQuery, scope_filter: ScopeFilter) -> Found:
         """Raises IndexUnavailable."""
@@ -131,3 +205,7 @@ def _newest(scope_filter: ScopeFilter, passages: Iterable[Passage]) -> list[Pass
         if len(part) > SCAN_LIMIT:
             part.sort(key=moment_of)
     return own[-SCAN_LIMIT:] + others[-SCAN_LIMIT:]
+
+
+async def _nothing() -> None:
+    return None

@@ -2,104 +2,62 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import shown_text
+from ..catalogue.rules.tasks import is_done, is_task
 from ..catalogue.rules.timeline import repeats_entries
-from ..errors import EmbeddingFailed, IndexUnavailable
 from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
+from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.passages import Passage, moment_of
 from ..models.recall import Arm, DropReason
+from ..models.vault_layout import topic_of
 from ..text.normalising import estimate_tokens
 from ..text.scripts import fold
-from .arms import Arms, Found
+from .arms import Answer, Arms, Found
 from .embedder_trust import EmbedderTrust
 from .parsed_question import Ask
+from .request import Course
 from .rules.decision import Decision, decide
 from .rules.features import LONG, Features, Message, recency
 from .rules.parts import only_asks
 from .rules.ranking import Candidate
-from .rules.salience import (
-    SALIENCE,
-    SPEAKER,
-    in_time,
-    is_of,
-    named_speaker,
-    salience,
-    time_factor,
-)
+from .rules.salience import in_time, is_of, named_speaker, salience, time_factor
 from .rules.weights import RecallWeights, order_terms
 from .use_counts import UseCounts
-
-
-class Stopwatch:
-    """Milliseconds by stage of one recall."""
-
-    def __init__(self) -> None:
-        self._begun = self._since = time.perf_counter()
-        self.milliseconds: dict[str, float] = {}
-
-    def lap(self, stage: str) -> None:
-        """The time since the last lap went into this stage."""
-        now = time.perf_counter()
-        self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + (now - self._since) * 1000
-        self._since = now
-
-    @property
-    def seconds(self) -> float:
-        """Since the beginning."""
-        return time.perf_counter() - self._begun
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the arms found: ``words`` or ``vectors`` is None for one that was not asked, or could
-    not answer."""
-
-    words: Found | None = None
-    vectors: Found | None = None
-    behind: Collection[Key] = ()
-    """Of what the words found, what the embedder's index may not have known when it was asked."""
-    waiting: Sequence[Passage] = ()
-    """All that it may not have known, where only the vectors answered."""
-    weight: float = 0.0
-    """Of the embedder in the order, 0 to 1."""
-
-    @property
-    def arm(self) -> Arm:
-        """Which of them answered."""
-        if self.words is None:
-            return Arm.SCAN if self.vectors is None else Arm.DENSE
-        return Arm.LEXICAL if self.vectors is None else Arm.HYBRID
-
-    @property
-    def share(self) -> float:
-        """The embedder's part in the order of both."""
-        return self.weight / (1 + self.weight)
+from .whole_answers import Whole
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The candidates, and what was decided.
+    """The candidates of a question, and what was decided.
 
     Attributes:
         candidates: In no order; each knows its place in it.
+        arm: What answered.
+        limit: How many of them are the answer.
         lost: How many the arms should not have named, by reason.
+        share: The embedder's part in the order of both arms, 0 to 1.
         chance: The probability that any of them answers; None where that is no question.
         values: What that was decided by, see ``of_answer``.
+        topics: Whose files were read.
+        whole: All of a topic, a person or days is asked for: no text answers better than another.
     """
 
     candidates: list[Candidate]
+    arm: Arm
+    limit: int
     lost: dict[DropReason, int] = field(default_factory=dict)
+    share: float = 0.0
     chance: float | None = None
     values: Mapping[str, float] = field(default_factory=dict)
+    topics: tuple[str, ...] = ()
+    whole: bool = False
 
 
 class CandidateSearch:
@@ -121,90 +79,109 @@ class CandidateSearch:
         self._uses = uses
         self._weights = weights
         self._floor = weights.floor if floor is None else floor
-        self.scope_check_drops = 0
-        """How many records the indexes have named that their filter should have kept back."""
 
-    async def ask(self, ask: Ask, notes: list[str], stages: Stopwatch) -> Answer:
-        """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
-        vectors = self.trusts_vectors(ask)
-        # Before the index is asked: what is written into it meanwhile would be in neither.
-        with self._arms.lag() as lag:
-            by_words, near = await asyncio.gather(
-                self.words(ask, notes),
-                self.vectors(ask, notes) if vectors else _nothing(),
-            )
-            if by_words is None and not vectors:
-                near = await self.vectors(ask, notes)
-        stages.lap("index")
-        for arm in (by_words, near):
-            self.scope_check_drops += arm.refused if arm is not None else 0
-        weight = ask.dense_weight if near is not None and near.similarities else 0.0
-        if by_words is None:
-            waiting = lag.living() if near is not None else ()
-            return Answer(None, near, waiting=waiting, weight=weight)
-        behind = frozenset(key for key in by_words.scores if key in lag)
-        return Answer(by_words, near, behind, weight=weight)
-
-    async def candidates(
-        self, ask: Ask, answer: Answer, stages: Stopwatch, of_days: Iterable[Passage] = ()
+    async def ranked(
+        self, ask: Ask, course: Course, whole: Whole | None = None, days: Iterable[Passage] = ()
     ) -> Ranked:
-        """What the indexes name, or a scan where they cannot answer, in the fitted order.
-        ``of_days``: what was said on the days asked for takes part."""
-        words, vectors = answer.words or Found(), answer.vectors or Found()
-        coverage = {key: match.coverage for key, match in words.words.items()}
-        living = {
-            key: passage
-            for key in words.scores.keys() | vectors.similarities.keys()
-            if (passage := self._passages.get(key))
+        """What the arms name, or a scan where they cannot answer, in the fitted order.
+
+        Args:
+            whole: What answers all of the question takes part, ahead of the others.
+            days: So does what was said on the days asked for.
+        """
+        answer = await self._arms.ask(ask, course)
+        living, coverage, lost = await self._living(ask, answer, days)
+        course.lap("scan" if answer.words is None else "days" if ask.times else "join")
+        # They were waited for: what was forgotten or moved meanwhile is not shown.
+        best, beside = (whole.best, whole.beside) if whole else ((), ())
+        asked = {
+            key: one for one in (*best, *beside) if self._passages.get(key := key_of(one)) is one
         }
-        lost = {
-            DropReason.SCOPE: words.refused + vectors.refused,
-            DropReason.GONE: len(words.scores.keys() | vectors.similarities.keys()) - len(living),
-        }
-        if answer.words is None:
-            everything = answer.arm is Arm.SCAN
-            waiting = self._passages.visible(ask.scope_filter) if everything else answer.waiting
-            query = LexicalQuery(ask.text, ask.subject, carried=ask.used.carried)
-            among = (*living.values(), *waiting)
-            shares = await self._arms.scan(query, ask.scope_filter, among)
-            living |= {key_of(passage): passage for passage, _ in shares}
-            coverage = {key_of(passage): share for passage, share in shares}
-            stages.lap("scan")
-        elif ask.times:
-            # Of what was said on the days asked for, all may stand behind newer words alike.
-            others = [one for one in of_days if key_of(one) not in coverage]
-            query = LexicalQuery(ask.text, ask.subject)
-            for passage, share in await self._arms.scan(query, ask.scope_filter, others):
-                living[key_of(passage)] = passage
-                coverage[key_of(passage)] = share
-            stages.lap("days")
-        # What a digest repeats answers by itself, and says more. What was asked answers nothing.
+        places = {key_of(one): at for at, one in enumerate(best)}
+        living |= asked
         passages = {
             key: one
             for key, one in living.items()
-            if not repeats_entries(one) and not (ask.in_talk and self._is_question(one))
+            if self._answers(ask, one, whole.done if whole else None)
         }
+        words = answer.words or Found()
         scores = coverage if answer.words is None else words.scores
         rows = self._rows(ask, answer, passages, coverage, scores)
         decision = self._decide(ask, answer, rows)
+        similarities = answer.vectors.similarities if answer.vectors else {}
+        model = self._weights.order.at(answer.weight)
         candidates = [
             Candidate(
                 passages[key],
-                decision.relevance(place, in_talk=ask.in_talk, floor=self._floor),
+                max(relevance, 0.0) if key in asked else relevance,
                 score=decision.scores[place],
-                match=decision.matches[place],
                 factor=decision.factors[place],
                 lexical=words.words[key].score if key in words.words else None,
                 coverage=coverage.get(key, 0.0),
-                similarity=vectors.similarities.get(key),
-                weak=decision.is_weak(place, floor=self._floor),
-                terms=order_terms(self._weights.order.at(answer.weight), row),
+                similarity=similarities.get(key),
+                place=places.get(key),
+                weak=key not in asked and decision.is_weak(place, floor=self._floor),
+                terms=order_terms(model, row),
             )
             for place, (key, row) in enumerate(rows.items())
+            for relevance in (decision.relevance(place, in_talk=ask.in_talk, floor=self._floor),)
         ]
-        stages.lap("join")
-        lost = {reason: count for reason, count in lost.items() if count}
-        return Ranked(candidates, lost, decision.chance, decision.values)
+        course.lap("join")
+        return Ranked(
+            candidates,
+            answer.arm,
+            ask.request.limit,
+            lost,
+            answer.weight / (1 + answer.weight),
+            decision.chance,
+            decision.values,
+            (whole.topic.value,) if whole and whole.topic else (),
+            whole=bool(best),
+        )
+
+    async def _living(
+        self, ask: Ask, answer: Answer, days: Iterable[Passage]
+    ) -> tuple[dict[Key, Passage], dict[Key, float], dict[DropReason, int]]:
+        """What the arms name and still lives, how much of the question it speaks of, 0 to 1, and
+        how many they should not have named."""
+        words, vectors = answer.words or Found(), answer.vectors or Found()
+        coverage = {key: match.coverage for key, match in words.words.items()}
+        named = words.scores.keys() | vectors.similarities.keys()
+        living = {key: passage for key in named if (passage := self._passages.get(key))}
+        lost = {
+            DropReason.SCOPE: words.refused + vectors.refused,
+            DropReason.GONE: len(named) - len(living),
+        }
+        others: Iterable[Passage] = ()
+        if answer.arm is Arm.SCAN:
+            others = self._passages.visible(ask.scope_filter)
+        elif answer.words is None:
+            others = (*living.values(), *answer.waiting)
+        elif ask.times:
+            # Of what was said on the days asked for, all may stand behind newer words alike.
+            others = [one for one in days if key_of(one) not in coverage]
+        if answer.words is None or ask.times:
+            query = LexicalQuery(ask.text, ask.subject, carried=ask.used.carried)
+            for passage, share in await self._arms.scan(query, ask.scope_filter, others):
+                living[key_of(passage)] = passage
+                coverage[key_of(passage)] = share
+        return living, coverage, {reason: count for reason, count in lost.items() if count}
+
+    def _answers(self, ask: Ask, passage: Passage, done: bool | None) -> bool:
+        """False for what is no answer, whatever it says. What a digest repeats answers by itself,
+        and says more; what was asked answers nothing; where tasks are asked for, what is done is no
+        answer to what is left; and what is of no topic or day that was asked for beside the
+        query."""
+        topic, on = ask.request.topic, ask.request.on
+        if repeats_entries(passage) or (ask.in_talk and self._is_question(passage)):
+            return False
+        if done is not None and is_task(passage) and is_done(passage) != done:
+            return False
+        if topic is not None and not (
+            isinstance(passage, StoredMemory) and topic_of(passage.path) is topic
+        ):
+            return False
+        return not on or in_time(passage, ask.times, ask.now.tzinfo) is not None
 
     def _is_question(self, passage: Passage) -> bool:
         return self._passages.is_unread(passage) and only_asks(shown_text(passage))
@@ -267,36 +244,3 @@ class CandidateSearch:
             probe=0.0 if probe is None or vector is None else probe.log_odds(vector.tolist()),
         )
         return decide(weights, answer.weight, message, list(rows.values()))
-
-    def trusts_vectors(self, ask: Ask) -> bool:
-        """True where the embedder is asked beside the words."""
-        return ask.dense_weight > 0
-
-    async def words(self, ask: Ask, notes: list[str]) -> Found | None:
-        """None where their index cannot answer; ``notes`` says why."""
-        try:
-            query = LexicalQuery(ask.text, ask.subject, ask.around, ask.used.carried)
-            return await self._arms.words(query, ask.scope_filter)
-        except IndexUnavailable as error:
-            notes.append(f"lexical: {error}")
-            return None
-
-    async def vectors(self, ask: Ask, notes: list[str]) -> Found | None:
-        """None where the embedder or its index cannot answer; ``notes`` says why."""
-        try:
-            common = self._trust.common(ask.language)
-            return await self._arms.vectors(ask.embedded, ask.scope_filter, common)
-        except (IndexUnavailable, EmbeddingFailed) as error:
-            notes.append(f"dense: {error}")
-            return None
-
-    def factor(self, ask: Ask, passage: Passage) -> float:
-        """What the time asked for and the asker make of a candidate that no text orders."""
-        span = in_time(passage, ask.times, ask.now.tzinfo)
-        own = SPEAKER if is_of(passage, "", ask.asker) else 1.0
-        uses = self._uses.of_passage(passage)
-        return time_factor(span) * own * (1 + SALIENCE * salience(passage, uses))
-
-
-async def _nothing() -> None:
-    return None

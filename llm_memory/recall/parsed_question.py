@@ -26,6 +26,7 @@ class Ask:
     """One question, read.
 
     Attributes:
+        request: What is asked within its filter.
         text: Cleaned, bounded.
         asker: The ids of who asks of himself; none in any other question.
         times: The times that it names.
@@ -34,12 +35,11 @@ class Ask:
         around: What was said before, for the order of the words' arm alone.
         used: What of that, for the trace.
         dense_weight: How far the embedder is trusted for the language.
-        in_talk: It is a person's message, not a search: it may ask for nothing.
         asks: It is a question, or a request to be told, as far as its form tells.
     """
 
+    request: RecallRequest
     text: str
-    scope_filter: ScopeFilter
     asker: frozenset[str]
     now: datetime
     times: tuple[TimeSpan, ...]
@@ -49,8 +49,15 @@ class Ask:
     embedded: str = ""
     around: str = ""
     used: TalkUsed = NO_TALK
-    in_talk: bool = False
     asks: bool = True
+
+    @property
+    def scope_filter(self) -> ScopeFilter:
+        return self.request.scope_filter
+
+    @property
+    def in_talk(self) -> bool:
+        return self.request.in_talk
 
 
 def readable(query: str) -> str:
@@ -78,8 +85,8 @@ def read_question(
     text = f"{talk.topic} {query}".strip()
     language = language_of(text)
     return Ask(
+        request=request,
         text=text,
-        scope_filter=request.scope_filter,
         asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
         now=now,
         times=times,
@@ -89,7 +96,6 @@ def read_question(
         embedded=f"{talk.pointed} {query}".strip(),
         around=talk.around,
         used=talk.used,
-        in_talk=request.in_talk,
         asks=asks(query),
     )
 

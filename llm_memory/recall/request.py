@@ -1,15 +1,20 @@
-"""What a recall is asked."""
+"""What a recall is asked, and how it goes."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ..models.conversation import Actor
 from ..models.data_models import Topic
 from ..models.recall import Hit
 from ..models.scope import ScopeFilter
 from ..models.talk import ContextLine
+
+WEEK: Final = 7
+"""So many days are told each, where a question names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +43,23 @@ class RecallRequest:
     in_talk: bool = False
     topic: Topic | None = None
     on: str = ""
+
+
+class Course:
+    """How one recall goes: milliseconds by stage, and what could not answer."""
+
+    def __init__(self) -> None:
+        self._begun = self._since = time.perf_counter()
+        self.milliseconds: dict[str, float] = {}
+        self.notes: list[str] = []
+
+    def lap(self, stage: str) -> None:
+        """The time since the last lap went into this stage."""
+        now = time.perf_counter()
+        self.milliseconds[stage] = self.milliseconds.get(stage, 0.0) + (now - self._since) * 1000
+        self._since = now
+
+    @property
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self._begun

@@ -8,13 +8,14 @@ from typing import Final
 
 from ...catalogue.rules.closing import closed_by
 from ...models.data_models import StoredMemory
-from ...models.passages import Passage, passage_id, place_name
+from ...models.key import Key
+from ...models.passages import Passage, place_name
 from .ranking import Candidate, Sifted
 
 _HOPS: Final = 8
 """A plan is dropped, and the plan in its place, too: so often at most."""
 
-type Find = Callable[[str, str], Passage | None]
+type Find = Callable[[Key], Passage | None]
 """What lives at a place under an id."""
 
 
@@ -22,20 +23,19 @@ def closed_last(sifted: Sifted, find: Find) -> Sifted:
     """What was settled comes behind all that holds; in its place stands what has settled it."""
     if not any(map(_is_closed, sifted.best)):
         return sifted
-    known = {_key(one): one for one in (*sifted.best, *sifted.below)}
-    ordered: dict[tuple[str, str], Candidate] = {}
+    known = {one.key: one for one in (*sifted.best, *sifted.below)}
+    ordered: dict[Key, Candidate] = {}
     behind: list[Candidate] = []
     for candidate in sifted.best:
         if not _is_closed(candidate):
-            ordered.setdefault(_key(candidate), candidate)
+            ordered.setdefault(candidate.key, candidate)
             continue
         behind.append(candidate)
         settled = _settled_by(candidate.passage, find)
         if settled is not None:
-            key = place_name(settled), passage_id(settled)
             instead = replace(candidate, passage=settled)
-            ordered.setdefault(key, known.get(key, instead))
-    below = [one for one in sifted.below if _key(one) not in ordered]
+            ordered.setdefault(instead.key, known.get(instead.key, instead))
+    below = [one for one in sifted.below if one.key not in ordered]
     return Sifted([*ordered.values(), *behind], below)
 
 
@@ -49,12 +49,8 @@ def _settled_by(passage: Passage, find: Find) -> Passage | None:
     for _ in range(_HOPS):
         if not isinstance(passage, StoredMemory) or not (by := closed_by(passage.memory)):
             return passage
-        following = find(place_name(passage), by)
+        following = find(Key(place_name(passage), by))
         if following is None:
             return None
         passage = following
     return None
-
-
-def _key(candidate: Candidate) -> tuple[str, str]:
-    return place_name(candidate.passage), passage_id(candidate.passage)

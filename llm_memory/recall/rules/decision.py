@@ -23,7 +23,6 @@ class Decision:
         chance: The probability that anything answers.
         values: What it was decided by, by the names of ``of_answer``.
         scores: What each candidate is ordered by, above 0, in the order in which they came.
-        matches: The part of each score that does not depend on who said it when.
         factors: What time, speaker and salience make of the odds; it is in the score already.
         shares: ``exp(score - best score)`` of each.
         related: Whether each shares a word with the question, or lies near to it.
@@ -33,7 +32,6 @@ class Decision:
     chance: float
     values: Mapping[str, float]
     scores: Sequence[float]
-    matches: Sequence[float]
     factors: Sequence[float]
     shares: Sequence[float]
     related: Sequence[bool]
@@ -65,7 +63,6 @@ def decide(
         chance=weights.chance(trust, values) if rows else 0.0,
         values=values,
         scores=[max(score, _LEAST) for score, _ in scored],
-        matches=[max(base, _LEAST) for _, base in scored],
         factors=[math.exp(score - base) for score, base in scored],
         shares=[math.exp(score - best) for score, _ in scored],
         related=[row.covered > 0 or row.near >= BEYOND_CHANCE for row in rows],

@@ -14,6 +14,7 @@ from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import UNDATED, StoredMemory, shown_day
+from ...models.key import Key
 from ...models.passages import Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import Considered, DropReason, Hit
 from ...text.normalising import estimate_tokens, preview
@@ -23,6 +24,8 @@ from .excerpt import excerpt
 _NOTE_STRENGTH = 50
 """Of a memory that was not weighed."""
 
+_LEAST_PREVIEW = 40
+"""Characters."""
 TRACED = 30
 """Candidates that a trace tells of."""
 
@@ -37,12 +40,13 @@ class Candidate:
         lexical: See ``Considered``.
         coverage: The same.
         similarity: The same.
-        match: The part of the score that does not depend on who said it when, None if unknown.
         factor: What time, speaker and salience make of its odds; it is in the score already.
         reranked: See ``Considered``.
         also: Others that say just the same, of other speakers: they are shown in the same line.
         earlier: Another candidate says something newer of the same thing.
         weak: It would not be shown unasked.
+        place: In the answer to a question for all of something, from 0; None for what is only
+            like the question, and comes behind.
         terms: What the score is the sum of.
     """
 
@@ -52,13 +56,18 @@ class Candidate:
     lexical: float | None = None
     coverage: float = 0.0
     similarity: float | None = None
-    match: float | None = None
     factor: float = 1.0
     reranked: float | None = None
     also: tuple[Candidate, ...] = ()
     earlier: bool = False
     weak: bool = False
+    place: int | None = None
     terms: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        """Place and id."""
+        return Key(place_name(self.passage), passage_id(self.passage))
 
     @property
     def order(self) -> float:
@@ -89,6 +98,7 @@ def choose(
     preview_chars: int,
     line: Callable[[Hit], str] | None = None,
     query: str = "",
+    each_day: bool = False,
 ) -> Choice:
     """The best candidates as hits.
 
@@ -98,12 +108,33 @@ def choose(
     Args:
         line: What is written of a hit where it is injected; its tokens are what counts.
         query: What was asked: of a long piece of a note the part that answers it is shown.
+        each_day: Where the journals do not fit, all are told more briefly rather than some of them
+            not at all.
     """
+    first = sifted.best[:limit] if each_day else ()
+    journals = {one.key for one in first if is_journal(one.passage)}
+    while True:
+        hits, fates = _chosen(sifted, limit, token_budget, preview_chars, line, query)
+        chosen = {(hit.scope_name, hit.memory_id) for hit in hits}
+        if journals <= chosen or preview_chars <= _LEAST_PREVIEW:
+            break
+        preview_chars = max(preview_chars * 3 // 4, _LEAST_PREVIEW)
+    dropped = Counter(reason for _, reason in fates if reason is not None)
+    considered = tuple(_considered(candidate, reason) for candidate, reason in fates[:TRACED])
+    return Choice(tuple(hits), dict(dropped), considered)
+
+
+def _chosen(
+    sifted: Sifted,
+    limit: int,
+    left: int,
+    preview_chars: int,
+    line: Callable[[Hit], str] | None,
+    query: str,
+) -> tuple[list[Hit], list[tuple[Candidate, DropReason | None]]]:
     hits: list[Hit] = []
     fates: list[tuple[Candidate, DropReason | None]] = []
-    left = token_budget
     for candidate in _spread(sifted.best, limit):
-        said = [(other, DropReason.SAID) for other in candidate.also]
         if len(hits) >= limit:
             fates.append((candidate, DropReason.LIMIT))
             continue
@@ -115,11 +146,9 @@ def choose(
             continue
         left -= hit.tokens
         hits.append(hit)
-        fates += [(candidate, None), *said]
-    fates += [(candidate, DropReason.FLOOR) for candidate in sifted.below]
-    dropped = Counter(reason for _, reason in fates if reason is not None)
-    considered = tuple(_considered(candidate, reason) for candidate, reason in fates[:TRACED])
-    return Choice(tuple(hits), dict(dropped), considered)
+        fates.append((candidate, None))
+        fates += [(other, DropReason.SAID) for other in candidate.also]
+    return hits, fates + [(candidate, DropReason.FLOOR) for candidate in sifted.below]
 
 
 def sift(candidates: Iterable[Candidate]) -> Sifted:
@@ -130,11 +159,10 @@ def sift(candidates: Iterable[Candidate]) -> Sifted:
         unknown = math.isnan(candidate.relevance) or math.isnan(candidate.order)
         (wrong if unknown else sound).append(candidate)
     ordered: list[Candidate] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[Key] = set()
     for candidate in sorted(sound, key=_order):
-        key = place_name(candidate.passage), passage_id(candidate.passage)
-        if key not in seen:
-            seen.add(key)
+        if candidate.key not in seen:
+            seen.add(candidate.key)
             ordered.append(candidate)
     above = [candidate for candidate in ordered if candidate.relevance >= 0]
     return Sifted(above, [candidate for candidate in ordered if candidate.relevance < 0] + wrong)
@@ -166,8 +194,8 @@ def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
 
 def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
     return Considered(
-        scope_name=place_name(candidate.passage),
-        memory_id=passage_id(candidate.passage),
+        scope_name=candidate.key.scope,
+        memory_id=candidate.key.memory_id,
         lexical=candidate.lexical,
         coverage=candidate.coverage,
         similarity=candidate.similarity,
@@ -184,10 +212,11 @@ _UNVOUCHED_TOKENS = 5
 """Tokens for saying of a hit that it is unvouched, settled or outdated."""
 
 
-def _order(candidate: Candidate) -> tuple[float, int, float]:
+def _order(candidate: Candidate) -> tuple[float, float, int, float]:
     passage = candidate.passage
     strength = passage.memory.strength if isinstance(passage, StoredMemory) else _NOTE_STRENGTH
-    return -candidate.order, -strength, -moment_of(passage).timestamp()
+    place = math.inf if candidate.place is None else candidate.place
+    return place, -candidate.order, -strength, -moment_of(passage).timestamp()
 
 
 def is_journal(passage: Passage) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from datetime import date, tzinfo
+from datetime import tzinfo
 
 from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import shown_text
@@ -22,10 +22,6 @@ _BY_PRECISION = {
     Precision.YEAR: 1.3,
 }
 """What a match of the date named is worth: the more exact, the more."""
-SPEAKER = 1.5
-"""Words of a speaker whom the question names, or who asks about themselves."""
-SALIENCE = 0.15
-"""What it makes of the order where no text decides."""
 _MIDDLE = 50
 _STRENGTH, _ACCESS = 0.75, 0.25
 """Shares of salience."""
@@ -115,10 +111,3 @@ def without_times(query: str, spans: Sequence[TimeSpan]) -> str:
         parts.append(query[end : span.first])
         end = span.last
     return " ".join((*parts, query[end:]))
-
-
-def days(spans: Sequence[TimeSpan]) -> tuple[date, date] | None:
-    """From the first to the last day of all spans."""
-    if not spans:
-        return None
-    return min(span.start for span in spans), max(span.end for span in spans)

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.passages import Passage, passage_id
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import passage_id
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.closed_last import closed_last
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
@@ -47,13 +47,8 @@ def candidate(number: int, by: int | None = None, scope: Scope = HOME) -> Candid
 
 def order(best: list[Candidate], *more: Candidate) -> list[str]:
     """The ids in their order; ``more`` lives, too."""
-    living = {passage_id(one.passage): one.passage for one in (*best, *more)}
-
-    def find(place: str, memory_id: str) -> Passage | None:
-        passage = living.get(memory_id)
-        return passage if passage is not None and passage.scope.name == place else None  # type: ignore[union-attr]
-
-    return [passage_id(one.passage) for one in closed_last(Sifted(best, []), find).best]
+    living = {one.key: one.passage for one in (*best, *more)}
+    return [one.key.memory_id for one in closed_last(Sifted(best, []), living.get).best]
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="·"), max_size=12), max_size=3))
@@ -88,7 +83,7 @@ def test_nothing_of_another_scope_stands_in_its_place() -> None:
 def test_what_settles_it_and_was_not_relevant_is_told_once() -> None:
     found = closed_last(
         Sifted([candidate(1, by=3)], [candidate(3), candidate(4)]),
-        lambda _, memory_id: candidate(int(memory_id[-1])).passage,
+        lambda key: candidate(int(key.memory_id[-1])).passage,
     )
     assert [passage_id(c.passage) for c in found.best] == ["m-0003", "m-0001"]
     assert [passage_id(c.passage) for c in found.below] == ["m-0004"]

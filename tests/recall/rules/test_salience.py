@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
-    days,
     in_time,
     is_first_person,
     is_of,
@@ -145,8 +144,3 @@ def test_what_is_asked_apart_from_when_has_no_time_in_it() -> None:
     assert "昨天" not in left
     assert "小明说了什么" in left
     assert without_times("小明说了什么", ()) == "小明说了什么"
-
-
-def test_the_days_of_a_question_go_from_the_first_to_the_last() -> None:
-    assert days(()) is None
-    assert days(times("昨天和前天聊了什么")) == (date(2026, 11, 19), date(2026, 11, 20))
