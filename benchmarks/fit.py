@@ -182,7 +182,7 @@ async def _row(engine: Any, kind: str, text: str, place: Any, who: Any, must: Se
     answers = held.all(axis=1) if must else np.zeros(len(considered), dtype=bool)
     if must and not answers.any():  # told by two memories together
         answers = held.any(axis=1)
-    common = engine.rooms.trust.common(language_of(text))
+    common = engine.rooms.trust.found.common(language_of(text))
     vector = apart_from(await engine.rooms.indexing.embed(text), common)
     features = features.reshape(len(considered), len(ORDER))
     return Row(kind, features, answers, dict(recall.trace.values), np.asarray(vector, float))

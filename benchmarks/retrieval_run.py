@@ -95,17 +95,17 @@ async def seconds_to_fill(engine: Engine, *, patience: float = _PATIENCE_SECONDS
     while True:
         status = await engine.status()
         alone = status.index is IndexState.LEXICAL
-        near = alone or (status.index is IndexState.READY and engine.trust is not None)
+        near = alone or (status.index is IndexState.READY and bool(engine.trust.cohorts))
         now = time.perf_counter()
         if near and status.words is IndexState.READY and not status.backlog:
             return now - began
         troubles = "; ".join(f"{n.code}: {dict(n.params)}" for n in status.notices)
-        seen = (status.index, status.words, status.backlog, engine.trust is not None, troubles)
+        seen = (status.index, status.words, status.backlog, bool(engine.trust.cohorts), troubles)
         if seen != last:
             last, moved = seen, now
         elif now - moved > patience:
             raise Stuck(
                 f"index {status.index}, words {status.words}, {status.backlog} to write, embedder"
-                f" examined: {engine.trust is not None}; {troubles or 'no notice'}"
+                f" examined: {bool(engine.trust.cohorts)}; {troubles or 'no notice'}"
             )
         await asyncio.sleep(_POLL_SECONDS)

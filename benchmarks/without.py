@@ -18,7 +18,6 @@ from typing import Any, Final
 from unittest import mock
 
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import Talk
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import preview
 
@@ -58,7 +57,7 @@ def _times_unread(real: Any) -> Callable[..., Any]:
 
 READ: Final = "recall.parsed_question:read_question"
 TALK: Final = "recall.rules.talk:talk_for"
-SEARCH: Final = "recall.candidate_search:CandidateSearch"
+ARMS: Final = "recall.arms:Arms"
 WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     # What is asked.
     "parts": ("recall.rules.parts:parts_of", lambda real: lambda message: (message,)),
@@ -77,10 +76,10 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "frames": ("text.question_frames:without_frame", _first),
     # What is found.
     "heads": ("recall.rules.questions.heads:asked_for", _gives(None)),
-    "days": ("recall.day_recall:DayRecall.answers", _gives(False)),
-    "of-days": ("recall.day_recall:DayRecall.said_on", _gives(())),
-    "lexical": (f"{SEARCH}.words", _nothing_found),
-    "dense": (f"{SEARCH}.vectors", _nothing_found),
+    "days": ("recall.whole_answers:WholeAnswers.is_of_days", _gives(False)),
+    "of-days": ("recall.whole_answers:WholeAnswers.said_on", _gives(())),
+    "lexical": (f"{ARMS}.by_words", _nothing_found),
+    "dense": (f"{ARMS}.by_vectors", _nothing_found),
     "asks": ("catalogue.rules.passage_text:asks_text", _gives("")),
     "only-asks": ("recall.rules.parts:only_asks", _gives(False)),
     "digests": ("catalogue.rules.timeline:repeats_entries", _gives(False)),
@@ -94,10 +93,10 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
         lambda real: lambda *given: real(*given[:4], given[4] * 0, *given[5:]),
     ),
     # How it is weighed.
-    "trust": ("recall.embedder_trust:EmbedderTrust.weight", _gives(1.0)),
-    "common-part": ("recall.embedder_trust:EmbedderTrust.common", _gives(())),
+    "trust": ("recall.rules.trust:Trust.weight", _gives(1.0)),
+    "common-part": ("recall.rules.trust:Trust.common", _gives(())),
     "trust-scale": (
-        "recall.embedder_trust:EmbedderTrust.scale", _with(lambda scale: replace(scale, mean=0.0)),
+        "recall.rules.trust:Trust.scale", _with(lambda scale: replace(scale, mean=0.0)),
     ),
     "uses": ("recall.use_counts:UseCounts.of_passage", _gives(0)),
     **{
@@ -124,7 +123,10 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "journals-last": ("recall.rules.ranking:journals_last", _first),
     "newer": ("recall.rules.newer:newer_first", _first),
     "novelty": ("recall.rules.diversity:Novelty.repeats", _gives(False)),
-    "brief-days": ("recall.rules.day_digest:choose_days", lambda real: choose),
+    "brief-days": (
+        "recall.rules.ranking:choose",
+        lambda real: lambda *given, **named: real(*given, **named | {"each_day": False}),
+    ),
     "excerpt": (
         "recall.rules.excerpt:excerpt", lambda real: lambda text, _, limit: preview(text, limit),
     ),

@@ -64,6 +64,7 @@ class IndexingService:
         self._embed_query_seconds = embed_query_seconds
         self._embedder: Embedder | None = None
         self._fingerprint: Fingerprint | None = None
+        self._prepared = asyncio.Event()
         self._queue = IndexQueue()
         self.faults = IndexFaults(notices, self._queue, lambda: self.label)
         self._calls = StoreCalls(
@@ -94,6 +95,12 @@ class IndexingService:
     @property
     def fingerprint(self) -> Fingerprint | None:
         """The space that it is written in, None before the embedder is ready."""
+        return self._fingerprint
+
+    async def prepared(self) -> Fingerprint:
+        """Wait for the embedder of this ``run``: the space that its vectors lie in."""
+        await self._prepared.wait()
+        assert self._fingerprint is not None  # noqa: S101  (set before the event is)
         return self._fingerprint
 
     @property
@@ -228,6 +235,7 @@ class IndexingService:
         would notice what is forgotten, goes.
         """
         self._embedder = embedder
+        self._prepared.clear()
         if embedder is None:
             await self._do_without()
             return
@@ -236,6 +244,7 @@ class IndexingService:
         while True:
             try:
                 self._fingerprint = fingerprint = await embedder.prepare()
+                self._prepared.set()
                 self._notices.clear(NoticeCode.EMBEDDER_FAILING)
                 failures = 0
                 await self._open(embedder, fingerprint)

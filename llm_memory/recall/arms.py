@@ -128,7 +128,7 @@ class Arms:
     async def by_vectors(self, ask: Ask, notes: list[str]) -> Found | None:
         """None where the embedder or its index cannot answer; ``notes`` says why."""
         try:
-            common = self._trust.common(ask.language)
+            common = self._trust.found.common(ask.language)
             return await self.vectors(ask.embedded, ask.scope_filter, common)
         except (IndexUnavailable, EmbeddingFailed) as error:
             notes.append(f"dense: {error}")

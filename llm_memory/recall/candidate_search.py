@@ -223,7 +223,8 @@ class CandidateSearch:
         if answer.vectors is None or not answer.vectors.similarities:
             return {}
         similarities = answer.vectors.similarities
-        scale = self._trust.scale(ask.language, answer.vectors.vector)
+        vector = answer.vectors.vector
+        scale = self._trust.found.scale(ask.language, [] if vector is None else vector.tolist())
         far = min(similarities.values())
         low, slope = self._weights.unknown
         waiting = {key_of(passage) for passage in answer.waiting}.union(answer.behind)

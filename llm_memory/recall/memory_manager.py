@@ -166,7 +166,7 @@ class MemoryManager:
 
     def _read(self, request: RecallRequest) -> Ask:
         links = self._settings.identity_links
-        return read_question(request, self._clock(), self._trust.weight, links)
+        return read_question(request, self._clock(), self._trust.found.weight, links)
 
     async def _rerank(
         self, ask: Ask, sifted: Sifted, lost: dict[DropReason, int], course: Course

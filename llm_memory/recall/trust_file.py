@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,46 +27,27 @@ class JsonTrustBook:
             found = json.loads(when_free(self._path.read_bytes))
             if found["of"] != _identity(fingerprint):
                 return None
-            fitted = {
-                Language(name): _numbers(value, fingerprint.dim)
-                for name, value in found["found"].items()
-            }
+            return Trust({one: _cohort(found["found"][one], fingerprint.dim) for one in Language})
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
-        if len(fitted) != len(Language):
-            return None
-        return Trust(
-            {language: weight for language, (weight, _) in fitted.items()},
-            {language: cohort for language, (_, cohort) in fitted.items()},
-        )
 
     def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
-        found = {language.value: _row(trust, language) for language in Language}
+        found = {language: asdict(cohort) for language, cohort in trust.cohorts.items()}
         text = json.dumps({"of": _identity(fingerprint), "found": found}, indent=1)
         with contextlib.suppress(OSError, VaultWriteFailed):
             make_folder(self._path.parent)
             replace_durably(self._path, text.encode())
 
 
-def _row(trust: Trust, language: Language) -> dict[str, object]:
-    cohort = trust.cohorts[language]
-    return {
-        "weight": trust.weight(language),
-        "deviation": cohort.deviation,
-        "centre": list(cohort.centre),
-        "common": list(cohort.common),
-    }
-
-
-def _numbers(found: dict[str, Any], dim: int) -> tuple[float, Cohort]:
-    """Weight and cohort. Raises ValueError, TypeError, KeyError."""
+def _cohort(found: dict[str, Any], dim: int) -> Cohort:
+    """Raises ValueError, TypeError, KeyError."""
     weight, deviation = float(found["weight"]), float(found["deviation"])
     centre, common = (tuple(map(float, found[name])) for name in ("centre", "common"))
     lengths_fit = len(centre) == dim and len(common) in {0, dim}
     values_fit = all(-1 <= value <= 1 for value in (*centre, *common))
     if not (lengths_fit and values_fit and 0 <= weight <= 1 and 0 <= deviation <= 1):
         raise ValueError("out of bounds")
-    return weight, Cohort(centre, deviation, common)
+    return Cohort(weight, centre, deviation, common)
 
 
 def _identity(fingerprint: Fingerprint) -> list[object]:

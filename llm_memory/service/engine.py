@@ -23,7 +23,7 @@ from ..models.shelf import folder_of
 from ..models.status import EngineStatus, IndexState
 from ..models.transfer import StoreExported
 from ..primer.primer_service import PrimerService
-from ..recall.embedder_trust import EmbedderTrust, WatchedEmbedder
+from ..recall.embedder_trust import EmbedderTrust
 from ..recall.memory_manager import MemoryManager
 from ..recall.rules.trust import Trust
 from ..recall.use_counts import UseCounts
@@ -210,15 +210,15 @@ class Engine:
         """Keep the index up with the vault until cancelled. None: words alone, and no index of
         vectors."""
         await self.scan_notes()
-        watched = None if embedder is None else WatchedEmbedder(embedder)
         if self.rooms.old_vectors is not None:
-            await self.rooms.old_vectors.use(watched)
-        if watched is None:
-            await self.rooms.indexing.run(None)
+            await self.rooms.old_vectors.use(embedder)
+        indexing = self.rooms.indexing
+        if embedder is None:
+            await indexing.run(None)
             return
-        examination = asyncio.create_task(self.rooms.trust.run(watched))
+        examination = asyncio.create_task(self.rooms.trust.run(embedder, indexing.prepared))
         try:
-            await self.rooms.indexing.run(watched)
+            await indexing.run(embedder)
         finally:
             examination.cancel()
             await asyncio.gather(examination, return_exceptions=True)
@@ -229,8 +229,8 @@ class Engine:
         return self._notices.standing()
 
     @property
-    def trust(self) -> Trust | None:
-        """How far the embedder is trusted, None before its examination."""
+    def trust(self) -> Trust:
+        """How far the embedder is trusted; empty before its examination."""
         return self.rooms.trust.found
 
     async def close(self) -> None:

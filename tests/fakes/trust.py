@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Trust
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Cohort, Trust
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
 
@@ -14,7 +14,8 @@ class FixedTrust:
         self._weight = weight
 
     def read(self, fingerprint: Fingerprint) -> Trust | None:
-        return Trust(dict.fromkeys(Language, self._weight))
+        centre = (0.0,) * fingerprint.dim
+        return Trust(dict.fromkeys(Language, Cohort(self._weight, centre, 0.1)))
 
     def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
         """Known already."""

@@ -84,7 +84,7 @@ async def until_ready(rig: Rig) -> None:
     """Both indexes hold everything, and the embedder is examined."""
     await rig.until_indexed()
     await until_words(rig)
-    await until(lambda: rig.engine.trust is not None)
+    await until(lambda: rig.engine.trust.cohorts)
 
 
 async def right(rig: Rig, only: Collection[Arm] | None) -> int:
@@ -119,8 +119,7 @@ async def test_both_arms_together_are_never_worse_than_the_better_one(
         for number in range(40):
             await rig.remember(f"柜子{number}号抽屉里放着旧报纸和第{number}封信", HERE)
         await until_ready(rig)
-        assert rig.engine.trust is not None
-        weight = rig.engine.trust.weights[Language.CHINESE]
+        weight = rig.engine.trust.weight(Language.CHINESE)
         assert (weight > 0) is trusted
         assert 0 <= weight <= 1
         words = await right(rig, {Arm.LEXICAL})

@@ -17,11 +17,10 @@ pytestmark = pytest.mark.unit
 
 MODEL = Fingerprint("model", 2, "r1")
 TRUST = Trust(
-    {Language.CHINESE: 0.0, Language.ENGLISH: 1.0},
     {
-        Language.CHINESE: Cohort((0.5, 0.25), 0.02, (0.1, 0.2)),
-        Language.ENGLISH: Cohort((0.0, 0.1), 0.0),
-    },
+        Language.CHINESE: Cohort(0.0, (0.5, 0.25), 0.02, (0.1, 0.2)),
+        Language.ENGLISH: Cohort(1.0, (0.0, 0.1), 0.0),
+    }
 )
 
 
@@ -102,7 +101,6 @@ SOUND = {"weight": 0.1, "deviation": 0.05, "centre": [0.8, 0.1], "common": [0.4,
                 SOUND | {"deviation": -0.1},
             )
         ),
-        json.dumps({"of": OF, "found": {"zh": SOUND, "martian": SOUND}}).encode(),
     ],
 )
 def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content: bytes) -> None:
@@ -117,10 +115,8 @@ def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content:
 def test_the_broken_files_differ_from_a_sound_one_by_what_is_broken(tmp_path: Path) -> None:
     path = tmp_path / "trust.json"
     path.write_text(json.dumps({"of": OF, "found": {"zh": SOUND, "en": SOUND}}), "utf-8")
-    cohort = Cohort((0.8, 0.1), 0.05, (0.4, 0.1))
-    assert JsonTrustBook(path).read(MODEL) == Trust(
-        dict.fromkeys(Language, 0.1), dict.fromkeys(Language, cohort)
-    )
+    cohort = Cohort(0.1, (0.8, 0.1), 0.05, (0.4, 0.1))
+    assert JsonTrustBook(path).read(MODEL) == Trust(dict.fromkeys(Language, cohort))
 
 
 def test_where_it_cannot_be_kept_nobody_is_disturbed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ no weight beside an index that knows words better. A model that knows the langua
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sumprod
 from statistics import fmean, pstdev
@@ -84,7 +84,8 @@ _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Texts that have nothing to do with each other, for what an embedder calls near by chance.
+    """What an examination told of an embedder in one language: how far it is trusted, and what it
+    calls near by chance, from texts that have nothing to do with each other.
 
     Some questions are near to every text, and some texts to every question. So a similarity is
     measured against the mean of the same question's to a cohort of texts, and against the mean of
@@ -94,11 +95,13 @@ class Cohort:
     so that it is enough to take that from the question, see ``apart_from``.
 
     Attributes:
+        weight: 0 to 1.
         centre: The mean vector of the texts, shape ``(dim,)``.
         deviation: The standard deviation of a question's similarities to them.
         common: What is taken from each question, shape ``(dim,)``; empty for nothing.
     """
 
+    weight: float
     centre: tuple[float, ...]
     deviation: float
     common: tuple[float, ...] = ()
@@ -112,29 +115,25 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What an examination told of an embedder, by language: its weight, 0 to 1, and what it calls
-    near by chance."""
+    """What an examination told of an embedder; of an empty one nothing is known."""
 
-    weights: dict[Language, float] = field(default_factory=dict)
-    cohorts: dict[Language, Cohort] = field(default_factory=dict)
+    cohorts: Mapping[Language, Cohort] = field(default_factory=dict)
 
     def weight(self, language: Language | None) -> float:
-        """For a query. What is in neither language gets the least of all weights."""
-        if language is None:
-            return min(self.weights.values(), default=0.0)
-        return self.weights.get(language, 0.0)
+        """For a query, 0 to 1. What is in neither language gets the least of all weights."""
+        return min((cohort.weight for cohort in self._asked(language)), default=0.0)
 
     def common(self, language: Language | None) -> tuple[float, ...]:
-        """What questions of a language share; empty for a query in neither."""
-        if language is None or language not in self.cohorts:
-            return ()
-        return self.cohorts[language].common
+        """What questions of a language share, for ``apart_from``; empty for a query in neither."""
+        return () if language is None else self.cohorts[language].common if self.cohorts else ()
 
     def scale(self, language: Language | None, vector: Sequence[float]) -> Scale:
         """For a query. What is in neither language is measured by the greatest of all means."""
-        asked = self.cohorts.keys() if language is None else {language} & self.cohorts.keys()
-        scales = [self.cohorts[name].scale(vector) for name in asked]
+        scales = (cohort.scale(vector) for cohort in self._asked(language))
         return max(scales, key=lambda scale: scale.mean, default=Scale())
+
+    def _asked(self, language: Language | None) -> list[Cohort]:
+        return [one for name, one in self.cohorts.items() if language in (None, name)]
 
 
 def weight_of(similarities: Sequence[Sequence[float]]) -> float:
@@ -155,10 +154,8 @@ def weight_of(similarities: Sequence[Sequence[float]]) -> float:
 def deviation_of(similarities: Sequence[Sequence[float]]) -> float:
     """From the same: of each question's similarities to the answers of the others, around their
     own mean. 0 where there are none."""
-    illegal_folders: list[float] = []
+    apart: list[float] = []
     for place, row in enumerate(similarities):
         others = [value for at, value in enumerate(row) if at != place]
-        if others:
-            mean = fmean(others)
-            illegal_folders += [value - mean for value in others]
-    return pstdev(illegal_folders) if illegal_folders else 0.0
+        apart += [value - fmean(others) for value in others]
+    return pstdev(apart) if apart else 0.0

@@ -95,7 +95,7 @@ async def settled(rig: Rig, *, model: bool) -> None:
     await rig.until_indexed()
     async with asyncio.timeout(60):
         while (await rig.engine.status()).words is not IndexState.READY or (  # noqa: ASYNC110
-            model and rig.engine.trust is None
+            model and not rig.engine.trust.cohorts
         ):
             await asyncio.sleep(0.01)
 
