@@ -10,7 +10,7 @@ from ..models.loop import Batch, BatchState, Letter, Party, WaitingLine
 from ..models.settings import LoopSettings
 from ..models.turns import QueuedTurn
 from ..storage.loop_facts import SqliteLoopFacts
-from ..text.derived_ids import derived_id
+from ..text.normalising import derived_id
 from .feedback_applier import SCOPE_GONE
 from .rules.due import is_due, may_pay, seconds_until_due
 from .rules.fair_shares import Allowance, in_order, round_robin

@@ -19,7 +19,7 @@ from ..models.scope import Scope
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.usefulness import Usefulness
 from ..runtime.identifiers import Clock
-from ..text.derived_ids import derived_id
+from ..text.normalising import derived_id
 from ..text.overlap import content
 from ..vault.markdown_vault import MarkdownVault
 from .result_applier import ResultApplier

@@ -38,8 +38,7 @@ from ..recall.rules.successors import joining, replacing
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.memory_handlers import MemoryHandlers
 from ..scopes.scope_book import ScopeBook
-from ..text.derived_ids import derived_id
-from ..text.normalising import clean
+from ..text.normalising import clean, derived_id
 from ..text.overlap import CHANGED
 from ..text.stated import stated
 from ..text.statements import statement

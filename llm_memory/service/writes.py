@@ -30,7 +30,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..tasks.task_list import TaskList, TaskRequester
-from ..text.derived_ids import derived_id
+from ..text.normalising import derived_id
 from ..transfer.conversation_transfer import Terms, Transfer
 from ..transfer.line_files import LineFile
 

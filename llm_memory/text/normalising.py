@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 
@@ -76,3 +77,13 @@ def embedded_text(memory: Memory) -> str:
 def content_hash(text: str) -> str:
     """SHA-256 of ``text``, hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def derived_id(prefix: str, *parts: str) -> str:
+    """``<prefix>-`` and 24 characters of lower-case base32, the same for the same parts.
+
+    What is brought again is recognised by it. No id of ours that is made of a time is as long.
+    """
+    text = "".join(f"{len(part)}:{part}" for part in parts)
+    raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=15).digest()
+    return f"{prefix}-{base64.b32encode(raw).decode().lower()}"

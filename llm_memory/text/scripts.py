@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import groupby
 from typing import Final, NamedTuple
 
 
@@ -131,22 +132,16 @@ def _ascii_digits(digits: str) -> str:
 
 def _other_runs(text: str) -> Iterator[Run]:
     """Letters outside the named ranges, by the first word of their Unicode name."""
-    name, word = "", ""
-    for char in text:
+    name = ""
+
+    def name_of(char: str) -> str:
+        nonlocal name
         category = unicodedata.category(char)[0]
-        if category == "M" and word:
-            word += char
-            continue
-        own = unicodedata.name(char, "?").split()[0] if category in "LN" else ""
-        if own != name and word:
-            yield _other_run(name, word)
-            word = ""
-        name = own
-        if own:
-            word += char
-    if word:
-        yield _other_run(name, word)
+        if category != "M":  # a mark sits on the letter before
+            name = unicodedata.name(char, "?").split()[0] if category in "LN" else ""
+        return name
 
-
-def _other_run(name: str, word: str) -> Run:
-    return Run(Script.UNSPACED if name in _UNSPACED else Script.SPACED, word)
+    for name_of_run, chars in groupby(text, name_of):
+        if name_of_run:
+            script = Script.UNSPACED if name_of_run in _UNSPACED else Script.SPACED
+            yield Run(script, "".join(chars))

@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.overview import pointed_ids
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Source
-from astrbot_plugin_scoped_memory.llm_memory.text.derived_ids import derived_id
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import derived_id
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import content_of
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file

@@ -7,8 +7,7 @@ from datetime import date, datetime, time, tzinfo
 from typing import Final
 
 from ...models.data_models import Memory, StoredMemory
-from ...text.derived_ids import derived_id
-from ...text.normalising import preview
+from ...text.normalising import derived_id, preview
 
 MOST_CHARS: Final = 600
 """Of a digest."""

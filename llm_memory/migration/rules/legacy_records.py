@@ -15,8 +15,7 @@ from ...models.data_models import MAX_STRENGTH, NO_TIME, Memory, MemoryKind, Pro
 from ...models.scope import PUBLIC, QUARANTINE_NAME, Scope
 from ...remember.rules.instructions import is_quotation
 from ...remember.rules.normalise import MAX_JUDGMENT
-from ...text.derived_ids import derived_id
-from ...text.normalising import preview
+from ...text.normalising import derived_id, preview
 from .legacy_values import (
     as_piece,
     is_empty,

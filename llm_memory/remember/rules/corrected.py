@@ -17,7 +17,7 @@ from ...models.corrections import Correction, CorrectionKind
 from ...models.data_models import Memory
 from ...models.turns import QueuedTurn
 from ...text.dates.date_annotation import without_weekday_dates
-from ...text.derived_ids import derived_id
+from ...text.normalising import derived_id
 from ...text.overlap import content
 from ...text.same_meaning import LIGHT, PERSONS, TURNS
 from ...text.statements import Statement, Words, agree, extends, statement

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cache
 from itertools import zip_longest
+from typing import TypeGuard
 
 from .expressions import Precision, TimeSpan, find_times
 
@@ -91,7 +92,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
         wanted = span.relative or (weekdays and of_one_week(span))
         if (
             wanted
-            and _is_open(text, span, before)
+            and _is_open(text, span, before, behind)
             and not _is_beside(text, span, before, behind)
             and not any(first < span.last and span.first < last for first, last in kept)
         ):
@@ -153,18 +154,19 @@ def _not_before(span: TimeSpan, latest: date) -> TimeSpan:
     return replace(span, start=span.start + later, end=span.end + later)
 
 
-def _is_open(text: str, span: TimeSpan, before: TimeSpan | None) -> bool:
+def _is_open(text: str, span: TimeSpan, before: TimeSpan | None, behind: TimeSpan | None) -> bool:
     """False for what has its date already, and for what is no day but a name or a guess."""
-    if span.vague or _named(text, span):
+    around = text[span.first - 1 : span.first], text[span.last : span.last + 1]
+    if span.vague or all(sign and sign in _QUOTES for sign in around):  # a title: "Yesterday"
         return False
-    behind = _BRACKETS.match(text, span.last)
-    if behind and (_YEAR.search(behind[1]) or _has_date(behind[1])):
+    inside = _BRACKETS.match(text, span.last)
+    if inside and (_YEAR.search(inside[1]) or (_is_date(behind) and behind.last <= inside.end())):
         return False
-    return before is None or not (
-        not before.relative
-        and before.precision is Precision.DAY
-        and _SAME_THING.fullmatch(text, before.last, span.first)
-    )
+    return not (_is_date(before) and _SAME_THING.fullmatch(text, before.last, span.first))
+
+
+def _is_date(span: TimeSpan | None) -> TypeGuard[TimeSpan]:
+    return span is not None and not span.relative and span.precision is Precision.DAY
 
 
 def _is_beside(text: str, span: TimeSpan, *around: TimeSpan | None) -> bool:
@@ -173,32 +175,17 @@ def _is_beside(text: str, span: TimeSpan, *around: TimeSpan | None) -> bool:
     if bare and _DAY_OF_MONTH.match(text, span.last):
         return True
     for other in around:
-        if other is None or other.relative or other.precision is not Precision.DAY:
+        if not _is_date(other) or _BARE.fullmatch(other.words):
             continue
-        if _BARE.fullmatch(other.words):
-            continue
-        first, last = sorted((span.first, span.last, other.first, other.last))[1:3]
-        agrees = span.start == other.start or (
-            bare and span.start.weekday() == other.start.weekday()
+        between = sorted((span.first, span.last, other.first, other.last))[1:3]
+        agrees = span.precision is Precision.DAY and (
+            span.start == other.start or (bare and span.start.weekday() == other.start.weekday())
         )
-        if (bare and _BESIDE.fullmatch(text, first, last)) or (
-            agrees and span.precision is Precision.DAY and _PERHAPS.fullmatch(text, first, last)
+        if (bare and _BESIDE.fullmatch(text, *between)) or (
+            agrees and _PERHAPS.fullmatch(text, *between)
         ):
             return True
     return False
-
-
-def _named(text: str, span: TimeSpan) -> bool:
-    """``"Yesterday"`` in quotes of its own is a title or a word that is spoken of."""
-    around = text[span.first - 1 : span.first], text[span.last : span.last + 1]
-    return all(sign and sign in _QUOTES for sign in around)
-
-
-def _has_date(text: str) -> bool:
-    now = datetime(2000, 1, 1)  # noqa: DTZ001  (any: asked is only whether there is a date)
-    return any(
-        span.precision is Precision.DAY and not span.relative for span in find_times(text, now)
-    )
 
 
 def _written(span: TimeSpan) -> str:

@@ -14,7 +14,8 @@ UNIT_HOURS = {
     "hour": 1.0, "minute": 1 / 60, "min": 1 / 60, "second": 1 / 3600,
 }  # fmt: skip
 SIDES = {
-    "前": -1, "后": 1, "ago": -1, "back": -1, "before now": -1, "earlier": -1, "in": 1, "from": 1,
+    "前": -1, "后": 1, "ago": -1, "back": -1, "before now": -1, "earlier": -1, "in": 1,
+    "from now": 1, "from today": 1,
 }  # fmt: skip
 AHEAD = frozenset({"未来", "接下来", "今后", "next", "coming"})
 """Said before a count, where it is from today on: 未来三天, the next two weeks."""

@@ -74,7 +74,7 @@ LEFT_ALONE = [
     "看 https://example.org/今天/a", "写在 `明天.md` 里", "```\n明天 = 1\n```", "今日头条",
     "手术三天后拆线", "我一点也不喜欢他", "三点建议", "born on May 2nd", "open on Monday",
     "gym every Monday", "recently tired", "the other day", "tomorrow (2026-11-22)",
-    "2026-11-22, i.e. tomorrow", 'the song "Yesterday"', "USA Today", "`tomorrow`",
+    "2026-11-22, i.e. tomorrow", 'the song "Yesterday"', "`tomorrow`",
     "see https://example.org/today", "mail today@example.org", "notes/today.md",
     "He wrote it in 3 days", "a few days ago", "may I", "",
 ]  # fmt: skip
