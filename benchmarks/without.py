@@ -73,7 +73,6 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
         "text.tokenizer:Tokenizer.query_tokens", lambda real: lambda self, text: self.tokens(text),
     ),
     "word-weights": ("index.lexical.word_weights:says", _gives(0.5)),
-    "frames": ("text.question_frames:without_frame", _first),
     # What is found.
     "heads": ("recall.rules.questions.heads:asked_for", _gives(None)),
     "days": ("recall.whole_answers:WholeAnswers.is_of_days", _gives(False)),
@@ -90,7 +89,7 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     ),
     "long-texts": (
         "index.lexical.scoring:coverage",
-        lambda real: lambda *given: real(*given[:4], given[4] * 0, *given[5:]),
+        lambda real: lambda *given: real(*given[:3], given[3] * 0, *given[4:]),
     ),
     # How it is weighed.
     "trust": ("recall.rules.trust:Trust.weight", _gives(1.0)),

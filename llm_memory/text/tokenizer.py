@@ -85,11 +85,6 @@ class Tokenizer:
             if token not in stop_words.CHINESE
         ]
 
-    def cut(self, clause: str) -> list[str]:
-        """The words of Han text, in order; together they are the text. Characters without jieba."""
-        segmenter = self._han_segmenter()
-        return list(clause) if segmenter is None else segmenter.cut(clause)
-
     def _words(self, text: str, *, is_query: bool = False) -> Iterator[_Word]:
         for script, piece in runs(normalise(text)):
             match script:

@@ -295,7 +295,6 @@ def coverages(
     holding = [int(np.count_nonzero(token.text)) for token in tokens]
     weights = np.array(question.weights(living, holding))
     asked = np.array([term in question.subject for term in question.terms])
-    demand = np.array([question.frame.get(term, 1.0) for term in question.terms])
     holds = np.zeros((len(tokens), len(places)))
     held = np.zeros(len(documents.text))
     for row, token in zip(holds, tokens, strict=True):
@@ -306,7 +305,7 @@ def coverages(
     most = CARRIED if carried else MOST
     if carried:  # what was never spoken of cannot be meant
         asked &= np.array(holding) > 0
-    shares: list[float] = coverage(weights, asked, demand, holds, lengths, most).tolist()
+    shares: list[float] = coverage(weights, asked, holds, lengths, most).tolist()
     return shares
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from ...text.question_frames import without_frame
 from ...text.scripts import Script, script_of
 from ...text.tokenizer import Tokenizer
 from .word_weights import says
@@ -21,9 +20,6 @@ WORD: Final = 6.0
 RARITY: Final = 0.35
 """The power of the inverse document frequency. Less than 1, because a rare word of a question is as
 often one that the answer puts in another way as one that it must hold."""
-NOUN: Final = 0.5
-"""How far an answer must hold the noun in 哪种调料, which narrows what is asked for; 名字 and 几点
-narrow nothing and need not stand in any answer."""
 _MANY: Final = 100
 
 
@@ -36,8 +32,6 @@ class Question:
         factors: How much each term counts where an answer speaks of it; 0 for some.
         subject: Which of them an answer has to speak of. Not words that name a time: what was said
             then need not say when.
-        frame: Words of the subject that say what kind of thing is asked for (公司 in 在哪家公司),
-            and how far an answer has to hold them, 0 to 1. Empty where there is nothing else.
         around: Terms of what was said before, and of nothing else, those that say the most first:
             they move an answer up, and none is asked to speak of them.
     """
@@ -45,7 +39,6 @@ class Question:
     terms: tuple[str, ...]
     factors: dict[str, float]
     subject: frozenset[str]
-    frame: dict[str, float] = field(default_factory=dict)
     around: tuple[str, ...] = ()
 
     @classmethod
@@ -71,8 +64,7 @@ class Question:
                 factors[term] = HAN_WORD
             # Two characters that are no word stand side by side by chance.
         others = sorted((term for term in before if term not in set(terms)), key=says, reverse=True)
-        of_talk = tuple(others)
-        return cls(terms, factors, about, _frame(tokenizer, subject, about), of_talk)
+        return cls(terms, factors, about, tuple(others))
 
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
         """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.
@@ -84,12 +76,3 @@ class Question:
             self.factors.get(term, 0.0) * math.log1p((many - n + 0.5) / (n + 0.5)) ** RARITY
             for term, n in zip(self.terms, holding, strict=True)
         ]
-
-
-def _frame(tokenizer: Tokenizer, subject: str, about: frozenset[str]) -> dict[str, float]:
-    """The words of the frame, and how far an answer has to hold each."""
-    frame = about.difference(tokenizer.query_tokens(without_frame(subject, tokenizer.cut)))
-    if not frame or frame == about:
-        return {}
-    narrowing = set(tokenizer.query_tokens(without_frame(subject, tokenizer.cut, bare=True)))
-    return {term: NOUN if term in narrowing else 0.0 for term in frame}

@@ -147,7 +147,6 @@ def inverse_frequency(among: int, holding: int) -> float:
 def coverage(
     weights: Floats,
     asked: Flags,
-    demand: Floats,
     holds: Floats,
     lengths: Floats,
     most: float = MOST,
@@ -155,13 +154,9 @@ def coverage(
     """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds, less for
     long ones.
 
-    Of the whole question, or of what it asks about without its frame, whichever is more: a document
-    may hold the words that say what kind of thing is asked for, and need not.
-
     Args:
         weights: Shape ``(T,)`` of the question's tokens.
         asked: Shape ``(T,)``: what makes up the question; the others, of times, cover nothing.
-        demand: Shape ``(T,)``, 0 to 1: how far a document has to hold each; 1 but for the frame.
         holds: Shape ``(T, n)``: 1 where a document says the token, ``AROUND`` where only what
             stands around it does, else 0.
         lengths: Shape ``(n,)``, tokens of the texts.
@@ -169,13 +164,11 @@ def coverage(
     """
     import numpy as np
 
-    mass, needed = float(weights[asked].sum()), float((weights * demand)[asked].sum())
-    if mass <= 0 or needed <= 0:  # a question about a time alone
+    mass = float(weights[asked].sum())
+    if mass <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
     said = np.asarray(np.where(asked, weights, 0.0) @ holds) / (min(mass, most) + PRIOR)
-    spoken_of = np.where(asked & (demand >= 1), weights, 0.0)
-    without_frame = np.asarray(spoken_of @ holds) / (min(needed, most) + PRIOR)
-    share = np.minimum(np.maximum(said, without_frame), 1.0)
+    share = np.minimum(said, 1.0)
     by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)
     counted: Floats = share * by_chance
     return counted

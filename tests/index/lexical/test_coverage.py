@@ -33,7 +33,6 @@ def covered(weights: list[float], holds: list[float], length: float = SHORT) -> 
     (share,) = coverage(
         np.array(weights),
         np.ones(len(weights), dtype=bool),
-        np.ones(len(weights)),
         np.array(holds).reshape(-1, 1),
         np.array([length]),
     )
@@ -74,9 +73,7 @@ def test_one_word_is_never_a_whole_question() -> None:
 
 
 def test_what_is_asked_about_a_time_alone_nothing_covers() -> None:
-    share = coverage(
-        np.array([3.0]), np.array([False]), np.ones(1), np.ones((1, 2)), np.array([5.0, 5.0])
-    )
+    share = coverage(np.array([3.0]), np.array([False]), np.ones((1, 2)), np.array([5.0, 5.0]))
     assert list(share) == [0.0, 0.0]
 
 
