@@ -97,7 +97,7 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "trust-scale": (
         "recall.rules.trust:Trust.scale", _with(lambda scale: replace(scale, mean=0.0)),
     ),
-    "uses": ("recall.use_counts:UseCounts.of_passage", _gives(0)),
+    "uses": ("recall.use_counts:UseCounts.of", _gives(0)),
     **{
         field.name: (
             "recall.rules.weights:order_terms",

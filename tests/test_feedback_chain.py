@@ -35,7 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction, Merge
-from astrbot_plugin_scoped_memory.llm_memory.recall.usefulness import Usefulness
+from astrbot_plugin_scoped_memory.llm_memory.recall.use_counts import UseCounts
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel, Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, files, imports, module_at
@@ -268,7 +268,7 @@ def test_nobody_who_calls_the_engine_or_is_called_names_a_scope(asked: Any) -> N
 
 
 def test_feedback_is_told_its_filter_and_asks_for_no_conversation() -> None:
-    names = set(inspect.signature(Usefulness.feedback).parameters)
+    names = set(inspect.signature(UseCounts.feedback).parameters)
     assert "scope_filter" in names
     assert not names & {"conversation_id", "conversation", "ticket"}
 

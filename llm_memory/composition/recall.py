@@ -69,7 +69,7 @@ def make_recall(
     unread.follow_with(indexing)
     trust = EmbedderTrust(parts.trust, settings.pace)
     arms = Arms(passages, words, indexing, parts.scanner, trust)
-    uses = UseCounts(parts.state, parts.loop_book)
+    uses = UseCounts(passages, parts.state, parts.loop_book)
     manager = MemoryManager(
         catalogue,
         passages,

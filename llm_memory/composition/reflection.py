@@ -99,7 +99,7 @@ def make_loop(
         parts.vault,
         catalogue,
         ResultApplier(catalogue, writing.handlers, writing.corrected, book),
-        recalling.manager.usefulness,
+        recalling.uses,
         recalling.unread,
         clock,
     )

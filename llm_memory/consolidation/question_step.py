@@ -39,7 +39,7 @@ class QuestionStep:
         living: RecallableMemories,
         checks: DraftChecks,
         model_calls: ModelCalls,
-        uses: Callable[[Key], int],
+        uses: Callable[[StoredMemory], int],
     ) -> None:
         self._vault = vault
         self._catalogue = catalogue
@@ -74,7 +74,7 @@ class QuestionStep:
 
     def _next(self, living: list[StoredMemory]) -> list[StoredMemory]:
         waiting = [s for s in living if wants_questions(s) and _mark(s) not in self._asked]
-        return next_batch(waiting, lambda stored: self._uses(entry_key(stored)))
+        return next_batch(waiting, self._uses)
 
     async def _ask(self, batch: list[StoredMemory]) -> str | None:
         """Returns the answer of the model of a conversation in which one of them was said."""

@@ -206,7 +206,7 @@ class CandidateSearch:
                 time=math.log(time_factor(in_time(passage, ask.times, ask.now.tzinfo))),
                 speaker=float(is_of(passage, named, ask.asker)),
                 recent=recency((asked_at - moment_of(passage).timestamp()) / 86_400),
-                salient=salience(passage, self._uses.of_passage(passage)),
+                salient=salience(passage, self._uses.of(passage)),
             )
             for key, passage in passages.items()
         }

@@ -1,12 +1,15 @@
-"""Why a recall went as it did: noted as it ends, told to those who may see it."""
+"""Why a recall went as it did: noted as it ends, told to those who may see it. In memory, and
+bounded; gone with the engine."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import islice
 
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
@@ -16,7 +19,12 @@ from ..models.scope import ScopeFilter
 from ..text.normalising import preview
 from .rules.ranking import Candidate, as_hit
 from .rules.successors import predecessors
-from .trace_log import MOST_QUERY, TraceLog
+
+KEPT = 50
+"""Recalls of all conversations together."""
+SHOWN = 5
+_MOST_QUERY = 200
+"""Characters of a question that are kept."""
 
 
 class Explanations:
@@ -29,13 +37,13 @@ class Explanations:
         self._passages = passages
         self._preview_chars = preview_chars
         self._clock = clock
-        self._log = TraceLog()
+        self._log: deque[Told] = deque(maxlen=KEPT)
 
     def note(self, conversation: str, query: str, trace: Trace) -> None:
         """Keep for a while how a recall went."""
         if trace.candidates or trace.notes or trace.milliseconds:
-            asked = preview(query, MOST_QUERY)
-            self._log.note(Told(conversation, asked, self._clock(), trace))
+            asked = preview(query, _MOST_QUERY)
+            self._log.append(Told(conversation, asked, self._clock(), trace))
 
     @contextmanager
     def noting_failure(
@@ -53,16 +61,22 @@ class Explanations:
             raise
 
     def of(self, conversation: str, scope_filter: ScopeFilter) -> list[Explained]:
-        """The last recalls of a conversation that the reader may see, with the words of what still
-        lives and is visible."""
-        return [
-            self._explained(record, scope_filter)
-            for record in self._log.of(conversation, scope_filter)
-        ]
+        """The newest first: recalls of a conversation whose every scope the reader may see now,
+        with the words of what still lives and is visible.
+
+        A map that changed meanwhile hides what was recalled under the old one.
+        """
+        seen = (
+            record
+            for record in reversed(self._log)
+            if record.conversation == conversation
+            and all(scope_filter.admits(name) for name in record.trace.scopes)
+        )
+        return [self._explained(record, scope_filter) for record in islice(seen, SHOWN)]
 
     def all(self) -> list[Told]:
         """The newest first, of every conversation: for the owner of the files alone."""
-        return self._log.all()
+        return list(reversed(self._log))
 
     def clear(self) -> None:
         """Let go of everything."""
@@ -74,11 +88,8 @@ class Explanations:
         for considered in record.trace.considered:
             key = Key(considered.scope_name, considered.memory_id)
             passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
-            if passage is None:
-                candidates.append((considered, None))
-                continue
-            hit = as_hit(Candidate(passage, 0.0), self._preview_chars)
+            hit = as_hit(Candidate(passage, 0.0), self._preview_chars) if passage else None
             candidates.append((considered, hit))
             if isinstance(passage, StoredMemory) and (gone := predecessors(passage.memory)):
-                instead_of[hit.memory_id] = gone
+                instead_of[key.memory_id] = gone
         return Explained(record, tuple(candidates), instead_of)

@@ -30,7 +30,6 @@ from .rules.same_fact import merge_same_facts
 from .rules.talk import stands_alone
 from .rules.weights import RecallWeights
 from .use_counts import UseCounts
-from .usefulness import Usefulness
 from .whole_answers import WholeAnswers
 
 
@@ -61,7 +60,7 @@ class MemoryManager:
         floor = settings.relevance_floor
         self._search = CandidateSearch(passages, arms, trust, uses, weights, floor)
         self._arms = arms
-        self.usefulness = Usefulness(passages, uses)
+        self.uses = uses
         self.explanations = Explanations(passages, settings.preview_chars, clock)
 
     async def comprehensive_recall(self, request: RecallRequest) -> Recall:

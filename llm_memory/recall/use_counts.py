@@ -1,19 +1,24 @@
 """How memories served: how often they were shown and found useful, in the state, and here, so that
-no recall waits for it; and what they are weighed by at night, in the loop's book."""
+no recall waits for it; and the evidence by which they are weighed at night, in the loop's book."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from ..catalogue.catalogue import entry_key, key_of
 from ..errors import StateUnavailable
+from ..index.passages import Passages
 from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.key import Key
 from ..models.passages import Passage
+from ..models.recall import Hit
+from ..models.scope import ScopeFilter
+from ..models.turns import Feedback
 from ..runtime.shielded import shielded
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.state_store import SqliteStateStore
@@ -24,10 +29,19 @@ _WRITE_SECONDS: Final = 5.0
 """What was shown meanwhile is written at once. A crash loses that much of it, and no word."""
 
 
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What came of feedback: the ids that were ``counted``, how many counted for nothing."""
+
+    counted: tuple[str, ...]
+    dropped: int
+
+
 class UseCounts:
     """Read once, when the state is open; counted up with it from then on."""
 
-    def __init__(self, state: SqliteStateStore, book: SqliteLoopFacts) -> None:
+    def __init__(self, passages: Passages, state: SqliteStateStore, book: SqliteLoopFacts) -> None:
+        self._passages = passages
         self._state = state
         self._book = book
         self._counts: dict[Key, int] = {}
@@ -41,22 +55,55 @@ class UseCounts:
         except StateUnavailable:
             self._counts = {}
 
-    def of(self, key: Key) -> int:
-        """How often an entry served, from memory. ``key``: its scope and id."""
+    def of(self, passage: Passage) -> int:
+        """How often it served any reader, from memory."""
+        key = entry_key(passage) if isinstance(passage, StoredMemory) else key_of(passage)
         return self._counts.get(key, 0)
 
-    def of_passage(self, passage: Passage) -> int:
-        """The same of a passage, for any reader."""
-        return self.of(entry_key(passage) if isinstance(passage, StoredMemory) else key_of(passage))
-
-    def show(self, passages: Iterable[Passage | None]) -> None:
-        """A recall has shown these: counted now, written soon. A note is no memory."""
-        for passage in passages:
+    def show(self, hits: Iterable[Hit]) -> None:
+        """The asker is shown these: counted now, written soon. A note is no memory."""
+        for hit in hits:
+            passage = self._passages.get(Key(hit.scope_name, hit.memory_id))
             if isinstance(passage, StoredMemory):
-                key = entry_key(passage)
-                self._counts[key] = self.of(key) + 1
-                self._unwritten[key] += 1
+                self._served([entry_key(passage)], 1)
+                self._unwritten[entry_key(passage)] += 1
                 self._shown.set()
+
+    async def feedback(
+        self, feedback: Feedback, scope_filter: ScopeFilter, *, recalled: Collection[str]
+    ) -> Served:
+        """Count what helped, and what was shown and did not.
+
+        What the filter admits has served once more. How an entry is weighed one day is changed in
+        the reader's own scope alone, and only what was ``recalled`` can have been in the way.
+        Raises StateUnavailable.
+        """
+        own = scope_filter.scopes[0].name
+        useful = [self._admitted(one, scope_filter) for one in feedback.useful_ids]
+        useless = [
+            self._admitted(one, scope_filter) if one in recalled else None
+            for one in feedback.useless_ids
+        ]
+        helped = list(dict.fromkeys(key for key in useful if key is not None))
+        hindered = {key for key in useless if key is not None and key.scope == own}
+        await asyncio.to_thread(self._state.count_use, helped * USEFUL)
+        self._served(helped, USEFUL)
+        better = [key for key in helped if key.scope == own]
+        worse = sorted(hindered.difference(helped))
+        if better or worse:
+            await asyncio.to_thread(self._book.count_evidence, better, worse)
+        dropped = useful.count(None) + sum(key is None or key.scope != own for key in useless)
+        return Served(tuple(key.memory_id for key in helped), dropped)
+
+    def _served(self, keys: Iterable[Key], times: int) -> None:
+        for key in keys:
+            self._counts[key] = self._counts.get(key, 0) + times
+
+    def _admitted(self, memory_id: str, scope_filter: ScopeFilter) -> Key | None:
+        """The entry of a memory that the filter admits, the reader's own scope first. A note is
+        none."""
+        found = (self._passages.get(Key(name, memory_id)) for name in scope_filter.names)
+        return next((entry_key(one) for one in found if isinstance(one, StoredMemory)), None)
 
     async def run(self) -> None:
         """Write what was shown, behind the turns, until cancelled."""
@@ -78,14 +125,3 @@ class UseCounts:
         except StateUnavailable as error:
             logger.debug("使用次数未能写入：{}", error)
             self._unwritten.update(shown)
-
-    async def count(self, keys: Sequence[Key]) -> None:
-        """Each was found useful. Raises StateUnavailable, and then nothing is counted."""
-        await asyncio.to_thread(self._state.count_use, [*keys] * USEFUL)
-        for key in keys:
-            self._counts[key] = self.of(key) + USEFUL
-
-    async def weigh(self, useful: Sequence[Key], useless: Sequence[Key]) -> None:
-        """One more piece of evidence for each. Raises StateUnavailable."""
-        if useful or useless:
-            await asyncio.to_thread(self._book.count_evidence, useful, useless)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue, entry_key, key_of
+from ..catalogue.catalogue import Catalogue, key_of
 from ..catalogue.rules.tasks import is_done
 from ..catalogue.rules.timeline import dated, in_order
 from ..errors import IndexUnavailable
@@ -115,7 +115,7 @@ class WholeAnswers:
         return (
             in_time(stored, ask.times, ask.now.tzinfo) is not None,
             is_of(stored, "", ask.asker),
-            salience(stored, self._uses.of(entry_key(stored))),
+            salience(stored, self._uses.of(stored)),
             stored.memory.created_at.timestamp(),
         )
 

@@ -17,7 +17,7 @@ from ..models.data_models import Rejected, RejectReason, RememberOutcome, Stored
 from ..models.loop import Batch, BatchState
 from ..models.scope import Scope
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
-from ..recall.usefulness import Usefulness
+from ..recall.use_counts import UseCounts
 from ..runtime.identifiers import Clock
 from ..text.normalising import derived_id
 from ..text.overlap import content
@@ -43,7 +43,7 @@ class FeedbackApplier:
         vault: MarkdownVault,
         catalogue: Catalogue,
         results: ResultApplier,
-        usefulness: Usefulness,
+        uses: UseCounts,
         unread: UnreadTurns,
         clock: Clock,
     ) -> None:
@@ -51,7 +51,7 @@ class FeedbackApplier:
         self._vault = vault
         self._catalogue = catalogue
         self._results = results
-        self._usefulness = usefulness
+        self._uses = uses
         self._unread = unread
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -120,7 +120,7 @@ class FeedbackApplier:
         if any(map(_is_unwritten, outcomes)):
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
-        served = await self._usefulness.feedback(feedback, context.sees, recalled=recalled)
+        served = await self._uses.feedback(feedback, context.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
         self._unread.drop(ticket.ids)
         return replace(report, counted=served.counted, dropped=dropped + served.dropped)

@@ -86,7 +86,7 @@ class Recalls:
         with explanations.noting_failure(umo, request.query, request.scope_filter):
             recall = await self._manager.comprehensive_recall(asked)
         explanations.note(umo, request.query, recall.trace)
-        self._manager.usefulness.show(recall.hits)
+        self._manager.uses.show(recall.hits)
         hits = self._access.as_seen_by(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))
 

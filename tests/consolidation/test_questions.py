@@ -26,6 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.questions impor
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import Unreadable
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
@@ -158,7 +159,7 @@ async def test_the_most_used_come_first_then_the_newest_a_batch_at_a_time(tmp_pa
             next(s.scope for s in rig.engine.rooms.catalogue.all())
         )
         used = next(s for s in oldest if s.memory.judgment == many[-1].judgment)
-        rig.engine.rooms.uses.show([used])
+        rig.engine.rooms.uses.show([as_hit(Candidate(used, 0.0), 9)])
         assert await night(rig) == 2 * AT_ONCE
     first = [one["text"] for one in told(chat.calls[0])]
     assert first == [many[-1].judgment, *(one.judgment for one in many[: AT_ONCE - 1])]

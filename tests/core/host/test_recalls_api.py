@@ -11,7 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.core.host.web_api import RecallsApi
 from astrbot_plugin_scoped_memory.core.plugin_names import RECALLS_ROUTE, STATUS_ROUTE
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
-from astrbot_plugin_scoped_memory.llm_memory.recall.trace_log import KEPT
+from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT
 from astrbot_plugin_scoped_memory.tests.core.host.test_status_api import unopened
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
