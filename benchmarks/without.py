@@ -121,7 +121,6 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "same-fact": ("recall.rules.same_fact:merge_same_facts", _first),
     "journals-last": ("recall.rules.ranking:journals_last", _first),
     "newer": ("recall.rules.newer:newer_first", _first),
-    "novelty": ("recall.rules.diversity:Novelty.repeats", _gives(False)),
     "brief-days": (
         "recall.rules.ranking:choose",
         lambda real: lambda *given, **named: real(*given, **named | {"each_day": False}),

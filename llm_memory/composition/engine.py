@@ -20,7 +20,7 @@ from ..migration.legacy_stores import PluginStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
-from ..recall.ports import Reranker
+from ..recall.reranking import Reranker
 from ..recall.trust_file import JsonTrustBook
 from ..recall.weights_file import shipped
 from ..reflection.chat_port import ChatModel

@@ -11,16 +11,18 @@ from ..index.rules.common_part import apart_from, common_part
 from ..log import logger
 from ..models.settings import IndexPace
 from ..text.scripts import Language
-from .ports import TrustBook
-from .rules.trust import PROBES, Cohort, Trust, deviation_of, weight_of
+from .rules.trust import PROBES, Cohort, Trust
+from .trust_file import JsonTrustBook
 
 _UNREADABLE = "language"
+_NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
+"""Shares of right answers. Chance gives a twentieth."""
 
 
 class EmbedderTrust:
     """No trust before the examination: until then words alone decide on the order."""
 
-    def __init__(self, book: TrustBook, pace: IndexPace) -> None:
+    def __init__(self, book: JsonTrustBook, pace: IndexPace) -> None:
         self._book = book
         self._pace = pace
         self.found = Trust()
@@ -63,13 +65,21 @@ async def _examined(embedder: Embedder, language: Language) -> Cohort:
 
 
 def _marked(questions: list[Vector | None], answers: Vectors) -> Cohort:
+    """The weight grows with the share of questions whose own answer is the nearest; one that the
+    embedder refuses finds none. The deviation is that of each question's similarities to the
+    answers of the others, around their own mean."""
     import numpy as np
 
-    read = [vector for vector in questions if vector is not None]
-    common = common_part(np.stack(read)).tolist() if read else []
-    rows = [
-        [] if vector is None else (answers @ apart_from(vector, common)).tolist()
-        for vector in questions
-    ]
     centre = tuple(answers.mean(axis=0).tolist())
-    return Cohort(weight_of(rows), centre, deviation_of(rows), tuple(common))
+    read = [place for place, vector in enumerate(questions) if vector is not None]
+    if not read:
+        return Cohort(0.0, centre, 0.0)
+    asked = np.stack([vector for vector in questions if vector is not None])
+    common = common_part(asked).tolist()
+    rows = np.stack([answers @ apart_from(vector, common) for vector in asked]).astype(float)
+    is_own = np.arange(len(answers)) == np.array(read)[:, None]
+    others = rows[~is_own].reshape(len(read), -1)
+    right = int((rows[is_own] > others.max(axis=1)).sum())
+    share = (right / len(questions) - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW)
+    deviation = float((others - others.mean(axis=1, keepdims=True)).std())
+    return Cohort(min(max(share, 0.0), 1.0), centre, deviation, tuple(common))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
 
 from ..models.recall import DropReason, Hit, Recall, Trace
@@ -28,19 +29,14 @@ def _trace(traces: Sequence[Trace], shown: Sequence[Hit], found: int) -> Trace:
         dropped.update(trace.dropped)
         milliseconds.update(trace.milliseconds)
     dropped[DropReason.LIMIT] += found - len(shown)
-    return Trace(
-        scopes=best.scopes,
-        arm=best.arm,
+    return replace(
+        best,
         candidates=sum(trace.candidates for trace in traces),
         considered=tuple(chain.from_iterable(trace.considered for trace in traces)),
-        dense_weight=best.dense_weight,
         tokens=sum(hit.tokens for hit in shown),
-        reranker=best.reranker,
         dropped={reason: count for reason, count in dropped.items() if count},
         milliseconds=dict(milliseconds),
         notes=tuple(dict.fromkeys(chain.from_iterable(trace.notes for trace in traces))),
         topics=tuple(dict.fromkeys(chain.from_iterable(trace.topics for trace in traces))),
         talk=traces[0].talk,
-        chance=best.chance,
-        values=best.values,
     )

@@ -93,7 +93,7 @@ class MemoryManager:
         await self._passages.ahead(request.query, scope_filter)
         course.lap("ahead")
         ranked = await self.find(ask, course)
-        sifted, reranker = await self._ordered(ask, ranked, course)
+        sifted = await self._ordered(ask, ranked, course)
         choice = choose(
             sifted,
             limit=ranked.limit,
@@ -111,7 +111,7 @@ class MemoryManager:
             considered=choice.considered,
             dense_weight=ranked.share if ranked.arm is Arm.HYBRID else 0.0,
             tokens=sum(hit.tokens for hit in choice.hits),
-            reranker=reranker,
+            reranker=course.reranker,
             dropped=ranked.lost | choice.dropped,
             milliseconds=course.milliseconds,
             notes=tuple(course.notes),
@@ -132,22 +132,29 @@ class MemoryManager:
             return Ranked(candidates, Arm.DATES, whole.limit, whole=True)
         return await self._search.ranked(ask, course, whole, self._whole.said_on(ask))
 
-    async def _ordered(self, ask: Ask, ranked: Ranked, course: Course) -> tuple[Sifted, str]:
-        """What is left to do once it is known what answers, and the name of the reranker, if one
-        gave the order."""
-        admits, reranker = ask.scope_filter.admits, ""
+    async def _ordered(self, ask: Ask, ranked: Ranked, course: Course) -> Sifted:
+        """What is left to do once it is known what answers."""
+        admits, query = ask.scope_filter.admits, ask.request.query
         sifted = sift(one for one in ranked.candidates if admits(one.key.scope))
         if not ranked.whole:
-            sifted, reranker = await self._rerank(ask, sifted, ranked.lost, course)
+            best = await self._reranking.order(query, sifted.best, course)
+            # It was waited for: what was forgotten or moved meanwhile is not shown.
+            living = [
+                replace(one, passage=passage)
+                for one in best
+                if (passage := self._passages.get(one.key))
+            ]
+            if gone := len(best) - len(living):
+                ranked.lost[DropReason.GONE] = ranked.lost.get(DropReason.GONE, 0) + gone
+            sifted = Sifted(living, sifted.below)
         sifted = merge_same_facts(closed_last(sifted, self._passages.get))
         if ranked.arm is Arm.DATES:
-            return sifted, reranker
+            return sifted
         if not ask.times:
             sifted = journals_last(sifted, shown=ask.asks or not ask.in_talk)
         if not _names_past_date(ask):
-            query, is_unread = ask.request.query, self._passages.is_unread
-            sifted = newer_first(sifted, self._newer, query, is_unread)
-        return sifted, reranker
+            sifted = newer_first(sifted, self._newer, query, self._passages.is_unread)
+        return sifted
 
     @property
     def scope_check_drops(self) -> int:
@@ -166,25 +173,6 @@ class MemoryManager:
     def _read(self, request: RecallRequest) -> Ask:
         links = self._settings.identity_links
         return read_question(request, self._clock(), self._trust.found.weight, links)
-
-    async def _rerank(
-        self, ask: Ask, sifted: Sifted, lost: dict[DropReason, int], course: Course
-    ) -> tuple[Sifted, str]:
-        """The relevant ones in the reranker's order, and its name if it gave one."""
-        answer = await self._reranking.order(ask.request.query, sifted.best, spent=course.seconds)
-        if not answer.label and not answer.note:
-            return sifted, ""
-        course.notes += [answer.note] if answer.note else []
-        # It was waited for: what was forgotten or moved meanwhile is not shown.
-        best = [
-            replace(candidate, passage=passage)
-            for candidate in answer.best
-            if (passage := self._passages.get(candidate.key))
-        ]
-        if gone := len(answer.best) - len(best):
-            lost[DropReason.GONE] = lost.get(DropReason.GONE, 0) + gone
-        course.lap("rerank")
-        return Sifted(best, sifted.below), answer.label
 
     def clear(self) -> None:
         """Let go of what is kept."""

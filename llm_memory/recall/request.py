@@ -46,12 +46,13 @@ class RecallRequest:
 
 
 class Course:
-    """How one recall goes: milliseconds by stage, and what could not answer."""
+    """How one recall goes: milliseconds by stage, what could not answer, whose order it is."""
 
     def __init__(self) -> None:
-        self._begun = self._since = time.perf_counter()
+        self.begun = self._since = time.perf_counter()
         self.milliseconds: dict[str, float] = {}
         self.notes: list[str] = []
+        self.reranker = ""
 
     def lap(self, stage: str) -> None:
         """The time since the last lap went into this stage."""
@@ -62,4 +63,4 @@ class Course:
     @property
     def seconds(self) -> float:
         """Since the beginning."""
-        return time.perf_counter() - self._begun
+        return time.perf_counter() - self.begun

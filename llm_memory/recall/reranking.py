@@ -6,12 +6,12 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Protocol
 
 from ..errors import RerankFailed
 from ..index.rules.circuit_breaker import CircuitBreaker
 from ..models.settings import EngineSettings
-from .ports import Reranker
+from .request import Course
 from .rules.ranking import Candidate
 from .rules.reranking import TOP, question_text, reordered
 
@@ -23,13 +23,19 @@ _AT_ONCE = ("gone", "no_time")
 """What costs no waiting, and says nothing of how it will do next time."""
 
 
-class Reranked(NamedTuple):
-    """The candidates, in the reranker's order where ``label`` names it; else as they were, and
-    ``note`` says why if the reranker was asked."""
+class Reranker(Protocol):
+    """Reads question and text together, which embedders do not. Trusted with nothing: its caller
+    sets the deadline and looks at what it answers."""
 
-    best: Sequence[Candidate]
-    label: str = ""
-    note: str = ""
+    @property
+    def label(self) -> str:
+        """What a trace calls it."""
+        ...
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One score a text, in the order of the texts, the greater the better: probabilities from
+        0 to 1, or logits. Raises RerankFailed."""
+        ...
 
 
 class Reranking:
@@ -53,28 +59,36 @@ class Reranking:
         self._rests_until = -math.inf
         self._running: set[asyncio.Task[Any]] = set()
 
-    async def order(self, query: str, best: Sequence[Candidate], *, spent: float) -> Reranked:
-        """The first ``TOP`` ordered anew. Never raises for what the reranker does.
+    async def order(
+        self, query: str, best: Sequence[Candidate], course: Course
+    ) -> Sequence[Candidate]:
+        """The first ``TOP`` ordered anew, or as they were, and ``course`` tells which. Never raises
+        for what the reranker does.
 
         Args:
             best: Relevant and visible to the asker: their texts go out of the house.
-            spent: Seconds that the recall has taken so far.
         """
         if self._reranker is None or len(best) < _FEWEST:
-            return Reranked(best)
+            return best
         label = self._reranker.label
         if (rest := self._rests_until - self._clock()) > 0:
-            return Reranked(best, note=f"rerank {label}: resting: {rest:.0f} s")
-        seconds = min(self._settings.rerank_seconds, self._settings.rerank_within_seconds - spent)
+            course.notes.append(f"rerank {label}: resting: {rest:.0f} s")
+            return best
+        left = self._settings.rerank_within_seconds - course.seconds
         width = self._settings.preview_chars
         texts = [question_text(candidate, query, width) for candidate in best[:TOP]]
         try:
+            seconds = min(self._settings.rerank_seconds, left)
             scores = await self._scores(self._reranker, query, texts, seconds)
         except RerankFailed as error:
             self._failed(str(error).partition(":")[0])
-            return Reranked(best, note=f"rerank {label}: {error}")
+            course.notes.append(f"rerank {label}: {error}")
+            return best
+        finally:
+            course.lap("rerank")
         self._breaker = CircuitBreaker()
-        return Reranked(reordered(best, scores), label)
+        course.reranker = label
+        return reordered(best, scores)
 
     def _failed(self, code: str) -> None:
         if code not in _AT_ONCE:

@@ -17,12 +17,13 @@ from .rules.trust import EXAMINATION, Cohort, Trust
 
 
 class JsonTrustBook:
-    """Implements the ``TrustBook`` port."""
+    """A cache: what cannot be read is not known. Both methods block and raise nothing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self, fingerprint: Fingerprint) -> Trust | None:
+        """Returns what is known of an embedder, by the present examination."""
         try:
             found = json.loads(when_free(self._path.read_bytes))
             if found["of"] != _identity(fingerprint):
@@ -32,6 +33,7 @@ class JsonTrustBook:
             return None
 
     def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
+        """Keep it; what was known of other embedders goes."""
         found = {language: asdict(cohort) for language, cohort in trust.cohorts.items()}
         text = json.dumps({"of": _identity(fingerprint), "found": found}, indent=1)
         with contextlib.suppress(OSError, VaultWriteFailed):

@@ -25,8 +25,8 @@ from ..text.scripts import fold
 from .arms import Arms
 from .parsed_question import Ask
 from .rules.questions.heads import Asked, asked_for
-from .rules.relevance import is_about_time_alone
 from .rules.salience import in_time, is_of, salience
+from .rules.talk import is_about_time_alone
 from .use_counts import UseCounts
 
 READ: Final = 1000

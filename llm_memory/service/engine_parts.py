@@ -17,8 +17,9 @@ from ..migration.adoption_staging import AdoptionStaging
 from ..migration.legacy_port import LegacyStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..migration.ports import ForeignCollection
-from ..recall.ports import Reranker, TrustBook
+from ..recall.reranking import Reranker
 from ..recall.rules.weights import RecallWeights
+from ..recall.trust_file import JsonTrustBook
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
@@ -50,7 +51,7 @@ class EngineParts:
     manifest: JsonManifest
     cache: SqliteVectorCache
     words: LexicalIndex
-    trust: TrustBook
+    trust: JsonTrustBook
     weights: RecallWeights
     scanner: LexicalScan
     """Answers where no index can, from the first moment on: it must load no dictionary."""

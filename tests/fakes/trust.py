@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Cohort, Trust
+from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
 
-class FixedTrust:
-    """The port TrustBook: the same for every embedder, whatever it is told."""
+class FixedTrust(JsonTrustBook):
+    """The same for every embedder, whatever it is told."""
 
     def __init__(self, weight: float = 0.4) -> None:
         self._weight = weight
@@ -21,8 +22,8 @@ class FixedTrust:
         """Known already."""
 
 
-class InMemoryTrust:
-    """The port TrustBook over a dictionary."""
+class InMemoryTrust(JsonTrustBook):
+    """Over a dictionary."""
 
     def __init__(self) -> None:
         self.known: dict[Fingerprint, Trust] = {}

@@ -111,17 +111,6 @@ async def test_without_any_index_time_and_asker_still_decide(tmp_path: Path) -> 
             assert drink in said(recall)[0], query
 
 
-async def test_what_says_it_again_makes_room_for_what_says_something_else(tmp_path: Path) -> None:
-    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
-        await rig.remember("阳台的花架漏水要找人修", HERE, XIAOMING)
-        for number, who in enumerate((XIAOHONG, person(3, "老王"), person(4, "阿强"))):
-            await rig.remember("书房的空调漏水要找人修" + ["。", "一下", "一修"][number], HERE, who)
-        two = said(await asked(rig, "书房的空调漏水要找谁修", limit=2))
-        assert [text[:2] for text in two] == ["书房", "阳台"]
-        everything = said(await asked(rig, "书房的空调漏水要找谁修", limit=9))
-        assert [text[:2] for text in everything] == ["书房", "阳台", "书房", "书房"]
-
-
 async def test_an_embedder_that_is_not_trusted_is_not_asked(tmp_path: Path) -> None:
     embedder = FakeEmbedder()
     async with reading(tmp_path, embedder=embedder, trust=FixedTrust(0.0)) as rig:

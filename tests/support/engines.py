@@ -33,7 +33,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
-from astrbot_plugin_scoped_memory.llm_memory.recall.ports import Reranker, TrustBook
+from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
+from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
@@ -161,7 +162,7 @@ async def running(
     clock: Callable[[], datetime] | None = None,
     watcher: Watcher | None = None,
     words: LexicalIndex | None = None,
-    trust: TrustBook | None = None,
+    trust: JsonTrustBook | None = None,
     reranker: Reranker | None = None,
     legacy: ForeignCollection | None = None,
     others: LegacyStores | None = None,

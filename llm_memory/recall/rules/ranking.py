@@ -1,12 +1,11 @@
-"""From scored candidates to hits: floor, order, diversity, limit, budget."""
+"""From scored candidates to hits: floor, order, limit, budget."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import NamedTuple
 
 from ...catalogue.rules.closing import closed_by
@@ -18,7 +17,6 @@ from ...models.key import Key
 from ...models.passages import Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import Considered, DropReason, Hit
 from ...text.normalising import estimate_tokens, preview
-from .diversity import Novelty
 from .excerpt import excerpt
 
 _NOTE_STRENGTH = 50
@@ -102,8 +100,7 @@ def choose(
 ) -> Choice:
     """The best candidates as hits.
 
-    In the order of ``sifted``; but what says again what a better one says comes behind all others.
-    One that does not fit the budget is skipped and the next tried.
+    In the order of ``sifted``. One that does not fit the budget is skipped and the next tried.
 
     Args:
         line: What is written of a hit where it is injected; its tokens are what counts.
@@ -134,7 +131,7 @@ def _chosen(
 ) -> tuple[list[Hit], list[tuple[Candidate, DropReason | None]]]:
     hits: list[Hit] = []
     fates: list[tuple[Candidate, DropReason | None]] = []
-    for candidate in _spread(sifted.best, limit):
+    for candidate in sifted.best:
         if len(hits) >= limit:
             fates.append((candidate, DropReason.LIMIT))
             continue
@@ -177,21 +174,6 @@ def journals_last(sifted: Sifted, *, shown: bool) -> Sifted:
     return Sifted(others, [*journals, *sifted.below])
 
 
-def _spread(ordered: Iterable[Candidate], limit: int) -> Iterator[Candidate]:
-    """The same ones; what repeats one of the first comes last."""
-    first: list[Novelty] = []
-    again: list[Candidate] = []
-    for candidate in ordered:
-        if len(first) < limit:
-            gist = Novelty.of(shown_text(candidate.passage))
-            if gist.repeats(first):
-                again.append(candidate)
-                continue
-            first.append(gist)
-        yield candidate
-    yield from again
-
-
 def _considered(candidate: Candidate, dropped: DropReason | None) -> Considered:
     return Considered(
         scope_name=candidate.key.scope,
@@ -226,43 +208,41 @@ def is_journal(passage: Passage) -> bool:
 
 def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
     """What is shown of a candidate."""
-    passage = candidate.passage
-    headings: tuple[str, ...] = ()
-    if isinstance(passage, StoredMemory):
-        text = preview(shown_text(passage), preview_chars)
-    else:
-        text, headings = excerpt(shown_text(passage), query, preview_chars), passage.headings
-    quoted, person, unvouched, closed = False, "", False, False
-    told_day: date | None = None
-    if isinstance(passage, StoredMemory):
-        origin = passage.memory.provenance
-        closed = bool(closed_by(passage.memory))
-        quoted, unvouched = passage.memory.quoted, not origin.vouched
-        person = passage.memory.speaker
-        told_day = noted_day(passage.memory)
-    also = tuple(as_hit(other, preview_chars) for other in candidate.also)
-    about = " ".join((said_by(passage), *headings))
-    line = f"{text} {about} {passage.pointer} {shown_day(moment_of(passage), UNDATED)}"
-    return Hit(
-        memory_id=passage_id(passage),
+    passage, who = candidate.passage, said_by(candidate.passage)
+    hit = Hit(
+        memory_id=candidate.key.memory_id,
         pointer=passage.pointer,
-        scope_name=place_name(passage),
-        preview=text,
-        who=said_by(passage),
+        scope_name=candidate.key.scope,
+        preview="",
+        who=who,
         created_at=moment_of(passage),
         relevance=min(max(candidate.relevance, 0.0), 1.0),
-        tokens=estimate_tokens(line)
-        + (_QUOTATION_TOKENS if quoted else _UNVOUCHED_TOKENS if unvouched else 0)
-        + (_UNVOUCHED_TOKENS if closed or candidate.earlier or candidate.weak else 0)
-        + sum(estimate_tokens(one.who) for one in also),
-        headings=headings,
-        quoted=quoted,
-        person=person,
-        unvouched=unvouched,
-        closed=closed,
-        also=also,
+        tokens=0,
+        also=tuple(as_hit(other, preview_chars) for other in candidate.also),
         earlier=candidate.earlier,
         weak=candidate.weak,
-        journal=not said_by(passage) and is_journal(passage),
-        told_day=told_day,
+        journal=not who and is_journal(passage),
+    )
+    if isinstance(passage, StoredMemory):
+        memory = passage.memory
+        hit = replace(
+            hit,
+            preview=preview(shown_text(passage), preview_chars),
+            quoted=memory.quoted,
+            person=memory.speaker,
+            unvouched=not memory.provenance.vouched,
+            closed=bool(closed_by(memory)),
+            told_day=noted_day(memory),
+        )
+    else:
+        text = excerpt(shown_text(passage), query, preview_chars)
+        hit = replace(hit, preview=text, headings=passage.headings)
+    about = " ".join((who, *hit.headings))
+    line = f"{hit.preview} {about} {hit.pointer} {shown_day(hit.created_at, UNDATED)}"
+    return replace(
+        hit,
+        tokens=estimate_tokens(line)
+        + (_QUOTATION_TOKENS if hit.quoted else _UNVOUCHED_TOKENS if hit.unvouched else 0)
+        + (_UNVOUCHED_TOKENS if hit.closed or hit.earlier or hit.weak else 0)
+        + sum(estimate_tokens(one.who) for one in hit.also),
     )

@@ -14,7 +14,7 @@ from typing import Final
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemory
-from ...models.passages import passage_id
+from ...models.passages import Passage
 from ...text.scripts import fold
 from ...text.statements import agree, statement
 from .ranking import Candidate, Sifted
@@ -38,13 +38,13 @@ def merge_same_facts(sifted: Sifted) -> Sifted:
     """Each fact once, where the best of what tells it stands, told by whom most can be said for."""
     groups: list[tuple[frozenset[str], list[Candidate]]] = []
     for candidate in sifted.best[:_FIRST]:
-        letters = _letters_of(candidate)
-        alike = (group for others, group in groups if _overlap(letters, others))
-        group = next((group for group in alike if _same(group[0], candidate)), None)
-        if group is None:
-            groups.append((letters, [candidate]))
+        letters = _letters(candidate.passage)
+        for others, group in groups:
+            if _alike(letters, others) and _same(group[0].passage, candidate.passage):
+                group.append(candidate)
+                break
         else:
-            group.append(candidate)
+            groups.append((letters, [candidate]))
     told = [_one(group) for _, group in groups]
     return Sifted([*told, *sifted.best[_FIRST:]], sifted.below)
 
@@ -60,38 +60,27 @@ def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
 
 
 def _one(group: Sequence[Candidate]) -> Candidate:
-    if len(group) == 1:
-        return group[0]
+    """What is vouched for leads: it is that speaker's line."""
     best = group[0]
-    first = min(group, key=_doubt)
+    first = next((one for one in group if _is_vouched(one.passage)), best)
     others = tuple(one for one in group if one is not first)
     return replace(first, relevance=best.relevance, score=best.score, also=others)
 
 
-def _doubt(candidate: Candidate) -> bool:
-    """False for what is vouched for: it is that speaker's line. The first of equals is taken."""
-    passage = candidate.passage
-    return not (isinstance(passage, StoredMemory) and passage.memory.provenance.vouched)
+def _is_vouched(passage: Passage) -> bool:
+    return isinstance(passage, StoredMemory) and passage.memory.provenance.vouched
 
 
-def _same(one: Candidate, other: Candidate) -> bool:
-    first, second = one.passage, other.passage
-    if not (isinstance(first, StoredMemory) and isinstance(second, StoredMemory)):
-        return False
-    return passage_id(first) != passage_id(second) and says_the_same(first.memory, second.memory)
-
-
-def says_the_same(one: Memory, other: Memory) -> bool:
+def _same(first: Passage, second: Passage) -> bool:
     """Whether two speakers tell one fact. What reads like an order, or speaks of 我, is nobody
     else's line."""
-    if not _alike(one.judgment, other.judgment):
+    if not (isinstance(first, StoredMemory) and isinstance(second, StoredMemory)):
         return False
-    if same_speaker(one, other) or any(map(_is_ones_own, (one, other))):
+    one, other = first.memory, second.memory
+    if one.memory_id == other.memory_id or same_speaker(one, other) or one.kind is not other.kind:
         return False
-    if one.kind is not other.kind:
-        return False
-    if _noted(one) != _noted(other):
-        return False  # one is settled, or done, and the other is not
+    if any(map(_is_ones_own, (one, other))) or _noted(one) != _noted(other):
+        return False  # where the notes differ, one is settled, or done, and the other is not
     said = statement(one.judgment, one.created_at)
     again = statement(other.judgment, other.created_at)
     if said.vague or again.vague or not said.words:
@@ -110,19 +99,10 @@ def _noted(memory: Memory) -> set[str]:
     return {piece for piece in memory.extra if not piece.startswith(worded)}
 
 
-def _alike(one: str, other: str) -> bool:
-    return _overlap(_letters(one), _letters(other))
+def _letters(passage: Passage) -> frozenset[str]:
+    return frozenset(fold(passage.memory.judgment if isinstance(passage, StoredMemory) else ""))
 
 
-def _overlap(letters: frozenset[str], others: frozenset[str]) -> bool:
+def _alike(letters: frozenset[str], others: frozenset[str]) -> bool:
     shared = len(letters & others)
     return shared >= _ALIKE * (len(letters) + len(others) - shared)
-
-
-def _letters_of(candidate: Candidate) -> frozenset[str]:
-    passage = candidate.passage
-    return _letters(passage.memory.judgment if isinstance(passage, StoredMemory) else "")
-
-
-def _letters(text: str) -> frozenset[str]:
-    return frozenset(fold(text))

@@ -16,7 +16,6 @@ from ...models.talk import NO_TALK, ContextLine, TalkUsed, Voice
 from ...text.normalising import one_line
 from ...text.stated import ASKS_FOR, asks
 from ...text.turn_text import spoken
-from .relevance import is_about_time_alone
 
 LONGEST_AGO = timedelta(minutes=30)
 """What was said before is no context: a person who comes back begins anew."""
@@ -45,6 +44,19 @@ _OF_US = re.compile(
     re.IGNORECASE,
 )
 """What asks of the speaker, the bot or the whole talk points to no person who was spoken of."""
+_EMPTY = re.compile(
+    "[\\s\\W_]|[那当这](?:一|几)?天|那(?:几)?个?(?:周|星期|月)|大家|群[里聊]|聊天|日记|回顾|帮我|"
+    "忙(?=[了些什啥着])|写(?=[了过些什啥的])|早上|上午|中午|下午|傍晚|晚上|夜里|凌晨|"
+    "[我你您他她它们咱的了是在吗呢吧啊呀么嘛都就还也又跟和与对给把被有没无过着"
+    "说聊谈讲问提到做干发生什怎样哪些谁几多少事情件啥儿内容话题里边上那这个一下请告诉记得"
+    "回忆看想起来所及总结]"
+    r"|\b(?:what|did|do|does|was|were|is|are|we|you|i|me|us|they|he|she|it|talk|talked|say|said|"
+    r"discuss|discussed|happen|happened|about|the|a|an|on|in|at|of|to|and|any|anything|something|"
+    r"things?|news|up|tell|remember|recall|have|has|had|been|going|summari[sz]e|can|could|please|"
+    r"remind|our|were|doing|done|journal|diary|day|that|this|chat|conversations?|summary|recap|"
+    r"morning|afternoon|evening|night)\b",
+    re.IGNORECASE,
+)
 _CONNECTING = re.compile(
     "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"
     "目前|嗯|噢|喔|唉|诶|欸|那么|所以|可是|但是|不过|以前|[里边儿位次只条些本部年段种句时候久少大远长最最近近样为何]|"
@@ -98,6 +110,11 @@ def leaning_of(query: str, subject: str) -> Leaning:
     if asks(query) and points and not _SMALL_TALK.match(query):
         return Leaning.CARRIES
     return Leaning.NONE
+
+
+def is_about_time_alone(subject: str) -> bool:
+    """True for what is left of 昨天聊了什么 without the time: nothing that an entry could hold."""
+    return not _EMPTY.sub("", subject)
 
 
 def is_empty(text: str) -> bool:

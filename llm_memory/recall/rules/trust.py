@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sumprod
-from statistics import fmean, pstdev
 
 from ...text.scripts import Language
 
@@ -78,10 +77,6 @@ class Scale:
         return (similarity - self.mean) / self.deviation if self.deviation > 0 else 0.0
 
 
-_NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
-"""Shares of right answers. Chance gives a twentieth."""
-
-
 @dataclass(frozen=True, slots=True)
 class Cohort:
     """What an examination told of an embedder in one language: how far it is trusted, and what it
@@ -134,28 +129,3 @@ class Trust:
 
     def _asked(self, language: Language | None) -> list[Cohort]:
         return [one for name, one in self.cohorts.items() if language in (None, name)]
-
-
-def weight_of(similarities: Sequence[Sequence[float]]) -> float:
-    """From the similarity of each question to each answer, its own in the same place.
-
-    The share of questions whose own answer is the nearest; up to 0.45 means nothing, from 0.7 on
-    everything. A question that the embedder refuses has an empty row.
-    """
-    right = sum(
-        1
-        for place, row in enumerate(similarities)
-        if row and all(row[place] > other for at, other in enumerate(row) if at != place)
-    )
-    share = right / max(len(similarities), 1)
-    return min(max((share - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW), 0.0), 1.0)
-
-
-def deviation_of(similarities: Sequence[Sequence[float]]) -> float:
-    """From the same: of each question's similarities to the answers of the others, around their
-    own mean. 0 where there are none."""
-    apart: list[float] = []
-    for place, row in enumerate(similarities):
-        others = [value for at, value in enumerate(row) if at != place]
-        apart += [value - fmean(others) for value in others]
-    return pstdev(apart) if apart else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.relevance import is_about_time_alone
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import is_about_time_alone
 
 pytestmark = pytest.mark.unit
 
