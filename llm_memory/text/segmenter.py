@@ -26,16 +26,14 @@ class Segmenter:
         """The words of a text of one script, in order; together they are the text."""
         found: list[str] = []
         for piece in _COMMON.split(text):
-            found += self._cut(piece) if _COMMON.match(piece) else piece
-        return found
-
-    def _cut(self, text: str) -> list[str]:
-        ends = self._ends(text)
-        found = []
-        start = 0
-        while start < len(text):
-            found.append(text[start : ends[start]])
-            start = ends[start]
+            if not _COMMON.match(piece):
+                found += piece
+                continue
+            start = 0
+            ends = self._ends(piece)
+            while start < len(piece):
+                found.append(piece[start : ends[start]])
+                start = ends[start]
         return found
 
     def _ends(self, text: str) -> list[int]:

@@ -21,11 +21,7 @@ CUT: Final = "……"
 _MOST_READ: Final = 200_000
 _PASSES: Final = 4
 _THINKING: Final = ("think", "thinking", "thought", "reasoning")
-_TOOLS: Final = (
-    *("tool_call", "tool_calls", "tool_response", "tool_responses", "tool_result", "tool_results"),
-    *("tool_output", "tool_outputs", "function_call", "function_calls", "function_response"),
-    *("function_result", "function_results", "scoped_memory"),
-)
+_TOOLS: Final = ("(?:tool|function)_(?:call|response|result|output)s?", "scoped_memory")
 _TAG: Final = re.compile(rf"<(/?)({'|'.join((*_THINKING, *_TOOLS))})\b[^<>\n]{{0,200}}>", re.I)
 _FENCE: Final = re.compile(
     r"^```(?:tool|function)_(?:call|code|output|response|result)s?\b.*?(?:^```[ \t]*$|\Z)",

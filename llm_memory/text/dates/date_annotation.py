@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from functools import cache
 from itertools import zip_longest
 from typing import TypeGuard
 
@@ -82,19 +80,19 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
             such day from that date on: ``下周五去，周日回来``.
     """
     kept = [match.span() for match in _KEPT.finditer(text)]
+    sentences = _SENTENCE.finditer(text) if weekdays else ()
+    once = [one.span() for one in sentences if _is_of_one_week(one[0])]
     parts: list[str] = []
     place = 0
     before: TimeSpan | None = None
     latest = dated = date.min
     spans = find_times(text, now, prefer_past=False)
-    of_one_week = _of_one_week(text)
     for span, behind in zip_longest(spans, spans[1:]):
-        wanted = span.relative or (weekdays and of_one_week(span))
         if (
-            wanted
+            (span.relative or (_BARE.fullmatch(span.words) and _overlaps(span, once)))
             and _is_open(text, span, before, behind)
             and not _is_beside(text, span, before, behind)
-            and not any(first < span.last and span.first < last for first, last in kept)
+            and not _overlaps(span, kept)
         ):
             if before is not None and _follows(text, span, before):
                 latest = max(latest, dated)
@@ -120,22 +118,15 @@ def without_weekday_dates(text: str) -> str:
     return "".join([*parts, text[place:]])
 
 
-def _of_one_week(text: str) -> Callable[[TimeSpan], bool]:
-    """Whether a bare weekday is that of this week or the next: its sentence tells neither of every
-    week nor of what is over. However many days a sentence names, it is searched once."""
-    sentences = list(_SENTENCE.finditer(text))
+def _is_of_one_week(sentence: str) -> bool:
+    """False for a sentence that tells of every week, or of what is over."""
+    if _AGAIN.search(sentence):
+        return False
+    return _MOVED.search(sentence) is not None or _OVER.search(sentence) is None
 
-    @cache
-    def is_of_one_week(place: int) -> bool:
-        sentence = sentences[place][0]
-        is_over = _OVER.search(sentence) is not None and _MOVED.search(sentence) is None
-        return _AGAIN.search(sentence) is None and not is_over
 
-    def of_one_week(span: TimeSpan) -> bool:
-        place = bisect(sentences, span.first, key=lambda sentence: sentence.end())
-        return _BARE.fullmatch(span.words) is not None and is_of_one_week(place)
-
-    return of_one_week
+def _overlaps(span: TimeSpan, places: Sequence[tuple[int, int]]) -> bool:
+    return any(first < span.last and span.first < last for first, last in places)
 
 
 def _follows(text: str, span: TimeSpan, before: TimeSpan) -> bool:
