@@ -34,7 +34,7 @@ _MEASURED = "(?![0-9.:：%月号日个多万元块人条次天家件名位分度
 _IN_A_YEAR = (
     f"(?:的?\\s?(?:(?P<month>{_MONTH})\\s?月份?"
     f"(?:的?\\s?(?P<day>{_DAY})\\s?[日号]|的?{_MONTH_PART}|{_NOT_A_MONTH}))"
-    f"|的?(?P<season>[春夏秋冬])[天季]|的?年?(?P<year_part>{_YEAR_PART})|的?(?P<half_year>{_HALF})"
+    f"|的?(?P<season>[春夏秋冬])[天季]|的?年?(?P<year_part>{_YEAR_PART}|{_HALF})"
     f"|的?(?P<feast>{chinese(FEASTS)})|的?(?P<same_day>今天|今日))?"
 )
 
@@ -77,10 +77,8 @@ PATTERNS = tuple(
             f"{_NOT_IN_A_NUMBER}(?<!月)(?P<day>[12]?[0-9]|3[01])日(?![游谈内后前元圆均报均间本记常语系式企韩剧])"
         ),
         "(?<![个每数整满岁])月(?P<part>初|底|末)(?![薪线层片])",
-        (
-            f"(?<![个每数整满成半周几全0-9一二两三四五六七八九十])年(?P<year_part>{_YEAR_PART})"
-            f"|(?P<half_year>{_HALF})"
-        ),
+        f"(?<![个每数整满成半周几全0-9一二两三四五六七八九十])年(?P<year_part>{_YEAR_PART})",
+        f"(?P<year_part>{_HALF})",
         f"(?P<word>{chinese(word for word in DAY_WORDS if word[0] not in '前后明')})",
         # 目前天气, 以前天天: the day before yesterday is in neither.
         "(?<![目之以眼从先提])(?P<word>前(?:天(?!天(?!气))|日|晚))",

@@ -23,6 +23,7 @@ from .words import (
     english,
 )
 
+_GAP = "\\s{1,3}"
 _FULL = ("may", "june", "july")
 _PLAIN = ("January", "February", "July", "September", "October", "November", "December")
 _COUNT = (
@@ -44,7 +45,8 @@ _WHOLE = english(word for word in WEEKDAYS if word.endswith("day"))
 _SHORT_NAMES = ("tues", "mon", "tue", "wed", "thurs", "thur", "thu", "fri", "sat", "sun")
 _SHORT = f"(?-i:{'|'.join(word.title() for word in _SHORT_NAMES)})"
 _UNITS = f"week|weekend|month|year|{english(SEASONS)}"
-_COUNTED_UNIT = f"(?P<count>{_COUNT})\\s{{1,3}}(?P<unit>{english([*UNIT_DAYS, *UNIT_HOURS])})s?"
+_COUNTED_UNIT = f"(?P<count>{_COUNT}){_GAP}(?P<unit>{english([*UNIT_DAYS, *UNIT_HOURS])})s?"
+_WHICH = f"(?P<which>last|this{_GAP}past|past|this{_GAP}coming|coming|this|next){_GAP}"
 
 _LEFT, _RIGHT = "(?<![A-Za-z0-9_'\u2019/.-])", "(?:['\u2019]s)?(?![A-Za-z0-9_])"
 _MONTH = (
@@ -55,57 +57,38 @@ _MONTH = (
 _NUMBER = "(?:3[01]|[12][0-9]|0?[1-9])"
 _DAY = f"(?P<day>{_NUMBER}(?P<nth>st|nd|rd|th)?)"
 _YEAR = "(?P<year>(?:1[89]|2[01])[0-9]{2})"
-_GAP = "\\s{1,3}"
 _NO_VERB = "(?-i:(?!may|march|mar))"
 _COUNTED = (
     "(?!\\s{0,2}(?:%|percent|people|persons|men|women|of|times|miles?|km|kilomet|meters?|steps|"
     "hours?|minutes?|days?|weeks?|months?|years?|blocks?|more|dollars|pounds|kg|or|and\\s[0-9]))"
 )
 
-
-_PART = "(?:the\\s{1,3})?(?P<part>early|mid|late|beginning of|start of|middle of|end of)[\\s-]{1,3}"
+_PART = (
+    f"(?:the{_GAP})?(?P<part>early|mid|late|(?:beginning|start|middle|end)(?= of))(?: of)?"
+    "[\\s-]{1,3}"
+)
 _IN = "(?:in|since|until|till|by|during|before|after|of|from|through|around|to)"
 
 _WORDS = (
     f"(?P<word>{english([*DAY_WORDS, *VAGUE])})",
+    f"{_NOT_TOLD}(?:{_WHICH})?(?P<weekday>{_WHOLE}){_NOT_ANCHORED}",
+    f"{_WHICH}(?P<weekday>{_SHORT})\\.?",
+    f"(?:on|by|until|till|since){_GAP}(?P<said>(?P<weekday>{_SHORT})\\.?)",
+    f"{_NOT_TOLD}(?P<which>last|this{_GAP}past|this|next){_GAP}(?P<unit>{_UNITS}){_NOT_ANCHORED}",
+    f"(?:the{_GAP})?(?P<unit>week|weekend|month|year)\\s(?P<which>before last|after next)",
     (
-        rf"{_NOT_TOLD}"
-        r"(?:(?P<which>last|this\s{1,3}past|past|this\s{1,3}coming|coming|this|next)"
-        rf"\s{{1,3}})?(?P<weekday>{_WHOLE}){_NOT_ANCHORED}"
+        f"(?:the{_GAP})?(?P<part>beginning|start|middle|end|early|mid|late)[\\s-]{{1,3}}"
+        f"(?:of{_GAP})?(?P<which>last|this|next|the){_GAP}(?P<unit>month|year)"
     ),
+    f"(?P<which>last|this|next){_GAP}(?P<feast>{english(FEASTS)})",
+    f"(?P<end>(?:(?:at|on|over|during){_GAP})?the{_GAP}weekend){_NOT_ANCHORED}",
+    f"the{_GAP}(?:(?:next|previous|following){_GAP}(?:day|{_UNITS}|{_WHOLE})|last{_GAP}(?:{_WHOLE}))",
+    f"(?:black|good){_GAP}friday",
+    f"{_COUNTED_UNIT}{_GAP}(?P<side>ago|back|before now|earlier|from now|from today)",
+    f"(?P<side>in){_GAP}(?:about{_GAP})?{_COUNTED_UNIT}(?:['\u2019]{_GAP}time)?",
     (
-        r"(?P<which>last|this\s{1,3}past|past|this\s{1,3}coming|coming|this|next)"
-        rf"\s{{1,3}}(?P<weekday>{_SHORT})\.?"
-    ),
-    (
-        rf"(?:on|by|until|till|since)\s{{1,3}}"
-        rf"(?P<said>(?P<weekday>{_SHORT})\.?)"
-    ),
-    (
-        rf"{_NOT_TOLD}(?P<which>last|this\s{{1,3}}past|this|next)\s{{1,3}}"
-        rf"(?P<unit>{_UNITS}){_NOT_ANCHORED}"
-    ),
-    r"(?:the\s{1,3})?(?P<unit>week|weekend|month|year)\s(?P<which>before last|after next)",
-    (
-        r"(?:the\s{1,3})?(?P<part>beginning|start|middle|end|early|mid|late)[\s-]{1,3}(?:of\s{1,3})?"
-        r"(?P<which>last|this|next|the)\s{1,3}(?P<unit>month|year)"
-    ),
-    rf"(?P<which>last|this|next)\s{{1,3}}(?P<feast>{english(FEASTS)})",
-    rf"(?P<end>(?:(?:at|on|over|during)\s{{1,3}})?the\s{{1,3}}weekend){_NOT_ANCHORED}",
-    (
-        rf"the\s{{1,3}}(?:next|previous|following)\s{{1,3}}(?:day|{_UNITS}|{_WHOLE})"
-        rf"|the\s{{1,3}}last\s{{1,3}}(?:{_WHOLE})"
-    ),
-    r"(?:black|good)\s{1,3}friday",
-    rf"{_COUNTED_UNIT}\s{{1,3}}(?P<side>ago|back|before now|earlier|from now|from today)",
-    (
-        rf"(?P<side>in)\s{{1,3}}(?:about\s{{1,3}})?{_COUNTED_UNIT}"
-        rf"(?:['\u2019]\s{{1,3}}time)?"
-    ),
-    (
-        rf"(?:the|these)\s{{1,3}}(?P<range>last|past|(?P<ahead>next|coming))\s{{1,3}}"
-        rf"(?:(?P<count>{_COUNT})\s{{1,3}}|(?(ahead)(?!)))"
-        rf"(?P<unit>{english(UNIT_DAYS)})s?"
+        f"(?:the|these){_GAP}(?P<range>last|past|(?P<ahead>next|coming)){_GAP}"
+        f"(?:(?P<count>{_COUNT}){_GAP}|(?(ahead)(?!)))(?P<unit>{english(UNIT_DAYS)})s?"
     ),
 )
 _DATES = (

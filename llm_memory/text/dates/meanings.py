@@ -191,9 +191,9 @@ def _in_year(said: Said, year: int, *, relative: bool = False) -> TimeSpan:
         return calendar.months(year, words.SEASONS[said["season"]], 3, relative=relative)
     if "feast" in said:
         return calendar.exactly(year, *words.FEASTS[said["feast"]], relative=relative)
-    part = _year_part(said) or words.YEAR_PARTS.get(_part(said))
+    part = said.get("year_part") or said.get("part")
     if part:
-        return calendar.months(year, *part, relative=relative)
+        return calendar.months(year, *words.YEAR_PARTS[part], relative=relative)
     return calendar.year(year, relative=relative)
 
 
@@ -201,14 +201,14 @@ def _in_month(said: Said, year: int, month: int, *, relative: bool = False) -> T
     if "day" in said:
         return calendar.exactly(year, month, _number(said["day"]), relative=relative)
     if "part" in said:
-        third = words.MONTH_PARTS[_part(said)]
+        third = words.MONTH_PARTS[said["part"]]
         return calendar.month_part(year, month, third, relative=relative)
     return calendar.month(year, month, relative=relative)
 
 
 def _repeated(said: Said, moment: Moment) -> TimeSpan | None:
     """``5月2号到5号``, ``in early May``, ``二十一号``, ``月底``, ``上半年``: of every year."""
-    if said.keys() & {"month", "year_part", "half_year"}:
+    if said.keys() & {"month", "year_part"}:
         year = moment.local_day.year
         leaps = range(year - _LEAP_YEARS_APART, year + _LEAP_YEARS_APART + 1)
         found = moment.chosen(partial(_in_year, said, own) for own in leaps)
@@ -221,14 +221,6 @@ def _repeated(said: Said, moment: Moment) -> TimeSpan | None:
         return found
     last = found.start.replace(day=_number(said["until"]))
     return TimeSpan(found.start, last, Precision.SPAN) if last > found.start else found
-
-
-def _part(said: Said) -> str:
-    return said.get("part", "").removesuffix(" of")
-
-
-def _year_part(said: Said) -> tuple[int, int] | None:
-    return words.YEAR_PARTS.get(said.get("year_part") or said.get("half_year", ""))
 
 
 def _month(text: str) -> int:
