@@ -40,6 +40,7 @@ from everyday_cast import Cast, read_cast  # noqa: E402
 from fit_newer import fitted_newer  # noqa: E402
 from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
+from without import without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     EnginePaths,
@@ -119,7 +120,9 @@ async def rows_of(cast: Cast, asks: bool) -> tuple[str, list[Row]]:
         try:
             await _learn(engine, cast, clock, asks)
             await seconds_to_fill(engine)
-            rows = [await _row(engine, *message) for message in _messages(cast)]
+            # A row is of one question.
+            with without(["parts"]):
+                rows = [await _row(engine, *message) for message in _messages(cast)]
             return engine.rooms.trust.model, rows
         finally:
             running.cancel()

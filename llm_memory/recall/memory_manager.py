@@ -67,21 +67,19 @@ class MemoryManager:
         """The best visible passages for a query, within limit and budget. Never raises for a
         broken index or embedder: then another arm answers, and at last a scan.
 
-        Where the query asks for several things, each is looked for with its share of the budget,
-        and what was asked before it as context.
+        Where the query asks for several things, each is looked for beside the whole, with what was
+        asked before it as context: a second clause asks as often for more of the same.
         """
         request = replace(request, query=readable(request.query))
         parts = parts_of(request.query)
         if len(parts) == 1:
             return await self._recall(request)
         before, now = list(request.context), self._clock()
-        each = []
+        each = [self._recall(request)]
         for part in parts:
-            share = request.token_budget // len(parts)
-            own = replace(request, query=part, token_budget=share, context=tuple(before))
-            each.append(self._recall(own))
+            each.append(self._recall(replace(request, query=part, context=tuple(before))))
             before.append(ContextLine(Voice.ASKER, part, now))
-        return joined(await asyncio.gather(*each), request.limit)
+        return joined(await asyncio.gather(*each), request.limit, request.token_budget)
 
     async def _recall(self, request: RecallRequest) -> Recall:
         scope_filter = request.scope_filter
@@ -164,7 +162,7 @@ class MemoryManager:
     async def announce(self, query: str, scope_filter: ScopeFilter) -> None:
         """A question comes in a moment: have it embedded, unless no embedder will be asked it, or
         one together with what was said before. Never raises for a broken index or embedder."""
-        for part in parts_of(readable(query)):
+        for part in dict.fromkeys((readable(query), *parts_of(readable(query)))):
             ask = self._read(RecallRequest(part, scope_filter, 1, 0))
             alone = bool(part) and stands_alone(part, ask.subject)
             if alone and ask.dense_weight > 0 and not self._whole.is_of_days(ask):
