@@ -60,8 +60,6 @@ class Moment:
     def hours_away(self, hours: float) -> date:
         """The local day so many true hours from now: a clock change counts as the hour it is."""
         away = timedelta(hours=hours)
-        if self.said_at.tzinfo is None:
-            return (self.said_at + away).date()
         return (self.said_at.astimezone(UTC) + away).astimezone(self.said_at.tzinfo).date()
 
     def chosen(self, repeated: Iterable[Callable[[], TimeSpan]]) -> TimeSpan | None:
