@@ -77,8 +77,8 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "heads": ("recall.rules.questions.heads:asked_for", _gives(None)),
     "days": ("recall.whole_answers:WholeAnswers.is_of_days", _gives(False)),
     "of-days": ("recall.whole_answers:WholeAnswers.said_on", _gives(())),
-    "lexical": (f"{ARMS}.by_words", _nothing_found),
-    "dense": (f"{ARMS}.by_vectors", _nothing_found),
+    "lexical": (f"{ARMS}.words", _nothing_found),
+    "dense": (f"{ARMS}.vectors", _nothing_found),
     "asks": ("catalogue.rules.passage_text:asks_text", _gives("")),
     "only-asks": ("recall.rules.parts:only_asks", _gives(False)),
     "digests": ("catalogue.rules.timeline:repeats_entries", _gives(False)),
@@ -95,7 +95,7 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "trust": ("recall.rules.trust:Trust.weight", _gives(1.0)),
     "common-part": ("recall.rules.trust:Trust.common", _gives(())),
     "trust-scale": (
-        "recall.rules.trust:Trust.scale", _with(lambda scale: replace(scale, mean=0.0)),
+        "recall.rules.trust:Trust.chance", _with(lambda chance: (0.0, chance[1])),
     ),
     "uses": ("recall.use_counts:UseCounts.of", _gives(0)),
     **{

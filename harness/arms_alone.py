@@ -6,7 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..llm_memory import ConversationId, Engine, Recall
+from ..llm_memory.index.lexical_port import LexicalQuery
 from ..llm_memory.models.recall import Arm
+from ..llm_memory.models.scope import ScopeFilter
 from ..llm_memory.models.talk import ContextLine
 from ..llm_memory.recall.arms import Arms, Found
 from ..llm_memory.recall.candidate_search import CandidateSearch, Ranked
@@ -75,8 +77,12 @@ class _ArmsOf(Arms):
     def trusts_vectors(self, ask: Ask) -> bool:
         return Arm.DENSE in self._asked
 
-    async def by_words(self, ask: Ask, notes: list[str]) -> Found | None:
-        return await super().by_words(ask, notes) if Arm.LEXICAL in self._asked else None
+    async def words(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, notes: list[str]
+    ) -> Found | None:
+        if Arm.LEXICAL not in self._asked:
+            return None
+        return await super().words(query, scope_filter, notes)
 
-    async def by_vectors(self, ask: Ask, notes: list[str]) -> Found | None:
-        return await super().by_vectors(ask, notes) if Arm.DENSE in self._asked else None
+    async def vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+        return await super().vectors(ask, notes) if Arm.DENSE in self._asked else None

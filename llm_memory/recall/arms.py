@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from ..catalogue.catalogue import key_of
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..index.embedding.ports import Vector
 from ..index.index_queue import Lag
 from ..index.indexing_service import IndexingService
 from ..index.lexical_port import LexicalMatch, LexicalQuery
@@ -40,13 +39,11 @@ SCAN_LIMIT = 5000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an arm found: ``words`` and their ``scores``, 0 to 1; or ``similarities`` to the
-    question's ``vector``."""
+    """What an arm found: by ``words``; or ``similarities`` to the question's ``vector``."""
 
-    scores: dict[Key, float] = field(default_factory=dict)
     words: dict[Key, LexicalMatch] = field(default_factory=dict)
     similarities: dict[Key, float] = field(default_factory=dict)
-    vector: Vector | None = None
+    vector: Sequence[float] = ()
     refused: int = 0
 
 
@@ -94,14 +91,15 @@ class Arms:
     async def ask(self, ask: Ask, course: Course) -> Answer:
         """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
         vectors = self.trusts_vectors(ask)
+        query = LexicalQuery(ask.text, ask.subject, ask.around, ask.used.carried)
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self.lag() as lag:
             by_words, near = await asyncio.gather(
-                self.by_words(ask, course.notes),
-                self.by_vectors(ask, course.notes) if vectors else _nothing(),
+                self.words(query, ask.scope_filter, course.notes),
+                self.vectors(ask, course.notes) if vectors else _nothing(),
             )
             if by_words is None and not vectors:
-                near = await self.by_vectors(ask, course.notes)
+                near = await self.vectors(ask, course.notes)
         course.lap("index")
         for arm in (by_words, near):
             self.scope_check_drops += arm.refused if arm is not None else 0
@@ -109,48 +107,37 @@ class Arms:
         if by_words is None:
             waiting = lag.living() if near is not None else ()
             return Answer(None, near, waiting=waiting, weight=weight)
-        behind = frozenset(key for key in by_words.scores if key in lag)
+        behind = frozenset(key for key in by_words.words if key in lag)
         return Answer(by_words, near, behind, weight=weight)
 
     def trusts_vectors(self, ask: Ask) -> bool:
         """True where the embedder is asked beside the words."""
         return ask.dense_weight > 0
 
-    async def by_words(self, ask: Ask, notes: list[str]) -> Found | None:
+    async def words(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, notes: list[str]
+    ) -> Found | None:
         """None where their index cannot answer; ``notes`` says why."""
         try:
-            query = LexicalQuery(ask.text, ask.subject, ask.around, ask.used.carried)
-            return await self.words(query, ask.scope_filter)
+            answer = await self._lexical.search(query, scope_filter, DEEP)
         except IndexUnavailable as error:
             notes.append(f"lexical: {error}")
             return None
+        kept = {m.key: m for m in answer.found if scope_filter.admits(m.key.scope)}
+        return Found(kept, refused=answer.dropped + len(answer.found) - len(kept))
 
-    async def by_vectors(self, ask: Ask, notes: list[str]) -> Found | None:
-        """None where the embedder or its index cannot answer; ``notes`` says why."""
+    async def vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+        """The neighbours of a question apart from what it has in common with all others. None where
+        the embedder or its index cannot answer; ``notes`` says why."""
+        common, seen = self._trust.found.common(ask.language), ask.scope_filter
         try:
-            common = self._trust.found.common(ask.language)
-            return await self.vectors(ask.embedded, ask.scope_filter, common)
+            vector, answer = await self._indexing.neighbours(ask.embedded, seen, NEIGHBOURS, common)
         except (IndexUnavailable, EmbeddingFailed) as error:
             notes.append(f"dense: {error}")
             return None
-
-    async def words(self, query: LexicalQuery, scope_filter: ScopeFilter) -> Found:
-        """Raises IndexUnavailable."""
-        answer = await self._lexical.search(query, scope_filter, DEEP)
-        kept = {m.key: m for m in answer.found if scope_filter.admits(m.key.scope)}
+        kept = {n.key: n.similarity for n in answer.found if seen.admits(n.key.scope)}
         refused = answer.dropped + len(answer.found) - len(kept)
-        return Found({key: m.score for key, m in kept.items()}, words=kept, refused=refused)
-
-    async def vectors(
-        self, query: str, scope_filter: ScopeFilter, common: Sequence[float] = ()
-    ) -> Found:
-        """The neighbours of a query apart from what it has in ``common`` with all others.
-
-        Raises IndexUnavailable, EmbeddingFailed."""
-        vector, answer = await self._indexing.neighbours(query, scope_filter, NEIGHBOURS, common)
-        kept = {n.key: n.similarity for n in answer.found if scope_filter.admits(n.key.scope)}
-        refused = answer.dropped + len(answer.found) - len(kept)
-        return Found(similarities=kept, vector=vector, refused=refused)
+        return Found(similarities=kept, vector=vector.tolist(), refused=refused)
 
     async def of_days(self, scope_filter: ScopeFilter, first: float, last: float) -> list[Key]:
         """What was said from one POSIX time to another, the newest first, written yet or not.

@@ -28,7 +28,7 @@ from .rules.features import LONG, Features, Message, recency
 from .rules.parts import only_asks
 from .rules.ranking import Candidate
 from .rules.salience import in_time, is_of, named_speaker, salience, time_factor
-from .rules.weights import RecallWeights, order_terms
+from .rules.weights import RecallWeights
 from .use_counts import UseCounts
 from .whole_answers import Whole
 
@@ -105,25 +105,24 @@ class CandidateSearch:
             if self._answers(ask, one, whole.done if whole else None)
         }
         words = answer.words or Found()
-        scores = coverage if answer.words is None else words.scores
-        rows = self._rows(ask, answer, passages, coverage, scores)
+        scores = {key: match.score for key, match in words.words.items()}
+        rows = self._rows(ask, answer, passages, coverage, scores if answer.words else coverage)
         decision = self._decide(ask, answer, rows)
         similarities = answer.vectors.similarities if answer.vectors else {}
-        model = self._weights.order.at(answer.weight)
         candidates = [
             Candidate(
                 passages[key],
                 max(relevance, 0.0) if key in asked else relevance,
                 score=decision.scores[place],
                 factor=decision.factors[place],
-                lexical=words.words[key].score if key in words.words else None,
+                lexical=scores.get(key),
                 coverage=coverage.get(key, 0.0),
                 similarity=similarities.get(key),
                 place=places.get(key),
                 weak=key not in asked and decision.is_weak(place, floor=self._floor),
-                terms=order_terms(model, row),
+                terms=decision.terms[place],
             )
-            for place, (key, row) in enumerate(rows.items())
+            for place, key in enumerate(rows)
             for relevance in (decision.relevance(place, in_talk=ask.in_talk, floor=self._floor),)
         ]
         course.lap("join")
@@ -146,7 +145,7 @@ class CandidateSearch:
         how many they should not have named."""
         words, vectors = answer.words or Found(), answer.vectors or Found()
         coverage = {key: match.coverage for key, match in words.words.items()}
-        named = words.scores.keys() | vectors.similarities.keys()
+        named = words.words.keys() | vectors.similarities.keys()
         living = {key: passage for key in named if (passage := self._passages.get(key))}
         lost = {
             DropReason.SCOPE: words.refused + vectors.refused,
@@ -223,25 +222,26 @@ class CandidateSearch:
         if answer.vectors is None or not answer.vectors.similarities:
             return {}
         similarities = answer.vectors.similarities
-        vector = answer.vectors.vector
-        scale = self._trust.found.scale(ask.language, [] if vector is None else vector.tolist())
+        mean, deviation = self._trust.found.chance(ask.language, answer.vectors.vector)
         far = min(similarities.values())
         low, slope = self._weights.unknown
         waiting = {key_of(passage) for passage in answer.waiting}.union(answer.behind)
         return {
             key: low + slope * coverage.get(key, 0.0)
             if key in waiting and key not in similarities
-            else max(scale.above_chance(similarities.get(key, far)), 0.0)
+            else max((similarities.get(key, far) - mean) / deviation, 0.0)
+            if deviation > 0
+            else 0.0
             for key in keys
         }
 
     def _decide(self, ask: Ask, answer: Answer, rows: Mapping[Key, Features]) -> Decision:
-        weights, vector = self._weights, answer.vectors.vector if answer.vectors else None
-        probe = weights.probes.get(self._trust.model)
+        vector = answer.vectors.vector if answer.vectors else ()
+        probe = self._weights.probes.get(self._trust.model)
         message = Message(
             # Where the talk before is what is asked for, the message's own length says nothing.
             tokens=LONG if ask.used.carried else estimate_tokens(ask.subject),
             asks=float(ask.asks),
-            probe=0.0 if probe is None or vector is None else probe.log_odds(vector.tolist()),
+            probe=probe.log_odds(vector) if probe else 0.0,
         )
-        return decide(weights, answer.weight, message, list(rows.values()))
+        return decide(self._weights, answer.weight, message, list(rows.values()))

@@ -90,7 +90,7 @@ def read_question(
         asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
         now=now,
         times=times,
-        subject=_timeless(talk.topic, now) or subject,
+        subject=without_times(talk.topic, find_times(talk.topic, now)) or subject,
         language=language,
         dense_weight=weight(language),
         embedded=f"{talk.pointed} {query}".strip(),
@@ -98,8 +98,3 @@ def read_question(
         used=talk.used,
         asks=asks(query),
     )
-
-
-def _timeless(text: str, now: datetime) -> str:
-    """``text`` without the times that it names."""
-    return without_times(text, find_times(text, now))

@@ -156,10 +156,10 @@ class WholeAnswers:
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text."""
         query = LexicalQuery(text := " ".join(names), text)
-        try:
-            keys = (await self._arms.words(query, ask.scope_filter)).scores
-            passages = [self._passages.get(key) for key in keys]
-        except IndexUnavailable:
+        found = await self._arms.words(query, ask.scope_filter, [])
+        if found is not None:
+            passages = [self._passages.get(key) for key in found.words]
+        else:
             visible = self._passages.visible(ask.scope_filter)
             passages = [one for one, _ in await self._arms.scan(query, ask.scope_filter, visible)]
         return [one for one in passages if isinstance(one, StoredMemory)]
@@ -187,11 +187,11 @@ class WholeAnswers:
             begin = datetime.combine(first, datetime.min.time(), zone).timestamp()
             end = datetime.combine(last, datetime.max.time(), zone).timestamp()
             keys = await self._arms.of_days(ask.scope_filter, begin, end)
-            named = _names_of(ask.times)
-            words = await self._arms.words(LexicalQuery(named, named), ask.scope_filter)
         except (IndexUnavailable, OverflowError, OSError, ValueError):  # years no clock can count
             return []
-        passages = (self._passages.get(key) for key in (*keys, *words.scores))
+        named = _names_of(ask.times)
+        words = await self._arms.words(LexicalQuery(named, named), ask.scope_filter, [])
+        passages = (self._passages.get(key) for key in (*keys, *(words.words if words else ())))
         return [passage for passage in passages if isinstance(passage, StoredMemory)]
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .features import Features, Message, of_answer
-from .weights import RecallWeights, order_score
+from .features import NEAR_AND_WORDS, Features, Message, of_answer
+from .weights import RecallWeights, order_terms
 
 BEYOND_CHANCE: Final = 2.5
 """Standard deviations: the nearest of a hundred memories is so near by chance alone."""
@@ -22,6 +22,7 @@ class Decision:
     Attributes:
         chance: The probability that anything answers.
         values: What it was decided by, by the names of ``of_answer``.
+        terms: What the score of each candidate is the sum of.
         scores: What each candidate is ordered by, above 0, in the order in which they came.
         factors: What time, speaker and salience make of the odds; it is in the score already.
         shares: ``exp(score - best score)`` of each.
@@ -31,6 +32,7 @@ class Decision:
 
     chance: float
     values: Mapping[str, float]
+    terms: Sequence[Mapping[str, float]]
     scores: Sequence[float]
     factors: Sequence[float]
     shares: Sequence[float]
@@ -55,16 +57,19 @@ def decide(
 ) -> Decision:
     """``trust``: how far the embedder is trusted, 0 to 1."""
     model = weights.order.at(trust)
-    scored = [order_score(model, row) for row in rows]
-    ordered = sorted(range(len(rows)), key=lambda place: -scored[place][0])
+    terms = [order_terms(model, row) for row in rows]
+    scores = [sum(own.values()) for own in terms]
+    bases = [sum(own[name] for name in NEAR_AND_WORDS) for own in terms]
+    ordered = sorted(range(len(rows)), key=lambda place: -scores[place])
     values = of_answer(message, [rows[i] for i in ordered])
-    best = scored[ordered[0]][0] if ordered else 0.0
+    best = max(scores, default=0.0)
     return Decision(
         chance=weights.chance(trust, values) if rows else 0.0,
         values=values,
-        scores=[max(score, _LEAST) for score, _ in scored],
-        factors=[math.exp(score - base) for score, base in scored],
-        shares=[math.exp(score - best) for score, _ in scored],
+        terms=terms,
+        scores=[max(score, _LEAST) for score in scores],
+        factors=[math.exp(score - base) for score, base in zip(scores, bases, strict=True)],
+        shares=[math.exp(score - best) for score in scores],
         related=[row.covered > 0 or row.near >= BEYOND_CHANCE for row in rows],
         within=weights.within,
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from ...text.normalising import one_line, preview
 from ...text.overlap import pieces
 from ...text.scripts import fold
 
-_SENTENCE = re.compile(r"[^。！？!?；;\n]*?(?:[。！？!?；;\n]+|\.(?=\s)|$)")
+_END = re.compile(r"[。！？!?；;\n]+\s*|\.\s+")
 _MOST = 20_000
 """Characters looked at: a table may be a megabyte."""
 _MOST_STARTS = 200
@@ -23,26 +24,13 @@ def excerpt(text: str, query: str, limit: int) -> str:
     if len(whole) <= limit:
         return preview(text, limit)
     wanted = pieces(query)
-    sentences = [one_line(sentence) for sentence in _SENTENCE.findall(text[:_MOST])]
-    sentences = [sentence for sentence in sentences if sentence][:_MOST_STARTS]
-    scores = []
-    for number in range(len(sentences)):
-        window = fold(_from(sentences, number, limit))
-        scores.append(sum(weight for piece, weight in wanted.items() if piece in window))
-    best = max(scores, default=0)
-    start = scores.index(best) if best else 0
-    while best and start + 1 < len(scores) and scores[start + 1] == best:
-        start += 1
-    if start == 0:
-        return preview(whole, limit)
-    return preview("…" + _from(sentences, start, limit), limit)
-
-
-def _from(sentences: list[str], start: int, limit: int) -> str:
-    """The sentences from one on, as many as are begun within ``limit`` characters."""
-    window = ""
-    for sentence in sentences[start:]:
-        if len(window) > limit:
-            break
-        window += f" {sentence}" if window else sentence
-    return window[: limit + 1]
+    starts = [0, *islice((end.end() for end in _END.finditer(text, 0, _MOST)), _MOST_STARTS)]
+    shown = [one_line(text[start : start + 2 * limit])[: limit + 1] for start in starts]
+    scores = [
+        sum(w for piece, w in wanted.items() if piece in window) for window in map(fold, shown)
+    ]
+    best = max(scores)
+    first = scores.index(best)
+    while best and scores[first + 1 : first + 2] == [best]:
+        first += 1
+    return preview("…" + shown[first] if first else whole, limit)

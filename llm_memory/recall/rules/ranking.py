@@ -19,9 +19,6 @@ from ...models.recall import Considered, DropReason, Hit
 from ...text.normalising import estimate_tokens, preview
 from .excerpt import excerpt
 
-_NOTE_STRENGTH = 50
-"""Of a memory that was not weighed."""
-
 _LEAST_PREVIEW = 40
 """Characters."""
 TRACED = 30
@@ -149,7 +146,7 @@ def _chosen(
 
 
 def sift(candidates: Iterable[Candidate]) -> Sifted:
-    """Best first; among equals the stronger, then the newer."""
+    """Best first; among equals the newer."""
     sound: list[Candidate] = []
     wrong: list[Candidate] = []
     for candidate in candidates:
@@ -194,11 +191,9 @@ _UNVOUCHED_TOKENS = 5
 """Tokens for saying of a hit that it is unvouched, settled or outdated."""
 
 
-def _order(candidate: Candidate) -> tuple[float, float, int, float]:
-    passage = candidate.passage
-    strength = passage.memory.strength if isinstance(passage, StoredMemory) else _NOTE_STRENGTH
+def _order(candidate: Candidate) -> tuple[float, float, float]:
     place = math.inf if candidate.place is None else candidate.place
-    return place, -candidate.order, -strength, -moment_of(passage).timestamp()
+    return place, -candidate.order, -moment_of(candidate.passage).timestamp()
 
 
 def is_journal(passage: Passage) -> bool:

@@ -127,14 +127,15 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
     leaning = leaning_of(query, subject)
     if leaning is Leaning.NONE:
         return Talk()
-    heard = [line for line in lines if _is_near(line, now)]
-    own = _newest([line for line in heard if line.voice is Voice.ASKER])
-    answer = [line for line in heard if line.voice is Voice.BOT][-1:]
-    quoted = [line for line in heard if line.voice is Voice.QUOTED][-1:]
-    parts: dict[Voice, str] = {
+    heard: dict[Voice, list[str]] = {Voice.ASKER: [], Voice.BOT: [], Voice.QUOTED: []}
+    for line in lines:
+        if line.voice is Voice.QUOTED or abs(now - line.at) <= LONGEST_AGO:
+            heard[line.voice].append(one_line(spoken(line.text)))
+    own = _newest(heard[Voice.ASKER])
+    parts = {
         Voice.ASKER: " ".join(own),
-        Voice.BOT: _text(answer, MOST_ANSWER),
-        Voice.QUOTED: _text(quoted, MOST_CHARS),
+        Voice.BOT: "".join(heard[Voice.BOT][-1:])[:MOST_ANSWER],
+        Voice.QUOTED: "".join(heard[Voice.QUOTED][-1:])[:MOST_CHARS],
     }
     parts = {voice: text for voice, text in parts.items() if text}
     named = (text for text in (parts.get(Voice.QUOTED, ""), *reversed(own)) if not is_empty(text))
@@ -157,22 +158,12 @@ def _points(query: str) -> bool:
     return bool(_PERSON.search(query)) and asks(query)
 
 
-def _is_near(line: ContextLine, now: datetime) -> bool:
-    return line.voice is Voice.QUOTED or abs(now - line.at) <= LONGEST_AGO
-
-
-def _newest(lines: Sequence[ContextLine]) -> list[str]:
+def _newest(lines: Sequence[str]) -> list[str]:
     """The last messages that fit, the earliest first."""
     kept: list[str] = []
     left = MOST_CHARS
-    for line in reversed(lines[-MOST_LINES:]):
-        text = one_line(spoken(line.text))
-        if not text or left <= 0:
-            continue
-        kept.append(text[-left:])
-        left -= len(text)
-    return kept[::-1]
-
-
-def _text(lines: Sequence[ContextLine], most: int) -> str:
-    return one_line(spoken(lines[-1].text))[:most] if lines else ""
+    for text in reversed(lines[-MOST_LINES:]):
+        if text and left > 0:
+            kept.insert(0, text[-left:])
+            left -= len(text)
+    return kept

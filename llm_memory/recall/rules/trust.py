@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sumprod
+from operator import itemgetter
 
 from ...text.scripts import Language
 
@@ -64,17 +65,8 @@ PROBES: dict[Language, tuple[tuple[str, str], ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """What an embedder calls near by chance for one question: mean and standard deviation of its
-    similarities to texts that have nothing to do with it."""
-
-    mean: float = 0.0
-    deviation: float = 0.1
-
-    def above_chance(self, similarity: float) -> float:
-        """In standard deviations; 0 for an embedder that sees no differences."""
-        return (similarity - self.mean) / self.deviation if self.deviation > 0 else 0.0
+_UNEXAMINED = 0.1
+"""The deviation that is taken before the examination, where only vectors can answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +93,6 @@ class Cohort:
     deviation: float
     common: tuple[float, ...] = ()
 
-    def scale(self, vector: Sequence[float]) -> Scale:
-        """For a question with this unit vector, shape ``(dim,)``."""
-        if len(vector) != len(self.centre):  # of another embedder: none of it can be compared
-            return Scale(deviation=0.0)
-        return Scale(sumprod(vector, self.centre), self.deviation)
-
 
 @dataclass(frozen=True, slots=True)
 class Trust:
@@ -122,10 +108,13 @@ class Trust:
         """What questions of a language share, for ``apart_from``; empty for a query in neither."""
         return () if language is None else self.cohorts[language].common if self.cohorts else ()
 
-    def scale(self, language: Language | None, vector: Sequence[float]) -> Scale:
-        """For a query. What is in neither language is measured by the greatest of all means."""
-        scales = (cohort.scale(vector) for cohort in self._asked(language))
-        return max(scales, key=lambda scale: scale.mean, default=Scale())
+    def chance(self, language: Language | None, vector: Sequence[float]) -> tuple[float, float]:
+        """Mean and standard deviation of a query's similarities to what has nothing to do with it,
+        by its unit vector, shape ``(dim,)``. What is in neither language is measured by the
+        greatest of all means; a deviation of 0 says that nothing can be compared."""
+        asked = [one for one in self._asked(language) if len(one.centre) == len(vector)]
+        means = ((sumprod(vector, cohort.centre), cohort.deviation) for cohort in asked)
+        return max(means, key=itemgetter(0), default=(0.0, 0.0 if self.cohorts else _UNEXAMINED))
 
     def _asked(self, language: Language | None) -> list[Cohort]:
         return [one for name, one in self.cohorts.items() if language in (None, name)]

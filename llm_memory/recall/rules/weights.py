@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Final
 
-from .features import NEAR_AND_WORDS, Features
+from .features import Features
 
 _CANDIDATE: Final = tuple(field.name for field in fields(Features))
 _read = attrgetter(*_CANDIDATE)
@@ -108,10 +108,3 @@ def order_terms(model: Linear, features: Features) -> dict[str, float]:
     """Each term of a candidate's score."""
     values = zip(_CANDIDATE, _read(features), strict=True)
     return {name: model.weights.get(name, 0.0) * value for name, value in values}
-
-
-def order_score(model: Linear, features: Features) -> tuple[float, float]:
-    """What a candidate is ordered by, and the part of it that does not depend on who said it
-    when."""
-    terms = order_terms(model, features)
-    return sum(terms.values()), sum(terms[name] for name in NEAR_AND_WORDS)

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import (
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (
     Linear,
     RecallWeights,
-    order_score,
+    order_terms,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import FIXED, shipped
 
@@ -44,7 +44,7 @@ def test_more_of_what_speaks_for_an_answer_never_lowers_it(
 ) -> None:
     model = weights.order.at(trust)
     better = replace(row, **{name: getattr(row, name) + more})
-    assert order_score(model, better)[0] >= order_score(model, row)[0]
+    assert sum(order_terms(model, better).values()) >= sum(order_terms(model, row).values())
 
 
 @given(WEIGHTS, st.lists(FEATURES, min_size=1, max_size=8), SHARE, SHARE, st.booleans())

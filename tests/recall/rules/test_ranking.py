@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -29,15 +30,12 @@ pytestmark = pytest.mark.unit
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-def candidate(
-    number: int, relevance: float, *, strength: int = 50, days: int = 0, text: str = "话"
-) -> Candidate:
+def candidate(number: int, relevance: float, *, days: int = 0, text: str = "话") -> Candidate:
     """A candidate with the id ``m-000<number>``."""
     memory = Memory(
         f"m-000{number}",
         text,
         START + timedelta(days=days),
-        strength=strength,
         provenance=Provenance(who="小明"),
     )
     return Candidate(StoredMemory(PUBLIC, "entities.md", memory), relevance)
@@ -60,13 +58,14 @@ def test_below_the_floor_nothing_is_a_hit() -> None:
     assert dropped == {DropReason.FLOOR: 2}
 
 
-def test_better_then_stronger_then_newer_comes_first() -> None:
+def test_what_was_asked_for_whole_then_the_better_then_the_newer_comes_first() -> None:
     assert chosen(
         candidate(1, 0.2, days=9),
         candidate(2, 0.9),
-        candidate(3, 0.2, strength=90),
-        candidate(4, 0.2, days=10),
-    ) == ["m-0002", "m-0003", "m-0004", "m-0001"]
+        candidate(3, 0.2, days=10),
+        replace(candidate(4, 0.1), place=1),
+        replace(candidate(5, 0.0), place=0),
+    ) == ["m-0005", "m-0004", "m-0002", "m-0003", "m-0001"]
 
 
 def test_one_memory_is_one_hit_with_its_best_relevance() -> None:
