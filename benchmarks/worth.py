@@ -1,11 +1,15 @@
-"""What each mechanism of recall is worth: a cast is played once, each question is asked without it.
+"""What each mechanism of recall is worth: casts are played once, each question is asked without it.
 
-    python benchmarks/worth.py --cast FILE [--embedder lexical|bundled|FOLDER]
+    python benchmarks/worth.py --cast FILE ... [--embedder lexical|bundled|FOLDER]
         [--without NAME ...] --json OUT
 
 Every turn, question and unrelated one of ``everyday.py`` is asked as it is, and once more without
 each mechanism of ``without.py``. What is learned from a turn is that of the whole recall. What acts
 on what is written (``asks``) is no part of this: ``everyday.py --without asks``.
+
+Printed are the sums over all casts: ``-`` for the whole, and for each mechanism what is more or
+less without it; ``missed`` is how often it was asked, ``differs`` how many messages are answered
+otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import json
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +64,7 @@ class Shadowed(Days):
         self, text: str, who: Actor, place: Place, context: Sequence[ContextLine] = ()
     ) -> Recall:
         self.told = {}
+        await seconds_to_fill(self.engine)  # or the first ones would find less than the last ones
         with mock.patch.object(IndexingService, "neighbours", _once(IndexingService.neighbours)):
             for name in self.names:
                 with mock.patch.object(UseCounts, "show"), without([name]) as missed:
@@ -102,7 +107,6 @@ async def figures(
     async with living(root, cast, embedder) as plain:
         days = Shadowed(**vars(plain), names=names)
         await days.play()
-        await seconds_to_fill(days.engine)
         for question in cast.questions:
             place, who = cast.places[question.where], cast.actor(question.who)
             for kind in ("original", "paraphrase"):
@@ -128,23 +132,34 @@ async def figures(
     }
 
 
+def compared(by_cast: Collection[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """The sums over all casts, of a mechanism less those of the whole."""
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    for figures in by_cast:
+        for name, values in figures.items():
+            sums[name].update(values)
+    for name in sums.keys() - {WHOLE}:
+        sums[name].subtract(sums[WHOLE])
+    return {name: {k: round(v, 1) for k, v in values.items()} for name, values in sums.items()}
+
+
 def main() -> None:
     """Play and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--cast", type=Path, required=True)
+    parser.add_argument("--cast", type=Path, action="append", required=True)
     parser.add_argument("--embedder", type=embedder_name, default="lexical")
     known = sorted(set(WITHOUT) - WRITTEN)
     parser.add_argument("--without", action="append", choices=known)
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(
-            figures(
-                Path(folder), read_cast(options.cast), options.embedder, options.without or known
-            )
-        )
+    names = options.without or known
+    found = {}
+    for path in options.cast:
+        with tempfile.TemporaryDirectory() as folder:
+            played = figures(Path(folder), read_cast(path), options.embedder, names)
+            found[path.stem] = asyncio.run(played)
     options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False), "utf-8")
-    sys.stdout.write(table(found))
+    sys.stdout.write(table(compared(found.values())))
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def test_a_cast_is_asked_without_each_in_one_run(tmp_path: Path) -> None:
     names = ("lexical", "near", "newer")
     command = ["--cast", str(cast), "--json", str(out)]
     benchmarks.play("worth.py", *command, *(f"--without={name}" for name in names))
-    found = json.loads(out.read_text("utf-8"))
+    found = json.loads(out.read_text("utf-8"))["cast"]
     assert set(found) == {"-", *names}
     assert (found["-"]["original"], found["-"]["small_talk_silent"]) == (1, 1)
     assert found["near"]["missed"] > found["near"]["differs"] == 0  # there is no embedder
