@@ -6,7 +6,6 @@ import asyncio
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVector
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
-    Ticker,
     group,
     person,
     running,
@@ -228,19 +226,6 @@ async def test_what_is_forgotten_is_found_by_neither_arm(tmp_path: Path) -> None
                 rig.engine, only, "谁对猫毛过敏", conversation_id=HERE, limit=5, token_budget=999
             )
             assert recall.hits == ()
-
-
-async def test_yesterday_is_answered_by_the_date_whatever_the_words(tmp_path: Path) -> None:
-    clock = Ticker()
-    async with running(tmp_path, clock=clock) as rig:
-        await rig.remember("阿强在杭州开了一家面馆", HERE)
-        clock.now += timedelta(days=1)
-        await rig.remember("奶奶每天早晨打太极拳", HERE)
-        await until_ready(rig)
-        assert await rig.texts("昨天聊了什么", HERE) == ["阿强在杭州开了一家面馆"]
-        assert await rig.texts("今天聊了什么", HERE) == ["奶奶每天早晨打太极拳"]
-        assert await rig.texts("昨天聊了什么", group(888)) == []
-        assert await rig.texts("去年聊了什么", HERE) == []
 
 
 async def test_a_question_in_the_first_person_prefers_what_its_asker_said(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
     MOST_POINTED,
     Leaning,
     Talk,
+    is_about_time_alone,
     leaning_of,
     talk_for,
 )
@@ -190,3 +191,22 @@ def test_a_request_to_be_told_asks_without_a_question_mark(query: str) -> None:
 )
 def test_a_remark_asks_for_nothing(query: str) -> None:
     assert not asks(query)
+
+
+@pytest.mark.parametrize(
+    ("subject", "alone"),
+    [
+        ("聊了什么", True),
+        ("what did we talk about", True),
+        ("聊了花生吗", False),
+        ("", True),
+        ("那天大家在群里聊了啥", True),
+        ("的日记里写了什么", True),
+        ("can you remind me what we were doing", True),
+        ("天气怎么样", False),
+        ("写代码", False),
+        ("what did the doctor say", False),
+    ],
+)
+def test_a_question_may_be_about_a_time_and_nothing_else(subject: str, alone: bool) -> None:
+    assert is_about_time_alone(subject) is alone

@@ -24,44 +24,20 @@ TRUST = Trust(
 )
 
 
-def kept(path: Path) -> JsonTrustBook:
-    """A book in which somebody has written."""
-    book = JsonTrustBook(path)
-    book.write(MODEL, TRUST)
-    return book
-
-
-def test_what_was_written_is_read_by_the_next_one(tmp_path: Path) -> None:
+def test_it_is_kept_for_the_embedder_and_the_examination_of_which_it_is(tmp_path: Path) -> None:
     path = tmp_path / "index" / "trust.json"
-    kept(path)
+    book = JsonTrustBook(path)
+    assert book.read(MODEL) is None
+    book.write(MODEL, TRUST)
     assert JsonTrustBook(path).read(MODEL) == TRUST
-
-
-def test_a_book_in_which_nobody_wrote_says_nothing(tmp_path: Path) -> None:
-    assert JsonTrustBook(tmp_path / "trust.json").read(MODEL) is None
-
-
-@pytest.mark.parametrize("change", [{"model": "other"}, {"dim": 3}, {"revision": "r2"}])
-def test_another_embedder_is_not_known(tmp_path: Path, change: dict[str, object]) -> None:
-    book = kept(tmp_path / "trust.json")
-    assert book.read(replace(MODEL, **change)) is None  # type: ignore[arg-type]
-    assert book.read(MODEL) == TRUST
-
-
-def test_the_last_embedder_is_the_one_that_is_known(tmp_path: Path) -> None:
-    book = kept(tmp_path / "trust.json")
-    other = replace(MODEL, revision="r2")
-    book.write(other, TRUST)
-    assert (book.read(MODEL), book.read(other)) == (None, TRUST)
-
-
-def test_an_embedder_of_another_examination_is_examined_anew(tmp_path: Path) -> None:
-    path = tmp_path / "trust.json"
-    book = kept(path)
+    others = [replace(MODEL, model="other"), replace(MODEL, dim=3), replace(MODEL, revision="r2")]
+    assert [book.read(other) for other in others] == [None] * len(others)
+    book.write(others[2], TRUST)
+    assert (book.read(MODEL), book.read(others[2])) == (None, TRUST)
     found = json.loads(path.read_text("utf-8"))
     found["of"][0] = EXAMINATION + 1
     path.write_text(json.dumps(found), encoding="utf-8")
-    assert book.read(MODEL) is None
+    assert book.read(others[2]) is None
 
 
 OF = [EXAMINATION, "model", 2, "r1"]

@@ -12,7 +12,6 @@ from .weights import RecallWeights, order_terms
 
 BEYOND_CHANCE: Final = 2.5
 """Standard deviations: the nearest of a hundred memories is so near by chance alone."""
-_LEAST: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class Decision:
         chance: The probability that anything answers.
         values: What it was decided by, by the names of ``of_answer``.
         terms: What the score of each candidate is the sum of.
-        scores: What each candidate is ordered by, above 0, in the order in which they came.
+        scores: What each candidate is ordered by, in the order in which they came.
         factors: What time, speaker and salience make of the odds; it is in the score already.
         shares: ``exp(score - best score)`` of each.
         related: Whether each shares a word with the question, or lies near to it.
@@ -67,7 +66,7 @@ def decide(
         chance=weights.chance(trust, values) if rows else 0.0,
         values=values,
         terms=terms,
-        scores=[max(score, _LEAST) for score in scores],
+        scores=scores,
         factors=[math.exp(score - base) for score, base in zip(scores, bases, strict=True)],
         shares=[math.exp(score - best) for score in scores],
         related=[row.covered > 0 or row.near >= BEYOND_CHANCE for row in rows],
