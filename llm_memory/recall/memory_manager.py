@@ -151,7 +151,7 @@ class MemoryManager:
         if not ask.times:
             sifted = journals_last(sifted, shown=ask.asks or not ask.in_talk)
         if not _names_past_date(ask):
-            sifted = newer_first(sifted, self._newer, query, self._passages.is_unread)
+            sifted = newer_first(sifted, self._newer, self._passages.is_unread)
         return sifted
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
@@ -18,121 +18,115 @@ from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, StoredMemory
 from ...models.passages import Passage, place_name
-from ...text.numerals import HAN_NUMERALS
+from ...text.numerals import ENGLISH_NUMBERS, HAN_NUMERALS, number
 from ...text.overlap import content
 from .ranking import Candidate, Sifted
 from .salience import is_first_person
 from .same_fact import OF_SPEAKER
 from .weights import Linear
 
-_LOOKED_AT: Final = 20
-"""Of the best, and of those below: what stands further back is hardly shown."""
+_LOOKED_AT: Final = 10
+"""Of the best, and of those below: twice what is shown by default."""
 _READ: Final = 300
 """Characters of a statement."""
-_LEAST: Final = 2
-"""Content shared by a pair: two Han characters, or a word."""
-_SHARED: Final = 0.3
-"""Of the shorter one's content: pairs that share less are not read further."""
-_SURE: Final = 1.0
-"""Log-odds above which what is below the floor comes with what it corrects."""
 FEATURES: Final = (
-    "shared", "of_shorter", "beyond", "speaker", "owner", "days", "value", "negated", "change",
-    "answers", "asked", "asks", "plain",
+    "shared", "of_shorter", "beyond", "speaker", "names", "days", "asks", "value", "corrects",
 )  # fmt: skip
 
-_ORDINAL: Final = re.compile(rf"第[0-9{HAN_NUMERALS}]+")
-"""Tells which of several it is, and no value."""
+_COUNT: Final = rf"[0-9]+(?:[.:：][0-9]+)?|[{HAN_NUMERALS}]+"
+_WHICH: Final = re.compile(
+    rf"第(?:{_COUNT})|^(?:{_COUNT}) ?号(?=[楼线机桌厅院库车馆])"
+    rf"|(?<=[^\W\d_{HAN_NUMERALS}月定约改挪推延换搬住到在是成为于]) ?(?:{_COUNT}) ?号"
+    r"|(?<!is )(?<!to )(?:\bno\. ?|#)[0-9]+"
+    r"|^(?:the )?(?!\w*day\b|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]+ [0-9]+\b",
+    re.IGNORECASE,
+)
+"""A number in a thing's name tells which of several it is, and is no value: 第3件, 打印机 2 号,
+Printer 2; no date."""
 _VALUE: Final = re.compile(
-    rf"每?(?:周|星期|礼拜)[一二三四五六日天末]|[0-9]+(?:[.:：][0-9]+)?"
-    rf"|[{HAN_NUMERALS}]+(?=[号日点月楼岁块元年个次斤层室度米条份万百人分])|(?<=[是要到在约共])[{HAN_NUMERALS}]+"
-    r"|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|two|three|four|five|six|seven|eight|nine|"
-    r"ten|eleven|twelve|half|january|february|march|april|june|july|august|september|october|"
-    r"november|december)\b",
+    rf"(?:周|星期|礼拜)(?P<day>[一二三四五六日天末])|(?P<count>{_COUNT})(?=\s*(?P<unit>[a-z]{{1,3}}|\w?))"
+    r"|\b(?P<weekday>mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+    rf"|\b(?P<word>{'|'.join(ENGLISH_NUMBERS)})\b(?=\s*(?P<of>[a-z]{{,3}}))",
     re.IGNORECASE,
 )
-_NEGATED: Final = re.compile(
-    r"不(?![错过管同久])|没|别|无|戒|停|取消|\b(?:not?|never|none|without|stopped|quit|cannot)\b|n't\b",
-    re.IGNORECASE,
-)
-_CHANGE: Final = re.compile(
-    r"更正|纠正|[记说搞]错|改|换|搬|挪|变|推[迟到]|延|提前|转|取消|现在|最[新后]|终于|决定|定了|"
-    r"了(?:[，。,.]|$)|"
-    r"\b(?:correct(?:ion|ed)|wrong|mistake|now|no longer|any ?more|instead|moved?|chang\w+|"
-    r"switch\w+|swapped|postponed|resched\w+|cancell?ed|finally|actually|after all|not|new)\b",
-    re.IGNORECASE,
+_CORRECTS: Final = re.compile(
+    r"更正|纠正|[记说搞弄]错|\b(?:correct(?:ion|ed)|wrong|mistaken?)\b", re.IGNORECASE
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """A memory, read for the comparison with others. ``named`` are speakers and ordinals: whose
-    it is, or which of several; ``asked`` what the question is about, too; ``beginning`` its first
-    pieces."""
+    """A memory, read for the comparison with others. ``values``: numbers and weekdays by what they
+    count; ``named``: speakers; ``which``: of several; ``beginning``: its first pieces."""
 
     memory: Memory
     about: frozenset[str]
     size: int
-    values: frozenset[str]
+    asks: frozenset[str]
+    values: Mapping[str, set[str]]
     named: frozenset[str]
-    asked: frozenset[str]
+    which: frozenset[str]
     beginning: Sequence[str]
     own: bool
-    negated: bool
-    changes: bool
+    corrects: bool
 
     @classmethod
-    def of(cls, memory: Memory, question: frozenset[str], names: frozenset[str]) -> Statement:
-        """``question``: the content of what is asked; ``names``: of all speakers."""
+    def of(cls, memory: Memory, names: frozenset[str]) -> Statement:
+        """``names``: of all speakers."""
         text = memory.judgment[:_READ]
-        rest = _ORDINAL.sub("", text)
-        values = frozenset(value.casefold() for value in _VALUE.findall(rest))
-        rest = _VALUE.sub(" ", rest)
-        who = memory.provenance.who
-        own = is_first_person(text) or OF_SPEAKER.search(text) is not None
-        named = {name for name in names if name in text} | {*_ORDINAL.findall(text)}
-        for name in sorted(named & names, key=len, reverse=True):
+        named = {name for name in names if name in text}
+        rest = _VALUE.sub(" ", text)
+        for name in sorted(named, key=len, reverse=True):
             rest = rest.replace(name, " ")
         about = content(rest)
+        own = is_first_person(text) or OF_SPEAKER.search(text) is not None
+        who = memory.provenance.who
         return cls(
             memory,
             about,
             weight(about),
-            values,
+            content(" ".join(memory.asks)),
+            _values(text),
             frozenset(named | ({who} if own and who else set())),
-            about & question,
+            frozenset(one.strip().casefold() for one in _WHICH.findall(text)),
             re.findall(r"[0-9A-Za-z']+|[^\W_]", rest[:40]),
             own,
-            _NEGATED.search(text) is not None,
-            _CHANGE.search(text) is not None,
+            _CORRECTS.search(text) is not None,
         )
+
+
+def _values(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in _VALUE.finditer(text):
+        day = one["day"] or one["weekday"]
+        said = day or one["count"] or one["word"]
+        unit = "day" if day else (one["unit"] or one["of"] or "").casefold()
+        found.setdefault(unit, set()).add(said.casefold() if day else str(number(said) or said))
+    return found
 
 
 def features(old: Statement, new: Statement) -> dict[str, float]:
     """What tells whether ``new`` says how it stands now with what ``old`` says: ``FEATURES``."""
-    shared = weight(old.about & new.about)
-    sizes = old.size, new.size
-    of_shorter = shared / max(min(sizes), 1)
+    both = old.about & new.about
+    shared = weight(both)
+    of_shorter = shared / max(min(old.size, new.size), 1)
     begun = content(" ".join(_begun(old.beginning, new.beginning)))
     rest = min(weight(old.about - begun), weight(new.about - begun))
     past = (new.memory.created_at - old.memory.created_at).total_seconds() / 86_400
-    covered = weight(old.asked), weight(new.asked)
-    one, two = (content(" ".join(said.memory.asks)) for said in (old, new))
-    differs = bool(old.values and new.values) and not new.values <= old.values
-    negated = old.negated != new.negated
+    names = old.named | new.named
+    counted = old.values.keys() & new.values.keys()
+    differs = any(old.values[unit].isdisjoint(new.values[unit]) for unit in counted)
+    of_both = shared / max(old.size + new.size - shared, 1)
     return {
-        "shared": shared / max(sum(sizes) - shared, 1),
+        "shared": of_both,
         "of_shorter": of_shorter,
-        "beyond": weight((old.about & new.about) - begun) / rest if rest else 1.0,
+        "beyond": weight(both - begun) / rest if rest else 1.0,
         "speaker": float(_same_voice(old.memory, new.memory)),
-        "owner": float(bool(old.named and new.named) and not old.named & new.named),
+        "names": len(old.named & new.named) / len(names) if names else 0.5,
         "days": min(math.log1p(max(past, 0.0)) / 3, 1.0),
-        "value": of_shorter * differs,
-        "negated": of_shorter * negated,
-        "change": of_shorter * new.changes,
-        "answers": min((1 + covered[1]) / (1 + covered[0]), 1.0),
-        "asked": min(weight(old.asked & new.asked), 6) / 6,
-        "asks": weight(one & two) / max(weight(one | two), 1),
-        "plain": float(not (differs or negated or new.changes)),
+        "asks": weight(old.asks & new.asks) / max(weight(old.asks | new.asks), 1),
+        "value": of_both * of_shorter * differs,
+        "corrects": of_shorter * new.corrects,
     }
 
 
@@ -151,39 +145,31 @@ def _same_voice(old: Memory, new: Memory) -> bool:
 
 
 def newer_first(
-    sifted: Sifted,
-    model: Linear,
-    question: str,
-    is_unread: Callable[[Passage], bool] = lambda _: False,
+    sifted: Sifted, model: Linear, is_unread: Callable[[Passage], bool] = lambda _: False
 ) -> Sifted:
     """None before what says how it stands now with what it says: that is marked ``earlier``.
 
     Args:
         is_unread: Tells what was not compared yet with what it corrects. It and the best of those
-            below come along from there, where they surely correct something.
+            below come along from there, where they correct something.
     """
     best, below = [*sifted.best], [*sifted.below]
-    unread = [one for one in below if is_unread(one.passage)]
-    near = [*unread, *(one for one in below[:_LOOKED_AT] if not is_unread(one.passage))][
-        :_LOOKED_AT
-    ]
+    near = [*below[:_LOOKED_AT], *(one for one in below[_LOOKED_AT:] if is_unread(one.passage))]
+    near = sorted(near, key=lambda one: not is_unread(one.passage))[:_LOOKED_AT]
     looked_at = (*best[:_LOOKED_AT], *near)
     spoken = (one.passage for one in looked_at if isinstance(one.passage, StoredMemory))
     names = frozenset(one.memory.provenance.who for one in spoken) - {""}
-    asked = content(question)
-    known = _read(best[:_LOOKED_AT], asked, names)
-    fresh = _read(near, asked, names)
+    known, fresh = _read(best[:_LOOKED_AT], names), _read(near, names)
     comes = {
         id(candidate)
         for candidate, new in fresh
-        if any(_follows(old, one, new, candidate, model) > _SURE for one, old in known)
+        if any(_follows(old, one, new, candidate, model) for one, old in known)
     }
     best += [one for one in below if id(one) in comes]
     known += [both for both in fresh if id(both[0]) in comes]
     known.sort(key=lambda both: both[1].memory.created_at, reverse=True)
     newer = {
-        id(one): [c for c, new in known if _follows(old, one, new, c, model) > 0]
-        for one, old in known
+        id(one): [c for c, new in known if _follows(old, one, new, c, model)] for one, old in known
     }
     order: dict[int, Candidate] = {}
 
@@ -202,11 +188,11 @@ def newer_first(
 
 
 def _read(
-    candidates: Sequence[Candidate], asked: frozenset[str], names: frozenset[str]
+    candidates: Sequence[Candidate], names: frozenset[str]
 ) -> list[tuple[Candidate, Statement]]:
     """Memories alone, none that is a quotation, sums a day up, or is settled."""
     return [
-        (one, Statement.of(one.passage.memory, asked, names))
+        (one, Statement.of(one.passage.memory, names))
         for one in candidates
         if isinstance(one.passage, StoredMemory)
         and not one.passage.memory.quoted
@@ -217,23 +203,22 @@ def _read(
 
 def _follows(
     old: Statement, before: Candidate, new: Statement, after: Candidate, model: Linear
-) -> float:
-    """Log-odds that ``new`` says how it stands now with what ``old`` says."""
-    shared = old.about & new.about
-    if not shared or weight(shared) < max(_LEAST, _SHARED * min(old.size, new.size)):
-        return -math.inf
-    if old.memory.created_at >= new.memory.created_at or not _may_follow(old, new):
-        return -math.inf
-    if place_name(before.passage) != place_name(after.passage):
-        return -math.inf
-    return model.score(features(old, new))
+) -> bool:
+    """Whether ``new`` says how it stands now with what ``old`` says."""
+    return (
+        old.memory.created_at < new.memory.created_at
+        and place_name(before.passage) == place_name(after.passage)
+        and may_follow(old, new)
+        and model.score(features(old, new)) > 0
+    )
 
 
-def _may_follow(old: Statement, new: Statement) -> bool:
-    """Whether its speaker may say so: what one says of oneself another updates by name alone, and
-    what is not vouched for stands before nothing that is."""
-    which = [{name for name in one.named if _ORDINAL.fullmatch(name)} for one in (old, new)]
-    if all(which) and which[0] != which[1]:
+def may_follow(old: Statement, new: Statement) -> bool:
+    """Whether they share anything, and its speaker may say so: what one says of oneself another
+    updates by name alone, and what is not vouched for stands before nothing that is."""
+    if old.about.isdisjoint(new.about):
+        return False
+    if old.which and new.which and old.which.isdisjoint(new.which):
         return False
     if _same_voice(old.memory, new.memory):
         return True

@@ -50,8 +50,8 @@ def told(sifted: Sifted) -> list[str]:
     return [("较早 " if c.earlier else "") + c.passage.memory.judgment for c in sifted.best]  # type: ignore[union-attr]
 
 
-def is_newer(old: Candidate, new: Candidate, question: str = "") -> bool:
-    best = newer_first(Sifted([old, new], []), shipped().newer, question).best
+def is_newer(old: Candidate, new: Candidate) -> bool:
+    best = newer_first(Sifted([old, new], []), shipped().newer).best
     assert {id(one.passage) for one in best} == {id(old.passage), id(new.passage)}
     assert not best[0].earlier
     return best[1].earlier and best[0].passage is new.passage
@@ -74,6 +74,10 @@ UPDATES = [
     ("会议室的门牌是十七号", "会议室的门牌是二十一号"),
     ("Choir practice is on Monday", "Choir practice is on Friday"),
     ("The boat share is 60 euros", "The boat share is 75 euros"),
+    # a day of the month is no name of a thing
+    ("羽毛球比赛在9月3号", "羽毛球比赛改到9月5号"),
+    ("交房租的日子定在3号", "交房租的日子改到5号"),
+    ("The recital is on June 3", "The recital is on June 5"),
 ]  # fmt: skip
 
 
@@ -82,7 +86,7 @@ def test_what_says_how_it_stands_now_comes_first(old: str, new: str) -> None:
     before, after = said(old, 9), said(new, 2)
     assert is_newer(before, after)
     expected = [new, f"较早 {old}"]
-    assert told(newer_first(Sifted([after, before], []), shipped().newer, "")) == expected
+    assert told(newer_first(Sifted([after, before], []), shipped().newer)) == expected
 
 
 @pytest.mark.parametrize(
@@ -91,12 +95,15 @@ def test_what_says_how_it_stands_now_comes_first(old: str, new: str) -> None:
         ("外婆家的门牌是十七号", "外婆家的洗衣机修好了"),
         ("每周三小满去游泳", "每周四阿宁教画画"),
         ("表姐不吃香菜", "表姐不吃花生"),
-        ("客厅养着一盆兰花", "客厅养着一盆菊花"),
         ("Ines likes green tea", "Ines likes black coffee"),
         ("会议纪要里的第3件事", "会议纪要里的第4件事"),
         ("Grandma's house number is 17", "Grandma's washing machine is fixed"),
         ("Every Wednesday Ines goes swimming", "Every Thursday Marek teaches drawing"),
         ("The spare key hangs in the hall", "Choir practice is on Friday now"),
+        ("打印机 2 号卡纸了", "打印机 3 号卡纸了"),
+        ("三号楼停水", "五号楼停水"),
+        ("Printer 2 is jammed", "Printer 3 is jammed"),
+        ("Room No. 3 is locked", "Room No. 4 is locked"),
     ],
 )
 def test_another_matter_marks_nothing(old: str, new: str) -> None:
@@ -148,25 +155,25 @@ def test_neither_another_place_nor_what_was_before_nor_what_nobody_states(
 def test_what_surely_corrects_it_comes_along_from_below(old: str, new: str) -> None:
     other = said("猫粮在柜子里", 1)
     below = [other, said(new, 2)]
-    found = newer_first(Sifted([said(old, 9)], below), shipped().newer, "")
+    found = newer_first(Sifted([said(old, 9)], below), shipped().newer)
     assert told(found) == [new, f"较早 {old}"]
     assert list(found.below) == [other]
     away = [said(new, 2, scope="公司")]
-    found = newer_first(Sifted([said(old, 9)], away), shipped().newer, "")
+    found = newer_first(Sifted([said(old, 9)], away), shipped().newer)
     assert (told(found), list(found.below)) == ([old], away)
 
 
 def test_of_several_in_a_row_the_newest_comes_first() -> None:
     texts = ["例会在周一早上", "例会改到周三早上", "例会改到周五早上"]
     best = [said(text, 30 - 9 * n) for n, text in enumerate(texts)]
-    found = newer_first(Sifted(best, []), shipped().newer, "例会在什么时候")
+    found = newer_first(Sifted(best, []), shipped().newer)
     assert told(found) == [texts[2], f"较早 {texts[1]}", f"较早 {texts[0]}"]
 
 
-def test_every_weight_is_of_a_feature_and_two_speak_against() -> None:
+def test_every_weight_is_of_a_feature_and_none_speaks_against() -> None:
     for model in (shipped().newer, FIXED.newer):
         assert model.weights.keys() <= set(FEATURES)
-        assert {name for name, weight in model.weights.items() if weight < 0} <= {"owner", "plain"}
+        assert min(model.weights.values(), default=0.0) >= 0
         assert model.bias < 0
 
 
@@ -185,7 +192,7 @@ def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
         [said(text, days, scope=scope, trusted=trusted) for text, days, scope, trusted in drawn]
         for drawn in (best, below)
     )
-    found = newer_first(Sifted(first, rest), shipped().newer, "例会")
+    found = newer_first(Sifted(first, rest), shipped().newer)
     both = [*found.best, *found.below]
     assert sorted(id(c.passage) for c in both) == sorted(id(c.passage) for c in (*first, *rest))
     for scope in ("家人", "公司"):
@@ -193,7 +200,7 @@ def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
             [c for c in part if (c.passage.scope.name == scope)]  # type: ignore[union-attr]
             for part in (first, rest)
         )
-        alone = newer_first(Sifted(own, others), shipped().newer, "例会")
+        alone = newer_first(Sifted(own, others), shipped().newer)
         mine = [c for c in found.best if c.passage.scope.name == scope]  # type: ignore[union-attr]
         assert {(id(c.passage), c.earlier) for c in mine} == {
             (id(c.passage), c.earlier) for c in alone.best
