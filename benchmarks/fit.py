@@ -67,7 +67,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.scripts import language_of  # 
 
 CASTS = Path(__file__).resolve().parent / "casts"
 ORDER = [one.name for one in fields(Features)]
-BY_HAND = {"verbatim": 3.0, "time": 3.0, "salient": 0.3}
+BY_HAND = {"verbatim": 3.0, "time": 2.5, "salient": 0.3}
 """Casts ask for nothing word for word, name few times, and reinforce no memory."""
 LEAST = {**BY_HAND, "speaker": 0.3}
 """Of the others what is fitted is at least 0."""

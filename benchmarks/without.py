@@ -63,7 +63,6 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     "parts": ("recall.rules.parts:parts_of", lambda real: lambda message: (message,)),
     "times": (READ, _times_unread),
     "asker": (READ, _with(lambda ask: replace(ask, asker=frozenset()))),
-    "names": ("recall.rules.salience:named_speaker", _gives("")),
     "shape": (READ, _with(lambda ask: replace(ask, asks=True))),
     "talk": (TALK, _gives(Talk())),
     "around": (TALK, _with(lambda talk: replace(talk, around=""))),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -27,7 +26,7 @@ from .rules.decision import Decision, decide
 from .rules.features import LONG, Features, Message, recency
 from .rules.parts import only_asks
 from .rules.ranking import Candidate
-from .rules.salience import in_time, is_of, named_speaker, salience, time_factor
+from .rules.salience import in_time, is_of, salience
 from .rules.weights import RecallWeights
 from .use_counts import UseCounts
 from .whole_answers import Whole
@@ -180,7 +179,7 @@ class CandidateSearch:
             isinstance(passage, StoredMemory) and topic_of(passage.path) is topic
         ):
             return False
-        return not on or in_time(passage, ask.times, ask.now.tzinfo) is not None
+        return not on or in_time(passage, ask.times, ask.now.tzinfo)
 
     def _is_question(self, passage: Passage) -> bool:
         return self._passages.is_unread(passage) and only_asks(shown_text(passage))
@@ -193,7 +192,6 @@ class CandidateSearch:
         coverage: Mapping[Key, float],
         scores: Mapping[Key, float],
     ) -> dict[Key, Features]:
-        named = named_speaker(ask.text, passages.values())
         near = self._near(ask, answer, passages, coverage)
         asked_at, question = ask.now.timestamp(), fold(ask.text)
         return {
@@ -202,8 +200,8 @@ class CandidateSearch:
                 covered=coverage.get(key, 0.0),
                 words=scores.get(key, 0.0),
                 verbatim=float(question in self._passages.folded(passage)),
-                time=math.log(time_factor(in_time(passage, ask.times, ask.now.tzinfo))),
-                speaker=float(is_of(passage, named, ask.asker)),
+                time=float(in_time(passage, ask.times, ask.now.tzinfo)),
+                speaker=float(is_of(passage, ask.asker)),
                 recent=recency((asked_at - moment_of(passage).timestamp()) / 86_400),
                 salient=salience(passage, self._uses.of(passage)),
             )

@@ -113,8 +113,8 @@ class WholeAnswers:
     def _weight(self, ask: Ask, stored: StoredMemory) -> tuple[bool, bool, float, float]:
         """What no text orders: of the days asked for, said by the asker, strong, new."""
         return (
-            in_time(stored, ask.times, ask.now.tzinfo) is not None,
-            is_of(stored, "", ask.asker),
+            in_time(stored, ask.times, ask.now.tzinfo),
+            is_of(stored, ask.asker),
             salience(stored, self._uses.of(stored)),
             stored.memory.created_at.timestamp(),
         )

@@ -24,10 +24,10 @@ class Features:
         covered: The share of the question that it speaks of, 0 to 1.
         words: Its score in the index of words, 0 to 1, of which 1 is the best of the answer.
         verbatim: 1 where it holds the whole question word for word.
-        time: The logarithm of what the time asked for makes of it; 0 where none is met.
-        speaker: 1 for words of the person whom the question names, or who asks of themselves.
+        time: 1 where it lies in a time that the question names, or tells of it.
+        speaker: 1 for words of who asks of themselves.
         recent: 0 to 1, 1 for what was said just now.
-        salient: -1 to 1, by its strength and how often it served.
+        salient: -0.5 to 1, by its strength and how often it served.
     """
 
     near: float = 0.0

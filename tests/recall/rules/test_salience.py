@@ -19,9 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
     in_time,
     is_first_person,
     is_of,
-    named_speaker,
     salience,
-    time_factor,
     without_times,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.identity import ids_of
@@ -65,55 +63,32 @@ def test_a_question_of_others_is_none(text: str) -> None:
     assert not is_first_person(text)
 
 
-def test_the_most_exact_time_that_is_met_counts() -> None:
-    asked = times("今年11月，就是昨天，聊了什么")
+def test_any_of_the_times_that_are_named_is_met() -> None:
+    asked = times("上周和昨天聊了什么")
     assert len(asked) > 1
-    yesterday = in_time(said(at=NOW - timedelta(days=1)), asked)
-    this_month = in_time(said(at=NOW - timedelta(days=9)), asked)
-    assert yesterday is not None
-    assert this_month is not None
-    assert time_factor(yesterday) > time_factor(this_month) > time_factor(None) == 1.0
-    assert in_time(said(at=NOW - AHEAD), asked) is None
+    assert in_time(said(at=NOW - timedelta(days=1)), asked)
+    assert in_time(said(at=NOW - timedelta(days=7)), asked)
+    assert not in_time(said(at=NOW - AHEAD), asked)
 
 
 def test_what_speaks_of_the_time_meets_it_whenever_it_was_said() -> None:
     asked = times("昨天发生了什么")
-    assert in_time(said("2026-11-20 交了房租", at=NOW - AHEAD), asked) is not None
-    assert in_time(said("交了房租", at=NOW - AHEAD), asked) is None
+    assert in_time(said("2026-11-20 交了房租", at=NOW - AHEAD), asked)
+    assert not in_time(said("交了房租", at=NOW - AHEAD), asked)
 
 
 def test_without_a_time_nothing_is_met() -> None:
-    assert in_time(said(), ()) is None
+    assert not in_time(said(), ())
 
 
-def test_the_one_who_is_named_is_found_and_of_two_neither() -> None:
-    family = [said(who="小明"), said(who="小红"), said(who="Tom"), said(who="")]
-    assert named_speaker("小明说了什么", family) == "小明"
-    assert named_speaker("what did tom say", family) == "Tom"
-    assert named_speaker("小明和小红说了什么", family) == ""
-    assert named_speaker("谁说了什么", family) == ""
-    assert named_speaker("what about the tomato", family) == ""
-
-
-def test_of_a_name_in_a_name_the_longer_is_meant() -> None:
-    assert named_speaker("小明明说了什么", [said(who="小明"), said(who="小明明")]) == "小明明"
-
-
-def test_a_name_of_one_letter_names_nobody() -> None:
-    assert named_speaker("明天说什么", [said(who="明")]) == ""
-
-
-def test_the_named_and_the_asker_are_told_from_others() -> None:
-    asker = {"aiocqhttp:1"}
-    assert is_of(said(who="小明"), "小明", ())
-    assert is_of(said(person="aiocqhttp:1"), "", asker)
-    assert not is_of(said(person="aiocqhttp:2", who="小明"), "", asker)
-    assert not is_of(said(who="小红"), "小明", ())
-    assert not is_of(said(), "", ())
+def test_the_asker_is_told_from_others_by_id() -> None:
+    assert is_of(said(person="aiocqhttp:1"), {"aiocqhttp:1"})
+    assert not is_of(said(person="aiocqhttp:2"), {"aiocqhttp:1"})
+    assert not is_of(said(), ())
 
 
 def test_who_is_unknown_is_not_taken_for_another_who_is_unknown() -> None:
-    assert not is_of(said(person="", who=""), "", ids_of("", {"": "小明"}))
+    assert not is_of(said(person="", who=""), ids_of("", {"": "小明"}))
 
 
 def test_a_person_is_known_under_every_id_that_is_linked() -> None:
