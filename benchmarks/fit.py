@@ -37,7 +37,7 @@ checkout.register()
 
 import numpy as np  # noqa: E402
 from everyday_cast import Cast, read_cast  # noqa: E402
-from fit_newer import fitted_newer  # noqa: E402
+from fit_newer import PLAIN, fitted_newer  # noqa: E402
 from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
 from without import without  # noqa: E402
@@ -460,7 +460,8 @@ def main() -> None:
     options = parser.parse_args()
     paths = options.casts or sorted(CASTS.glob("*.json"))
     model = ""
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+    read = b"".join(path.read_bytes() for path in (*paths, PLAIN))
+    digest = hashlib.sha256(read).hexdigest()
     casts: dict[str, dict[bool, list[Row]]] = {}
     for path in paths:
         cast = read_cast(path)
