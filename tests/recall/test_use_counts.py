@@ -15,8 +15,8 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, runni
 pytestmark = pytest.mark.engine
 
 HERE = group(777)
-OLD, NEW = "客厅养着一盆兰花", "客厅养着一盆菊花"
-QUERY = "客厅养着一盆什么花"
+OLD, NEW = "姑妈家养着一盆兰花", "舅舅家养着一盆菊花"
+QUERY = "谁家养着一盆花"
 
 
 async def found_useful(rig: Rig, *memory_ids: str, times: int = 1) -> None:

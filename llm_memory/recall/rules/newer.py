@@ -218,7 +218,7 @@ def may_follow(old: Statement, new: Statement) -> bool:
     updates by name alone, and what is not vouched for stands before nothing that is."""
     if old.about.isdisjoint(new.about):
         return False
-    if old.which and new.which and old.which.isdisjoint(new.which):
+    if old.which and new.which and old.which != new.which:
         return False
     if _same_voice(old.memory, new.memory):
         return True
