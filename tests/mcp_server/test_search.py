@@ -87,7 +87,9 @@ async def test_a_budget_is_used(full: AgentRig) -> None:
 async def test_a_budget_out_of_bounds_is_clamped(full: AgentRig, asked: object, taken: int) -> None:
     query = "缓存 数据库 cache step"
     text = await full.say("memory_search", query=query, max_tokens=asked)
-    assert text == await full.say("memory_search", query=query, max_tokens=taken)
+    again = await full.say("memory_search", query=query, max_tokens=taken)
+    # What was shown counts as used, so that of equals another one may come first.
+    assert sorted(text.splitlines()) == sorted(again.splitlines())
     assert estimate_tokens(text) <= taken
 
 

@@ -269,10 +269,8 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
         assert report.dropped == 6
         assert {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()} == before
         uses = rig.engine.rooms.uses
-        counted = {
-            name: uses.of(Key(scope, ids[name]))
-            for name, scope in (("家", "家人"), ("大家", "public"), ("公司", "公司"))
-        }
+        stored = {one.memory.memory_id: one for one in rig.engine.rooms.catalogue.all()}
+        counted = {name: uses.of(stored[ids[name]]) for name in ("家", "大家", "公司")}
         # Shown once, and useful.
         assert counted == {"家": 2, "大家": 2, "公司": 0}
         book = rig.engine.parts.loop_book

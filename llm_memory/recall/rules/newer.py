@@ -141,7 +141,9 @@ def _begun(one: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def _same_voice(old: Memory, new: Memory) -> bool:
-    return same_speaker(old, new) or (bool(old.who) and old.who == new.who)
+    """By account; by name where one of them has none, for a name can be taken by anybody."""
+    known = old.provenance.person and new.provenance.person
+    return same_speaker(old, new) or (not known and bool(old.who) and old.who == new.who)
 
 
 def newer_first(
@@ -220,10 +222,12 @@ def may_follow(old: Statement, new: Statement) -> bool:
         return False
     if old.which and new.which and old.which != new.which:
         return False
-    if _same_voice(old.memory, new.memory):
+    if same_speaker(old.memory, new.memory):
         return True
     if old.memory.provenance.vouched and not new.memory.provenance.vouched:
         return False
+    if _same_voice(old.memory, new.memory):
+        return True
     if old.own and new.own:
         return False
     pairs = ((old, new), (new, old))

@@ -34,11 +34,14 @@ def said(
     days_ago: int,
     who: str = "阿强",
     *,
+    account: str = "",
     scope: str = "家人",
     trusted: bool = False,
     **changes: object,
 ) -> Candidate:
-    origin = Provenance(who, person=f"aiocqhttp:{who}", source=Source.REFLECTION, trusted=trusted)
+    origin = Provenance(
+        who, person=f"aiocqhttp:{account or who}", source=Source.REFLECTION, trusted=trusted
+    )
     memory_id = f"m-{abs(hash((text, days_ago))) % 10**8:08d}"
     memory = Memory(memory_id, text, NOW - timedelta(days=days_ago), provenance=origin)
     memory = replace(memory, **changes)  # type: ignore[arg-type]
@@ -135,6 +138,12 @@ def test_what_is_not_vouched_for_stands_before_nothing_that_is(old: str, new: st
     assert not is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "路人"))
     assert is_newer(said(old, 9, "管理员", trusted=True), said(new, 2, "管理员"))
     assert is_newer(said(old, 9, "路人"), said(new, 2, "管理员", trusted=True))
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATES[::4])
+def test_a_name_that_another_account_has_taken_vouches_for_nothing(old: str, new: str) -> None:
+    impostor = said(new, 2, "老李", account="6")
+    assert not is_newer(said(old, 9, "老李", account="1", trusted=True), impostor)
 
 
 @pytest.mark.parametrize(("old", "new"), UPDATES[::4])
