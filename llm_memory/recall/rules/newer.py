@@ -206,12 +206,13 @@ def _read(
 def _follows(
     old: Statement, before: Candidate, new: Statement, after: Candidate, model: Linear
 ) -> bool:
-    """Whether ``new`` says how it stands now with what ``old`` says."""
+    """Whether ``new`` says how it stands now with what ``old`` says: the log-odds of that are above
+    those by which ``old`` is the better answer, for an update is about as good an answer."""
     return (
         old.memory.created_at < new.memory.created_at
         and place_name(before.passage) == place_name(after.passage)
         and may_follow(old, new)
-        and model.score(features(old, new)) > 0
+        and model.score(features(old, new)) > max(before.order - after.order, 0.0)
     )
 
 
