@@ -12,7 +12,7 @@ the engine itself, whose weights are all 1 meanwhile, so that each term of a tra
 - ``newer``: see fit_newer.py.
 
 What is printed was fitted on all casts but the one that is asked. With ``--write`` the fit on all
-of them goes to ``llm_memory/recall/weights.json``, the same bytes for the same data.
+of them goes to ``llm_memory/recall/weights.json``.
 """
 
 from __future__ import annotations
