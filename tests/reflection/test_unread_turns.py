@@ -91,7 +91,7 @@ async def test_it_is_found_in_other_words_in_its_scope_alone(tmp_path: Path) -> 
 async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> None:
     async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
         await rig.remember("月底盘点在29号晚上七点，所有人都要到场", FAMILY, person(1))
-        asked = "月底盘点所有人都要到场吗"
+        asked = "月底盘点是哪天晚上"
         before = await rig.texts(asked, CHAT)
         await say(rig, "月底盘点改了，提前到28号晚上")
         await rig.engine.loop.reflection.read_due()

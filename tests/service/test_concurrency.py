@@ -35,12 +35,13 @@ class Conversation:
 
     def __init__(self, rig: Rig, where: ConversationId, log: dict[str, str]) -> None:
         self._rig = rig
-        self._where = where
+        self.where = where
         self._scope = PLACES[where]
         self._log = log
         self._number = int(where.session)
         self._random = random.Random(self._number)
         self.living: dict[str, str] = {}
+        self.found: set[str] = set()
         self.rounds = 0
 
     async def run(self, until: float) -> None:
@@ -58,35 +59,39 @@ class Conversation:
 
     async def _write(self) -> None:
         text = f"{self._scope}里第{self._number}个会话的第{self.rounds}件事"
-        stored = await self._rig.remember(text, self._where, person(self._number))
+        stored = await self._rig.remember(text, self.where, person(self._number))
         assert stored.memory.scope.name == self._scope
         self._log[stored.memory.memory.memory_id] = self._scope
         self.living[stored.memory.memory.memory_id] = text
         found = await self._rig.engine.service.expand(
-            stored.memory.pointer, conversation_id=self._where
+            stored.memory.pointer, conversation_id=self.where
         )
         assert isinstance(found, Expanded)
 
     async def _read(self) -> None:
         text = self._random.choice(list(self.living.values()))
-        recall = await self._rig.recall(text, self._where, 5)
+        recall = await self._rig.recall(text, self.where, 5)
         assert {hit.scope_name for hit in recall.hits} <= {self._scope, "public"}
-        assert {self._log[hit.memory_id] for hit in recall.hits} <= {self._scope, "public"}
+        self.found.update(hit.memory_id for hit in recall.hits)
         assert text in {hit.preview for hit in recall.hits}
-        newest = await self._rig.engine.service.newest(conversation_id=self._where, limit=20)
+        newest = await self._rig.engine.service.newest(conversation_id=self.where, limit=20)
         assert {stored.scope.name for stored in newest} <= {self._scope, "public"}
+
+    def found_in(self) -> set[str]:
+        """Scopes of all that it was told: a memory can be found before its writer knows the ID."""
+        return {self._log[memory_id] for memory_id in self.found}
 
     async def _peek(self) -> None:
         others = [m for m, scope in self._log.items() if scope not in {self._scope, "public"}]
         if others:
             pointer = self._random.choice(others)
-            found = await self._rig.engine.service.expand(pointer, conversation_id=self._where)
+            found = await self._rig.engine.service.expand(pointer, conversation_id=self.where)
             assert isinstance(found, PointerNotVisible)
 
     async def _forget(self) -> None:
         memory_id = self._random.choice(list(self.living))
         gone = await self._rig.engine.service.forget(
-            memory_id, conversation_id=self._where, actor=person(self._number)
+            memory_id, conversation_id=self.where, actor=person(self._number)
         )
         assert isinstance(gone, Forgotten)
         del self.living[memory_id]
@@ -94,7 +99,7 @@ class Conversation:
     async def _say_it_again(self) -> None:
         text = self._random.choice(list(self.living.values()))
         outcome = await self._rig.engine.service.remember(
-            MemoryDraft(text, actor=person(self._number)), conversation_id=self._where
+            MemoryDraft(text, actor=person(self._number)), conversation_id=self.where
         )
         assert not isinstance(outcome, Stored)
 
@@ -110,6 +115,7 @@ async def rounds(root: Path, store: VectorStore, again: VectorStore, seconds: fl
             await asyncio.gather(*(conversation.run(until) for conversation in conversations))
             assert all(conversation.rounds > 1 for conversation in conversations)
             await rig.until_indexed()
+        assert all(one.found_in() <= {PLACES[one.where], "public"} for one in conversations)
         assert (await rig.engine.status()).scope_check_drops == 0
     living = {m: text for c in conversations for m, text in c.living.items()}
     async with running(root, scope_map, store=again) as rig:
