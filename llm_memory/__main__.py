@@ -14,7 +14,7 @@ from typing import Any
 
 from .cli.agent_parser import add_agent_commands, add_config, add_init, add_serve
 from .cli.messages import MISUSED, Refusal, fail, fault_text
-from .cli.paths import NAME, find_place
+from .cli.paths import NAME, find_store_of_bot
 from .errors import (
     DirectoryInUse,
     EngineOff,
@@ -79,9 +79,9 @@ def _run(args: argparse.Namespace) -> int:
         at_home: Callable[[argparse.Namespace], int] = _function(args.run_home)
         return at_home(args)
     makes = args.run in ("files.restore", "files.import_")
-    place = find_place(args.data, args.memory, must_exist=not makes)
+    store = find_store_of_bot(args.data, args.memory, must_exist=not makes)
     command: Callable[[argparse.Namespace, object], int] = _function(args.run)
-    return command(args, place)
+    return command(args, store)
 
 
 def _function(name: str) -> Any:

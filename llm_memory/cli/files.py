@@ -18,14 +18,14 @@ from ..storage.files import replace_durably
 from ..transfer.line_files import LineFile
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
 from .messages import DONE, PARTLY, Refusal, fail, fault_text, say, tell_lines
-from .paths import Place, plugin_version, setting_defaults
+from .paths import BotStore, plugin_version, setting_defaults
 
 _SAID_AFTER = 10_000
 """Lines."""
 
 
-def export(args: argparse.Namespace, place: Place) -> int:
-    paths, now = place.paths, local_now()
+def export(args: argparse.Namespace, store: BotStore) -> int:
+    paths, now = store.paths, local_now()
     target = args.file or paths.data / "exports" / f"store-{now:%Y%m%d-%H%M%S}.jsonl"
     if target.exists():
         raise Refusal(f"已经有这个文件 / this file exists: {target}")
@@ -37,7 +37,7 @@ def export(args: argparse.Namespace, place: Place) -> int:
             scopes=scopes,
             now=now,
             version=plugin_version(),
-            settings=carried(place.config),
+            settings=carried(store.config),
         )
     say(
         f"已导出 {done.memories} 条记忆、{done.files} 个文件 / "
@@ -57,7 +57,7 @@ def _scopes(args: argparse.Namespace, paths: EnginePaths) -> list[str] | None:
     return named
 
 
-def restore(args: argparse.Namespace, place: Place) -> int:
+def restore(args: argparse.Namespace, store: BotStore) -> int:
     said = 0
 
     def progress(number: int) -> None:
@@ -66,12 +66,12 @@ def restore(args: argparse.Namespace, place: Place) -> int:
             said = number // _SAID_AFTER
             say(f"… {number}")
 
-    with owned(place.paths, version=plugin_version()):
-        do = partial(restore_store, place.paths, args.file, scopes=args.scope, anyway=args.anyway)
-        if sys.stdin.isatty() and not args.yes and not _agreed(do(dry=True), place):
+    with owned(store.paths, version=plugin_version()):
+        do = partial(restore_store, store.paths, args.file, scopes=args.scope, anyway=args.anyway)
+        if sys.stdin.isatty() and not args.yes and not _agreed(do(dry=True), store):
             raise Refusal("什么也没有改 / nothing was changed")
         done = do(progress=progress)
-        _put_back(done, place)
+        _put_back(done, store)
     say(
         f"放回 {done.memories} 条记忆（早已有 {done.known} 条），写了 {done.files} 个文件"
         f"（{done.same} 个原样已在） / restored {done.memories} memories ({done.known} known "
@@ -90,39 +90,39 @@ def restore(args: argparse.Namespace, place: Place) -> int:
     return tell_lines(done.lines, done.refused, cut_short=done.cut_short)
 
 
-def _agreed(plan: StoreRestored, place: Place) -> bool:
+def _agreed(plan: StoreRestored, store: BotStore) -> bool:
     say(
         f"会放回 {plan.memories} 条记忆（早已有 {plan.known} 条），写 {plan.files} 个文件 / "
         f"would put back {plan.memories} memories ({plan.known} known already), "
         f"write {plan.files} files"
     )
-    for name, value in _changes(plan, place).items():
+    for name, value in _changes(plan, store).items():
         say(f"设置会变 / setting would change: {name} → {json.dumps(value, ensure_ascii=False)}")
     sys.stdout.write("要做吗？/ Go on? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes", "是", "要"}
 
 
-def _changes(done: StoreRestored, place: Place) -> dict[str, object]:
-    return to_put_back(done.settings, place.config, setting_defaults())
+def _changes(done: StoreRestored, store: BotStore) -> dict[str, object]:
+    return to_put_back(done.settings, store.config, setting_defaults())
 
 
-def _put_back(done: StoreRestored, place: Place) -> None:
-    changes = _changes(done, place)
+def _put_back(done: StoreRestored, store: BotStore) -> None:
+    changes = _changes(done, store)
     if not changes:
         return
-    unread = place.config_file.exists() and not place.config
-    if unread or not place.config_file.parent.is_dir():
-        say(f"设置没有放回，写不了 / settings not put back, cannot be written: {place.config_file}")
+    unread = store.config_file.exists() and not store.config
+    if unread or not store.config_file.parent.is_dir():
+        say(f"设置没有放回，写不了 / settings not put back, cannot be written: {store.config_file}")
         return
-    config = {**place.config, **with_changes(place.config, changes)}
+    config = {**store.config, **with_changes(store.config, changes)}
     text = json.dumps(config, ensure_ascii=False, indent=2)
-    replace_durably(place.config_file, text.encode("utf-8-sig"))
+    replace_durably(store.config_file, text.encode("utf-8-sig"))
     say(f"放回的设置 / settings put back: {', '.join(changes)}")
 
 
-def import_(args: argparse.Namespace, place: Place) -> int:
-    outcome = asyncio.run(_imported(args, place))
+def import_(args: argparse.Namespace, store: BotStore) -> int:
+    outcome = asyncio.run(_imported(args, store))
     match outcome:
         case Imported():
             say(
@@ -146,10 +146,12 @@ def import_(args: argparse.Namespace, place: Place) -> int:
             )
 
 
-async def _imported(args: argparse.Namespace, place: Place) -> Imported | NotTransferred | Rejected:
-    settings = place.settings(privacy=args.privacy)
+async def _imported(
+    args: argparse.Namespace, store: BotStore
+) -> Imported | NotTransferred | Rejected:
+    settings = store.settings(privacy=args.privacy)
     with closing(LineFile(args.file)) as lines:
-        engine = build_engine(place.paths, settings, version=plugin_version(), remembers=False)
+        engine = build_engine(store.paths, settings, version=plugin_version(), remembers=False)
         try:
             await engine.open()
             return await engine.service.import_for_owner(

@@ -10,7 +10,7 @@ from ..composition.engine import build_engine
 from ..migration.migrations import Migrations
 from ..models.migration import MigrationStatus, ReverseReport, Tally
 from .messages import DONE, FAILED, PARTLY, fail, say
-from .paths import Place, plugin_version
+from .paths import BotStore, plugin_version
 
 _WAYS = (
     ("scanned", "看过"), ("patched", "补上域"), ("skipped", "不必补"), ("adopted", "收下"),
@@ -18,13 +18,13 @@ _WAYS = (
 )  # fmt: skip
 
 
-def migrate_scope(args: argparse.Namespace, place: Place) -> int:
+def migrate_scope(args: argparse.Namespace, store: BotStore) -> int:
     """Bringing itself happens behind the bot; here it is looked at, and taken back."""
-    return asyncio.run(_opened(args, place))
+    return asyncio.run(_opened(args, store))
 
 
-async def _opened(args: argparse.Namespace, place: Place) -> int:
-    engine = build_engine(place.paths, place.settings(), version=plugin_version(), remembers=False)
+async def _opened(args: argparse.Namespace, store: BotStore) -> int:
+    engine = build_engine(store.paths, store.settings(), version=plugin_version(), remembers=False)
     try:
         await engine.open()
         return await _do(args, engine.migrations)

@@ -18,7 +18,7 @@ NAME: Final = "astrbot_plugin_scoped_memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BotStore:
     """A store, and the panel's settings as far as they can be found."""
 
     paths: EnginePaths
@@ -53,7 +53,7 @@ class Place:
         )
 
 
-def find_place(data: Path | None, memory: Path | None, *, must_exist: bool) -> Place:
+def find_store_of_bot(data: Path | None, memory: Path | None, *, must_exist: bool) -> BotStore:
     """The store that is meant. Raises Refusal."""
     data = data or next((folder for folder in _likely() if folder.is_dir()), None)
     if data is None:
@@ -63,13 +63,13 @@ def find_place(data: Path | None, memory: Path | None, *, must_exist: bool) -> P
         )
     data = data.resolve()
     file = data.parent.parent / "config" / f"{NAME}_config.json"
-    place = Place(EnginePaths.under(data, memory), _config(file), file)
-    root = place.advanced.get("memory_root")
+    store = BotStore(EnginePaths.under(data, memory), _config(file), file)
+    root = store.advanced.get("memory_root")
     if memory is None and isinstance(root, str) and root:
-        place = Place(EnginePaths.under(data, Path(root).expanduser()), place.config, file)
-    if must_exist and not (place.paths.memory / "scopes").is_dir():
-        raise Refusal(f"这里没有记忆 / no memories here: {place.paths.memory} (--data, --memory)")
-    return place
+        store = BotStore(EnginePaths.under(data, Path(root).expanduser()), store.config, file)
+    if must_exist and not (store.paths.memory / "scopes").is_dir():
+        raise Refusal(f"这里没有记忆 / no memories here: {store.paths.memory} (--data, --memory)")
+    return store
 
 
 def plugin_root() -> Path:

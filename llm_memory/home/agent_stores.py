@@ -24,7 +24,7 @@ class AgentStore:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentScope:
+class LevelScope:
     """A scope of a store, and the level that an agent knows it by."""
 
     level: LevelName
@@ -43,15 +43,15 @@ def stores_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentStore, ...]:
     return tuple(stores)
 
 
-def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentScope, ...]:
+def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[LevelScope, ...]:
     """Returns what an agent in a folder may see, the nearest first: the project's scope, and the
     home's public one. Raises HomeError."""
     home = loaded.settings.home
     project, _ = chosen_project(loaded, folder)
-    global_level = AgentScope("global", home_paths(home), PUBLIC)
+    global_level = LevelScope("global", home_paths(home), PUBLIC)
     if project is None:
         return (global_level,)
     if project.own_store:
-        return (AgentScope("project", project_paths(home, project), PUBLIC), global_level)
+        return (LevelScope("project", project_paths(home, project), PUBLIC), global_level)
     scope = project_scope(project, named=is_named(loaded))
-    return (AgentScope("project", home_paths(home), scope), global_level)
+    return (LevelScope("project", home_paths(home), scope), global_level)

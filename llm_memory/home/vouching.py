@@ -24,7 +24,7 @@ from ..vault.ledger import SqliteLedger
 from ..vault.markdown.topic_file import Entry, TopicFile
 from ..vault.vault_tree import FileSnapshot, VaultTree
 from ..vault.vault_writer import VaultWriter
-from .agent_stores import AgentScope, LevelName
+from .agent_stores import LevelName, LevelScope
 
 _TRIES: Final = 10
 """Attempts while another program keeps writing to the file."""
@@ -59,7 +59,7 @@ class Vouched:
 
 
 def vouch(
-    memory_id: str, scopes: Iterable[AgentScope], *, trusted: bool, version: str
+    memory_id: str, scopes: Iterable[LevelScope], *, trusted: bool, version: str
 ) -> Vouched | None:
     """Vouch for an entry, or take the voucher back. Blocks.
 
@@ -101,7 +101,7 @@ class _Found:
 
 
 class _Scope:
-    def __init__(self, place: AgentScope) -> None:
+    def __init__(self, place: LevelScope) -> None:
         self._level = place.level
         self._scope = place.scope
         self._tree = VaultTree(place.paths.memory, contextlib.nullcontext())

@@ -29,7 +29,7 @@ from .answers import (
 )
 from .arguments import MOST_TOKENS, BadArgument, checked, read_tasks, sendable, token_budget
 from .levels import GLOBAL, PROJECT, Level, Levels
-from .places import Place, parse_place
+from .read_target import ReadTarget, parse_target
 from .texts import Texts
 
 _MOST_HITS: Final = 50
@@ -258,27 +258,27 @@ class MemoryTools:
 
     async def read(self, path: str) -> Answer:
         """A memory, a section or a file, with its lines numbered."""
-        place = parse_place(path)
-        for level in self._read_from(place):
+        target = parse_target(path)
+        for level in self._read_from(target):
             try:
-                found = await level.memory.read(place.where, conversation_id=level.conversation)
+                found = await level.memory.read(target.where, conversation_id=level.conversation)
             except InvalidConversationId:
                 continue
             if isinstance(found, FileText):
-                return self._numbered(found, level, place)
+                return self._numbered(found, level, target)
         return Answer(self._texts.say("absent", path=_shown(path)), failed=True)
 
-    def _read_from(self, place: Place) -> tuple[Level, ...]:
-        if place.level:
-            level = self._levels.named(place.level)
+    def _read_from(self, target: ReadTarget) -> tuple[Level, ...]:
+        if target.level:
+            level = self._levels.named(target.level)
             return (level,) if level else ()
         both = (self._levels.project, self._levels.global_level)
         return tuple(level for level in both if level)
 
-    def _numbered(self, found: FileText, level: Level, place: Place) -> Answer:
+    def _numbered(self, found: FileText, level: Level, target: ReadTarget) -> Answer:
         shared = found.path.startswith("shared/")
         path = found.path if shared else f"{level.name}/{found.path}"
-        text, there = numbered(found, path, place.first, place.last, READ_TOKENS, self._texts)
+        text, there = numbered(found, path, target.first, target.last, READ_TOKENS, self._texts)
         return Answer(text, failed=not there)
 
 

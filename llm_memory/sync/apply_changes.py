@@ -15,10 +15,10 @@ from ..vault.models import (
     Changes,
     Copy,
     FileKey,
+    FoundFile,
     KnownEntry,
     KnownFile,
     Look,
-    Place,
     RemovedEntry,
     Repair,
     RepairedFile,
@@ -69,13 +69,16 @@ class ChangeApplier:
         self.stopping = False
 
     async def apply(
-        self, seen: Sequence[SeenFile], gone: Collection[FileKey], places: dict[FileKey, Place]
+        self,
+        seen: Sequence[SeenFile],
+        gone: Collection[FileKey],
+        found_files: dict[FileKey, FoundFile],
     ) -> None:
         """Apply what was done to the files ``seen``, and to those that are ``gone``."""
         if not seen and not gone:
             return
         changes, rows = await asyncio.to_thread(self._compare, seen, gone)
-        if still_being_written := self._still_being_written(changes, places):
+        if still_being_written := self._still_being_written(changes, found_files):
             known = [row for some in rows.values() for row in some]
             still_being_written = await asyncio.to_thread(tied, still_being_written, seen, known)
             if self._known_files.loading:
@@ -87,7 +90,7 @@ class ChangeApplier:
         self._reports.same_ids([*(file.key for file in seen), *gone], changes.clashes)
         await self._note_corrections(changes)
         not_deleted = await self._deletions.apply(changes, gone)
-        await self._leave_copies(seen, gone, changes, places)
+        await self._leave_copies(seen, gone, changes, found_files)
         copied = [file for file in seen if file.key in changes.copies]
         seen = [file for file in seen if file.key not in changes.copies]
         for some in batched(seen, _FILES):
@@ -101,7 +104,7 @@ class ChangeApplier:
             for file, result in zip(some, settled, strict=True):
                 await self._take_in(file, changes, result)
                 if isinstance(result, RepairedFile) and file.key not in not_deleted:
-                    self._keep_stamp(places[file.key], waits=result.waits)
+                    self._keep_stamp(found_files[file.key], waits=result.waits)
         await asyncio.to_thread(self._deletions.look_again, not_deleted)
         for key in gone:
             if key not in not_deleted:
@@ -119,7 +122,7 @@ class ChangeApplier:
         seen: Sequence[SeenFile],
         gone: Collection[FileKey],
         changes: Changes,
-        places: dict[FileKey, Place],
+        found_files: dict[FileKey, FoundFile],
     ) -> None:
         """Record which files are copies of others, and notify the owner. They are not written
         to."""
@@ -132,7 +135,7 @@ class ChangeApplier:
             files = [KnownFile.of_copy(file) for file in copied]
             await asyncio.to_thread(self._ledger.record, files=files)
         for file in copied:
-            self.stamps[file.key] = places[file.key].stamp
+            self.stamps[file.key] = found_files[file.key].stamp
             self.unnamed.discard(file.key)
 
     async def _note_corrections(self, changes: Changes) -> None:
@@ -157,11 +160,13 @@ class ChangeApplier:
         await self._record.changed_by_hand(changed)
         await self._record.restored_by_hand(back)
 
-    def _still_being_written(self, changes: Changes, places: dict[FileKey, Place]) -> set[FileKey]:
+    def _still_being_written(
+        self, changes: Changes, found_files: dict[FileKey, FoundFile]
+    ) -> set[FileKey]:
         """Returns the files to defer that an editor may still be writing to."""
         found = set()
         for key in files_to_defer(changes):
-            file_stamp = places[key].stamp if key in places else None
+            file_stamp = found_files[key].stamp if key in found_files else None
             if not self._debounce.rests(key, file_stamp, age=self._age(file_stamp)):
                 found.add(key)
         return found
@@ -281,50 +286,50 @@ class ChangeApplier:
         )
         await self._known_files.take(StoredMemory(file.scope, file.path, m) for m in memories)
 
-    def _keep_stamp(self, place: Place, *, waits: bool) -> None:
-        self.stamps[place.key] = place.stamp
+    def _keep_stamp(self, found: FoundFile, *, waits: bool) -> None:
+        self.stamps[found.key] = found.stamp
         if waits:
-            self.unnamed.add(place.key)
-            self._debounce.rests(place.key, place.stamp, age=self._age(place.stamp))
+            self.unnamed.add(found.key)
+            self._debounce.rests(found.key, found.stamp, age=self._age(found.stamp))
         else:
-            self.unnamed.discard(place.key)
+            self.unnamed.discard(found.key)
 
     # Ids for people's entries
 
     async def give_ids(self, look: Look) -> None:
         """Write ids into the files that were not written to for a while, taking the lock for
         each."""
-        places = {place.key: place for place in look.places}
+        found_files = {found.key: found for found in look.files}
         for key in sorted(self.unnamed):
-            place = places.get(key)
-            if place is None:
+            found = found_files.get(key)
+            if found is None:
                 self.unnamed.discard(key)
-            elif self.stopping or self.stamps.get(key) != place.stamp:
+            elif self.stopping or self.stamps.get(key) != found.stamp:
                 continue
-            elif self._debounce.rests(key, place.stamp):
-                await self._name(place)
+            elif self._debounce.rests(key, found.stamp):
+                await self._name(found)
 
-    async def _name(self, place: Place) -> None:
+    async def _name(self, found: FoundFile) -> None:
         # Reading takes long: it is done without the lock.
-        (file,) = await asyncio.to_thread(self._vault.see, [place], {}, anew=True)
+        (file,) = await asyncio.to_thread(self._vault.see, [found], {}, anew=True)
         if isinstance(file, SeenFile):
             async with self._known_files.writing:
-                await self._name_seen(place, file)
+                await self._name_seen(found, file)
 
-    async def _name_seen(self, place: Place, file: SeenFile) -> None:
-        now = await asyncio.to_thread(self._vault.stamps, [place.key])
-        if now[place.key] != place.stamp:
+    async def _name_seen(self, found: FoundFile, file: SeenFile) -> None:
+        now = await asyncio.to_thread(self._vault.stamps, [found.key])
+        if now[found.key] != found.stamp:
             return
         changes, rows = await asyncio.to_thread(self._compare, [file], ())
         if changes.vanished or changes.left or any(not entry.held for entry in changes.held):
             # The file changed otherwise: the next round compares it.
-            self.stamps.pop(place.key, None)
+            self.stamps.pop(found.key, None)
             return
         step = (file, changes.repairs.get(file.key, Repair()), rows.get(file.key, []))
         (settled,) = await asyncio.to_thread(self._settle, [step], name=True)
         await self._take_in(file, changes, settled)
         if isinstance(settled, RepairedFile):
-            self.unnamed.discard(place.key)
+            self.unnamed.discard(found.key)
 
 
 def _unwritten(file: SeenFile, changes: Changes, repair: Repair) -> list[Memory]:

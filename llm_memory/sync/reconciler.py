@@ -21,7 +21,7 @@ from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..vault.markdown_vault import MarkdownVault
-from ..vault.models import BUFFER_SECONDS, FileKey, FileReport, KnownFile, Look, Place, SeenFile
+from ..vault.models import BUFFER_SECONDS, FileKey, FileReport, FoundFile, KnownFile, Look, SeenFile
 from ..vault.rules.copies import with_copies
 from .apply_changes import ChangeApplier
 from .deletions import DeletionApplier
@@ -113,7 +113,7 @@ class Reconciler:
         files = await asyncio.to_thread(self._ledger.files)
         self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         gone = _gone(files, look)
-        there = not look.absent and await self._look_at(look, files, look.places, gone)
+        there = not look.absent and await self._look_at(look, files, look.files, gone)
         if not there:  # all is as it was; the first round with the tree compares it
             known = await asyncio.to_thread(self._ledger.entries_in, files)
             await self._known_files.load(stored_as_known(known, self._vault.named))
@@ -155,18 +155,18 @@ class Reconciler:
             return
         self._reports.twins([scope.name for scope in look.scopes], self._mapped())
         stamps = self._change_applier.stamps
-        changed = [p for p in look.places if stamps.get(p.key) != p.stamp]
+        changed = [p for p in look.files if stamps.get(p.key) != p.stamp]
         files = await asyncio.to_thread(self._ledger.files)
         gone = _gone(files, look)
         again = with_copies((p.key for p in changed), gone, self._change_applier.copies)
         if changed or gone:  # an entry that was pasted before may have been cut by now
             again |= self._change_applier.unnamed
-        again -= {place.key for place in changed}
-        changed += [place for place in look.places if place.key in again]
+        again -= {found.key for found in changed}
+        changed += [found for found in look.files if found.key in again]
         if changed or gone:
             await self._look_at(look, files, changed, gone)
         else:
-            self._reports.broken(look.broken, {p.key for p in look.places})
+            self._reports.broken(look.broken, {p.key for p in look.files})
         await self._change_applier.give_ids(look)
         if changed or gone or self._reports.is_held:
             self._reports.held(await asyncio.to_thread(self._ledger.held))
@@ -189,16 +189,16 @@ class Reconciler:
         self,
         look: Look,
         files: dict[FileKey, KnownFile],
-        changed: Sequence[Place],
+        changed: Sequence[FoundFile],
         gone: Collection[FileKey],
     ) -> bool:
         """Returns False if the tree has vanished meanwhile: then nothing was done."""
-        asked = [place.key for place in changed]
+        asked = [found.key for found in changed]
         broken = list(look.broken)
         for attempt in range(_TRIES):
             broken = list(look.broken)
             seen = await self._see(changed, files, broken)
-            places = {place.key: place for place in changed}
+            found_files = {found.key: found for found in changed}
             async with self._known_files.writing:
                 if await asyncio.to_thread(self._vault.is_absent):
                     for key in asked:
@@ -206,24 +206,24 @@ class Reconciler:
                     return False
                 # What was read lacks what the bot wrote since.
                 stale = await asyncio.to_thread(
-                    self._stale, [places[file.key] for file in seen], gone, look
+                    self._stale, [found_files[file.key] for file in seen], gone, look
                 )
                 if not stale or attempt + 1 == _TRIES:
                     kept = [file for file in seen if file.key not in stale]
                     away = [key for key in gone if key not in stale]
-                    await self._change_applier.apply(kept, away, places)
+                    await self._change_applier.apply(kept, away, found_files)
                     break
             look = await asyncio.to_thread(self._vault.look)
-            now = {place.key: place for place in look.places}
-            changed = [now[place.key] for place in changed if place.key in now]
+            now = {found.key: found for found in look.files}
+            changed = [now[found.key] for found in changed if found.key in now]
             gone = [key for key in gone if key not in now]
             files = await asyncio.to_thread(self._ledger.files)
-        self._reports.broken(broken, {p.key for p in look.places} - {p.key for p in changed})
+        self._reports.broken(broken, {p.key for p in look.files} - {p.key for p in changed})
         return True
 
     async def _see(
         self,
-        places: Sequence[Place],
+        found_files: Sequence[FoundFile],
         files: dict[FileKey, KnownFile],
         broken: list[FileReport],
     ) -> list[SeenFile]:
@@ -231,28 +231,28 @@ class Reconciler:
         seen: list[SeenFile] = []
         stamps = self._change_applier.stamps
         loading = self._known_files.loading
-        for some in batched(places, _FILES):
+        for some in batched(found_files, _FILES):
             if self._change_applier.stopping:
                 raise asyncio.CancelledError
-            anew = loading or any(place.key in self._unread for place in some)
-            entries = _entries(sum(place.stamp[1] for place in some))
+            anew = loading or any(found.key in self._unread for found in some)
+            entries = _entries(sum(found.stamp[1] for found in some))
             read = partial(self._vault.see, some, files, anew=anew)
             answers = await asyncio.to_thread(LONG_LIVED.made, entries, read)
-            for place, answer in zip(some, answers, strict=True):
+            for found, answer in zip(some, answers, strict=True):
                 match answer:
                     case FileReport():
                         broken.append(answer)
-                        stamps[place.key] = place.stamp
+                        stamps[found.key] = found.stamp
                         if loading:
-                            self._unread.add(place.key)
+                            self._unread.add(found.key)
                     case KnownFile():
-                        stamps[place.key] = place.stamp
+                        stamps[found.key] = found.stamp
                     case SeenFile() if _is_as_known(answer, files):
                         await self._renew(answer)
-                        stamps[place.key] = place.stamp
+                        stamps[found.key] = found.stamp
                     case SeenFile():
                         seen.append(answer)
-                        self._unread.discard(place.key)
+                        self._unread.discard(found.key)
                         if loading and not files:  # without records there are no moves
                             await self._known_files.load(_stored(answer))
         return seen
@@ -266,21 +266,21 @@ class Reconciler:
             await self._known_files.renew(file)
 
     def _stale(
-        self, places: Sequence[Place], gone: Collection[FileKey], look: Look
+        self, found_files: Sequence[FoundFile], gone: Collection[FileKey], look: Look
     ) -> set[FileKey]:
         """Returns the files that changed since they were read. Blocks."""
-        stamps = self._vault.stamps([*(place.key for place in places), *gone])
-        stale = {place.key for place in places if stamps[place.key] != place.stamp}
+        stamps = self._vault.stamps([*(found.key for found in found_files), *gone])
+        stale = {found.key for found in found_files if stamps[found.key] != found.stamp}
         back = {key: stamp for key in gone if (stamp := stamps[key]) is not None}
         if not back:
             return stale
         # On a disk that folds names, a renamed file is found under its old name, too.
-        others = {(folded(p.scope.name), folded(p.path)): p.key for p in look.places}
+        others = {(folded(p.scope.name), folded(p.path)): p.key for p in look.files}
         named = {key: others.get((folded(key[0]), folded(key[1]))) for key in back}
-        found = self._vault.stamps([other for other in named.values() if other is not None])
+        now = self._vault.stamps([other for other in named.values() if other is not None])
         for key, stamp in back.items():
             other = named[key]
-            if other is None or other == key or found[other] != stamp:
+            if other is None or other == key or now[other] != stamp:
                 stale.add(key)
         return stale
 
@@ -297,7 +297,7 @@ def _entries(size: int) -> int:
 
 def _gone(known: Collection[FileKey], look: Look) -> list[FileKey]:
     """Returns known files that were removed, without unreadable ones."""
-    there = {place.key for place in look.places}
+    there = {found.key for found in look.files}
     return [key for key in known if key not in there and not _is_hidden(key, look.hidden)]
 
 

@@ -26,10 +26,10 @@ from .markdown.topic_file import digest
 from .models import (
     FileKey,
     FileReport,
+    FoundFile,
     KnownEntry,
     KnownFile,
     Look,
-    Place,
     RemovedEntry,
     Repair,
     RepairedFile,
@@ -128,11 +128,11 @@ class MarkdownVault:
         return self._scan.look()
 
     def see(
-        self, places: Sequence[Place], known: dict[FileKey, KnownFile], *, anew: bool
+        self, found_files: Sequence[FoundFile], known: dict[FileKey, KnownFile], *, anew: bool
     ) -> list[SeenFile | FileReport | KnownFile]:
         """Returns one answer for each file: its content, a report, or, unless all are read
         ``anew``, the ``known`` record of an unchanged file."""
-        return list(self._scan.see(places, known, anew=anew))
+        return list(self._scan.see(found_files, known, anew=anew))
 
     def stamps(self, keys: Sequence[FileKey]) -> dict[FileKey, tuple[int, int, int] | None]:
         """Returns the present stamps of files, None for a missing one."""

@@ -242,7 +242,7 @@ class VaultContent:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FoundFile:
     """A file whose entries may be recalled. Its ``stamp`` changes when it is written to."""
 
     scope: Scope
@@ -264,7 +264,7 @@ class Look:
     """
 
     scopes: tuple[Scope, ...] = ()
-    places: tuple[Place, ...] = ()
+    files: tuple[FoundFile, ...] = ()
     broken: tuple[FileReport, ...] = ()
     hidden: tuple[FileKey, ...] = ()
     absent: bool = False

@@ -12,7 +12,16 @@ from ..storage.files import Stamp, stamp_of
 from .folder_walk import Listing
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import TopicFile, digest, parse_file
-from .models import FileKey, FileReport, KnownFile, Look, Place, SeenEntry, SeenFile, VaultContent
+from .models import (
+    FileKey,
+    FileReport,
+    FoundFile,
+    KnownFile,
+    Look,
+    SeenEntry,
+    SeenFile,
+    VaultContent,
+)
 from .vault_tree import MAX_FILE_BYTES, FileSnapshot, VaultTree
 
 OUTGROWN = "outgrown"
@@ -39,7 +48,7 @@ class VaultScan:
         """Returns every file whose entries may be recalled, by name and stamp."""
         if self.is_absent():
             return Look(absent=True)
-        places: list[Place] = []
+        files: list[FoundFile] = []
         broken: list[FileReport] = []
         hidden: list[FileKey] = []
         scopes: list[Scope] = []
@@ -52,10 +61,10 @@ class VaultScan:
             broken += [FileReport(scope.name, path, "misnamed") for path in found.misnamed]
             broken += [FileReport(scope.name, path, "unreadable") for path in found.shut]
             hidden += [(scope.name, path) for path in found.shut]
-            places += [Place(scope, path, stamp) for path, stamp in found.files]
+            files += [FoundFile(scope, path, stamp) for path, stamp in found.files]
         if self.is_absent():  # since then: what was not found may still be there
             return Look(absent=True)
-        return Look(tuple(scopes), tuple(places), tuple(broken), tuple(hidden))
+        return Look(tuple(scopes), tuple(files), tuple(broken), tuple(hidden))
 
     def read(self, scope: Scope, listing: Listing) -> VaultContent:
         """Returns the entries of these files of a scope; of several with one id the first."""
@@ -91,24 +100,24 @@ class VaultScan:
         return found
 
     def see(
-        self, places: Iterable[Place], known: dict[FileKey, KnownFile], *, anew: bool
+        self, found_files: Iterable[FoundFile], known: dict[FileKey, KnownFile], *, anew: bool
     ) -> Iterator[SeenFile | FileReport | KnownFile]:
         """Yields one answer for each file: its content, a report, or, unless all are read ``anew``,
         the ``known`` record of an unchanged file."""
-        for place in places:
-            path = self._tree.folder(place.scope) / place.path
-            before = known.get(place.key)
+        for found in found_files:
+            path = self._tree.folder(found.scope) / found.path
+            before = known.get(found.key)
             try:
                 snapshot = self._tree.read(path, limit=MAX_FILE_BYTES)
                 same = before is not None and before.digest == digest(snapshot.raw)
                 if before is not None and same and not before.timeless and not anew:
                     yield before
                 elif before is not None and same:
-                    yield self._as_known(place.scope, snapshot, before)
+                    yield self._as_known(found.scope, snapshot, before)
                 else:
-                    yield self.seen(place.scope, snapshot)
+                    yield self.seen(found.scope, snapshot)
             except VaultFileBroken as error:
-                yield FileReport(place.scope.name, place.path, error.reason)
+                yield FileReport(found.scope.name, found.path, error.reason)
 
     def _as_known(self, scope: Scope, snapshot: FileSnapshot, known: KnownFile) -> SeenFile:
         """Returns an unchanged file without the digests that a comparison would need."""

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer, HomeError
 from astrbot_plugin_scoped_memory.llm_memory.home import vouching
-from astrbot_plugin_scoped_memory.llm_memory.home.agent_stores import AgentScope
+from astrbot_plugin_scoped_memory.llm_memory.home.agent_stores import LevelScope
 from astrbot_plugin_scoped_memory.llm_memory.home.vouching import Vouched, vouch
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
@@ -46,7 +46,7 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.paths = EnginePaths.under(root)
         self.public = root / "memory" / "scopes" / "public"
-        self.scopes = (AgentScope("global", self.paths, PUBLIC),)
+        self.scopes = (LevelScope("global", self.paths, PUBLIC),)
 
     def write(self, name: str, *memories: Memory, before: str = "", newline: str = "\n") -> Path:
         path = self.public / name
@@ -207,7 +207,7 @@ def test_the_first_scope_that_has_it_counts_and_no_other_is_looked_at(tmp_path: 
         path = tmp_path / "memory" / "scopes" / name / "entities.md"
         path.parent.mkdir(parents=True)
         path.write_text(render(memory(FACT, f"m-{name:0>12}")), encoding="utf-8")
-    mine = AgentScope("project", store.paths, Scope.parse("shop"))
+    mine = LevelScope("project", store.paths, Scope.parse("shop"))
     scopes = (mine, *store.scopes)
     found = vouch("m-00000000shop", scopes, trusted=True, version="1")
     assert found is not None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.answers import numbered
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.places import Place, parse_place
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.read_target import ReadTarget, parse_target
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import READ_TOKENS
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
@@ -160,21 +160,21 @@ async def test_lines_that_are_asked_for_are_shown_and_no_other(
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "target"),
     [
-        ("project/decisions.md", Place("project", "decisions.md")),
-        ("global/a/b.md:3", Place("global", "a/b.md", 3, 3)),
-        ("shared/x.md:3-5", Place("", "shared/x.md", 3, 5)),
-        ("decisions.md#m-abcd", Place("", "decisions.md#m-abcd")),
-        ("project", Place("", "project")),
-        ("projects/x.md", Place("", "projects/x.md")),
-        ("x.md:10-40:7", Place("", "x.md:10-40", 7, 7)),
-        ("x.md:99999999", Place("", "x.md:99999999")),
-        ("x.md:٣", Place("", "x.md:٣")),
+        ("project/decisions.md", ReadTarget("project", "decisions.md")),
+        ("global/a/b.md:3", ReadTarget("global", "a/b.md", 3, 3)),
+        ("shared/x.md:3-5", ReadTarget("", "shared/x.md", 3, 5)),
+        ("decisions.md#m-abcd", ReadTarget("", "decisions.md#m-abcd")),
+        ("project", ReadTarget("", "project")),
+        ("projects/x.md", ReadTarget("", "projects/x.md")),
+        ("x.md:10-40:7", ReadTarget("", "x.md:10-40", 7, 7)),
+        ("x.md:99999999", ReadTarget("", "x.md:99999999")),
+        ("x.md:٣", ReadTarget("", "x.md:٣")),
     ],
 )
-async def test_a_path_is_taken_apart(text: str, place: Place) -> None:
-    assert parse_place(text) == place
+async def test_a_path_is_taken_apart(text: str, target: ReadTarget) -> None:
+    assert parse_target(text) == target
 
 
 async def test_absent_and_not_yours_are_the_same_words(rig: AgentRig) -> None:

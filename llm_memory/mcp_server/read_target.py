@@ -13,7 +13,7 @@ _LONGEST: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadTarget:
     """Attributes:
     level: ``project``, ``global``, or empty where none is named.
     where: A pointer, or a path inside the level.
@@ -27,7 +27,7 @@ class Place:
     last: int | None = None
 
 
-def parse_place(text: str) -> Place:
+def parse_target(text: str) -> ReadTarget:
     """Returns what ``memory_read`` was given. Whether it is there is the memory's to say."""
     where = text.strip()[:_LONGEST]
     first, last = 1, None
@@ -37,5 +37,5 @@ def parse_place(text: str) -> Place:
         last = int(lines[2]) if lines[2] else first
     head, slash, rest = where.partition("/")
     if slash and head in (PROJECT, GLOBAL):
-        return Place(head, rest, first, last)
-    return Place("", where, first, last)
+        return ReadTarget(head, rest, first, last)
+    return ReadTarget("", where, first, last)
