@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .cli.agent_parser import add_agent_commands, add_config, add_init, add_serve
-from .cli.messages import MISUSED, Refusal, fail, fault_text
+from .cli.messages import MISUSED, Refusal, fail, fault_text, speak
 from .cli.paths import NAME, find_store_of_bot
 from .errors import (
     DirectoryInUse,
@@ -23,6 +24,9 @@ from .errors import (
     ScopedMemoryError,
     TransferFailed,
 )
+from .home.setting_values import LANGUAGES, spoken
+from .home.settings import PREFIX
+from .models.said import Spoken
 from .models.settings import PrivacyMode
 
 _ANYWAY = "忘掉、改过、移走的也要 / also what was forgotten, edited or moved away since"
@@ -37,12 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 encoding=None if stream.isatty() else "utf-8",
                 errors="replace",
             )
+    speak(_language(arguments))
     parser = _parser()
     args = parser.parse_args(arguments, argparse.Namespace(data=None, memory=None))
     try:
         return _run(args)
     except HomeError as error:
-        return fail(str(error), MISUSED)
+        return fail(error.zh, str(error), code=MISUSED)
     except Refusal as refusal:
         return fail(str(refusal))
     except KeyboardInterrupt:
@@ -52,6 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except (ScopedMemoryError, OSError) as error:
         return fail(_message(error))
+
+
+def _language(arguments: Sequence[str] | None) -> Spoken:
+    """Returns the language of what is said before the settings are read: that of the flag, of the
+    variable, or of the machine."""
+    flag = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    flag.add_argument("--language", nargs="?")
+    said = flag.parse_known_args(arguments)[0].language or os.environ.get(f"{PREFIX}LANGUAGE")
+    return spoken(said if said in LANGUAGES else "auto")
 
 
 def _message(error: Exception) -> str:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from ..errors import HomeError
 from ..home.places import is_folder
+from ..home.setting_values import spoken
 from ..home.setting_words import WORDS
 from ..home.settings import LoadedSettings, flag_of, load_settings
+from .messages import speak
 
 
 def setting_flags() -> argparse.ArgumentParser:
@@ -39,9 +41,11 @@ def project_folder(args: argparse.Namespace) -> Path:
 
 
 def read_settings(args: argparse.Namespace) -> LoadedSettings:
-    """Returns the settings in force for a command. Raises HomeError."""
+    """Returns the settings in force for a command, and speaks their language. Raises HomeError."""
     flags = {key: text for key in WORDS if (text := getattr(args, f"set_{key}", ""))}
-    return load_settings(flags=flags, environ=os.environ, cwd=project_folder(args))
+    loaded = load_settings(flags=flags, environ=os.environ, cwd=project_folder(args))
+    speak(spoken(loaded.settings.language))
+    return loaded
 
 
 def wants_json(args: argparse.Namespace) -> bool:

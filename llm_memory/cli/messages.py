@@ -1,11 +1,13 @@
-"""What is said at the command line, in two languages, one behind the other."""
+"""What is said at the command line, in the language of the person there."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import Final
 
+from ..models.said import Said, Spoken
 from ..models.transfer import RefusedLine, TransferFault
 
 DONE, FAILED, MISUSED, PARTLY = 0, 1, 2, 3
@@ -21,27 +23,41 @@ _FAULTS: Final = {
     "it was exported by a newer version, upgrade the plugin first: {0}",
     TransferFault.NOT_WRITTEN: "没能写入磁盘 / could not be written to disk: {0}",
 }
+_LANGUAGE: Final[ContextVar[Spoken]] = ContextVar("language", default="en")
 
 
 class Refusal(Exception):
     """Nothing was done; the text says why."""
 
 
-def say(text: str) -> None:
+def speak(language: Spoken) -> None:
+    """Set the language of what is said from now on."""
+    _LANGUAGE.set(language)
+
+
+def words(zh: str, en: str = "") -> str:
+    """Returns the line in the language that is spoken. Without ``en`` it is the same in both."""
+    return Said(zh, en or zh).text(_LANGUAGE.get())
+
+
+def say(zh: str, en: str = "") -> None:
     """Print a line for the caller."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{words(zh, en)}\n")
 
 
-def fail(text: str, code: int = FAILED) -> int:
-    """A line that says why nothing was done, and the exit code for that."""
-    sys.stderr.write(f"{text}\n")
+def fail(zh: str, en: str = "", *, code: int = FAILED) -> int:
+    """Print why nothing was done. Returns the exit code for that."""
+    sys.stderr.write(f"{words(zh, en)}\n")
     return code
 
 
-def warn(texts: Iterable[str]) -> None:
-    """Lines that say what was passed over."""
+def warn(texts: Iterable[str | Said]) -> None:
+    """Print what was passed over."""
     for text in texts:
-        sys.stderr.write(f"注意 / note: {text}\n")
+        if isinstance(text, Said):
+            fail(f"注意：{text.zh}", f"note: {text.en}")
+        else:
+            fail(f"注意 / note: {text}")
 
 
 def fault_text(code: str, detail: str) -> str:

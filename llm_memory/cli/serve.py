@@ -40,7 +40,7 @@ def serve(args: argparse.Namespace) -> int:
     try:
         check_sdk()
     except NoSdk as error:
-        return fail(str(error), MISUSED)
+        return fail(str(error), code=MISUSED)
     loaded = read_settings(args)
     http = None if args.http is None else (args.host, _listening(args), _http_token(args))
     home = agent_home(args, loaded)
