@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.__main__ import _parser
 from astrbot_plugin_scoped_memory.llm_memory.cli.agent_home import agent_home, levels_of
 from astrbot_plugin_scoped_memory.llm_memory.cli.home_flags import read_settings
+from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.home.agent_stores import scopes_of
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import MemoryHome
 
@@ -53,7 +53,7 @@ class Machine:
 
     def args(self, *arguments: str) -> argparse.Namespace:
         folder = ["--project-folder", str(self.checkout)]
-        return _parser().parse_args([*arguments, *folder])
+        return build_parser().parse_args([*arguments, *folder])
 
     def opened(self, mode: str, *arguments: str, **said: str | None) -> tuple[MemoryHome, Any]:
         """What a command of that mode would use, and its settings. ``said``: the name that each

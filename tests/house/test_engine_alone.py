@@ -82,8 +82,11 @@ def test_each_room_of_the_engine_imports_with_the_standard_library_alone(package
 @pytest.mark.parametrize("command", ["index", "trust m-1234", "serve", "search words"])
 def test_reading_a_command_loads_neither_engine_nor_server(command: str) -> None:
     """An agent waits for ``serve``; what a command needs is loaded when it runs."""
-    parse = f"from llm_memory.__main__ import _parser; _parser().parse_args({command.split()!r})"
+    parse = (
+        "from llm_memory.cli.parser import build_parser; "
+        f"build_parser().parse_args({command.split()!r})"
+    )
     present = loaded("-I", statement=parse)
-    assert "llm_memory.cli.agent_parser" in present
+    assert "llm_memory.cli.parser" in present
     assert not {name.partition(".")[0] for name in present} & (HEAVY | {"mcp", "pydantic"})
     assert not [name for name in present if name.startswith(ENGINE)]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.__main__ import _parser
+from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     End,
@@ -91,7 +91,7 @@ def test_every_command_line_of_the_page_is_understood() -> None:
     lines = re.findall(r"^python -m llm_memory (.+)$", PAGE, re.MULTILINE)
     assert {line.split()[0] for line in lines} >= {"export", "restore", "import"}
     for line in lines:
-        _parser().parse_args(shlex.split(line))
+        build_parser().parse_args(shlex.split(line))
 
 
 def test_the_limits_are_those_of_the_code() -> None:

@@ -1,0 +1,273 @@
+"""The command line: every command, its flags and its help. What runs a command is imported when it
+runs, because an agent waits for ``serve`` to start."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from ..models.settings import PrivacyMode
+from .home_flags import setting_flags
+from .messages import say
+from .paths import NAME, plugin_version
+
+_PROGRAM: Final = "scoped-memory"
+_KINDS: Final = ("preference", "instruction", "entity", "decision", "pattern", "task", "journal")
+_UNKNOWN: Final = re.compile(r"argument COMMAND: invalid choice: '(.*?)'")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Returns the parser. What it parses has ``run`` for a command over a bot's store and
+    ``run_home`` for one over a home: a module of this package and its function."""
+    where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    _flag(where, "--data", "数据文件夹", f"the data folder: data/plugin_data/{NAME}", type=Path)
+    _flag(where, "--memory", "记忆文件夹在别处时", "where memory_root lies elsewhere", type=Path)
+    parser = _Parser(
+        prog=_PROGRAM if Path(sys.argv[0]).stem == _PROGRAM else "python -m llm_memory",
+        parents=[where],  # before the command, and behind it
+        description=_both(
+            "忆域。编程助手用的记忆：init、config、serve、primer、search、log、read、tasks、index、"
+            "trust（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，先停下机器人，"
+            "在插件的文件夹里运行（docs/transfer.md）。",
+            "Scoped Memory. For coding agents: init, config, serve, primer, search, log, read, "
+            "tasks, index, trust (docs/mcp.md). Whole stores: export, restore, import, "
+            "migrate-scope. Stop the bot first, and run it in the plugin's folder "
+            "(docs/transfer.md).",
+        ),
+    )
+    _flag(parser, "--version", "版本号", "print the version", action=_Version, nargs=0)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.names = commands.choices
+    _add_transfer(commands, where)
+    _add_migration(commands, where)
+    _add_setup(commands)
+    _add_serve(commands)
+    _add_tools(commands)
+    _add_owners(commands)
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that names the nearest command for one that it does not know."""
+
+    names: Any = ()
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.suggest_on_error = False  # newer versions of Python would name one, too
+
+    def error(self, message: str) -> NoReturn:
+        unknown = _UNKNOWN.match(message)
+        for near in get_close_matches(unknown[1], self.names, 1) if unknown else ():
+            message += "\n" + _both(f"是不是 {near}？", f"did you mean {near}?")
+        super().error(message)
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        say(f"{_PROGRAM} {plugin_version().removeprefix('v')}")
+        parser.exit()
+
+
+def _both(zh: str, en: str) -> str:
+    return f"{zh} / {en}"
+
+
+def _flag(one: Any, name: str, zh: str, en: str, **settings: Any) -> None:
+    one.add_argument(name, help=_both(zh, en), **settings)
+
+
+def _switch(one: Any, name: str, zh: str, en: str) -> None:
+    _flag(one, name, zh, en, action="store_true")
+
+
+def _at_store(commands: Any, where: Any, name: str, run: str, zh: str, en: str, **more: Any) -> Any:
+    """Returns the parser of a new command over a bot's store."""
+    one = commands.add_parser(name, parents=[where], help=_both(zh, en), **more)
+    one.set_defaults(run=run)
+    return one
+
+
+def _at_home(commands: Any, name: str, run: str, zh: str, en: str, *about: str) -> Any:
+    """Returns the parser of a new command over a home. ``about`` is its description, twice."""
+    text = _both(zh, en)
+    one = commands.add_parser(
+        name,
+        parents=[setting_flags()],
+        help=text,
+        description=_both(*about) if about else text,
+    )
+    one.set_defaults(run_home=run)
+    return one
+
+
+def _add_transfer(commands: Any, where: Any) -> None:
+    """Add the commands that take a store out and in."""
+    anyway = ("忘掉、改过、移走的也要", "also what was forgotten, edited or moved away since")
+    one = _at_store(
+        commands, where, "export", "files.export",
+        "整个记忆库和设置到一个文件", "a whole store and the settings into one file",
+        aliases=["backup"],
+    )  # fmt: skip
+    _flag(one, "file", "默认在 exports/", "in exports/ by default", type=Path, nargs="?")
+    _flag(one, "--scope", "只要这个域，可重复", "this scope alone", action="append")
+    one = _at_store(
+        commands, where, "restore", "files.restore",
+        "原样放回：域、文件、编号都不变，不过关卡", "put back as it was, past gate and privacy",
+    )  # fmt: skip
+    one.add_argument("file", type=Path)
+    _flag(one, "--scope", "只放回这个域，可重复", "this scope alone", action="append")
+    _switch(one, "--yes", "不问，直接放回", "do not ask")
+    _switch(one, "--anyway", *anyway)
+    one = _at_store(
+        commands, where, "import", "files.import_",
+        "并入一个域，过关卡和隐私，去重", "into one scope, through gate and privacy",
+    )  # fmt: skip
+    one.add_argument("file", type=Path)
+    _flag(one, "--scope", "并入哪个域", "which scope", required=True)
+    _switch(one, "--anyway", *anyway)
+    _switch(one, "--new", "这个域可以是新的", "the scope may be new")
+    _switch(one, "--keep-trust", "文件里写着可信的仍算可信", "what it calls trusted stays trusted")
+    privacy = [mode.value for mode in PrivacyMode]
+    _flag(one, "--privacy", "默认按面板的设置", "the panel's setting by default", choices=privacy)
+
+
+def _add_migration(commands: Any, where: Any) -> None:
+    one = _at_store(
+        commands, where, "migrate-scope", "migration.migrate_scope",
+        "旧记忆收到哪里了，还原，收回", "how far old memories are; reverse, take back",
+    )  # fmt: skip
+    ways = one.add_mutually_exclusive_group()
+    _switch(ways, "--status", "到哪里了（默认）", "how far (default)")
+    _switch(ways, "--dry-run", "只算不做", "numbers alone")
+    _switch(
+        ways, "--reverse",
+        "旧集合里的每一条恢复原来的元数据", "give each record its former metadata back",
+    )  # fmt: skip
+    _flag(ways, "--take-back", "收回一批收进来的", "take a batch out of the vault", metavar="BATCH")
+
+
+def _add_setup(commands: Any) -> None:
+    """Add ``init`` and ``config``."""
+    one = _at_home(
+        commands, "init", "init.init",
+        "编程助手的记忆：建好，并让它们找得到", "memory for coding agents: set it up",
+        "建好记忆的家，并在当前项目里让编程助手找得到它。不写客户端就看用着哪些。原有的内容不丢，"
+        "改前留 .bak，再运行一次什么也不变。",
+        "Make the home, and have the coding agents of this project find it. Without a client it "
+        "looks which are used. Nothing that is there is lost, a .bak is kept, and a second run "
+        "changes nothing.",
+    )  # fmt: skip
+    _switch(
+        one, "--claude",
+        "Claude Code：.mcp.json、CLAUDE.md、会话开始时的摘要",
+        "Claude Code: .mcp.json, CLAUDE.md, and the primer at the start",
+    )  # fmt: skip
+    one.add_argument(
+        "--cursor", action="store_true", help="Cursor: .cursor/mcp.json, .cursor/rules/"
+    )
+    _switch(one, "--agents", "AGENTS.md：只写怎么用", "AGENTS.md: how to use it, alone")
+    _switch(
+        one, "--store",
+        "项目的记忆放在项目里，可以提交", "the project's memories lie in it, to be committed",
+    )  # fmt: skip
+    _flag(
+        one, "--adopt",
+        "收下以前的 .openclaw_memory，只读它，可重复", "take in a former one, only read",
+        type=Path, action="append", default=[], metavar="PATH",
+    )  # fmt: skip
+    _switch(one, "--dry-run", "只说会做什么", "say what would be done, do nothing")
+    _at_home(
+        commands, "config", "config.show_config",
+        "编程助手的记忆：每项设置的值和来处", "each setting, its value and where it comes from",
+        "每项设置的值和来处。后面的盖过前面的：默认、家里的 config.toml、项目的 "
+        ".scoped-memory/config.toml、环境变量 SCOPED_MEMORY_<KEY>、命令行。",
+        "Each setting, its value and origin. The later wins: default, the home's config.toml, the "
+        "project's .scoped-memory/config.toml, the environment (SCOPED_MEMORY_<KEY>), flags.",
+    )  # fmt: skip
+
+
+def _add_serve(commands: Any) -> None:
+    one = _at_home(
+        commands, "serve", "serve.serve",
+        "给编程助手用的 MCP 服务", "the MCP server for coding agents",
+        "MCP 服务，经 stdin/stdout；编程助手自己会启动它（见 init）。docs/mcp.md",
+        "The MCP server over stdin and stdout; a coding agent starts it by itself (see init). "
+        "docs/mcp.md",
+    )  # fmt: skip
+    _flag(one, "--http", "改用 HTTP", "over HTTP instead", type=int, metavar="PORT")
+    _flag(one, "--host", "HTTP 的地址", "HTTP's address", default="127.0.0.1")
+    _add_bot_flags(one, _both("HTTP 或 --connect 的令牌", "the token of HTTP, or of --connect"))
+
+
+def _add_bot_flags(one: Any, token: str = argparse.SUPPRESS) -> None:
+    """Add the flags that name a bot's store."""
+    one.add_argument("--token-file", type=Path, metavar="FILE", help=token)
+    _flag(
+        one, "--bot",
+        "用机器人的记忆：它的数据文件夹；机器人要开着 advanced.mcp_share",
+        "a bot's memory, by its data folder; advanced.mcp_share has to be on",
+        type=Path, metavar="FOLDER",
+    )  # fmt: skip
+    _flag(
+        one, "--connect",
+        "用别处机器人的记忆，配 --token-file", "a bot's memory elsewhere, with --token-file",
+        metavar="HOST:PORT",
+    )  # fmt: skip
+
+
+def _add_tools(commands: Any) -> None:
+    """Add the commands that do what a tool of the MCP server does."""
+
+    def add(name: str, zh: str, en: str) -> Any:
+        one = _at_home(commands, name, "agent_commands.run", zh, en)
+        _add_bot_flags(one)
+        return one
+
+    one = add("primer", "开场摘要", "what a session begins with")
+    _switch(one, "--quiet", "没有记忆时不作声", "silent without any")
+    one = add("search", "找记忆", "find memories")
+    _flag(one, "query", "找什么", "what to look for")
+    _flag(one, "--level", "哪一级", "which level", choices=["all", "project", "global"])
+    one = add("log", "记一条", "store one fact")
+    _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
+    _flag(one, "--type", "归到哪里", "where it is filed", choices=_KINDS)
+    one = add("read", "读全文", "read in full")
+    _flag(one, "path", "出处，或 project/decisions.md:10-40", "a pointer or a path")
+    one = add("tasks", "任务", "tasks")
+    form = '[{"title","status":"open|done"}]'
+    _flag(one, "tasks_json", f"{form}，默认只列出", "lists by default", nargs="?")
+
+
+def _add_owners(commands: Any) -> None:
+    """Add what an owner does beside the agents."""
+    one = _at_home(
+        commands, "index", "index.index",
+        "把索引补到和文件一样", "bring the indexes up to the files",
+        "把词语和向量的索引补到和文件一样，说明各有多少。平时不用运行：serve 自己会跟上。"
+        "退出码：0 做完，1 没有做（别的程序开着它），3 只有向量没有做完。",
+        "Bring the indexes of words and vectors up to the files, and count them. serve does so by "
+        "itself. Exit codes: 0 done, 1 nothing done (another program has it open), 3 all but the "
+        "vectors.",
+    )  # fmt: skip
+    _switch(
+        one, "--rebuild",
+        "先删掉索引再建，算过的向量留着", "from nothing; vectors that were computed are kept",
+    )  # fmt: skip
+    one = _at_home(
+        commands, "trust", "trust.trust",
+        "认可编程助手记下的一条", "vouch for what an agent logged",
+        "认可编程助手记下的一条：它算你说的。是长期指示的话，移到 instructions.md，开场摘要里就当"
+        "指示。改的是 Markdown 文件，服务开着也行。",
+        "Vouch for a memory that an agent logged: it counts as yours. A standing instruction moves "
+        "to instructions.md, and the primer gives it as a rule. This edits the Markdown file, "
+        "whether or not a server runs.",
+    )  # fmt: skip
+    _flag(one, "id", "编号或出处", "its id or pointer: m-01…, global/entities.md#m-01…")
+    _switch(one, "--no", "收回认可", "take the voucher back")
