@@ -1,9 +1,8 @@
 """Whether a new statement takes back an older one of the same subject. Pure.
 
-A wrong replacement hides what is true, so it is certain only where two statements are word for word
-the same but for a negation, a number or date where the thing's value stands, an opposite, or the
-value of an attribute that a thing has once. Whatever else is nearly the same may be a conflict, and
-a person decides.
+A wrong replacement hides what is true. It is certain only where two statements are the same word
+for word but for a negation, or but for one number or date at the end of the clause. Other
+statements that are nearly the same may be a conflict, and a person decides.
 """
 
 from __future__ import annotations
@@ -26,31 +25,12 @@ _LEAST: Final = 3
 _SHARED: Final = 0.6
 """Of the shorter statement, for what may be a conflict."""
 
-_COPULA: Final = re.compile(
-    r"\s*(?:(?:现在|目前|已经?|后来|又|都|统一|一律)*"
-    r"(?:(?:改|换|变|设|定|升级?|降|调整?)(?:成了?|为了?|到了?|在了?|用了?)|等于|叫做?|是|为|"
-    r"[:：=])"
-    r"|\b(?:(?:is|are|was|were|has|have)\s+)?(?:now\s+|been\s+)?"
-    r"(?:(?:changed|moved|switched|renamed|upgraded|set|updated)\s+to|called|named|equals?)\b"
-    r"|\b(?:is|are)(?:\s+now)?\b)\s*",
-    re.IGNORECASE,
-)
-"""What stands between a thing and its value."""
-_ONCE: Final = re.compile(
-    r"(?:默认[^的]{0,8}|端口号?|分支|版本号?|地址|网址|域名|名字|名称|全名|密码|语言|框架|时区|编码|格式|"
-    r"负责人|组长|经理|日期|时间|生日|期限|截止[日时]?[期间]?|电话|邮箱|作者|主机名?|路径|目录|文件夹|数据库|"
-    r"许可证|协议|类型|状态|颜色|标题|上限|下限|大小|长度|数量|个数|编辑器|包管理器|解释器|超时|间隔|货币|单位|"
-    r"区域|机房)$"
-    r"|\b(?:default(?:\s\w+){0,2}|ports?|branch|version|address|domain|name|language|framework|"
-    r"time\s?zone|encoding|format|owner|lead|maintainer|deadline|due\sdate|release\sdate|date|time|"
-    r"birthday|e-?mail|phone|host(?:name)?|path|directory|folder|database|license|licence|protocol|"
-    r"type|status|colou?r|title|limit|size|length|url|uri|editor|package\smanager|linter|formatter|"
-    r"shell|runtime|registry|region|currency|unit|timeout|interval)$",
-    re.IGNORECASE,
-)
-"""How a subject ends that has one value at a time."""
 _VALUE: Final = re.compile(r"v?[0-9][0-9A-Za-z.:/_%°+-]*", re.IGNORECASE)
 """A number, date, time or version, as ``statement`` writes it."""
+_IS: Final = re.compile(
+    r"[^，,;；。！!\n]*?(?:[是为]|(?<![0-9])[:：=]|\b(?:is|are)\b)", re.IGNORECASE
+)
+"""A first clause that tells the value of a thing: 预算是 3000 元."""
 _UNITS: Final = frozenset(
     """
 个 人 天 日 号 月 年 周 点 分 秒 时 小 钟 元 块 万 千 百 次 条 台 岁 倍 页 行 层 楼 米 公 斤 里 升 %
@@ -58,13 +38,6 @@ days day hours hour minutes minute seconds second weeks week months month years 
 times requests lines pages mb gb kb tb ms s m h km kg cm percent dollars euros yuan am pm 上午 下午
 """.split()  # noqa: SIM905
 )
-_OPPOSITES: Final = (
-    ("启用", "停用"), ("启用", "禁用"), ("开启", "关闭"), ("打开", "关闭"), ("允许", "禁止"),
-    ("公开", "私有"),
-    ("必填", "选填"), ("同步", "异步"), ("赞成", "反对"), ("enabled", "disabled"), ("on", "off"),
-    ("true", "false"), ("allowed", "forbidden"), ("required", "optional"), ("public", "private"),
-    ("open", "closed"), ("online", "offline"),
-)  # fmt: skip
 _AUXILIARIES: Final = frozenset({"do", "does", "did"})
 
 
@@ -127,9 +100,10 @@ def conflict(new: Said, old: Said) -> Conflict:
     one, other = mine.clauses[0][:_COMPARED], yours.clauses[0][:_COMPARED]
     if agree(one, other):
         return Conflict.NONE
-    if _is_negated(one, other) or _has_other_value(new.text, old.text, new.at):
+    if _is_negated(one, other):
         return Conflict.CERTAIN
-    return _differ(one, other)
+    tell = _IS.match(new.text) and _IS.match(old.text)
+    return _differ(one, other, least=_LEAST - 1 if tell else _LEAST)
 
 
 def _statement(said: Said) -> Statement:
@@ -160,37 +134,8 @@ def _positive(words: Words) -> Words:
     )
 
 
-def _has_other_value(new: str, old: str, at: datetime) -> bool:
-    """Whether both tell the one value of the same attribute, and not the same one."""
-    mine, yours = _attribute(new), _attribute(old)
-    if mine is None or yours is None:
-        return False
-    thing, value, other, former = (statement(part, at).words for part in (*mine, *yours))
-    if not thing or not agree(thing, other) or value == former:
-        return False
-    return _ONCE.search(mine[0]) is not None or (_is_amount(value) and _is_amount(former))
-
-
-def _is_amount(words: Words) -> bool:
-    """Whether it is one number or date, and its unit."""
-    return (
-        bool(words)
-        and _VALUE.fullmatch(words[0]) is not None
-        and all(word.lower() in _UNITS for word in words[1:])
-    )
-
-
-def _attribute(text: str) -> tuple[str, str] | None:
-    """Subject and value of a first clause like 默认分支是 main; None for any other."""
-    first = re.split(r"[，,;；。！!\n]|\.(?:\s|$)", text.strip(), maxsplit=1)[0]
-    found = _COPULA.search(first)
-    if found is None or found.end() == len(first):
-        return None
-    subject = first[: found.start()].strip().removesuffix("的")
-    return (subject, first[found.end() :]) if subject else None
-
-
-def _differ(one: Words, other: Words) -> Conflict:
+def _differ(one: Words, other: Words, *, least: int) -> Conflict:
+    """``least``: the weight of what has to stand before a value."""
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     shared = _weight(
@@ -199,9 +144,7 @@ def _differ(one: Words, other: Words) -> Conflict:
     if len(steps) == 1 and shared:
         _, first, last, start, end = steps[0]
         mine, yours = one[first:last], other[start:end]
-        if _are_opposites(mine, yours):
-            return Conflict.CERTAIN
-        if _are_values(mine, yours) and _ends_with_value(one, first, last):
+        if _are_values(mine, yours) and _ends_with_value(one, first, last, least):
             return Conflict.CERTAIN
         if not mine or not yours:
             return Conflict.NONE  # one only says more
@@ -212,32 +155,15 @@ def _differ(one: Words, other: Words) -> Conflict:
     return Conflict.LIKELY if alike and begins_alike else Conflict.NONE
 
 
-def _are_opposites(mine: Sequence[str], yours: Sequence[str]) -> bool:
-    pair = {"".join(mine).lower(), "".join(yours).lower()}
-    return any(
-        pair == {one, other} or pair == {_distinct(one, other), _distinct(other, one)}
-        for one, other in _OPPOSITES
-    )
-
-
-def _distinct(one: str, other: str) -> str:
-    """What of ``one`` stands not in ``other`` at the same place: 启 of 启用 beside 停用."""
-    return (
-        "".join(a for a, b in zip(one, other, strict=False) if a != b)
-        if len(one) == len(other)
-        else one
-    )
-
-
 def _are_values(mine: Sequence[str], yours: Sequence[str]) -> bool:
     """One number or date each, and neither names which of several things it is."""
     return all(len(words) == 1 and _VALUE.fullmatch(words[0]) for words in (mine, yours))
 
 
-def _ends_with_value(words: Words, first: int, last: int) -> bool:
+def _ends_with_value(words: Words, first: int, last: int, least: int) -> bool:
     """Whether enough stands before a value, and nothing but its unit behind it: in 301 的灯坏了 the
     number is the thing's name."""
-    if first == 0 or words[first - 1] == "第" or _weight(words[:first]) < _LEAST:
+    if first == 0 or words[first - 1] == "第" or _weight(words[:first]) < least:
         return False
     return all(word.lower() in _UNITS for word in words[last:])
 
