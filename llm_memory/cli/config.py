@@ -7,10 +7,9 @@ import json
 import os
 from dataclasses import asdict
 
-from ..home.embedding_key import key_source
 from ..home.project import find_project
 from ..home.setting_words import WORDS
-from ..home.settings import LoadedSettings
+from ..home.settings import HomeSettings, LoadedSettings
 from .home_flags import project_folder, read_settings, wants_json
 from .messages import DONE, say, warn
 
@@ -19,7 +18,7 @@ def show_config(args: argparse.Namespace) -> int:
     """Print the settings. The key of an embedding service is never printed. Raises HomeError."""
     loaded = read_settings(args)
     project = find_project(project_folder(args), loaded.settings.project)
-    source = key_source(loaded.settings, os.environ)
+    source = _key_source(loaded.settings)
     values = _values(loaded)
     if wants_json(args):
         content = {
@@ -57,3 +56,14 @@ def _values(loaded: LoadedSettings) -> dict[str, str | int]:
         key: value if isinstance(value, int) else "" if value is None else str(value)
         for key, value in ((key, values[key]) for key in WORDS)
     }
+
+
+def _key_source(settings: HomeSettings) -> str:
+    """Returns where the key of an embedding service comes from, never the key."""
+    if settings.embedding_key_file is not None:
+        return f"文件 / file {settings.embedding_key_file}"
+    name = settings.embedding_key_env
+    if not name:
+        return "没有，写的文件用不了 / none: the file that is named cannot be used"
+    there = "已设 / set" if os.environ.get(name, "").strip() else "未设 / not set"
+    return f"环境变量 / environment variable {name} ({there})"

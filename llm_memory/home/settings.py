@@ -45,7 +45,8 @@ class HomeSettings:
         embedding_url: Address of an OpenAI-compatible embedding service, without a slash at its
             end; used with ``http``.
         embedding_model: The model's name there.
-        embedding_key_env: The environment variable that holds the service's key.
+        embedding_key_env: The environment variable that holds the service's key; empty where a key
+            file was named and cannot be used, for then no key is sent.
         embedding_key_file: A file that holds it, which others cannot read; it comes first.
         privacy_mode: What becomes of secrets in a text that is to be remembered.
         max_tokens: The most that a search answers with, unless the caller says otherwise.
@@ -131,6 +132,7 @@ class _Merging:
         self._origins = dict.fromkeys(READERS, DEFAULT)
         self._warnings: list[str] = []
         self._named = ""
+        self._keyless = False
 
     @property
     def home(self) -> Path:
@@ -140,6 +142,8 @@ class _Merging:
 
     def done(self) -> LoadedSettings:
         """Returns what came of all layers."""
+        if self._keyless:  # the key of another service must not be sent in its place
+            self._values |= {"embedding_key_file": None, "embedding_key_env": ""}
         return LoadedSettings(
             HomeSettings(**self._values),
             MappingProxyType(self._origins),
@@ -162,9 +166,12 @@ class _Merging:
             if origin == flag_of(key):  # the person is there, and means another value
                 raise HomeError(f"{origin}: {error}") from error
             self._warn(origin, f"{key}：{error}")
+            self._keyless |= key == "embedding_key_file"
             return
         except HomeError as error:
             raise HomeError(f"{origin}: {error}") from error
+        if key == "embedding_key_file":
+            self._keyless = False
         if key == "project":
             if not read:
                 return  # no name says nothing

@@ -326,6 +326,24 @@ def test_a_service_that_is_named_wrongly_is_told(
     assert service.asked == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a user's files are private there")
+@pytest.mark.parametrize(("mode", "header"), [(0o600, "Bearer sk-of-this-service"), (0o644, None)])
+def test_a_service_gets_the_key_of_the_file_that_is_named_for_it_and_no_other(
+    home: Path,
+    service: EmbeddingServer,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: int,
+    header: str | None,
+) -> None:
+    fill(home / "memory", "public", 4)
+    (home / "key").write_text("sk-of-this-service\n", "utf-8")
+    (home / "key").chmod(mode)
+    (home / "config.toml").write_text('embedding_key_file = "key"\n', "utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-service")
+    assert main(["index"]) == 0
+    assert {asked.headers.get("Authorization") for asked in service.asked} == {header}
+
+
 @pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="no signal of a terminal can be sent there")
 def test_an_interrupted_run_keeps_what_it_has_built(

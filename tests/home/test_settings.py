@@ -4,7 +4,6 @@ nothing that could send memories away."""
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -14,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
-from astrbot_plugin_scoped_memory.llm_memory.home.embedding_key import key_source, read_key
 from astrbot_plugin_scoped_memory.llm_memory.home.places import default_home
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import READERS
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import (
@@ -118,7 +116,7 @@ WRONG = [
     'privacy_mode = "none"', "embedding = false", 'embedding = "bundeled"', "embedding_model = {}",
     'embedding_url = "ftp://a"', 'embedding_url = "not an address"', 'embedding_url = "https://[::"',
     'embedding_url = "https://user:word@example.org/v1"', 'embedding_url = "https://e.org/?k=s"',
-    'embedding_key_env = "sk-live-aB3"', 'embedding_key_env = ""', 'embedding_key_file = "absent"',
+    'embedding_key_env = "sk-live-aB3"', 'embedding_key_env = ""',
     'embedding_model = "a\\nb"',
     'embedding = "' + "x" * 999 + '"', "project = 5", 'home = "elsewhere"',
 ]  # fmt: skip
@@ -259,41 +257,18 @@ def test_a_model_folder_is_found_from_where_it_was_said(project: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a user's files are private there")
-def test_a_key_file_that_others_can_read_is_refused(project: Path) -> None:
+def test_a_key_file_that_cannot_be_used_leaves_no_key_at_all(project: Path) -> None:
+    """Neither the file of a layer before nor the default variable: those are other services'."""
     file = write(project.parent / "home" / "key", KEY + "\n")
-    in_home(project, 'embedding_key_file = "key"\n')
+    file.chmod(0o600)
+    in_home(project, 'embedding_key_file = "key"\nembedding_key_env = "MY_KEY"\n')
+    settings = load(project).settings
+    assert (settings.embedding_key_file, settings.embedding_key_env) == (file, "MY_KEY")
+    for bad in ("/absent/" + KEY, str(project)):
+        read = load(project, {"SCOPED_MEMORY_EMBEDDING_KEY_FILE": bad})
+        assert (read.settings.embedding_key_file, read.settings.embedding_key_env) == (None, "")
+        assert KEY not in "".join(read.warnings)
     file.chmod(0o640)
     read = load(project)
-    assert read.settings.embedding_key_file is None
+    assert (read.settings.embedding_key_file, read.settings.embedding_key_env) == (None, "")
     assert "chmod 600" in read.warnings[0]
-    file.chmod(0o600)
-    read = load(project)
-    assert read.settings.embedding_key_file == file
-    assert read_key(read.settings, {}) == KEY
-    assert KEY not in key_source(read.settings, {})
-    file.chmod(0o644)  # since then
-    with pytest.raises(HomeError, match="others"):
-        read_key(read.settings, {})
-
-
-def test_the_key_comes_from_the_named_variable_and_is_never_shown(project: Path) -> None:
-    in_home(project, 'embedding_key_env = "MY_KEY"\n')
-    settings = load(project).settings
-    assert read_key(settings, {"MY_KEY": KEY, "OPENAI_API_KEY": "other"}) == KEY
-    assert read_key(settings, {}) == ""
-    shown = key_source(settings, {"MY_KEY": KEY})
-    assert "MY_KEY" in shown
-    assert KEY not in shown
-    assert shown != key_source(settings, {})
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a file's modes are those of POSIX")
-def test_a_key_file_with_other_bytes_says_so_without_quoting_them(project: Path) -> None:
-    file = project.parent / "home" / "key"
-    file.write_bytes(b"secret\xff")
-    file.chmod(0o600)
-    in_home(project, 'embedding_key_file = "key"\n')
-    with pytest.raises(HomeError) as caught:
-        read_key(load(project).settings, {})
-    assert "secret" not in repr(caught.value)
-    assert caught.value.__cause__ is None

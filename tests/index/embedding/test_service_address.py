@@ -104,13 +104,13 @@ def test_this_machine_is_known_by_its_names() -> None:
     assert not any(is_loopback(f"http://{name}/v1") for name in ("10.0.0.1", "localhost.com"))
 
 
-def test_a_key_comes_from_the_environment_first(tmp_path: Path) -> None:
+def test_a_key_comes_from_the_file_that_is_named_else_from_the_variable(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(f"\ufeff{CANARY}\n", encoding="utf-8")
     file.chmod(0o600)
-    assert key_from({"KEY": " sk-1\n"}, "KEY", file) == "sk-1"
-    assert key_from({"KEY": " "}, "KEY", file) == CANARY
+    assert key_from({"KEY": "sk-1"}, "KEY", file) == CANARY
     assert key_from({}, "", file) == CANARY
+    assert key_from({"KEY": " sk-1\n"}, "KEY", None) == "sk-1"
     assert key_from({"": "odd"}, "", None) == ""
     assert key_from({}, "KEY", None) == ""
 
@@ -122,7 +122,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> No
     file.write_text(CANARY, encoding="utf-8")
     file.chmod(mode)
     with pytest.raises(InvalidService, match="chmod 600") as caught:
-        key_from({}, "KEY", file)
+        key_from({"KEY": "sk-1"}, "KEY", file)
     assert str(file) in str(caught.value)
     assert CANARY not in str(caught.value)
 
@@ -143,7 +143,7 @@ def test_a_file_with_anything_but_a_key_is_refused(tmp_path: Path, content: byte
 def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
     for file in (tmp_path / "none", tmp_path):
         with pytest.raises(InvalidService, match="is no file"):
-            key_from({}, "KEY", file)
+            key_from({"KEY": "sk-1"}, "KEY", file)
 
 
 def test_a_key_shows_itself_in_a_request_alone() -> None:

@@ -43,19 +43,26 @@ class ApiKey:
 
 
 def key_from(environ: Mapping[str, str], variable: str, file: Path | None) -> str:
-    """Returns the key in the environment variable, else the one in the file, else an empty string.
+    """Returns the key in the file if one is named, else the one in the environment variable.
+
+    The file comes first: a person has named it for this service, while the variable has a default
+    and may hold the key of another service.
 
     Args:
         environ: The environment.
-        variable: Its variable's name; empty for none.
+        variable: The variable's name; empty for none.
         file: A file with the key alone; None for none. On POSIX its owner alone may read it.
+
+    Returns:
+        The key; empty where neither has one.
 
     Raises:
         InvalidService: the file is missing, holds something else than one key, or others than its
             owner may read it.
     """
-    found = environ.get(variable, "").strip() if variable else ""
-    return found if found or file is None else _read(file)
+    if file is not None:
+        return _read(file)
+    return environ.get(variable, "").strip() if variable else ""
 
 
 def _read(file: Path) -> str:
