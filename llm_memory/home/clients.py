@@ -14,17 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ..errors import HomeError
 from ..vault.markdown import marked_block
 from .agent_words import RULE_HEAD, TITLE, block
-from .file_changes import Change, Edit, planned
-from .json_splice import NotMergeable, parse, put
+from .file_changes import Change, Edit, json_edit, member, planned
 from .setting_values import Language
 
 SERVER: Final = "scoped-memory"
 _SAFE: Final = "-P"
 """Python's: a client starts us in the project's folder, whose modules must not come before ours."""
 _ARGUMENTS: Final = ("-m", "llm_memory", "serve")
-_HOOKS: Final = ("hooks", "SessionStart")
 _SPECIAL: Final = re.compile(r"[\x00-\x1f!-,;-@\[-^`{-\x7f]")
 
 
@@ -87,12 +86,12 @@ def plan_clients(
         HomeError: a file cannot be changed without losing something.
     """
     words, command = block(language), primer_command(launch)
-    entry = json.dumps({SERVER: _entry(launch)}, ensure_ascii=False)
-    server = partial(_with_server, launch=launch), entry
+    entry = json.loads(server_edit(launch)(""))["mcpServers"]
+    server = server_edit(launch), json.dumps(entry, ensure_ascii=False)
     begin = marked_block.BEGIN if language == "zh" else marked_block.BEGIN_ENGLISH
     text = partial(_with_block, words=words, begin=begin), words
     rule = partial(_with_block, words=words, begin=begin, head=RULE_HEAD), words
-    start = partial(_with_hook, command=command), f"SessionStart: {command}"
+    start = _hook_edit(command), f"SessionStart: {command}"
     files: dict[Client, dict[str, tuple[Edit, str]]] = {
         Client.FIRST: {
             ".mcp.json": server,
@@ -110,79 +109,59 @@ def plan_clients(
     ]
 
 
-def _entry(launch: Launch) -> dict[str, object]:
-    env = {"env": dict(launch.variables)} if launch.variables else {}
-    return {"command": launch.interpreter, "args": [_SAFE, *_ARGUMENTS], **env}
+def server_edit(launch: Launch) -> Edit:
+    """Returns the edit of a list of MCP servers. A person's own arguments, variables and switches
+    stay."""
 
+    def change(content: dict[str, Any]) -> None:
+        entry = member(member(content, "mcpServers", dict), SERVER, dict)
+        entry["command"] = launch.interpreter
+        arguments = entry.get("args")
+        own = [one for one in arguments if one != _SAFE] if isinstance(arguments, list) else []
+        entry["args"] = [_SAFE, *(own if tuple(own[:3]) == _ARGUMENTS else _ARGUMENTS)]
+        if launch.variables:
+            member(entry, "env", dict).update(launch.variables)
 
-def _with_server(text: str, launch: Launch) -> str:
-    """A person's own arguments, variables and switches stay. Raises NotMergeable."""
-    path = ("mcpServers", SERVER)
-    found = _object_at(parse(text), path)
-    if found is None:
-        return put(text, path, _entry(launch))
-    text = put(text, (*path, "command"), launch.interpreter)
-    arguments = found.get("args")
-    own = [one for one in arguments if one != _SAFE] if isinstance(arguments, list) else []
-    wanted = [_SAFE, *(own if tuple(own[:3]) == _ARGUMENTS else _ARGUMENTS)]
-    if arguments != wanted:
-        text = put(text, (*path, "args"), wanted)
-    for name, value in launch.variables.items():
-        text = put(text, (*path, "env", name), value)
-    return text
-
-
-def _object_at(content: Any, path: tuple[str, ...]) -> dict[str, Any] | None:
-    """Raises NotMergeable if something else stands on the way."""
-    for name in ("", *path):
-        if name:
-            if name not in content:
-                return None
-            content = content[name]
-        if not isinstance(content, dict):
-            raise NotMergeable(f"{name or 'JSON'} 不是对象，不改 / is no object")
-    found: dict[str, Any] = content
-    return found
+    return json_edit(change)
 
 
 def _with_block(text: str, words: str, begin: str, head: str = "") -> str:
-    """Raises NotMergeable."""
     if head and not text.strip():
         return marked_block.put(head, words, begin=begin) or head
     written = marked_block.put(text, words, title="" if head else TITLE, begin=begin)
     if written is None:
-        raise NotMergeable(
-            "scoped-memory:begin 与 scoped-memory:end 两行不成对 / the lines scoped-memory:begin "
-            "and scoped-memory:end do not match"
+        raise HomeError(
+            "scoped-memory:begin 与 scoped-memory:end 两行不成对",
+            "the lines scoped-memory:begin and scoped-memory:end do not match",
         )
     return written
 
 
-def _with_hook(text: str, command: str) -> str:
-    """Raises NotMergeable."""
-    content = parse(text)
-    hooks = _object_at(content, _HOOKS[:1]) or {}
-    starts = hooks.get(_HOOKS[1], [])
-    if not isinstance(starts, list):
-        raise NotMergeable(f"{_HOOKS[1]} 不是列表，不改 / is no list")
-    for place in _our_commands(starts):
-        return put(text, (*_HOOKS, *place), command)
-    entry = {"hooks": [{"type": "command", "command": command}]}
-    return put(text, (*_HOOKS, len(starts)), entry)
+def _hook_edit(command: str) -> Edit:
+    """Returns the edit of settings with hooks: one of a former run is changed in its place."""
+
+    def change(content: dict[str, Any]) -> None:
+        starts = member(member(content, "hooks", dict), "SessionStart", list)
+        for hook in _our_hooks(starts):
+            hook["command"] = command
+            return
+        starts.append({"hooks": [{"type": "command", "command": command}]})
+
+    return json_edit(change)
 
 
-def _our_commands(starts: list[Any]) -> Iterator[tuple[str | int, ...]]:
-    """Where hooks of former runs have their command."""
-    for number, start in enumerate(starts):
+def _our_hooks(starts: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yields the hooks of former runs."""
+    for start in starts:
         listed = start.get("hooks") if isinstance(start, dict) else None
-        for place, hook in enumerate(listed if isinstance(listed, list) else []):
+        for hook in listed if isinstance(listed, list) else []:
             command = hook.get("command") if isinstance(hook, dict) else None
             if (
                 isinstance(command, str)
                 and "llm_memory" in command
                 and command.endswith(("primer", "primer --quiet"))
             ):
-                yield number, "hooks", place, "command"
+                yield hook
 
 
 def primer_command(launch: Launch, platform: str = sys.platform) -> str:

@@ -1,11 +1,13 @@
-"""Changes to files of a person's: planned first, so that nothing is written if one is impossible.
+"""Changes of a person's files. All are planned first, so that nothing is written if one cannot be.
 
-What stood in a file is copied beside it before it is changed. A link is never written through: a
-checkout could have one that leads out of it.
+What stood in a file is copied beside it before it is changed. A link is never followed: one in a
+checkout could lead out of it.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import stat
 from collections.abc import Callable
@@ -13,18 +15,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..errors import HomeError, VaultWriteFailed
 from ..storage.files import ABSENT, ChangedMeanwhile, Stamp, replace_durably, stamp_of
 from ..vault.folder_walk import is_link
-from .json_splice import NotMergeable
+from ..vault.markdown.topic_file import BOM
 
 MAX_BYTES: Final = 1024 * 1024
 
 type Edit = Callable[[str], str]
-"""Makes a file's new text of its old one, which is empty where there is no file. Raises
-NotMergeable."""
+"""Makes a file's new text of its old one, which is empty where there is no file. Raises HomeError,
+without the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +67,80 @@ def planned(root: Path, relative: str, edit: Edit, shown: str = "") -> Change:
         if step == root:
             break
         if is_link(step):
-            raise _refused(path, f"{step.name} 是链接，不改 / {step.name} is a link")
+            raise _refused(path, f"{step.name} 是链接，不改", f"{step.name} is a link")
     before, stamp = _read(path)
     try:
-        text = (before or b"").decode()
-    except UnicodeDecodeError as error:
-        raise _refused(path, "不是 UTF-8 / not UTF-8") from error
-    try:
-        after = edit(text).encode()
-    except (NotMergeable, UnicodeEncodeError) as error:
-        raise _refused(path, str(error)) from error
+        after = edit((before or b"").decode()).encode()
+    except UnicodeError as error:
+        raise _refused(path, "有 UTF-8 里没有的字符", "holds what is not UTF-8") from error
+    except HomeError as error:
+        raise _refused(path, error.zh, str(error)) from error
     return Change(path, before, after, stamp, shown)
+
+
+def json_edit(change: Callable[[dict[str, Any]], None]) -> Edit:
+    """Returns the edit of a JSON file that ``change`` makes in the object of its text.
+
+    The file is written anew, with its byte order mark and its line ends. Nothing of it is written
+    if the object stays as it is. ``change`` may raise HomeError; so does text that is no object,
+    and text that would lose something: a name that is there twice, a number that is too large.
+    """
+
+    def edit(text: str) -> str:
+        body = text.removeprefix(BOM)
+        try:
+            content = json.loads(
+                body if body.strip() else "{}",
+                object_pairs_hook=_members,
+                parse_constant=_number,
+                parse_float=_number,
+            )
+            before = json.dumps(content)
+            if not isinstance(content, dict):
+                raise HomeError("文件里不是一个 JSON 对象", "the file holds no JSON object")
+            change(content)
+            if json.dumps(content) == before:
+                return text
+            after = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        except json.JSONDecodeError as error:
+            raise HomeError(
+                f"第 {error.lineno} 行第 {error.colno} 列不是合法的 JSON",
+                f"not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}",
+            ) from error
+        except RecursionError as error:
+            raise HomeError("JSON 嵌套太深", "the JSON is nested too deeply") from error
+        except ValueError as error:  # an integer of thousands of digits
+            raise HomeError(f"读不了：{error}", f"cannot be read: {error}") from error
+        after = after.replace("\n", "\r\n") if "\r\n" in text else after
+        return BOM + after if text.startswith(BOM) else after
+
+    return edit
+
+
+def member[Found](content: dict[str, Any], name: str, kind: type[Found]) -> Found:
+    """Returns what an object has under a name, which is made if it is missing. Raises HomeError if
+    it is of another kind."""
+    found = content.setdefault(name, kind())
+    if not isinstance(found, kind):
+        zh, en = ("对象", "object") if kind is dict else ("列表", "list")
+        raise HomeError(f"{name} 不是 JSON {zh}，不改", f"{name} is no JSON {en}")
+    return found
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise HomeError(f"有两个 {name!r}，不改", f"there are two of {name!r}")
+        found[name] = value
+    return found
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise HomeError(f"{text} 不是合法的 JSON 数", f"{text} is no number in JSON")
+    return number
 
 
 def apply(change: Change, now: datetime) -> Path | None:
@@ -92,9 +157,11 @@ def apply(change: Change, now: datetime) -> Path | None:
         change.path.parent.mkdir(parents=True, exist_ok=True)
         replace_durably(change.path, change.after, change.stamp)
     except ChangedMeanwhile as error:
-        raise _refused(change.path, "刚刚被改过，再来一次 / changed just now, try again") from error
+        raise _refused(
+            change.path, "刚刚被改过，请再来一次", "changed just now, try again"
+        ) from error
     except (VaultWriteFailed, OSError) as error:
-        raise _refused(change.path, f"写不了 / cannot be written: {error}") from error
+        raise _refused(change.path, f"写不了：{error}", f"cannot be written: {error}") from error
     return copy
 
 
@@ -117,15 +184,16 @@ def _read(path: Path) -> tuple[bytes | None, Stamp]:
     try:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode):
-            raise _refused(path, "不是普通文件 / not a plain file")
+            raise _refused(path, "不是普通文件", "not a plain file")
         if status.st_size > MAX_BYTES:
-            raise _refused(path, "太大 / too large")
+            raise _refused(path, "文件太大", "too large")
         return path.read_bytes(), stamp_of(status)
     except FileNotFoundError:
         return None, ABSENT
     except OSError as error:
-        raise _refused(path, f"读不了 / cannot be read: {error.strerror}") from error
+        why = error.strerror
+        raise _refused(path, f"读不了：{why}", f"cannot be read: {why}") from error
 
 
-def _refused(path: Path, why: str) -> HomeError:
-    return HomeError(f"{path}：{why}")
+def _refused(path: Path, zh: str, en: str) -> HomeError:
+    return HomeError(f"{path}：{zh}", f"{path}: {en}")

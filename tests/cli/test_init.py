@@ -17,8 +17,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
 from astrbot_plugin_scoped_memory.llm_memory.home import clients, making
-from astrbot_plugin_scoped_memory.llm_memory.home.clients import Launch, primer_command
+from astrbot_plugin_scoped_memory.llm_memory.home.clients import (
+    Launch,
+    primer_command,
+    server_edit,
+)
 from astrbot_plugin_scoped_memory.llm_memory.home.file_changes import MAX_BYTES
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_words import config_text
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import load_settings
@@ -146,6 +151,76 @@ def test_what_stood_there_stays_and_is_kept_beside(home: Path, project: Path) ->
     for path, payload in before.items():
         (copy,) = path.parent.glob(f"{path.name}.bak-*")
         assert copy.read_bytes() == payload
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+SERVERS = st.dictionaries(
+    st.text(max_size=6), values | st.fixed_dictionaries({"env": st.just({"A": "b"})}), max_size=3
+)
+EDIT = server_edit(Launch("/a/python", {"A": "值"}))
+ENTRY = {"command": "/a/python", "args": ["-P", "-m", "llm_memory", "serve"], "env": {"A": "值"}}
+
+
+@given(
+    st.dictionaries(st.text(max_size=6), values, max_size=5),
+    st.none() | SERVERS,
+    st.sampled_from([None, 0, 2, "\t"]),
+    st.sampled_from(["", "\ufeff", " \n"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_a_json_file_holds_the_entry_and_all_it_held_before(
+    held: dict[str, Any],
+    servers: dict[str, Any] | None,
+    indent: int | str | None,
+    head: str,
+    newline: str,
+    ascii_only: bool,
+) -> None:
+    if servers is not None:
+        held["mcpServers"] = servers
+    text = head + json.dumps(held, indent=indent, ensure_ascii=ascii_only) + "\n"
+    done = EDIT(text.replace("\n", newline))
+    assert done.startswith("\ufeff") == (head == "\ufeff")
+    assert done.count("\n") == done.count(newline)
+    assert done.endswith(newline)
+    after = json.loads(done.removeprefix("\ufeff"))
+    assert after["mcpServers"].pop("scoped-memory") == ENTRY
+    if servers is None:
+        assert after.pop("mcpServers") == {}
+    assert json.dumps(after) == json.dumps(held)  # the order, too
+    assert EDIT(done) == done
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": 1,}', "line 1, column"),
+        ('{\n  // a word\n  "a": 1\n}', "line 2, column 3"),
+        ("[1]", "no JSON object"),
+        ('{"mcpServers": null}', "mcpServers is no JSON object"),
+        ('{"mcpServers": {"scoped-memory": {"env": []}}}', "env is no JSON object"),
+        ('{"mcpServers": {"a": 1}, "mcpServers": {}}', "two of 'mcpServers'"),
+        ('{"a": [{"b": 1, "b": 2}]}', "two of 'b'"),
+        ('{"a": NaN}', "NaN"),
+        ('{"a": 1e400}', "1e400"),
+        ('{"a": ' + "1" * 5000 + "}", "digits"),
+        ("[" * 100_000, "deep"),
+    ],
+)
+def test_json_that_would_lose_something_is_refused(text: str, why: str) -> None:
+    with pytest.raises(HomeError, match=why):
+        EDIT(text)
 
 
 @pytest.mark.parametrize("there", ["", ".mcp.json", ".claude", "CLAUDE.md", ".cursor", "AGENTS.md"])
