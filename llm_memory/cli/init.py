@@ -11,7 +11,7 @@ from pathlib import Path
 from ..composition.paths import local_now
 from ..errors import HomeError, ScopedMemoryError
 from ..home.adoption import adopt
-from ..home.clients import Client, clients_of, plan_clients
+from ..home.clients import CLIENTS, clients_of, plan_clients
 from ..home.file_changes import Change, apply
 from ..home.foreign_store import find_store, is_global, read_store
 from ..home.making import launch_of, make_folders, missing_folders, plan_config, plan_mark
@@ -27,40 +27,32 @@ from ..home.project import (
 )
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import trust_root
+from ..models.said import Said
 from ..models.scope import PUBLIC_NAME
 from .home_flags import project_folder, read_settings, wants_json
-from .init_report import AdoptionReport, AppliedChange, Report, tell, tell_json
+from .init_report import AdoptionReport, Report, tell
+from .messages import Refusal, words
 from .paths import plugin_version
 
 
 def init(args: argparse.Namespace) -> int:
     """Plan all, then do it: what cannot be done is said before anything is written. Raises
-    HomeError."""
+    HomeError and Refusal."""
     loaded = read_settings(args)
     folder = project_folder(args).resolve()
     home = loaded.settings.home
-    report = Report(args.dry_run, home, _project(folder, loaded, store=args.store))
-    report.notes += loaded.warnings
-    changes = [plan_config(home)]
-    if report.project is not None:
-        changes += _project_changes(args, loaded, folder, report.project, report.notes)
-    elif args.claude or args.cursor or args.agents or args.store:
-        raise HomeError(
-            f"{folder}：这里不能当项目，请到项目的文件夹里来，或写 --project-folder / no "
-            "project can be here, go to a project's folder or name it with --project-folder"
-        )
-    else:
-        report.notes.append("这里不是项目，只建家 / no project here, the home alone is made")
+    project = _project(folder, loaded, store=args.store)
+    report = Report(args.dry_run, home, project, notes=list(loaded.warnings))
+    report.changes = [plan_config(home), *_project_changes(args, loaded, folder, report)]
     report.folders = missing_folders(home, folder if args.store else None)
-    report.changes = [AppliedChange(change) for change in changes]
-    report.adoptions = [_adoption(path, report.project) for path in args.adopt]
+    report.adoptions = [_adoption(path, project) for path in args.adopt]
     if not report.dry:
         make_folders(report.folders, home)
-        if args.store and report.project is not None:
-            trust_root(home, report.project.root)
+        if args.store and project is not None:
+            trust_root(home, project.root)
         _write(report)
         _take(report, loaded)
-    return tell_json(report) if wants_json(args) else tell(report)
+    return tell(report, as_json=wants_json(args))
 
 
 def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | None:
@@ -76,42 +68,55 @@ def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | 
 
 
 def _project_changes(
-    args: argparse.Namespace,
-    loaded: LoadedSettings,
-    folder: Path,
-    project: Project,
-    notes: list[str],
+    args: argparse.Namespace, loaded: LoadedSettings, folder: Path, report: Report
 ) -> list[Change]:
-    """Raises HomeError."""
+    """Plan the project's files; what its user should know goes into the notes. Raises HomeError."""
+    project, home, notes = report.project, report.home, report.notes
+    clients = [name for name in CLIENTS if getattr(args, name)]
+    if project is None:
+        if clients or args.store:
+            raise HomeError(
+                f"{folder}：这里不能当项目，请到项目的文件夹里来，或写 --project-folder",
+                f"{folder}: no project can be here, go to a project's folder or name it with "
+                "--project-folder",
+            )
+        notes.append(Said("这里不是项目，只建家", "no project here, the home alone is made"))
+        return []
     changes = []
-    marked, home = find_root(folder), loaded.settings.home
-    if marked is None or loaded.origins["project"] == flag_of("project"):
+    if find_root(folder) is None or loaded.origins["project"] == flag_of("project"):
         mark = plan_mark(project.root, project.name)
         if not mark.needed and _stated_name(project.root, home) != project.name:
             raise HomeError(
-                f"{mark.path} 里写着别的项目名，请改那里 / names another project, change it there"
+                f"{mark.path} 里写着别的项目名，请改那里",
+                f"{mark.path} names another project, change it there",
             )
         changes.append(mark)
     if project.root != folder:
         notes.append(
-            f"项目的根在上面，客户端多半在那里打开 / the project's root is above, clients are "
-            f"opened there mostly: {project.root}"
+            Said(
+                f"项目的根在上面，编程助手多半在那里打开：{project.root}",
+                f"the project's root is above, agents are mostly opened there: {project.root}",
+            )
         )
     scope = project_scope(project, named=is_named(loaded)).name
     if args.store and (home_paths(home).memory / "scopes" / scope).exists():
         notes.append(
-            f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入 / its memories of before "
-            f"stay in the home's scope {scope}, see export and import"
+            Said(
+                f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入",
+                f"its memories of before stay in the home's scope {scope}, see export and import",
+            )
+        )
+    clients = clients or clients_of(folder)
+    if not clients:
+        notes.append(
+            Said(
+                "没看出用的是哪种编程助手，写了 Claude Code 的；别的见 --cursor、--agents",
+                "no client was recognised, so Claude Code's files are written; see --cursor, "
+                "--agents",
+            )
         )
     launch = launch_of(loaded.settings, loaded.origins["home"])
-    clients = frozenset(client for client in Client if getattr(args, client.option))
-    if not clients and not (clients := clients_of(folder)):
-        notes.append(
-            "没看出用的是哪个客户端，写了 Claude Code 的；别的见 --cursor、--agents / no client "
-            "was recognised, so Claude Code's files are written; see --cursor, --agents"
-        )
-        clients = frozenset({Client.FIRST})
-    return changes + plan_clients(folder, clients, launch, loaded.settings.language)
+    return changes + plan_clients(folder, clients or ["claude"], launch, loaded.settings.language)
 
 
 def _stated_name(root: Path, home: Path) -> str:
@@ -127,45 +132,49 @@ def _adoption(path: Path, project: Project | None) -> AdoptionReport:
         return AdoptionReport(top, read_store(top), None)
     if project is None:
         raise HomeError(
-            f"{top}：是一个项目的，请到那个项目里来 / belongs to a project, run this in that "
-            "project"
+            f"{top}：是一个项目的，请到那个项目里来",
+            f"{top}: belongs to a project, run this in that project",
         )
     return AdoptionReport(top, read_store(top), project)
 
 
 def _write(report: Report) -> None:
-    """Raises HomeError if nothing was written; later ones are noted."""
+    """Write the files. Raises Refusal if the first one cannot be; later ones are noted."""
     now = local_now()
-    for done in report.changes:
-        if not done.change.needed:
-            continue
-        try:
-            done.copy = apply(done.change, now)
-            done.written = True
-        except HomeError as error:
-            if not any(other.written for other in report.changes):
-                raise
-            report.errors.append(str(error))
+    for change in report.changes:
+        if change.needed:
+            try:
+                report.written[change.path] = apply(change, now)
+            except HomeError as error:
+                if not report.written:
+                    raise Refusal(words(error.zh, str(error))) from error
+                report.errors.append(Said(error.zh, str(error)))
 
 
 def _take(report: Report, loaded: LoadedSettings) -> None:
-    home = report.home
+    """Take the former stores in; what cannot be is noted."""
+    home, privacy = report.home, loaded.settings.privacy_mode
     for adoption in report.adoptions:
-        project = adoption.project
-        own = project is not None and project.own_store
-        paths = project_paths(home, project) if project and own else home_paths(home)
-        scope = PUBLIC_NAME
-        if project is not None and not own:
+        top, project = adoption.top, adoption.project
+        paths, scope = home_paths(home), PUBLIC_NAME
+        if project is not None and project.own_store:
+            paths = project_paths(home, project)
+        elif project is not None:
             scope = project_scope(project, named=is_named(loaded)).name
+        found = adoption.store.memories
         try:
-            adoption.done = asyncio.run(
-                adopt(
-                    adoption.store.memories,
-                    paths,
-                    scope,
-                    privacy=loaded.settings.privacy_mode,
-                    version=plugin_version(),
-                )
+            done = asyncio.run(
+                adopt(found, paths, scope, privacy=privacy, version=plugin_version())
             )
         except (ScopedMemoryError, OSError) as error:
-            report.errors.append(f"{adoption.top}：{error}")
+            zh = error.zh if isinstance(error, HomeError) else error
+            report.errors.append(Said(f"{top}：{zh}", f"{top}: {error}"))
+            continue
+        adoption.done = done
+        if done.stopped:
+            report.errors.append(
+                Said(
+                    f"{top}：写不下了，同一条命令会接着做",
+                    f"{top}: no room, the same command goes on",
+                )
+            )

@@ -1,26 +1,18 @@
-"""What ``init`` says it did, or would do: for people, and as JSON."""
+"""What ``init`` did, or would do: as lines for a person, and as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..home.adoption import Adopted
 from ..home.file_changes import Change
 from ..home.foreign_store import ForeignStore
 from ..home.project import Project
-from .messages import DONE, PARTLY, fail, say, warn
-
-
-@dataclass(slots=True)
-class AppliedChange:
-    """A planned change, whether it was written, and the copy of what stood there."""
-
-    change: Change
-    written: bool = False
-    copy: Path | None = None
+from ..models.said import Said
+from .messages import DONE, PARTLY, fail, say, warn, words
 
 
 @dataclass(slots=True)
@@ -32,132 +24,127 @@ class AdoptionReport:
     project: Project | None
     done: Adopted | None = None
 
-    @property
-    def partly(self) -> bool:
-        """True if something of it was not taken."""
-        return bool(self.store.refused) or (
-            self.done is not None and (bool(self.done.refused) or self.done.stopped)
-        )
-
 
 @dataclass(slots=True)
 class Report:
-    """All that was planned and done."""
+    """All that was planned and done.
+
+    Attributes:
+        written: For each file that was written, the copy of what stood there.
+    """
 
     dry: bool
     home: Path
     project: Project | None
     folders: list[Path] = field(default_factory=list)
-    changes: list[AppliedChange] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    written: dict[Path, Path | None] = field(default_factory=dict)
     adoptions: list[AdoptionReport] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        partly = self.errors or any(adoption.partly for adoption in self.adoptions)
-        return PARTLY if partly else DONE
+    notes: list[str | Said] = field(default_factory=list)
+    errors: list[Said] = field(default_factory=list)
 
 
-def tell(report: Report) -> int:
-    """Say it to a person. Returns the exit code."""
-    if report.dry:
-        say("试一试，什么也没有改 / a dry run, nothing was changed:")
-    say(f"家 / home: {report.home}")
-    if report.project is not None:
-        say(f"项目 / project: {report.project.name} ({report.project.root})")
-    for folder in report.folders:
-        say(f"{'会建 / would make' if report.dry else '建了 / made'}: {folder}")
-    changes = (line for done in report.changes for line in _change_lines(done, dry=report.dry))
-    adoptions = (line for adoption in report.adoptions for line in _adoption_lines(adoption))
-    for line in (*changes, *adoptions):
-        say(line)
-    if any(done.written for done in report.changes):
-        say("已打开的客户端要重开一次 / clients that are open must be restarted")
-    warn(report.notes)
-    for error in report.errors:
-        fail(error)
-    return report.code
-
-
-def _change_lines(done: AppliedChange, *, dry: bool) -> Iterator[str]:
-    path = done.change.path
-    if not done.change.needed:
-        yield f"不变 / unchanged: {path}"
-    elif dry:
-        yield f"会写 / would write: {path}"
-        yield from (f"    + {line}" for line in done.change.shown.splitlines())
-    elif not done.written:
-        yield f"没有写 / not written: {path}"
+def tell(report: Report, *, as_json: bool) -> int:
+    """Print the report. Returns the exit code."""
+    if as_json:
+        say(json.dumps(_content(report), ensure_ascii=False, indent=2))
     else:
-        kept = f"（原来的 / former: {done.copy.name}）" if done.copy else ""
-        yield f"写了 / wrote: {path}{kept}"
+        for zh, en in _lines(report):
+            say(zh, en)
+        warn(report.notes)
+        for error in report.errors:
+            fail(error.zh, error.en)
+    partly = any(one.store.refused or (one.done and one.done.refused) for one in report.adoptions)
+    return PARTLY if report.errors or partly else DONE
 
 
-def _adoption_lines(adoption: AdoptionReport) -> Iterator[str]:
-    store, done = adoption.store, adoption.done
-    target = "家 / the home" if adoption.project is None else adoption.project.name
-    yield (
-        f"{adoption.top} → {target}: {store.files} 个文件、{len(store.memories)} 条 / "
-        f"{store.files} files, {len(store.memories)} memories"
-    )
-    if store.turns:
+def _lines(report: Report) -> Iterator[tuple[str, str]]:
+    """Yields each line in Chinese and in English."""
+    dry, project = report.dry, report.project
+    if dry:
+        yield "只是预演，什么也没有改：", "a dry run, nothing was changed:"
+    yield f"家：{report.home}", f"home: {report.home}"
+    if project is not None:
+        name, root = project.name, project.root
+        yield f"项目：{name}（{root}）", f"project: {name} ({root})"
+    for folder in report.folders:
         yield (
-            f"  {store.turns} 段整段对话不是记忆，没有收 / {store.turns} whole conversations are "
-            "no memories, left out"
+            f"{'会建' if dry else '建了'}：{folder}",
+            f"{'would make' if dry else 'made'}: {folder}",
         )
-    for path, why in store.refused:
-        yield f"  没有读 / not read: {path}：{why}"
-    if done is None:
-        return
+    for change in report.changes:
+        yield _change_line(change, report)
+        for line in change.shown.splitlines() if dry and change.needed else ():
+            yield (f"    + {line}",) * 2
+    for adoption in report.adoptions:
+        yield from _adoption_lines(adoption)
+    if report.written:
+        yield "已打开的编程助手要重开一次", "coding agents that are open must be restarted"
+
+
+def _change_line(change: Change, report: Report) -> tuple[str, str]:
+    path, copy = change.path, report.written.get(change.path)
+    if not change.needed:
+        return f"不变：{path}", f"unchanged: {path}"
+    if report.dry:
+        return f"会写：{path}", f"would write: {path}"
+    if path not in report.written:
+        return f"没有写：{path}", f"not written: {path}"
+    if copy is None:
+        return f"写了：{path}", f"wrote: {path}"
+    return f"写了：{path}（原来的：{copy.name}）", f"wrote: {path} (former: {copy.name})"
+
+
+def _adoption_lines(adoption: AdoptionReport) -> Iterator[tuple[str, str]]:
+    top, store, done, project = adoption.top, adoption.store, adoption.done, adoption.project
+    files, count, turns = store.files, len(store.memories), store.turns
     yield (
-        f"  新收 {done.stored}，早已有 {done.known}，没收下 {len(done.refused)}，隐去一部分 "
-        f"{done.redacted} / {done.stored} new, {done.known} known, {len(done.refused)} refused, "
-        f"{done.redacted} partly hidden"
+        f"{top} → {project.name if project else '家'}：{files} 个文件，{count} 条；"
+        f"整段的对话不收，有 {turns} 段",
+        f"{top} → {project.name if project else 'the home'}: {files} files, {count} memories, "
+        f"{turns} whole conversations left out",
     )
-    for text, why in done.refused:
-        yield f"  没收下 / refused ({why}): {text}"
-    if done.stopped:
-        yield "  写不下了，同一条命令会接着做 / no room, the same command goes on"
+    for path, why in store.refused:
+        yield f"  没有读：{path}：{why}", f"  not read: {path}: {why}"
+    if done is not None:
+        new, known, refused, hidden = done.stored, done.known, len(done.refused), done.redacted
+        yield (
+            f"  新收 {new} 条，早已有 {known}，没收下 {refused}，隐去一部分 {hidden}",
+            f"  {new} new, {known} known, {refused} refused, {hidden} partly hidden",
+        )
+        for text, why in done.refused:
+            yield f"  没收下（{why}）：{text}", f"  refused ({why}): {text}"
 
 
-def tell_json(report: Report) -> int:
-    """Say it to a program, as one object. Returns the exit code."""
+def _content(report: Report) -> dict[str, object]:
     project = report.project
-    content = {
+    return {
         "dry_run": report.dry,
         "home": str(report.home),
         "project": None
         if project is None
         else {"name": project.name, "root": str(project.root), "own_store": project.own_store},
         "folders": [str(folder) for folder in report.folders],
-        "files": [
-            {
-                "path": str(done.change.path),
-                "change": _kind(done.change),
-                "written": done.written,
-                "backup": None if done.copy is None else str(done.copy),
-            }
-            for done in report.changes
-        ],
+        "files": [_file(change, report) for change in report.changes],
         "adopted": [_adopted(adoption) for adoption in report.adoptions],
-        "notes": report.notes,
-        "errors": report.errors,
+        "notes": [words(one.zh, one.en) if isinstance(one, Said) else one for one in report.notes],
+        "errors": [words(one.zh, one.en) for one in report.errors],
     }
-    say(json.dumps(content, ensure_ascii=False, indent=2))
-    return report.code
 
 
-def _kind(change: Change) -> str:
-    if not change.needed:
-        return "none"
-    return "new" if change.before is None else "changed"
+def _file(change: Change, report: Report) -> dict[str, object]:
+    copy = report.written.get(change.path)
+    kind = "new" if change.before is None else "changed"
+    return {
+        "path": str(change.path),
+        "change": kind if change.needed else "none",
+        "written": change.path in report.written,
+        "backup": None if copy is None else str(copy),
+    }
 
 
 def _adopted(adoption: AdoptionReport) -> dict[str, object]:
-    store, done = adoption.store, adoption.done
-    counts = done or Adopted()
+    store, counts = adoption.store, adoption.done or Adopted()
     return {
         "path": str(adoption.top),
         "project": None if adoption.project is None else adoption.project.name,
@@ -165,10 +152,7 @@ def _adopted(adoption: AdoptionReport) -> dict[str, object]:
         "memories": len(store.memories),
         "conversations": store.turns,
         "not_read": [{"path": path, "why": why} for path, why in store.refused],
-        "done": done is not None,
-        "stored": counts.stored,
-        "known": counts.known,
-        "redacted": counts.redacted,
+        "done": adoption.done is not None,
+        **asdict(counts),
         "refused": [{"text": text, "why": why} for text, why in counts.refused],
-        "stopped": counts.stopped,
     }

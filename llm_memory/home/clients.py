@@ -1,17 +1,15 @@
-"""The files through which programs with coding agents find the memory: their lists of MCP servers,
-the texts that their agents read, and the hook at the start of a session."""
+"""The files through which coding agents find the memory: the list of MCP servers, the text that the
+agent reads, and the hook at the start of a session."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from ..errors import HomeError
@@ -27,27 +25,6 @@ _ARGUMENTS: Final = ("-m", "llm_memory", "serve")
 _SPECIAL: Final = re.compile(r"[\x00-\x1f!-,;-@\[-^`{-\x7f]")
 
 
-class Client(StrEnum):
-    """Whose files are written. The value is its flag."""
-
-    FIRST = "--claude"
-    CURSOR = "--cursor"
-    AGENTS = "--agents"
-    """Any program that reads AGENTS.md: the words for its agent alone."""
-
-    @property
-    def option(self) -> str:
-        """The flag's name."""
-        return self.value.removeprefix("--")
-
-
-_SIGNS: Final[Mapping[Client, tuple[str, ...]]] = {
-    Client.FIRST: (".mcp.json", ".claude", "CLAUDE.md"),
-    Client.CURSOR: (".cursor",),
-    Client.AGENTS: ("AGENTS.md",),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Launch:
     """How the memory is started.
@@ -61,55 +38,71 @@ class Launch:
     variables: Mapping[str, str]
 
 
-def clients_of(root: Path) -> frozenset[Client]:
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program with a coding agent.
+
+    Attributes:
+        edits: Returns the edits of its files, by their paths in a project.
+        signs: What shows that it is used in a project.
+    """
+
+    edits: Callable[[Launch, Language], dict[str, Edit]]
+    signs: tuple[str, ...]
+
+
+def claude(launch: Launch, language: Language) -> dict[str, Edit]:
+    """Returns the edits for Claude Code."""
+    return {
+        ".mcp.json": _server(launch),
+        "CLAUDE.md": _words(language),
+        ".claude/settings.json": _hook(primer_command(launch)),
+    }
+
+
+def cursor(launch: Launch, language: Language) -> dict[str, Edit]:
+    """Returns the edits for Cursor."""
+    rule = _words(language, RULE_HEAD)
+    return {".cursor/mcp.json": _server(launch), ".cursor/rules/scoped-memory.mdc": rule}
+
+
+def agents(_: Launch, language: Language) -> dict[str, Edit]:
+    """Returns the edit for any program that reads AGENTS.md. It starts no server."""
+    return {"AGENTS.md": _words(language)}
+
+
+CLIENTS: Final[Mapping[str, Client]] = MappingProxyType(
+    {
+        "claude": Client(claude, (".mcp.json", ".claude", "CLAUDE.md")),
+        "cursor": Client(cursor, (".cursor",)),
+        "agents": Client(agents, ("AGENTS.md",)),
+    }
+)
+"""By their flags."""
+
+
+def clients_of(root: Path) -> list[str]:
     """Returns the clients that a project's files show to be used there."""
-    return frozenset(
-        client for client, signs in _SIGNS.items() if any((root / sign).exists() for sign in signs)
-    )
+    return [
+        name
+        for name, client in CLIENTS.items()
+        if any((root / sign).exists() for sign in client.signs)
+    ]
 
 
 def plan_clients(
-    root: Path,
-    clients: Collection[Client],
-    launch: Launch,
-    language: Language,
+    root: Path, names: Collection[str], launch: Launch, language: Language
 ) -> list[Change]:
-    """Plan the files of each client in a project's folder. Changes nothing.
-
-    Args:
-        root: The project's folder.
-        clients: Whose files.
-        launch: What they are to start.
-        language: Of the words for the agent.
+    """Plan the files of the named clients in a project's folder. Changes nothing.
 
     Raises:
         HomeError: a file cannot be changed without losing something.
     """
-    words, command = block(language), primer_command(launch)
-    entry = json.loads(server_edit(launch)(""))["mcpServers"]
-    server = server_edit(launch), json.dumps(entry, ensure_ascii=False)
-    begin = marked_block.BEGIN if language == "zh" else marked_block.BEGIN_ENGLISH
-    text = partial(_with_block, words=words, begin=begin), words
-    rule = partial(_with_block, words=words, begin=begin, head=RULE_HEAD), words
-    start = _hook_edit(command), f"SessionStart: {command}"
-    files: dict[Client, dict[str, tuple[Edit, str]]] = {
-        Client.FIRST: {
-            ".mcp.json": server,
-            "CLAUDE.md": text,
-            ".claude/settings.json": start,
-        },
-        Client.CURSOR: {".cursor/mcp.json": server, ".cursor/rules/scoped-memory.mdc": rule},
-        Client.AGENTS: {"AGENTS.md": text},
-    }
-    return [
-        planned(root, relative, edit, shown)
-        for client in Client
-        if client in clients
-        for relative, (edit, shown) in files[client].items()
-    ]
+    edits = [edit for name in names for edit in CLIENTS[name].edits(launch, language).items()]
+    return [planned(root, relative, edit) for relative, edit in edits]
 
 
-def server_edit(launch: Launch) -> Edit:
+def _server(launch: Launch) -> Edit:
     """Returns the edit of a list of MCP servers. A person's own arguments, variables and switches
     stay."""
 
@@ -125,19 +118,27 @@ def server_edit(launch: Launch) -> Edit:
     return json_edit(change)
 
 
-def _with_block(text: str, words: str, begin: str, head: str = "") -> str:
-    if head and not text.strip():
-        return marked_block.put(head, words, begin=begin) or head
-    written = marked_block.put(text, words, title="" if head else TITLE, begin=begin)
-    if written is None:
-        raise HomeError(
-            "scoped-memory:begin 与 scoped-memory:end 两行不成对",
-            "the lines scoped-memory:begin and scoped-memory:end do not match",
+def _words(language: Language, head: str = "") -> Edit:
+    """Returns the edit that keeps the lines for the agent between two marks. ``head`` begins a new
+    file."""
+    begin = marked_block.BEGIN if language == "zh" else marked_block.BEGIN_ENGLISH
+
+    def edit(text: str) -> str:
+        new = head and not text.strip()
+        written = marked_block.put(
+            head if new else text, block(language), title="" if head else TITLE, begin=begin
         )
-    return written
+        if written is None:
+            raise HomeError(
+                "scoped-memory:begin 与 scoped-memory:end 两行不成对",
+                "the lines scoped-memory:begin and scoped-memory:end do not match",
+            )
+        return written
+
+    return edit
 
 
-def _hook_edit(command: str) -> Edit:
+def _hook(command: str) -> Edit:
     """Returns the edit of settings with hooks: one of a former run is changed in its place."""
 
     def change(content: dict[str, Any]) -> None:

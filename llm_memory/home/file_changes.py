@@ -37,16 +37,16 @@ class Change:
         path: The file.
         before: Its bytes; None where there is none.
         after: What they are to be.
+        stamp: What the file was when it was read.
         shown: What is put there, for a person to read: nothing of what stood in the file, which
             may hold another program's key.
-        stamp: What the file was when it was read.
     """
 
     path: Path
     before: bytes | None
     after: bytes
     stamp: Stamp
-    shown: str = ""
+    shown: str
 
     @property
     def needed(self) -> bool:
@@ -54,9 +54,8 @@ class Change:
         return self.before != self.after
 
 
-def planned(root: Path, relative: str, edit: Edit, shown: str = "") -> Change:
-    """Read the file ``relative`` below ``root`` and plan its edit, which puts what is ``shown``
-    there. Changes nothing.
+def planned(root: Path, relative: str, edit: Edit) -> Change:
+    """Read the file ``relative`` below ``root`` and plan its edit. Changes nothing.
 
     Raises:
         HomeError: the way there leads through a link, it is no plain file of text, or ``edit``
@@ -75,7 +74,7 @@ def planned(root: Path, relative: str, edit: Edit, shown: str = "") -> Change:
         raise _refused(path, "有 UTF-8 里没有的字符", "holds what is not UTF-8") from error
     except HomeError as error:
         raise _refused(path, error.zh, str(error)) from error
-    return Change(path, before, after, stamp, shown)
+    return Change(path, before, after, stamp, edit(""))
 
 
 def json_edit(change: Callable[[dict[str, Any]], None]) -> Edit:

@@ -35,12 +35,12 @@ def missing_folders(home: Path, store: Path | None) -> list[Path]:
         memory = store / PROJECT_FOLDER / "memory"
         for step in (memory.parent, memory, memory / "scopes", _scopes(memory)):
             if is_link(step):
-                raise HomeError(f"{step}：是链接，不用 / is a link")
+                raise HomeError(f"{step}：是链接，不用", f"{step}: is a link")
         wanted.append(_scopes(memory))
     for folder in wanted:
         nearest = next(step for step in (folder, *folder.parents) if os.path.lexists(step))
         if not nearest.is_dir():
-            raise HomeError(f"{nearest}：不是文件夹 / not a folder")
+            raise HomeError(f"{nearest}：不是文件夹", f"{nearest}: not a folder")
     return [folder for folder in wanted if not folder.exists()]
 
 
@@ -54,7 +54,8 @@ def make_folders(folders: list[Path], home: Path) -> None:
         for folder in folders:
             make_folder(folder)
     except OSError as error:
-        raise HomeError(f"{error.filename}：建不了 / cannot be made: {error.strerror}") from error
+        name, why = error.filename, error.strerror
+        raise HomeError(f"{name}：建不了：{why}", f"{name}: cannot be made: {why}") from error
 
 
 def plan_config(home: Path) -> Change:
@@ -74,14 +75,14 @@ def launch_of(settings: HomeSettings, home_origin: str) -> Launch:
     """Returns how other programs start this memory: with this interpreter, from where this package
     lies, and with this home if it is not the platform's."""
     variables = {}
-    if not is_installed(_PACKAGE.parent):
+    if not finds_itself(_PACKAGE.parent):
         variables["PYTHONPATH"] = str(_PACKAGE.parent)
     if home_origin != DEFAULT:
         variables[PREFIX + "HOME"] = str(settings.home)
     return Launch(sys.executable, variables)
 
 
-def is_installed(folder: Path) -> bool:
+def finds_itself(folder: Path) -> bool:
     """Returns True if this interpreter finds packages in ``folder`` by itself, in any folder that
     it is started in."""
     paths = sysconfig.get_paths()

@@ -17,13 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
-from astrbot_plugin_scoped_memory.llm_memory.home import clients, making
-from astrbot_plugin_scoped_memory.llm_memory.home.clients import (
-    Launch,
-    primer_command,
-    server_edit,
-)
+from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError, VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.home import clients, file_changes, making
+from astrbot_plugin_scoped_memory.llm_memory.home.clients import Launch, primer_command
 from astrbot_plugin_scoped_memory.llm_memory.home.file_changes import MAX_BYTES
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_words import config_text
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import load_settings
@@ -167,7 +163,7 @@ values = st.recursive(
 SERVERS = st.dictionaries(
     st.text(max_size=6), values | st.fixed_dictionaries({"env": st.just({"A": "b"})}), max_size=3
 )
-EDIT = server_edit(Launch("/a/python", {"A": "值"}))
+EDIT = clients.claude(Launch("/a/python", {"A": "值"}), "en")[".mcp.json"]
 ENTRY = {"command": "/a/python", "args": ["-P", "-m", "llm_memory", "serve"], "env": {"A": "值"}}
 
 
@@ -330,6 +326,50 @@ def test_no_link_is_written_through(
     assert main(["init", *ALL, "--store"]) == 2
     assert photograph(tmp_path) == before
     assert "link" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("written", "code"), [(0, 1), (2, 3)])
+def test_a_write_that_fails_is_said_and_the_exit_code_tells_whether_anything_was_written(
+    home: Path,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    written: int,
+    code: int,
+) -> None:
+    real, calls = file_changes.replace_durably, []
+
+    def failing(path: Path, *rest: Any) -> None:
+        calls.append(path)
+        if len(calls) > written:
+            raise VaultWriteFailed("no space")
+        real(path, *rest)
+
+    monkeypatch.setattr(file_changes, "replace_durably", failing)
+    assert main(["init", "--claude"]) == code
+    error = capsys.readouterr().err
+    assert "no space" in error
+    assert all(str(path) in error for path in calls[written:])
+    assert [path.exists() for path in calls] == [n < written for n in range(len(calls))]
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_report_has_one_language(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    (project / "below").mkdir()
+    foreign(project)
+    (project / ".openclaw_memory" / "link.md").symlink_to(project / "elsewhere.md")
+    below = ["init", "--project-folder", str(project / "below"), "--language", language]
+    for more in (["--dry-run"], [], ["--adopt", str(project)]):
+        main([*below, *more])
+    lines = "".join(capsys.readouterr()).splitlines()
+    said = [line for line in lines if not line.startswith("    + ") and "link.md" not in line]
+    assert len(said) > 20
+    assert {bool(re.search("[一-鿿]", line)) for line in said} == {language == "zh"}
+    main([*below, "--json"])
+    (above,) = json.loads(capsys.readouterr().out)["notes"]
+    assert bool(re.search("[一-鿿]", above)) == (language == "zh")
 
 
 def test_a_huge_file_and_a_folder_in_a_files_place_are_refused(home: Path, project: Path) -> None:
@@ -525,9 +565,9 @@ def test_a_package_among_the_interpreters_own_needs_no_path(
 ) -> None:
     import sysconfig
 
-    assert making.is_installed(Path(sysconfig.get_paths()["purelib"]).resolve())
-    assert not making.is_installed(checkout.ROOT)
-    monkeypatch.setattr(making, "is_installed", lambda _: True)
+    assert making.finds_itself(Path(sysconfig.get_paths()["purelib"]).resolve())
+    assert not making.finds_itself(checkout.ROOT)
+    monkeypatch.setattr(making, "finds_itself", lambda _: True)
     monkeypatch.delenv("SCOPED_MEMORY_HOME")
     main(["init", "--cursor"])
     entry = content(project / ".cursor" / "mcp.json")["mcpServers"][clients.SERVER]
