@@ -27,7 +27,6 @@ from ..home.project import (
 )
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import trust_root
-from ..models.said import Said
 from ..models.scope import PUBLIC_NAME
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
@@ -71,7 +70,7 @@ def _project_changes(
     args: argparse.Namespace, loaded: LoadedSettings, folder: Path, report: Report
 ) -> list[Change]:
     """Plan the project's files; what its user should know goes into the notes. Raises HomeError."""
-    project, home, notes = report.project, report.home, report.notes
+    project, home = report.project, report.home
     clients = [name for name in CLIENTS if getattr(args, name)]
     if project is None:
         if clients or args.store:
@@ -80,7 +79,7 @@ def _project_changes(
                 f"{folder}: no project can be here, go to a project's folder or name it with "
                 "--project-folder",
             )
-        notes.append(Said("这里不是项目，只建家", "no project here, the home alone is made"))
+        report.note("这里不是项目，只建家", "no project here, the home alone is made")
         return []
     changes = []
     if find_root(folder) is None or loaded.origins["project"] == flag_of("project"):
@@ -92,28 +91,21 @@ def _project_changes(
             )
         changes.append(mark)
     if project.root != folder:
-        notes.append(
-            Said(
-                f"项目的根在上面，编程助手多半在那里打开：{project.root}",
-                f"the project's root is above, agents are mostly opened there: {project.root}",
-            )
+        report.note(
+            f"项目的根在上面，编程助手多半在那里打开：{project.root}",
+            f"the project's root is above, agents are mostly opened there: {project.root}",
         )
     scope = project_scope(project, named=is_named(loaded)).name
     if args.store and (home_paths(home).memory / "scopes" / scope).exists():
-        notes.append(
-            Said(
-                f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入",
-                f"its memories of before stay in the home's scope {scope}, see export and import",
-            )
+        report.note(
+            f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入",
+            f"its memories of before stay in the home's scope {scope}, see export and import",
         )
     clients = clients or clients_of(folder)
     if not clients:
-        notes.append(
-            Said(
-                "没看出用的是哪种编程助手，写了 Claude Code 的；别的见 --cursor、--agents",
-                "no client was recognised, so Claude Code's files are written; see --cursor, "
-                "--agents",
-            )
+        report.note(
+            "没看出用的是哪种编程助手，写了 Claude Code 的；别的见 --cursor、--agents",
+            "no client was recognised, so Claude Code's files are written; see --cursor, --agents",
         )
     launch = launch_of(loaded.settings, loaded.origins["home"])
     return changes + plan_clients(folder, clients or ["claude"], launch, loaded.settings.language)
@@ -148,7 +140,7 @@ def _write(report: Report) -> None:
             except HomeError as error:
                 if not report.written:
                     raise Refusal(words(error.zh, str(error))) from error
-                report.errors.append(Said(error.zh, str(error)))
+                report.fail(error.zh, str(error))
 
 
 def _take(report: Report, loaded: LoadedSettings) -> None:
@@ -168,13 +160,11 @@ def _take(report: Report, loaded: LoadedSettings) -> None:
             )
         except (ScopedMemoryError, OSError) as error:
             zh = error.zh if isinstance(error, HomeError) else error
-            report.errors.append(Said(f"{top}：{zh}", f"{top}: {error}"))
+            report.fail(f"{top}：{zh}", f"{top}: {error}")
             continue
         adoption.done = done
         if done.stopped:
-            report.errors.append(
-                Said(
-                    f"{top}：写不下了，同一条命令会接着做",
-                    f"{top}: no room, the same command goes on",
-                )
+            report.fail(
+                f"{top}：写不下了，同一条命令会接着做",
+                f"{top}: no room, the same command goes on",
             )

@@ -43,6 +43,14 @@ class Report:
     notes: list[str | Said] = field(default_factory=list)
     errors: list[Said] = field(default_factory=list)
 
+    def note(self, zh: str, en: str) -> None:
+        """Add what the person should know."""
+        self.notes.append(Said(zh, en))
+
+    def fail(self, zh: str, en: str) -> None:
+        """Add what could not be done."""
+        self.errors.append(Said(zh, en))
+
 
 def tell(report: Report, *, as_json: bool) -> int:
     """Print the report. Returns the exit code."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,8 @@ from typing import Any, Final
 from ..errors import HomeError
 from ..vault.markdown import marked_block
 from .agent_words import RULE_HEAD, TITLE, block
-from .file_changes import Change, Edit, json_edit, member, planned
+from .file_changes import Change, Edit, planned
+from .json_edit import json_edit, member
 from .setting_values import Language
 
 SERVER: Final = "scoped-memory"
@@ -143,26 +144,22 @@ def _hook(command: str) -> Edit:
 
     def change(content: dict[str, Any]) -> None:
         starts = member(member(content, "hooks", dict), "SessionStart", list)
-        for hook in _our_hooks(starts):
-            hook["command"] = command
-            return
-        starts.append({"hooks": [{"type": "command", "command": command}]})
+        lists = [start.get("hooks") for start in starts if isinstance(start, dict)]
+        hooks = [hook for listed in lists if isinstance(listed, list) for hook in listed]
+        ours = next(filter(_is_ours, hooks), None)
+        if ours is None:
+            starts.append({"hooks": [{"type": "command", "command": command}]})
+        else:
+            ours["command"] = command
 
     return json_edit(change)
 
 
-def _our_hooks(starts: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yields the hooks of former runs."""
-    for start in starts:
-        listed = start.get("hooks") if isinstance(start, dict) else None
-        for hook in listed if isinstance(listed, list) else []:
-            command = hook.get("command") if isinstance(hook, dict) else None
-            if (
-                isinstance(command, str)
-                and "llm_memory" in command
-                and command.endswith(("primer", "primer --quiet"))
-            ):
-                yield hook
+def _is_ours(hook: Any) -> bool:
+    match hook:
+        case {"command": str(command)}:
+            return "llm_memory" in command and command.endswith(("primer", "primer --quiet"))
+    return False
 
 
 def primer_command(launch: Launch, platform: str = sys.platform) -> str:

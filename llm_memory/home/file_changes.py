@@ -6,8 +6,6 @@ checkout could lead out of it.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import stat
 from collections.abc import Callable
@@ -15,12 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..errors import HomeError, VaultWriteFailed
 from ..storage.files import ABSENT, ChangedMeanwhile, Stamp, replace_durably, stamp_of
 from ..vault.folder_walk import is_link
-from ..vault.markdown.topic_file import BOM
 
 MAX_BYTES: Final = 1024 * 1024
 
@@ -62,11 +59,7 @@ def planned(root: Path, relative: str, edit: Edit) -> Change:
             refuses it.
     """
     path = root.joinpath(*relative.split("/"))
-    for step in (path, *path.parents):
-        if step == root:
-            break
-        if is_link(step):
-            raise _refused(path, f"{step.name} 是链接，不改", f"{step.name} is a link")
+    refuse_links(root, path)
     before, stamp = _read(path)
     try:
         after = edit((before or b"").decode()).encode()
@@ -77,69 +70,13 @@ def planned(root: Path, relative: str, edit: Edit) -> Change:
     return Change(path, before, after, stamp, edit(""))
 
 
-def json_edit(change: Callable[[dict[str, Any]], None]) -> Edit:
-    """Returns the edit of a JSON file that ``change`` makes in the object of its text.
-
-    The file is written anew, with its byte order mark and its line ends. Nothing of it is written
-    if the object stays as it is. ``change`` may raise HomeError; so does text that is no object,
-    and text that would lose something: a name that is there twice, a number that is too large.
-    """
-
-    def edit(text: str) -> str:
-        body = text.removeprefix(BOM)
-        try:
-            content = json.loads(
-                body if body.strip() else "{}",
-                object_pairs_hook=_members,
-                parse_constant=_number,
-                parse_float=_number,
-            )
-            before = json.dumps(content)
-            if not isinstance(content, dict):
-                raise HomeError("文件里不是一个 JSON 对象", "the file holds no JSON object")
-            change(content)
-            if json.dumps(content) == before:
-                return text
-            after = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        except json.JSONDecodeError as error:
-            raise HomeError(
-                f"第 {error.lineno} 行第 {error.colno} 列不是合法的 JSON",
-                f"not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}",
-            ) from error
-        except RecursionError as error:
-            raise HomeError("JSON 嵌套太深", "the JSON is nested too deeply") from error
-        except ValueError as error:  # an integer of thousands of digits
-            raise HomeError(f"读不了：{error}", f"cannot be read: {error}") from error
-        after = after.replace("\n", "\r\n") if "\r\n" in text else after
-        return BOM + after if text.startswith(BOM) else after
-
-    return edit
-
-
-def member[Found](content: dict[str, Any], name: str, kind: type[Found]) -> Found:
-    """Returns what an object has under a name, which is made if it is missing. Raises HomeError if
-    it is of another kind."""
-    found = content.setdefault(name, kind())
-    if not isinstance(found, kind):
-        zh, en = ("对象", "object") if kind is dict else ("列表", "list")
-        raise HomeError(f"{name} 不是 JSON {zh}，不改", f"{name} is no JSON {en}")
-    return found
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise HomeError(f"有两个 {name!r}，不改", f"there are two of {name!r}")
-        found[name] = value
-    return found
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise HomeError(f"{text} 不是合法的 JSON 数", f"{text} is no number in JSON")
-    return number
+def refuse_links(root: Path, path: Path) -> None:
+    """Raises HomeError if the way from ``root`` to ``path`` leads through a link."""
+    for step in (path, *path.parents):
+        if step == root:
+            break
+        if is_link(step):
+            raise _refused(path, f"{step.name} 是链接，不用", f"{step.name} is a link")
 
 
 def apply(change: Change, now: datetime) -> Path | None:

@@ -12,9 +12,8 @@ from typing import Final
 from ..errors import HomeError
 from ..storage.files import PRIVATE, make_folder
 from ..storage.private_folder import PrivateFolder
-from ..vault.folder_walk import is_link
 from .clients import Launch
-from .file_changes import Change, planned
+from .file_changes import Change, planned, refuse_links
 from .places import CONFIG
 from .project import PROJECT_FOLDER, home_paths
 from .setting_words import config_text, project_text
@@ -32,11 +31,8 @@ def missing_folders(home: Path, store: Path | None) -> list[Path]:
     """
     wanted = [home, _scopes(home_paths(home).memory), home / "projects"]
     if store is not None:
-        memory = store / PROJECT_FOLDER / "memory"
-        for step in (memory.parent, memory, memory / "scopes", _scopes(memory)):
-            if is_link(step):
-                raise HomeError(f"{step}：是链接，不用", f"{step}: is a link")
-        wanted.append(_scopes(memory))
+        wanted.append(_scopes(store / PROJECT_FOLDER / "memory"))
+        refuse_links(store, wanted[-1])
     for folder in wanted:
         nearest = next(step for step in (folder, *folder.parents) if os.path.lexists(step))
         if not nearest.is_dir():

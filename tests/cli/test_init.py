@@ -212,6 +212,7 @@ def test_a_json_file_holds_the_entry_and_all_it_held_before(
         ('{"a": 1e400}', "1e400"),
         ('{"a": ' + "1" * 5000 + "}", "digits"),
         ("[" * 100_000, "deep"),
+        ('{"a": ' + "[" * 40 + "]" * 40 + "}", "deep"),
     ],
 )
 def test_json_that_would_lose_something_is_refused(text: str, why: str) -> None:
