@@ -171,7 +171,11 @@ class EmbeddingFailed(ScopedMemoryError):
 
 class InvalidService(ScopedMemoryError):
     """An embedding service's address, model or key cannot be used. The message says which and why,
-    and holds no key."""
+    and holds no key; ``zh`` is the same line in Chinese."""
+
+    def __init__(self, zh: str, en: str) -> None:
+        super().__init__(en)
+        self.zh = zh
 
 
 class RerankFailed(ScopedMemoryError):

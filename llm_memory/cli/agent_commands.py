@@ -45,7 +45,7 @@ _TOOLS: Final[Mapping[str, tuple[str, Callable[[argparse.Namespace], dict[str, A
 def run(args: argparse.Namespace) -> int:
     loaded = read_settings(args)
     home = agent_home(args, loaded)
-    warn(one for one in (*loaded.warnings, home.warning) if one)
+    warn((*loaded.warnings, *home.warnings))
     texts = Texts.of(loaded.settings.language)
     only_looks = args.command == "tasks" and args.tasks_json is None
     tool, arguments_of = _TOOLS[args.command]

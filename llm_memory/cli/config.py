@@ -8,10 +8,10 @@ import os
 from dataclasses import asdict
 
 from ..home.project import find_project
-from ..home.setting_words import WORDS
+from ..home.setting_values import KEYS
 from ..home.settings import HomeSettings, LoadedSettings
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, say, warn
+from .messages import DONE, say, warn, words
 
 
 def show_config(args: argparse.Namespace) -> int:
@@ -34,7 +34,7 @@ def show_config(args: argparse.Namespace) -> int:
                 "root": str(project.root),
                 "own_store": project.own_store,
             },
-            "warnings": list(loaded.warnings),
+            "warnings": [words(one.zh, one.en) for one in loaded.warnings],
         }
         say(json.dumps(content, ensure_ascii=False, indent=2))
         return DONE
@@ -54,7 +54,7 @@ def _values(loaded: LoadedSettings) -> dict[str, str | int]:
     values = asdict(loaded.settings)
     return {
         key: value if isinstance(value, int) else "" if value is None else str(value)
-        for key, value in ((key, values[key]) for key in WORDS)
+        for key, value in ((key, values[key]) for key in KEYS)
     }
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ..errors import HomeError
 from ..home.places import is_folder
-from ..home.setting_values import spoken
-from ..home.setting_words import WORDS
+from ..home.setting_values import KEYS, spoken
 from ..home.settings import LoadedSettings, flag_of, load_settings
 from .messages import speak
 
@@ -27,8 +26,9 @@ def setting_flags() -> argparse.ArgumentParser:
     group = parent.add_argument_group(
         "设置 / settings", "盖过文件和环境变量 / over files and environment"
     )
-    for key, words in WORDS.items():
-        group.add_argument(flag_of(key), dest=f"set_{key}", metavar="…", help=words)
+    for name, key in KEYS.items():
+        about = f"{key.zh} / {key.en}"
+        group.add_argument(flag_of(name), dest=f"set_{name}", metavar="…", help=about)
     return parent
 
 
@@ -42,7 +42,7 @@ def project_folder(args: argparse.Namespace) -> Path:
 
 def read_settings(args: argparse.Namespace) -> LoadedSettings:
     """Returns the settings in force for a command, and speaks their language. Raises HomeError."""
-    flags = {key: text for key in WORDS if (text := getattr(args, f"set_{key}", ""))}
+    flags = {key: text for key in KEYS if (text := getattr(args, f"set_{key}", ""))}
     loaded = load_settings(flags=flags, environ=os.environ, cwd=project_folder(args))
     speak(spoken(loaded.settings.language))
     return loaded

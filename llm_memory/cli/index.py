@@ -51,8 +51,7 @@ def index(args: argparse.Namespace) -> int:
     """Build, and say what there is. Raises HomeError."""
     loaded = read_settings(args)
     folder = project_folder(args)
-    _, warning = chosen_project(loaded, folder)
-    warn(one for one in (*loaded.warnings, warning) if one)
+    warn((*loaded.warnings, *chosen_project(loaded, folder)[1]))
     make_home(loaded.settings.home)
     stores = stores_of(loaded, folder)
     with ProgressLine(sys.stderr) as line:

@@ -42,7 +42,10 @@ def init(args: argparse.Namespace) -> int:
     home = loaded.settings.home
     project = _project(folder, loaded, store=args.store)
     report = Report(args.dry_run, home, project, notes=list(loaded.warnings))
-    report.changes = [plan_config(home), *_project_changes(args, loaded, folder, report)]
+    report.changes = [
+        plan_config(home, loaded.settings.language),
+        *_project_changes(args, loaded, folder, report),
+    ]
     report.folders = missing_folders(home, folder if args.store else None)
     report.adoptions = [_adoption(path, project) for path in args.adopt]
     if not report.dry:
@@ -83,7 +86,7 @@ def _project_changes(
         return []
     changes = []
     if find_root(folder) is None or loaded.origins["project"] == flag_of("project"):
-        mark = plan_mark(project.root, project.name)
+        mark = plan_mark(project.root, project.name, loaded.settings.language)
         if not mark.needed and _stated_name(project.root, home) != project.name:
             raise HomeError(
                 f"{mark.path} 里写着别的项目名，请改那里",

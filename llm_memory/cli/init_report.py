@@ -40,7 +40,7 @@ class Report:
     changes: list[Change] = field(default_factory=list)
     written: dict[Path, Path | None] = field(default_factory=dict)
     adoptions: list[AdoptionReport] = field(default_factory=list)
-    notes: list[str | Said] = field(default_factory=list)
+    notes: list[Said] = field(default_factory=list)
     errors: list[Said] = field(default_factory=list)
 
     def note(self, zh: str, en: str) -> None:
@@ -135,7 +135,7 @@ def _content(report: Report) -> dict[str, object]:
         "folders": [str(folder) for folder in report.folders],
         "files": [_file(change, report) for change in report.changes],
         "adopted": [_adopted(adoption) for adoption in report.adoptions],
-        "notes": [words(one.zh, one.en) if isinstance(one, Said) else one for one in report.notes],
+        "notes": [words(one.zh, one.en) for one in report.notes],
         "errors": [words(one.zh, one.en) for one in report.errors],
     }
 

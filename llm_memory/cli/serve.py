@@ -44,7 +44,7 @@ def serve(args: argparse.Namespace) -> int:
     loaded = read_settings(args)
     http = None if args.http is None else (args.host, _listening(args), _http_token(args))
     home = agent_home(args, loaded)
-    warn(one for one in (*loaded.warnings, home.warning) if one)
+    warn((*loaded.warnings, *home.warnings))
     _log_to_stderr()
     if args.http is None:
         keep_stdout_for_the_protocol()

@@ -26,8 +26,7 @@ def trust(args: argparse.Namespace) -> int:
         )
     loaded = read_settings(args)
     folder = project_folder(args)
-    _, warning = chosen_project(loaded, folder)
-    warn(one for one in (*loaded.warnings, warning) if one)
+    warn((*loaded.warnings, *chosen_project(loaded, folder)[1]))
     found = vouch(
         memory_id,
         scopes_of(loaded, folder),

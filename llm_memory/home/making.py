@@ -16,8 +16,7 @@ from .clients import Launch
 from .file_changes import Change, planned, refuse_links
 from .places import CONFIG
 from .project import PROJECT_FOLDER, home_paths
-from .setting_words import config_text, project_text
-from .settings import DEFAULT, PREFIX, HomeSettings
+from .settings import DEFAULT, PREFIX, HomeSettings, config_text, project_text
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -54,17 +53,17 @@ def make_folders(folders: list[Path], home: Path) -> None:
         raise HomeError(f"{name}：建不了：{why}", f"{name}: cannot be made: {why}") from error
 
 
-def plan_config(home: Path) -> Change:
+def plan_config(home: Path, language: str) -> Change:
     """Plan the home's settings file, with all defaults as comments; one that is there stays.
     Raises HomeError."""
-    return planned(home, CONFIG, lambda text: text or config_text())
+    return planned(home, CONFIG, lambda text: text or config_text(language))
 
 
-def plan_mark(root: Path, name: str) -> Change:
+def plan_mark(root: Path, name: str, language: str) -> Change:
     """Plan the file that makes a folder a project, and names it; one that is there stays. Raises
     HomeError."""
     relative = f"{PROJECT_FOLDER}/{CONFIG}"
-    return planned(root, relative, lambda text: text or project_text(name))
+    return planned(root, relative, lambda text: text or project_text(name, language))
 
 
 def launch_of(settings: HomeSettings, home_origin: str) -> Launch:

@@ -15,6 +15,7 @@ from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.conversation import AGENT_ACCOUNT, ConversationId
 from ..models.resolution import Usable
+from ..models.said import Said
 from ..models.scope import Scope
 from ..models.settings import AgentScope, ScopeSettings
 from ..scopes.rules.scope_resolution import resolve
@@ -27,11 +28,11 @@ from .trusted_roots import is_trusted
 _MARK: Final = 8
 """Hexadecimal digits of a folder's hash."""
 _LONGEST: Final = 64 - len("project-") - _MARK - 1
-_NO_NAME: Final = (
+_NO_NAME: Final = Said(
     "没有项目名，只读机器人的公共记忆；请写 --project 名字（或环境变量、家里的 config.toml），"
-    "项目自己的文件和文件夹名不算数 / no project is named, so only the bot's public memories are "
-    "read: give --project NAME (or the variable, or the home's config.toml); what the checkout "
-    "calls itself does not count"
+    "项目自己的文件和文件夹名不算数",
+    "no project is named, so only the bot's public memories are read. Give --project NAME (or set "
+    "the variable, or the home's config.toml); the checkout's own file and folder do not count",
 )
 
 
@@ -42,14 +43,14 @@ class MemoryHome:
     project: The store that holds the project's memories; None outside projects.
     name: The project's name, empty outside projects.
     of_a_bot: The store is a bot's: public is what everybody there reads.
-    warning: What is to be told to the person who started this, empty for nothing.
+    warnings: What is to be told to the person who started this.
     """
 
     global_store: SharedStore
     project: SharedStore | None
     name: str
     of_a_bot: bool = False
-    warning: str = ""
+    warnings: tuple[Said, ...] = ()
 
     @property
     def stores(self) -> tuple[SharedStore, ...]:
@@ -77,29 +78,30 @@ def open_home(
     settings = loaded.settings
     make_home(settings.home)
     home = _store(home_paths(settings.home), settings, environ, version)
-    project, warning = chosen_project(loaded, folder)
+    project, warnings = chosen_project(loaded, folder)
     if project is None:
         return MemoryHome(home, None, "")
     if not project.own_store:
         name = agent_name(project, named=is_named(loaded))
-        return MemoryHome(home, home, name, warning=warning)
+        return MemoryHome(home, home, name, warnings=warnings)
     own = _store(project_paths(settings.home, project), settings, environ, version)
     return MemoryHome(home, own, project.name)
 
 
-def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, str]:
+def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, tuple[Said, ...]]:
     """Returns the project of a folder, and what its user is to be told. It has no store of its own
     here where its user has not agreed to that one: a checkout may be a stranger's. Raises
     HomeError."""
     settings = loaded.settings
     project = find_project(folder, settings.project)
     if project is None or not project.own_store or is_trusted(settings.home, project.root):
-        return project, ""
-    warning = (
-        f"{project.root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store / this "
-        "project brings memories of its own, which are not read until init --store says so"
+        return project, ()
+    warning = Said(
+        f"{project.root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store",
+        f"{project.root} brings memories of its own, which are not read before you run init "
+        "--store there",
     )
-    return replace(project, own_store=False), warning
+    return replace(project, own_store=False), (warning,)
 
 
 def is_named(loaded: LoadedSettings) -> bool:
@@ -120,7 +122,7 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
     """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise HomeError(f"要写成 主机:端口 / has to be host:port: {address}")
+        raise HomeError(f"要写成 主机:端口：{address}", f"must be host:port: {address}")
     _token(token_file)
     number = int(port)
     return _followed(token_file.parent, name, lambda: Endpoint(host, number, _token(token_file), 0))
@@ -128,8 +130,8 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
 
 def _followed(state: Path, name: str, endpoint: Callable[[], Endpoint | None]) -> MemoryHome:
     store = SharedStore(state, state, None, endpoint=endpoint)
-    warning = "" if name else _NO_NAME
-    return MemoryHome(store, store if name else None, name, of_a_bot=True, warning=warning)
+    warnings = () if name else (_NO_NAME,)
+    return MemoryHome(store, store if name else None, name, of_a_bot=True, warnings=warnings)
 
 
 def _token(file: Path) -> str:
@@ -140,9 +142,11 @@ def _token(file: Path) -> str:
     try:
         token = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise HomeError(f"读不了令牌 / the token cannot be read: {file} ({error})") from error
+        raise HomeError(
+            f"读不了令牌：{file} ({error})", f"the token cannot be read: {file} ({error})"
+        ) from error
     if not token:
-        raise HomeError(f"令牌是空的 / the token is empty: {file}")
+        raise HomeError(f"令牌是空的：{file}", f"the token is empty: {file}")
     return token
 
 
@@ -187,7 +191,7 @@ def make_home(home: Path) -> None:
         probe.touch()
         probe.unlink(missing_ok=True)  # another program that starts has done it
     except OSError as error:
+        why = f"{home} ({error.strerror or error})"
         raise HomeError(
-            f"用不了这个文件夹 / the home's folder cannot be used: {home} "
-            f"({error.strerror or error})"
+            f"用不了这个文件夹：{why}", f"the home's folder cannot be used: {why}"
         ) from error

@@ -65,8 +65,8 @@ class OwnedStore:
         try:
             embedder = choose_embedder(self.engine, self.settings, self.environ)
         except InvalidService as error:
-            self.refused = str(error)
-            logger.warning("没有用上嵌入服务，按词查找：{}", error)
+            self.refused = error.zh if spoken(self.settings.language) == "zh" else str(error)
+            logger.warning("没有用上嵌入服务，按词查找：{}", error.zh)
         self._behind = [asyncio.create_task(self.engine.follow())]
         if vectors:
             self._behind.append(asyncio.create_task(self._run(embedder)))

@@ -21,8 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError, VaultWrite
 from astrbot_plugin_scoped_memory.llm_memory.home import clients, file_changes, making
 from astrbot_plugin_scoped_memory.llm_memory.home.clients import Launch, primer_command
 from astrbot_plugin_scoped_memory.llm_memory.home.file_changes import MAX_BYTES
-from astrbot_plugin_scoped_memory.llm_memory.home.setting_words import config_text
-from astrbot_plugin_scoped_memory.llm_memory.home.settings import load_settings
+from astrbot_plugin_scoped_memory.llm_memory.home.settings import config_text, load_settings
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
 pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.property]
@@ -70,7 +69,7 @@ def test_a_first_run_makes_the_home_and_what_the_clients_read(home: Path, projec
     if os.name != "nt":
         assert home.stat().st_mode & 0o777 == 0o700
         assert (home / "memory" / "scopes").stat().st_mode & 0o777 == 0o700
-    assert (home / "config.toml").read_text("utf-8") == config_text()
+    assert (home / "config.toml").read_text("utf-8") == config_text("en")
     for file in (".mcp.json", ".cursor/mcp.json"):
         entry = content(project / file)["mcpServers"]["scoped-memory"]
         assert entry["command"] == sys.executable
@@ -468,7 +467,7 @@ def test_the_settings_file_that_is_written_first_changes_nothing(home: Path, pro
     plain = load_settings(flags={}, environ=os.environ, cwd=project)
     main(["init"])
     (home / "config.toml").write_text(
-        re.sub(r'^# (\w+ = (?:"|\d))', r"\1", config_text(), flags=re.MULTILINE), "utf-8"
+        re.sub(r'^# (\w+ = (?:"|\d))', r"\1", config_text("en"), flags=re.MULTILINE), "utf-8"
     )
     read = load_settings(flags={}, environ=os.environ, cwd=project)
     assert read.warnings == ()

@@ -56,7 +56,8 @@ class Folder:
             return str(error)
         home = open_home(loaded, self.path, os.environ, "0.0.1")
         texts = asyncio.run(self._asked(home))
-        return "\n".join([*texts, *loaded.warnings, home.warning])
+        warnings = (*loaded.warnings, *home.warnings)
+        return "\n".join([*texts, *(half for one in warnings for half in (one.zh, one.en))])
 
     async def _asked(self, home: MemoryHome) -> list[str]:
         tools = MemoryTools(levels_of(home), Texts.of("en"))

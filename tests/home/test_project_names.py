@@ -92,7 +92,7 @@ def test_a_name_that_opens_a_scope_is_a_persons(
     if mode != "home":
         assert home.name == mine
         assert mapped == [f"mcp:project:{mine}" if mine else "mcp:global:home"]
-        assert bool(home.warning) is not bool(mine)  # why nothing but public is read
+        assert bool(home.warnings) is not bool(mine)  # why nothing but public is read
         return
     # In a home a checkout may call itself something, with a mark of its folder behind it.
     scope = scopes_of(loaded, machine.checkout)[0].scope.name

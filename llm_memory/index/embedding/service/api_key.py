@@ -23,8 +23,8 @@ class ApiKey:
         """Raises InvalidService for a text that no request can carry."""
         if not all("!" <= character <= "~" for character in text):
             raise InvalidService(
-                "密钥里有空格、换行或不是 ASCII 的字符 / the key holds spaces, line breaks or "
-                "characters that are not ASCII"
+                "密钥里有空格、换行或不是 ASCII 的字符",
+                "the key holds spaces, line breaks or characters that are not ASCII",
             )
         self._text = text
 
@@ -66,22 +66,27 @@ def key_from(environ: Mapping[str, str], variable: str, file: Path | None) -> st
 
 
 def _read(file: Path) -> str:
-    if not file.is_file():
-        raise _refused("没有这个文件 / is no file", file)
+    # A file that is not there is not named: a person may have put the key itself in its place.
     try:
+        if not file.is_file():
+            raise _refused("没有这个文件", "is no file")
         with file.open("rb") as opened:
             status = os.fstat(opened.fileno())
             content = opened.read(_LONGEST + 1)
     except OSError as error:
-        raise _refused(f"读不了 / cannot be read ({type(error).__name__})", file) from None
+        kind = type(error).__name__
+        raise _refused(f"读不了（{kind}）", f"cannot be read ({kind})") from None
     if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
-        raise _refused("别人也能读，先 chmod 600 / can be read by others, chmod 600 it first", file)
+        raise _refused(
+            f"别人也能读，先运行 chmod 600 {file}",
+            f"can be read by others, first run chmod 600 {file}",
+        )
     # Whatever is no text becomes characters that no key has: a decoding error would quote it.
     text = content.decode("utf-8-sig", errors="replace").strip()
     if not text or len(content) > _LONGEST or len(text.split()) > 1 or not text.isascii():
-        raise _refused("里面要只有密钥 / must hold the key and nothing else", file)
+        raise _refused(f"里面要只有密钥：{file}", f"must hold the key and nothing else: {file}")
     return text
 
 
-def _refused(why: str, file: Path) -> InvalidService:
-    return InvalidService(f"密钥文件 / the key file: {why}: {file}")
+def _refused(zh: str, en: str) -> InvalidService:
+    return InvalidService(f"密钥文件：{zh}", f"the key file: {en}")

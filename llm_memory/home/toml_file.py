@@ -1,0 +1,52 @@
+"""Reads a settings file, and says where it is no TOML. A file may be a stranger's."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import HomeError
+
+_MAX_BYTES: Final = 64 * 1024
+_PLACE: Final = re.compile(r"^(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$", re.DOTALL)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Returns what a TOML file holds; nothing if there is none. Raises HomeError."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        why = error.strerror
+        raise HomeError(f"{path}: 读不了（{why}）", f"{path}: cannot be read ({why})") from error
+    if len(raw) > _MAX_BYTES:
+        raise HomeError(f"{path}: 太大了，不像设置", f"{path}: too large for settings")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode("utf-8", "replace")
+        raise _broken(path, before, "not UTF-8") from error
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _PLACE.fullmatch(str(error))
+        reason, line, column = found.groups() if found else (str(error), None, None)
+        raise _broken(path, text, reason, line, column) from error
+    except RecursionError as error:
+        raise HomeError(f"{path}: 嵌套太深", f"{path}: nested too deeply") from error
+
+
+def _broken(
+    path: Path, before: str, reason: str, line: str | None = None, column: str | None = None
+) -> HomeError:
+    """Without ``line`` and ``column`` the fault stands at the end of ``before``."""
+    lines = before.split("\n")
+    line, column = line or str(len(lines)), column or str(len(lines[-1]) + 1)
+    return HomeError(
+        f"{path}: 第 {line} 行第 {column} 列不是合法的 TOML：{reason}",
+        f"{path}: not valid TOML at line {line}, column {column}: {reason}",
+    )
