@@ -9,7 +9,8 @@ from dataclasses import asdict
 
 from ..home.project import find_project
 from ..home.setting_values import KEYS
-from ..home.settings import HomeSettings, LoadedSettings
+from ..home.settings import HomeSettings
+from ..models.said import Said
 from .home_flags import project_folder, read_settings, wants_json
 from .messages import DONE, say, warn, words
 
@@ -18,52 +19,42 @@ def show_config(args: argparse.Namespace) -> int:
     """Print the settings. The key of an embedding service is never printed. Raises HomeError."""
     loaded = read_settings(args)
     project = find_project(project_folder(args), loaded.settings.project)
-    source = _key_source(loaded.settings)
-    values = _values(loaded)
+    key = _key_source(loaded.settings)
+    values = {name: getattr(loaded.settings, name) or "" for name in KEYS}
     if wants_json(args):
         content = {
             "settings": {
-                key: {"value": value, "origin": loaded.origins[key]}
-                for key, value in values.items()
+                name: {"value": value, "origin": loaded.origins[name]}
+                for name, value in values.items()
             },
-            "key": source,
-            "project": None
-            if project is None
-            else {
-                "name": project.name,
-                "root": str(project.root),
-                "own_store": project.own_store,
-            },
+            "key": words(key.zh, key.en),
+            "project": project and asdict(project),
             "warnings": [words(one.zh, one.en) for one in loaded.warnings],
         }
-        say(json.dumps(content, ensure_ascii=False, indent=2))
+        say(json.dumps(content, ensure_ascii=False, indent=2, default=str))
         return DONE
-    for key, value in values.items():
-        say(f"{key} = {json.dumps(value, ensure_ascii=False)}  ({loaded.origins[key]})")
-    say(f"密钥 / key: {source}")
+    for name, value in values.items():
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+        say(f"{name} = {shown}  ({loaded.origins[name]})")
+    say(f"密钥：{key.zh}", f"key: {key.en}")
     if project is None:
-        say("项目：这里没有 / project: none here")
+        say("项目：这里没有", "project: none here")
     else:
-        where = "自己的库 / its own store" if project.own_store else "家里的一个域 / in the home"
-        say(f"项目 / project: {project.name} ({project.root}), {where}")
+        zh, en = (
+            ("自己的库", "its own store") if project.own_store else ("家里的一个域", "in the home")
+        )
+        which = f"{project.name} ({project.root})"
+        say(f"项目：{which}，{zh}", f"project: {which}, {en}")
     warn(loaded.warnings)
     return DONE
 
 
-def _values(loaded: LoadedSettings) -> dict[str, str | int]:
-    values = asdict(loaded.settings)
-    return {
-        key: value if isinstance(value, int) else "" if value is None else str(value)
-        for key, value in ((key, values[key]) for key in KEYS)
-    }
-
-
-def _key_source(settings: HomeSettings) -> str:
+def _key_source(settings: HomeSettings) -> Said:
     """Returns where the key of an embedding service comes from, never the key."""
-    if settings.embedding_key_file is not None:
-        return f"文件 / file {settings.embedding_key_file}"
-    name = settings.embedding_key_env
+    file, name = settings.embedding_key_file, settings.embedding_key_env
+    if file is not None:
+        return Said(f"文件 {file}", f"the file {file}")
     if not name:
-        return "没有，写的文件用不了 / none: the file that is named cannot be used"
-    there = "已设 / set" if os.environ.get(name, "").strip() else "未设 / not set"
-    return f"环境变量 / environment variable {name} ({there})"
+        return Said("没有，写的文件用不了", "none, because the file that is named cannot be used")
+    zh, en = ("已设", "set") if os.environ.get(name, "").strip() else ("未设", "not set")
+    return Said(f"环境变量 {name}（{zh}）", f"the environment variable {name} ({en})")

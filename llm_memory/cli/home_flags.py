@@ -10,24 +10,20 @@ from ..errors import HomeError
 from ..home.places import is_folder
 from ..home.setting_values import KEYS, spoken
 from ..home.settings import LoadedSettings, flag_of, load_settings
-from .messages import speak
+from .messages import speak, words
 
 
 def setting_flags() -> argparse.ArgumentParser:
     """Returns a parent parser with a flag for each setting, ``--project-folder`` and ``--json``."""
     parent = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    parent.add_argument(
-        "--project-folder",
-        type=Path,
-        metavar="PATH",
-        help="项目的文件夹，默认是当前的 / the project's folder, by default the current one",
-    )
-    parent.add_argument("--json", action="store_true", help="输出 JSON / print JSON")
+    about = words("项目的文件夹，默认是当前的", "the project's folder, by default the current one")
+    parent.add_argument("--project-folder", type=Path, metavar="PATH", help=about)
+    parent.add_argument("--json", action="store_true", help=words("输出 JSON", "print JSON"))
     group = parent.add_argument_group(
-        "设置 / settings", "盖过文件和环境变量 / over files and environment"
+        words("设置", "settings"), words("盖过文件和环境变量", "over files and environment")
     )
     for name, key in KEYS.items():
-        about = f"{key.zh} / {key.en}"
+        about = words(key.zh, key.en)
         group.add_argument(flag_of(name), dest=f"set_{name}", metavar="…", help=about)
     return parent
 
@@ -36,13 +32,13 @@ def project_folder(args: argparse.Namespace) -> Path:
     """Returns the folder that is meant, absolute. Raises HomeError if there is none."""
     folder: Path = getattr(args, "project_folder", Path()).absolute()
     if not is_folder(folder):
-        raise HomeError(f"{folder}：没有这个文件夹 / no such folder")
+        raise HomeError(f"{folder}：没有这个文件夹", f"{folder}: no such folder")
     return folder
 
 
 def read_settings(args: argparse.Namespace) -> LoadedSettings:
     """Returns the settings in force for a command, and speaks their language. Raises HomeError."""
-    flags = {key: text for key in KEYS if (text := getattr(args, f"set_{key}", ""))}
+    flags = {name: text for name in KEYS if (text := getattr(args, f"set_{name}", ""))}
     loaded = load_settings(flags=flags, environ=os.environ, cwd=project_folder(args))
     speak(spoken(loaded.settings.language))
     return loaded

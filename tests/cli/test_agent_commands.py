@@ -247,7 +247,8 @@ def test_what_a_program_reads_is_utf_8_whatever_the_console_is(encoding: str) ->
     run("tasks", json.dumps([{"title": words}]))
     for command in (("primer", "--quiet"), ("search", "毛球", "--json"), ("search", "毛球")):
         assert words in run(*command).decode("utf-8")
-    assert "没有这个文件夹" in run("primer", "--project-folder", "/nowhere").decode("utf-8")
+    nowhere = ("--language", "zh", "--project-folder", "/nowhere")
+    assert "没有这个文件夹" in run("primer", *nowhere).decode("utf-8")
 
 
 def test_what_is_refused_is_not_said_to_be_filed(said: Said) -> None:

@@ -490,6 +490,28 @@ def test_config_never_shows_a_key(
         assert SECRET not in out + err
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a user's files are private there")
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_config_has_one_language_and_says_where_the_key_comes_from(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    home.mkdir()
+    (home / "config.toml").write_text('embedding_key_file = "key"\nmax_tokens = 1\n')
+    (home / "key").write_text(SECRET)
+    flags = ["--language", language]
+    for mode, source in ((0o600, ["文件", "the file"]), (0o644, ["没有", "none, because"])):
+        (home / "key").chmod(mode)
+        for form in ([], ["--json"]):
+            assert main(["config", *flags, *form]) == 0
+            out, err = capsys.readouterr()
+            assert source[language == "en"] in out
+            assert SECRET not in out + err
+            told = err if not form else "".join(json.loads(out)["warnings"])
+            for text in (out, told):
+                assert bool(re.search("[\u4e00-\u9fff]", text)) is (language == "zh")
+            assert "chmod 600" in told or mode == 0o600
+
+
 def test_broken_settings_are_one_line_and_exit_2(
     home: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
