@@ -87,7 +87,10 @@ def _project_changes(
     changes = []
     if find_root(folder) is None or loaded.origins["project"] == flag_of("project"):
         mark = plan_mark(project.root, project.name, loaded.settings.language)
-        if not mark.needed and _stated_name(project.root, home) != project.name:
+        # What the project's file says by itself.
+        environ = {f"{PREFIX}HOME": str(home)}
+        stated = load_settings(flags={}, environ=environ, cwd=project.root).settings.project
+        if not mark.needed and stated != project.name:
             raise HomeError(
                 f"{mark.path} 里写着别的项目名，请改那里",
                 f"{mark.path} names another project, change it there",
@@ -112,12 +115,6 @@ def _project_changes(
         )
     launch = launch_of(loaded.settings, loaded.origins["home"])
     return changes + plan_clients(folder, clients or ["claude"], launch, loaded.settings.language)
-
-
-def _stated_name(root: Path, home: Path) -> str:
-    """The name in a project's file alone. Raises HomeError."""
-    environ = {PREFIX + "HOME": str(home)}
-    return load_settings(flags={}, environ=environ, cwd=root).settings.project
 
 
 def _adoption(path: Path, project: Project | None) -> AdoptionReport:

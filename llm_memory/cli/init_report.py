@@ -55,7 +55,7 @@ class Report:
 def tell(report: Report, *, as_json: bool) -> int:
     """Print the report. Returns the exit code."""
     if as_json:
-        say(json.dumps(_content(report), ensure_ascii=False, indent=2))
+        say(json.dumps(_content(report), ensure_ascii=False, indent=2, default=str))
     else:
         for zh, en in _lines(report):
             say(zh, en)
@@ -125,37 +125,32 @@ def _adoption_lines(adoption: AdoptionReport) -> Iterator[tuple[str, str]]:
 
 
 def _content(report: Report) -> dict[str, object]:
-    project = report.project
+    """Returns the report for JSON; its paths are to be made text."""
     return {
         "dry_run": report.dry,
-        "home": str(report.home),
-        "project": None
-        if project is None
-        else {"name": project.name, "root": str(project.root), "own_store": project.own_store},
-        "folders": [str(folder) for folder in report.folders],
-        "files": [_file(change, report) for change in report.changes],
+        "home": report.home,
+        "project": asdict(report.project) if report.project else None,
+        "folders": report.folders,
+        "files": [
+            {
+                "path": change.path,
+                "change": change.kind,
+                "written": change.path in report.written,
+                "backup": report.written.get(change.path),
+            }
+            for change in report.changes
+        ],
         "adopted": [_adopted(adoption) for adoption in report.adoptions],
         "notes": [words(one.zh, one.en) for one in report.notes],
         "errors": [words(one.zh, one.en) for one in report.errors],
     }
 
 
-def _file(change: Change, report: Report) -> dict[str, object]:
-    copy = report.written.get(change.path)
-    kind = "new" if change.before is None else "changed"
-    return {
-        "path": str(change.path),
-        "change": kind if change.needed else "none",
-        "written": change.path in report.written,
-        "backup": None if copy is None else str(copy),
-    }
-
-
 def _adopted(adoption: AdoptionReport) -> dict[str, object]:
     store, counts = adoption.store, adoption.done or Adopted()
     return {
-        "path": str(adoption.top),
-        "project": None if adoption.project is None else adoption.project.name,
+        "path": adoption.top,
+        "project": adoption.project.name if adoption.project else None,
         "files": store.files,
         "memories": len(store.memories),
         "conversations": store.turns,

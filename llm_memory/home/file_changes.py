@@ -50,6 +50,11 @@ class Change:
         """True if the file is to be written at all."""
         return self.before != self.after
 
+    @property
+    def kind(self) -> str:
+        """``none``, ``new`` or ``changed``."""
+        return "none" if not self.needed else "new" if self.before is None else "changed"
+
 
 def planned(root: Path, relative: str, edit: Edit) -> Change:
     """Read the file ``relative`` below ``root`` and plan its edit. Changes nothing.

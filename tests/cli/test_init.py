@@ -353,6 +353,28 @@ def test_a_write_that_fails_is_said_and_the_exit_code_tells_whether_anything_was
     assert [path.exists() for path in calls] == [n < written for n in range(len(calls))]
 
 
+def test_json_names_the_folders_the_files_and_their_copies(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "CLAUDE.md").write_text("# Rules\n", "utf-8")
+    main(["init", "--claude", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["dry_run"], told["home"]) == (False, str(home))
+    assert told["project"] == {"name": "shop", "root": str(project), "own_store": False}
+    assert all(Path(folder).is_dir() for folder in told["folders"])
+    (copy,) = map(str, project.glob("CLAUDE.md.bak-*"))
+    assert [tuple(file.values()) for file in told["files"]] == [
+        (str(home / "config.toml"), "new", True, None),
+        (str(project / ".mcp.json"), "new", True, None),
+        (str(project / "CLAUDE.md"), "changed", True, copy),
+        (str(project / ".claude" / "settings.json"), "new", True, None),
+    ]
+    main(["init", "--claude", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert {(file["change"], file["written"]) for file in told["files"]} == {("none", False)}
+    assert (told["folders"], told["adopted"], told["errors"]) == ([], [], [])
+
+
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_a_report_has_one_language(
     home: Path, project: Path, capsys: pytest.CaptureFixture[str], language: str
