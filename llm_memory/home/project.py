@@ -106,8 +106,9 @@ def check_name(name: str) -> None:
     if not may_be_given(name):
         raise HomeError(
             f"项目名不合法：只能用汉字、字母、数字、- 和 _，最多 {MAX_SCOPE_LENGTH} 个字，不能是 "
-            f"public / illegal project name: Han characters, letters, digits, - and _, at most "
-            f"{MAX_SCOPE_LENGTH}, and not public: {name[:80]!r}"
+            f"public：{name[:80]!r}",
+            f"illegal project name {name[:80]!r}: it may hold Han characters, letters, digits, - "
+            f"and _, at most {MAX_SCOPE_LENGTH} of them, and must not be public",
         )
 
 
