@@ -15,7 +15,7 @@ from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemory
 from ...models.passages import Passage
-from ...text.scripts import fold
+from ...text.overlap import content
 from ...text.statements import agree, statement
 from .ranking import Candidate, Sifted
 from .salience import is_first_person
@@ -31,20 +31,20 @@ OF_SPEAKER: Final = re.compile(
 )
 """Says whose it is no more than 我 does: each speaker has his own daughter."""
 _ALIKE: Final = 0.6
-"""Share of the letters of both that two texts have in common which may say the same."""
+"""Share of the content of both that two texts have in common which may say the same."""
 
 
 def merge_same_facts(sifted: Sifted) -> Sifted:
     """Each fact once, where the best of what tells it stands, told by whom most can be said for."""
     groups: list[tuple[frozenset[str], list[Candidate]]] = []
     for candidate in sifted.best[:_FIRST]:
-        letters = _letters(candidate.passage)
+        about = _about(candidate.passage)
         for others, group in groups:
-            if _alike(letters, others) and _same(group[0].passage, candidate.passage):
+            if _alike(about, others) and _same(group[0].passage, candidate.passage):
                 group.append(candidate)
                 break
         else:
-            groups.append((letters, [candidate]))
+            groups.append((about, [candidate]))
     told = [_one(group) for _, group in groups]
     return Sifted([*told, *sifted.best[_FIRST:]], sifted.below)
 
@@ -99,10 +99,10 @@ def _noted(memory: Memory) -> set[str]:
     return {piece for piece in memory.extra if not piece.startswith(worded)}
 
 
-def _letters(passage: Passage) -> frozenset[str]:
-    return frozenset(fold(passage.memory.judgment if isinstance(passage, StoredMemory) else ""))
+def _about(passage: Passage) -> frozenset[str]:
+    return content(passage.memory.judgment if isinstance(passage, StoredMemory) else "")
 
 
-def _alike(letters: frozenset[str], others: frozenset[str]) -> bool:
-    shared = len(letters & others)
-    return shared >= _ALIKE * (len(letters) + len(others) - shared)
+def _alike(about: frozenset[str], others: frozenset[str]) -> bool:
+    shared = len(about & others)
+    return shared >= _ALIKE * (len(about) + len(others) - shared)
