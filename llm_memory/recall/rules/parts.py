@@ -11,9 +11,11 @@ from .talk import is_empty
 MOST: Final = 3
 """Things of one message: each costs a recall of its own."""
 _CUTS: Final = re.compile(
-    r"(?<=[，,。！!？?；;\n])|(?=还有|以及|另外)|(?=\band\s+(?:wh\w+|how|is|are|do|does|did)\b)",
+    r"(?<=[，。！!？?；;\n])|(?<=[\u4e00-\u9fff],)|(?=还有|以及|另外)"
+    r"|(?=\band\s+(?:wh\w+|how|is|are|do|does|did)\b)",
     re.IGNORECASE,
 )
+"""In English a comma parts a clause from what it belongs to: When I was ill, who helped me?"""
 _SENTENCES: Final = re.compile(r"(?<=[。！!？?；;\n])")
 
 

@@ -22,6 +22,9 @@ pytestmark = pytest.mark.unit
         ("小明和小红的生日是哪天", 1),
         ("你知道吗？奶奶对花生过敏", 1),
         ("Does grandma like tea and coffee?", 1),
+        ("When I was in the library, I read a novel. What was its name?", 1),
+        ("The fourth is not my birthday, right?", 1),
+        ("When I was ill, who helped me and what did they cook?", 2),
     ],
 )
 def test_things_that_are_asked_for(message: str, parts: int) -> None:
