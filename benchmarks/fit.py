@@ -1,18 +1,12 @@
-"""Fits the weights of recall to casts, and tells what they are worth on casts left out.
+"""Fits the weights of recall to casts and talks, and tells what they are worth where left out.
 
-    python benchmarks/fit.py [--write] [--json OUT] [CAST ...]
+    python benchmarks/fit.py [--write] [--json OUT] [CAST.json | TALK.corpus.jsonl ...]
 
-Each cast is asked at its end: its questions in both wordings, its small talk and what is unrelated,
-once with the questions that its memories answer and once without. The rows of features come from
-the engine itself, whose weights are all 1 meanwhile, so that each term of a trace is a feature.
+The rows are those of fit_rows.py, the models those of fit_models.py and fit_newer.py. Casts have
+rows once with the questions that their memories answer and once without.
 
-- ``order``: a conditional logit, the answers of each question against what else was found.
-- ``speak``: a logistic regression, whether the first three hold the answer.
-- ``probe``: a ridge logistic regression of the message's vector, questions against small talk.
-- ``newer``: see fit_newer.py.
-
-What is printed was fitted on all casts but the one that is asked. With ``--write`` the fit on all
-of them goes to ``llm_memory/recall/weights.json``.
+What is printed was fitted on all but the cast or the talk that is asked. With ``--write`` the fit
+on all of them goes to ``llm_memory/recall/weights.json``.
 """
 
 from __future__ import annotations
@@ -22,10 +16,9 @@ import asyncio
 import hashlib
 import json
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
-from datetime import timedelta
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,297 +29,28 @@ import checkout
 checkout.register()
 
 import numpy as np  # noqa: E402
-from everyday_cast import Cast, read_cast  # noqa: E402
-from fit_newer import PLAIN, fitted_newer  # noqa: E402
-from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E402
-from scipy.optimize import minimize  # noqa: E402
-from without import without  # noqa: E402
+from everyday_cast import read_cast  # noqa: E402
+from fit_models import ORDER, SPEAK, Fit, fit, holds, shares_found  # noqa: E402
+from fit_newer import fitted_newer, told  # noqa: E402
+from fit_pairs import CORPUS, PLAIN, beside_of  # noqa: E402
+from fit_rows import Row, rows_of, rows_of_talk  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
-    EnginePaths,
-    EngineSettings,
-    IndexPace,
-    MemoryDraft,
-    MemoryKind,
-    Rejected,
-    Source,
-    build_engine,
-)
-from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import (  # noqa: E402
-    apart_from,
-)
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (  # noqa: E402
-    Linear,
-    Pair,
-    RecallWeights,
-)
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import PATH  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import KINDS  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.text.scripts import language_of  # noqa: E402
 
-CASTS = Path(__file__).resolve().parent / "casts"
-ORDER = [one.name for one in fields(Features)]
-BY_HAND = {"verbatim": 3.0, "time": 2.5, "salient": 0.3}
-"""Casts ask for nothing word for word, name few times, and reinforce no memory."""
-LEAST = {**BY_HAND, "speaker": 0.3}
-"""Of the others what is fitted is at least 0."""
-SPEAK = ["near", "covered", "covered_by_first", "asks", "length", "probe"]
-OF_VECTORS = {"near", "probe"}
-SHOWN = 3
 SILENT = 0.88
 """Of what asks for nothing remembered, so much is to stay silent on casts left out."""
-_UNIT = Linear(dict.fromkeys(ORDER, 1.0))
-_RAW = RecallWeights(
-    Pair(_UNIT, _UNIT), Pair(Linear({}), Linear({})), floor=0.0, within=100.0, unknown=(0.0, 0.0)
-)
 
 
-@dataclass
-class Row:
-    """One message: its candidates as features, shape ``(n, len(ORDER))``, which of them answer,
-    the message's own features, and its vector."""
-
-    kind: str
-    features: np.ndarray
-    answers: np.ndarray
-    message: dict[str, float]
-    vector: np.ndarray
-
-    @property
-    def asks(self) -> bool:
-        return self.kind in ("original", "paraphrase")
-
-
-async def rows_of(cast: Cast, asks: bool) -> tuple[str, list[Row]]:
-    """The embedder's model, and the cast asked at its end.
-
-    ``asks``: its memories have the questions that they answer.
-    """
-    settings = EngineSettings(
-        scope_map=cast.scope_map,
-        pace=IndexPace(pause_seconds=0.0, query_seconds=60.0),
-        embed_query_seconds=60.0,
-        embed_write_seconds=600.0,
-    )
-    clock = BenchClock(cast.start)
-    with tempfile.TemporaryDirectory(prefix="fit-") as folder:
-        engine = build_engine(
-            EnginePaths.under(Path(folder)), settings, clock=clock, replacing={"weights": _RAW}
-        )
-        chosen = named_embedder("bundled", engine)
-        await engine.open()
-        running = asyncio.create_task(engine.run(chosen))
-        try:
-            await _learn(engine, cast, clock, asks)
-            await seconds_to_fill(engine)
-            # A row is of one question.
-            with without(["parts"]):
-                rows = [await _row(engine, *message) for message in _messages(cast)]
-            return engine.rooms.trust.model, rows
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-            await engine.close()
-
-
-async def _learn(engine: Any, cast: Cast, clock: BenchClock, asks: bool) -> None:
-    """What the cast teaches, as it stands in the end."""
-    lessons = [(talk, lesson) for talk in cast.talk for lesson in talk.learned]
-    for at, (talk, lesson) in enumerate(lessons):
-        later = (one.get("replaces", "") for _, one in lessons[at + 1 :])
-        if any(words and words in lesson["judgment"] for words in later):
-            continue
-        clock.now = talk.at
-        draft = MemoryDraft(
-            lesson["judgment"],
-            tags=tuple(lesson.get("tags", ())),
-            asks=tuple(lesson.get("asks", ())) if asks else (),
-            kind=KINDS.get(lesson.get("kind", ""), MemoryKind.KNOWLEDGE),
-            strength=60,
-            active=False,
-            source=Source.REFLECTION,
-            actor=cast.actor(talk.who),
-            said_at=talk.at,
-        )
-        where = cast.places[talk.where].of(cast.actor(talk.who)).where
-        outcome = await engine.service.remember(draft, conversation_id=where)
-        if isinstance(outcome, Rejected):
-            sys.stderr.write(f"  not stored ({outcome.reason}): {lesson['judgment']}\n")
-    clock.now = cast.end + timedelta(hours=1)
-
-
-def _messages(cast: Cast) -> list[tuple[str, str, Any, Any, tuple[str, ...]]]:
-    """Kind, text, place, speaker, and words that an answer holds."""
-    found: list[tuple[str, str, Any, Any, tuple[str, ...]]] = []
-    for question in cast.questions:
-        place, who = cast.places[question.where], cast.actor(question.who)
-        found.append(("original", question.original, place, who, question.must))
-        found.append(("paraphrase", question.paraphrase, place, who, question.must))
-    asker, place = cast.first
-    found += [("unrelated", text, place, asker, ()) for text in cast.unrelated]
-    for talk in cast.talk:
-        if talk.small_talk:
-            who = cast.actor(talk.who)
-            found.append(("small talk", talk.said, cast.places[talk.where].of(who), who, ()))
-    return found
-
-
-async def _row(engine: Any, kind: str, text: str, place: Any, who: Any, must: Sequence[str]) -> Row:
-    recall = await engine.service.recall(
-        text, conversation_id=place.where, limit=30, token_budget=100_000, actor=who
-    )
-    texts = {hit.memory_id: hit.preview for hit in recall.hits}
-    considered = [one for one in recall.trace.considered if one.terms]
-    features = np.array([[one.terms[name] for name in ORDER] for one in considered])
-    held = np.array(
-        [[word in texts.get(one.memory_id, "") for word in must] for one in considered], dtype=bool
-    ).reshape(len(considered), len(must))
-    answers = held.all(axis=1) if must else np.zeros(len(considered), dtype=bool)
-    if must and not answers.any():  # told by two memories together
-        answers = held.any(axis=1)
-    common = engine.rooms.trust.found.common(language_of(text))
-    vector = apart_from(await engine.rooms.indexing.embed(text), common)
-    features = features.reshape(len(considered), len(ORDER))
-    return Row(kind, features, answers, dict(recall.trace.values), np.asarray(vector, float))
-
-
-def fit_order(rows: Sequence[Row], *, vectors: bool) -> np.ndarray:
-    """Weights of ``ORDER``, none below 0: ``P(i) = exp(w x_i) / sum exp(w x)``, an L2 penalty."""
-    asked = [row for row in rows if row.asks and row.answers.any()]
-    used = np.array([vectors or name != "near" for name in ORDER], dtype=float)
-    least = np.array([LEAST.get(name, 0.0) for name in ORDER])
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        total, slope = 0.0, np.zeros(len(ORDER))
-        for row in asked:
-            x = row.features * used
-            scores = x @ weights
-            chances = np.exp(scores - scores.max())
-            right = chances * row.answers
-            total -= np.log(max(right.sum() / chances.sum(), 1e-30))
-            slope -= (right / max(right.sum(), 1e-30) - chances / chances.sum()) @ x
-        size = len(asked)
-        return total / size + 0.005 * weights @ weights, slope / size + 0.01 * weights
-
-    bounds = [
-        (low, low if name in BY_HAND else None) for name, low in zip(ORDER, least, strict=True)
-    ]
-    found = minimize(loss, np.maximum(least, 0.1), jac=True, bounds=bounds, method="L-BFGS-B")
-    return np.asarray(found.x * np.maximum(used, least > 0)).round(3)
-
-
-def speak_values(row: Row, weights: np.ndarray, probe: float, *, vectors: bool) -> np.ndarray:
-    """As ``of_answer`` tells them, under these weights of the order."""
-    x = row.features
-    if not vectors:
-        x = x * np.array([name != "near" for name in ORDER])
-    near, covered = x[:, ORDER.index("near")], x[:, ORDER.index("covered")]
-    found = {
-        **row.message,
-        "near": near.max(initial=0.0),
-        "covered": covered.max(initial=0.0),
-        "covered_by_first": covered[int(np.argmax(x @ weights))] if len(x) else 0.0,
-        "probe": probe,
-    }
-    return np.array([found.get(name, 0.0) for name in SPEAK])
-
-
-def logistic(
-    x: np.ndarray, y: np.ndarray, importance: np.ndarray, bounds: Sequence[Any], penalty: float
-) -> np.ndarray:
-    """Weights and, last, the bias, of standardised columns, told for the columns as they are."""
-    importance = importance / importance.sum()
-    mean, deviation = x.mean(axis=0), x.std(axis=0) + 1e-9
-    rows = np.c_[(x - mean) / deviation, np.ones(len(x))]
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        odds = rows @ weights
-        total = float(importance @ (np.logaddexp(0, odds) - y * odds))
-        slope = (importance * (1 / (1 + np.exp(-odds)) - y)) @ rows
-        own = np.r_[weights[:-1], 0]
-        return total + penalty * own @ own / 2, slope + penalty * own
-
-    start = np.zeros(rows.shape[1])
-    found = minimize(loss, start, jac=True, bounds=[*bounds, (None, None)], method="L-BFGS-B").x
-    weights = found[:-1] / deviation
-    return np.r_[weights, found[-1] - weights @ mean]
-
-
-def fit_probe(rows: Sequence[Row]) -> np.ndarray:
-    """Weights of a message's vector, and the bias."""
-    kept = [row for row in rows if row.kind != "unrelated"]
-    x = np.stack([row.vector for row in kept])
-    y = np.array([row.asks for row in kept], dtype=float)
-    importance = np.where(y > 0, 1 / y.sum(), 1 / (1 - y).sum())
-    free = [(None, None)] * x.shape[1]
-    return logistic(x, y, importance, free, 3e-2).round(3)
-
-
-def fit_speak(
-    rows: Sequence[Row], order: np.ndarray, probes: Sequence[float], *, vectors: bool
-) -> np.ndarray:
-    """Weights of ``SPEAK``, and the bias."""
-    pairs = zip(rows, probes, strict=True)
-    x = np.stack([speak_values(row, order, probe, vectors=vectors) for row, probe in pairs])
-    y = np.array([holds(row, order, vectors=vectors) for row in rows], dtype=float)
-    asked = np.array([row.asks for row in rows])
-    importance = np.where(y > 0, 1.0, np.where(asked, 0.3, 0.7))
-    if not vectors:
-        x[:, [name in OF_VECTORS for name in SPEAK]] = 0.0
-    bounds = [(None, None) if name == "length" else (0, None) for name in SPEAK]
-    return logistic(x, y, importance, bounds, 1e-3).round(3)
-
-
-def holds(row: Row, order: np.ndarray, *, vectors: bool, within: float = np.inf) -> bool:
-    """True if an answer is among the first, and not further than ``within`` behind the best."""
-    if not row.answers.any():
-        return False
-    x = row.features
-    if not vectors:
-        x = x * np.array([name != "near" for name in ORDER])
-    scores = x @ order
-    first = np.argsort(-scores, kind="stable")[:SHOWN]
-    return bool(any(row.answers[i] and scores[i] >= scores[first[0]] - within for i in first))
-
-
-@dataclass
-class Fit:
-    """All models of one set of casts. ``True`` stands for words and vectors."""
-
-    order: dict[bool, np.ndarray]
-    speak: dict[bool, np.ndarray]
-    probe: np.ndarray
-
-    def log_odds(self, row: Row, *, vectors: bool) -> float:
-        """That something answers, by one model alone."""
-        probe = float(row.vector @ self.probe[:-1] + self.probe[-1]) if vectors else 0.0
-        values = speak_values(row, self.order[vectors], probe, vectors=vectors)
-        return float(values @ self.speak[vectors][:-1] + self.speak[vectors][-1])
-
-
-def fit(casts: Sequence[Sequence[Row]]) -> Fit:
-    """``casts``: the rows of each. The probe that a cast is shown has not seen it."""
-    rows = [row for cast in casts for row in cast]
-    probe = fit_probe(rows)
-    unseen: list[float] = []
-    for cast in casts:
-        rest = [row for other in casts if other is not cast for row in other]
-        inner = fit_probe(rest) if rest else probe
-        unseen += [float(row.vector @ inner[:-1] + inner[-1]) for row in cast]
-    order = {vectors: fit_order(rows, vectors=vectors) for vectors in (False, True)}
-    speak = {
-        vectors: fit_speak(rows, order[vectors], unseen, vectors=vectors)
-        for vectors in (False, True)
-    }
-    return Fit(order, speak, probe)
-
-
-def left_out(casts: dict[str, dict[bool, list[Row]]]) -> dict[str, Any]:
-    """Each cast asked of a fit on the others: by mode, by cast."""
+def left_out(
+    casts: dict[str, dict[bool, list[Row]]], talks: dict[str, list[Row]]
+) -> dict[str, Any]:
+    """Each cast and each talk asked of a fit on the others: by mode, by name."""
     fits = {
-        name: fit([rows[True] + rows[False] for other, rows in casts.items() if other != name])
-        for name in casts
+        left: fit(
+            [rows[True] + rows[False] for name, rows in casts.items() if name != left],
+            [rows for name, rows in talks.items() if name != left],
+        )
+        for left in (*casts, *talks)
     }
     modes = {"both, asks": (True, True), "both": (True, False), "words, asks": (False, True),
              "words": (False, False)}  # fmt: skip
@@ -343,7 +67,19 @@ def left_out(casts: dict[str, dict[bool, list[Row]]]) -> dict[str, Any]:
             name: _figures(fits[name], rows[asks], floors, vectors=vectors)
             for name, rows in casts.items()
         }
+    report["talks"] = {name: _talk_figures(fits[name], rows) for name, rows in talks.items()}
     return report
+
+
+def _talk_figures(fitted: Fit, rows: Sequence[Row]) -> dict[str, float]:
+    """Recall at 5, in percent: of the whole, of words alone, and of similarity alone."""
+    near = np.array([name == "near" for name in ORDER], dtype=float)
+    orders = {"both": (fitted.order[True], True), "words": (fitted.order[False], False)}
+    orders["near"] = (near, True)
+    return {
+        name: round(100 * float(np.mean(shares_found(rows, order, vectors=vectors))), 1)
+        for name, (order, vectors) in orders.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -451,44 +187,64 @@ def unknown(rows: Sequence[Row]) -> list[float]:
     return [round(float(low), 3), round(float(slope), 3)]
 
 
+def _rows(path: Path) -> tuple[str, dict[bool, list[Row]] | list[Row]]:
+    """Of a cast with its embedder's model, with and without questions; or of a talk."""
+    if path.name.endswith(CORPUS):
+        return "", asyncio.run(rows_of_talk(path))
+    cast = read_cast(path)
+    told = {asks: asyncio.run(rows_of(cast, asks)) for asks in (True, False)}
+    return told[True][0], {asks: rows for asks, (_, rows) in told.items()}
+
+
+def digest_of(paths: Sequence[Path]) -> str:
+    """Of all that the fit reads."""
+    beside = [one for path in paths for one in (path, *beside_of(path))]
+    return hashlib.sha256(b"".join(one.read_bytes() for one in (*beside, PLAIN))).hexdigest()
+
+
+def _tell(title: str, figures: dict[str, dict[str, float]]) -> None:
+    sys.stdout.write(f"{title}\n")
+    if not figures:
+        return
+    names = list(next(iter(figures.values())))
+    means = {name: float(np.mean([one[name] for one in figures.values()])) for name in names}
+    sys.stdout.write(f"  {'':14}" + "".join(f"{name:>21}" for name in names) + "\n")
+    for row, values in (*figures.items(), ("mean", means)):
+        sys.stdout.write(f"  {row:14}" + "".join(f"{values[n]:>21.5g}" for n in names) + "\n")
+
+
 def main() -> None:
     """Fit and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("casts", nargs="*", type=Path)
+    parser.add_argument("paths", nargs="*", type=Path, help="casts, and talks (*.corpus.jsonl)")
     parser.add_argument("--write", action="store_true", help="write weights.json")
     parser.add_argument("--json", type=Path, help="write what was found on casts left out")
     options = parser.parse_args()
-    paths = options.casts or sorted(CASTS.glob("*.json"))
-    model = ""
-    read = b"".join(path.read_bytes() for path in (*paths, PLAIN))
-    digest = hashlib.sha256(read).hexdigest()
+    paths = options.paths or told()
     casts: dict[str, dict[bool, list[Row]]] = {}
-    for path in paths:
-        cast = read_cast(path)
-        casts[path.stem] = {}
-        for asks in (True, False):
-            model, casts[path.stem][asks] = asyncio.run(rows_of(cast, asks))
-        sys.stderr.write(f"  {path.stem}\n")
-    report = left_out(casts)
+    talks: dict[str, list[Row]] = {}
+    model = ""
+    with ProcessPoolExecutor() as pool:
+        for path, (embedder, rows) in zip(paths, pool.map(_rows, paths), strict=True):
+            model = embedder or model
+            if isinstance(rows, dict):
+                casts[path.stem] = rows
+            else:
+                talks[path.name.removesuffix(CORPUS)] = rows
+            sys.stderr.write(f"  {path.name}\n")
+    report = left_out(casts, talks)
     whole = [rows[True] + rows[False] for rows in casts.values()]
-    fitted = fit(whole)
+    fitted = fit(whole, list(talks.values()))
     flat = [row for rows in whole for row in rows]
     report |= {"within": within(fitted, flat), "unknown": unknown(flat)}
     for mode, by_cast in report["modes"].items():
-        sys.stdout.write(f"{mode}: each cast asked of a fit on the others\n")
-        names = list(next(iter(by_cast.values())))
-        sys.stdout.write(f"  {'':14}" + "".join(f"{name:>21}" for name in names) + "\n")
-        for cast_name, figures in by_cast.items():
-            sys.stdout.write(
-                f"  {cast_name:14}" + "".join(f"{figures[name]:>21}" for name in names) + "\n"
-            )
-        means = [float(np.mean([one[name] for one in by_cast.values()])) for name in names]
-        sys.stdout.write(f"  {'mean':14}" + "".join(f"{mean:>21.2f}" for mean in means) + "\n")
+        _tell(f"{mode}: each cast asked of a fit on the others", by_cast)
+    _tell("talks: recall at 5, each asked of a fit on the others", report["talks"])
     if options.json:
         options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False), "utf-8")
     if options.write:
-        newer = fitted_newer({path.stem: read_cast(path) for path in paths})
-        PATH.write_text(written(fitted, report, newer, model, digest), "utf-8")
+        newer = fitted_newer(paths)
+        PATH.write_text(written(fitted, report, newer, model, digest_of(paths)), "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,8 @@
 """Fits the model that tells a newer statement of one thing from another matter.
 
-    python benchmarks/fit_newer.py [--write] [CAST ...]
+    python benchmarks/fit_newer.py [--write] [CAST.json | TALK.corpus.jsonl ...]
 
-Pairs are of the memories that share most with a question of a cast. A pair is positive where the
-older one holds what the question says is outdated, and the newer one what answers it, or where the
-cast says that it takes the older one's place; every other pair is negative. Beside the casts,
-``newer_pairs.json`` holds plain pairs that casts lack: a value, a negation, a correction, and two
-things in like words. They count as one more cast. No engine is asked.
+The pairs are those of fit_pairs.py; plain ones count as one more cast.
 """
 
 from __future__ import annotations
@@ -15,9 +11,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -28,26 +21,15 @@ import checkout
 checkout.register()
 
 import numpy as np  # noqa: E402
-from everyday_cast import Cast, Question, read_cast  # noqa: E402
+from everyday_cast import read_cast  # noqa: E402
+from fit_pairs import CORPUS, Pairs, pairs_of, pairs_of_talk, plain_pairs  # noqa: E402
 from scipy.optimize import minimize  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa: E402
-    Memory,
-    Provenance,
-)
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import (  # noqa: E402
-    FEATURES,
-    Statement,
-    features,
-    may_follow,
-    weight,
-)
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import PATH  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.text.overlap import content  # noqa: E402
 
 CASTS = Path(__file__).resolve().parent / "casts"
-PLAIN = Path(__file__).resolve().parent / "newer_pairs.json"
-FOUND = 15
+TALKS = Path(__file__).resolve().parent / "talks"
 PENALTY = 2e-3
 WRONG = 3.0
 """A wrong pair counts so much beside an update that was missed."""
@@ -55,111 +37,9 @@ BEHIND = 0.5
 """Answers of a cast left out that may be put behind another matter, on average."""
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Of one cast: rows of ``FEATURES``, which are updates, and which are answers of a question
-    that a wrong mark would put behind another matter."""
-
-    rows: np.ndarray
-    updates: np.ndarray
-    hurts: np.ndarray
-    keys: list[tuple[str, str]]
-    of: int
-    """All updates, with those that the rules leave out."""
-
-
-def pairs_of(cast: Cast) -> Pairs:
-    """Each pair of memories once a question whose candidates both are; and once more as if they
-    had no questions written for them."""
-    known: list[tuple[Memory, str, tuple[str, ...]]] = []
-    lessons = [(talk, lesson) for talk in cast.talk for lesson in talk.learned]
-    for number, (talk, lesson) in enumerate(lessons):
-        origin = Provenance(talk.who, person=cast.actor(talk.who).person)
-        memory = Memory(
-            f"m-{number:04d}",
-            lesson["judgment"],
-            talk.at,
-            asks=tuple(lesson.get("asks", ())),
-            provenance=origin,
-        )
-        known.append((memory, cast.places[talk.where].scope or talk.where, lesson.get("replaces")))
-    rows, hurts, keys, known_updates = [], [], [], set()
-    for question in cast.questions:
-        for asked in (question.original, question.paraphrase):
-            for old, new, where in _found(known, asked, question):
-                key = old.memory.memory_id, new.memory.memory_id
-                if _is_update(old.memory, new.memory, question, where):
-                    known_updates.add(key)
-                if may_follow(old, new):
-                    rows.append(_row(old, new))
-                    hurts.append(_holds(old.memory, question) and not _holds(new.memory, question))
-                    keys.append(key)
-    told = np.array(rows)
-    without = told.copy()
-    without[:, FEATURES.index("asks")] = 0.0
-    return Pairs(
-        np.concatenate([told, without]),
-        np.array([key in known_updates for key in keys] * 2),
-        np.array(hurts * 2),
-        keys * 2,
-        len(known_updates),
-    )
-
-
-def plain_pairs() -> Pairs:
-    """Of ``newer_pairs.json``: each told by one person, and by two."""
-    rows, updates, keys = [], [], []
-    told = json.loads(PLAIN.read_text("utf-8"))
-    for is_update, old, new in [(k == "updates", *pair) for k in told for pair in told[k]]:
-        for who in ("one", "two"):
-            before, after = (
-                Statement.of(Memory("", text, at, provenance=Provenance(by)), frozenset())
-                for text, at, by in ((old, _THEN, "one"), (new, _THEN + _LATER, who))
-            )
-            if may_follow(before, after):
-                rows.append(_row(before, after))
-                updates.append(is_update)
-                keys.append((old, new))
-    return Pairs(np.array(rows), np.array(updates), np.zeros(len(rows), bool), keys, 0)
-
-
-_THEN, _LATER = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=7)
-
-
-def _row(old: Statement, new: Statement) -> list[float]:
-    told = features(old, new)
-    return [told[name] for name in FEATURES]
-
-
-def _found(known: Sequence[Any], asked: str, question: Question) -> list[tuple[Any, Any, str]]:
-    """The pairs among what shares most with a question, and what it is judged by."""
-    words = content(asked)
-
-    def near(one: tuple[Memory, str, str]) -> tuple[bool, int]:
-        told = any(word in one[0].judgment for word in (*question.must, *question.must_not))
-        return told, weight(words & content(f"{one[0].judgment} {' '.join(one[0].asks)}"))
-
-    nearest = sorted(known, key=near, reverse=True)[:FOUND]
-    names = frozenset(memory.provenance.who for memory, _, _ in nearest)
-    said = [
-        (Statement.of(memory, names), place, replaces)
-        for memory, place, replaces in sorted(nearest, key=lambda one: one[0].created_at)
-    ]
-    return [
-        (old, new, replaces)
-        for (old, place, _), (new, other, replaces) in combinations(said, 2)
-        if place == other and old.memory.created_at < new.memory.created_at
-    ]
-
-
-def _is_update(old: Memory, new: Memory, question: Question, replaces: str | None) -> bool:
-    outdated = any(word in old.judgment for word in question.must_not)
-    answers = all(word in new.judgment for word in question.must)
-    return (outdated and answers) or bool(replaces and replaces in old.judgment)
-
-
-def _holds(memory: Memory, question: Question) -> bool:
-    return any(word in memory.judgment for word in question.must)
+def told() -> list[Path]:
+    """All casts and talks that a fit reads."""
+    return [*sorted(CASTS.glob("*.json")), *sorted(TALKS.glob(f"*{CORPUS}"))]
 
 
 def fit(casts: Sequence[Pairs]) -> np.ndarray:
@@ -225,9 +105,15 @@ def left_out(casts: dict[str, Pairs]) -> tuple[float, dict[str, list[tuple[int, 
     return step / 10, found
 
 
-def fitted_newer(casts: dict[str, Cast]) -> dict[str, Any]:
-    """What ``weights.json`` holds of it; prints what it is worth on casts left out."""
-    pairs = {name: pairs_of(cast) for name, cast in casts.items()}
+def fitted_newer(paths: Sequence[Path]) -> dict[str, Any]:
+    """What ``weights.json`` holds of it; prints what it is worth on what is left out. ``paths``: of
+    casts and talks."""
+    pairs = {
+        path.name.partition(".")[0]: pairs_of_talk(path)
+        if path.name.endswith(CORPUS)
+        else pairs_of(read_cast(path))
+        for path in paths
+    }
     shift, found = left_out(pairs)
     sys.stdout.write("newer: updates found, of, wrong pairs, answers put behind; without asks\n")
     for name, both in found.items():
@@ -245,11 +131,10 @@ def fitted_newer(casts: dict[str, Cast]) -> dict[str, Any]:
 def main() -> None:
     """Fit and tell."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("casts", nargs="*", type=Path)
+    parser.add_argument("paths", nargs="*", type=Path, help="casts, and talks (*.corpus.jsonl)")
     parser.add_argument("--write", action="store_true", help="write its part of weights.json")
     options = parser.parse_args()
-    paths = options.casts or sorted(CASTS.glob("*.json"))
-    newer = fitted_newer({path.stem: read_cast(path) for path in paths})
+    newer = fitted_newer(options.paths or told())
     if options.write:
         known = json.loads(PATH.read_text("utf-8")) | {"newer": newer}
         PATH.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", "utf-8")

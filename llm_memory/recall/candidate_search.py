@@ -23,7 +23,7 @@ from .embedder_trust import EmbedderTrust
 from .parsed_question import Ask
 from .request import Course
 from .rules.decision import Decision, decide
-from .rules.features import LONG, Features, Message, recency
+from .rules.features import LONG, Features, Message, recency, stated
 from .rules.parts import only_asks
 from .rules.ranking import Candidate
 from .rules.salience import in_time, is_of, salience
@@ -204,6 +204,7 @@ class CandidateSearch:
                 speaker=float(is_of(passage, ask.asker)),
                 recent=recency((asked_at - moment_of(passage).timestamp()) / 86_400),
                 salient=salience(passage, self._uses.of(passage)),
+                stated=stated(shown_text(passage)),
             )
             for key, passage in passages.items()
         }

@@ -15,10 +15,10 @@ from .rules.weights import Linear, Pair, Probe, RecallWeights
 PATH: Final = Path(__file__).with_name("weights.json")
 
 _ORDER: Final = Linear(
-    {"near": 1.0, "covered": 2.0, "words": 2.0, "verbatim": 3.0, "time": 2.5, "recent": 1.0}
+    {"near": 1.0, "covered": 3.0, "words": 1.5, "verbatim": 3.0, "time": 2.5, "stated": 1.0}
 )
 _SPEAK: Final = Linear({"covered": 6.0, "asks": 1.0}, bias=-4.0)
-_NEWER: Final = Linear({"shared": 4.0, "of_shorter": 4.0, "speaker": 2.0}, bias=-7.0)
+_NEWER: Final = Linear({"shared": 4.0, "cosine": 4.0, "speaker": 2.0}, bias=-7.0)
 FIXED: Final = RecallWeights(
     Pair(_ORDER, _ORDER),
     Pair(_SPEAK, _SPEAK),

@@ -11,8 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-LONG: Final = 15
-"""Tokens from which on a question is long."""
+from ...text.normalising import estimate_tokens
+from ...text.stated import SENTENCE
+
+LONG: Final = 30
+"""Tokens from which on a text is long."""
+_READ: Final = 4 * LONG
+"""Characters that hold as many tokens at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class Features:
         speaker: 1 for words of who asks of themselves.
         recent: 0 to 1, 1 for what was said just now.
         salient: -0.5 to 1, by its strength and how often it served.
+        stated: How much it states, 0 to 1, of which 1 is ``LONG`` tokens or more without what it
+            asks.
     """
 
     near: float = 0.0
@@ -38,9 +45,10 @@ class Features:
     speaker: float = 0.0
     recent: float = 0.0
     salient: float = 0.0
+    stated: float = 0.0
 
 
-NEAR_AND_WORDS: Final = ("near", "covered", "words", "verbatim")
+NEAR_AND_WORDS: Final = ("near", "covered", "words", "verbatim", "stated")
 """What tells whether a candidate answers, whoever said it when."""
 
 
@@ -63,6 +71,12 @@ class Message:
 def recency(age_days: float) -> float:
     """``1 / (1 + ln(1 + age))``: 1 for now, 0.5 for 1.7 days, 0.22 for a month."""
     return 1.0 / (1.0 + math.log1p(max(age_days, 0.0)))
+
+
+def stated(text: str) -> float:
+    """See ``Features``."""
+    sentences = SENTENCE.findall(text[:_READ])
+    return min(sum(estimate_tokens(one) for one in sentences if one[-1] not in "?？"), LONG) / LONG
 
 
 def of_answer(message: Message, ordered: Sequence[Features]) -> dict[str, float]:

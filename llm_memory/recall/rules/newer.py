@@ -30,7 +30,7 @@ _LOOKED_AT: Final = 10
 _READ: Final = 300
 """Characters of a statement."""
 FEATURES: Final = (
-    "shared", "of_shorter", "beyond", "speaker", "names", "days", "asks", "value", "corrects",
+    "shared", "cosine", "beyond", "speaker", "names", "days", "asks", "value", "corrects",
 )  # fmt: skip
 
 _COUNT: Final = rf"[0-9]+(?:[.:：][0-9]+)?|[{HAN_NUMERALS}]+"
@@ -69,6 +69,7 @@ class Statement:
     beginning: Sequence[str]
     own: bool
     corrects: bool
+    is_question: bool
 
     @classmethod
     def of(cls, memory: Memory, names: frozenset[str]) -> Statement:
@@ -87,11 +88,12 @@ class Statement:
             weight(about),
             content(" ".join(memory.asks)),
             _values(text),
-            frozenset(named | ({who} if own and who else set())),
+            frozenset(named | ({who} if own and who else set())) if len(names) > 1 else frozenset(),
             frozenset(one.strip().casefold() for one in _WHICH.findall(text)),
             re.findall(r"[0-9A-Za-z']+|[^\W_]", rest[:40]),
             own,
             _CORRECTS.search(text) is not None,
+            text.rstrip().endswith(("?", "？")),
         )
 
 
@@ -109,9 +111,9 @@ def features(old: Statement, new: Statement) -> dict[str, float]:
     """What tells whether ``new`` says how it stands now with what ``old`` says: ``FEATURES``."""
     both = old.about & new.about
     shared = weight(both)
-    of_shorter = shared / max(min(old.size, new.size), 1)
+    cosine = shared / max(math.sqrt(old.size * new.size), 1.0)
     begun = content(" ".join(_begun(old.beginning, new.beginning)))
-    rest = min(weight(old.about - begun), weight(new.about - begun))
+    rest = math.sqrt(weight(old.about - begun) * weight(new.about - begun))
     past = (new.memory.created_at - old.memory.created_at).total_seconds() / 86_400
     names = old.named | new.named
     counted = old.values.keys() & new.values.keys()
@@ -119,14 +121,14 @@ def features(old: Statement, new: Statement) -> dict[str, float]:
     of_both = shared / max(old.size + new.size - shared, 1)
     return {
         "shared": of_both,
-        "of_shorter": of_shorter,
+        "cosine": cosine,
         "beyond": weight(both - begun) / rest if rest else 1.0,
         "speaker": float(_same_voice(old.memory, new.memory)),
         "names": len(old.named & new.named) / len(names) if names else 0.5,
         "days": min(math.log1p(max(past, 0.0)) / 3, 1.0),
         "asks": weight(old.asks & new.asks) / max(weight(old.asks | new.asks), 1),
-        "value": of_both * of_shorter * differs,
-        "corrects": of_shorter * new.corrects,
+        "value": of_both * cosine * differs,
+        "corrects": cosine * new.corrects,
     }
 
 
@@ -219,7 +221,7 @@ def _follows(
 def may_follow(old: Statement, new: Statement) -> bool:
     """Whether they share anything, and its speaker may say so: what one says of oneself another
     updates by name alone, and what is not vouched for stands before nothing that is."""
-    if old.about.isdisjoint(new.about):
+    if old.about.isdisjoint(new.about) or old.is_question or new.is_question:
         return False
     if old.which and new.which and old.which != new.which:
         return False

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.decision import BEYOND_CHANCE, decide
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import (
+    LONG,
     Features,
     Message,
     recency,
+    stated,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (
     Linear,
@@ -33,6 +35,7 @@ FEATURES = st.builds(
     speaker=st.sampled_from([0.0, 1.0]),
     recent=SHARE,
     salient=st.floats(-1, 1),
+    stated=SHARE,
 )
 MESSAGE = Message(tokens=8, asks=1.0)
 WEIGHTS = st.sampled_from([shipped(), FIXED])
@@ -87,6 +90,22 @@ def test_between_two_models_a_score_lies_between_theirs(share: float) -> None:
     values = {"a": 2.0, "b": 1.0}
     low, high = sorted((words.score(values), both.score(values)))
     assert low - 1e-9 <= words.towards(both, share).score(values) <= high + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("short", "longer"),
+    [("好的", "好的，周六上午十点在北门集合"), ("Wow!", "Wow, we met at the north gate at ten")],
+)
+def test_a_text_that_states_more_counts_more_up_to_a_bound(short: str, longer: str) -> None:
+    assert 0 < stated(short) < stated(longer) <= 1
+    assert stated("长" * LONG) == stated("长" * 10_000) == 1
+    assert stated("") == 0
+
+
+@pytest.mark.parametrize("asked", ["周六去哪里？", "Where to? ", "What? When?"])
+def test_what_a_text_asks_is_not_stated(asked: str) -> None:
+    assert stated(asked.strip()) == 0
+    assert stated(f"去南门。{asked}".strip()) == stated("去南门。")
 
 
 def test_what_is_newer_is_more_recent_and_what_was_said_tomorrow_is_said_now() -> None:

@@ -107,6 +107,10 @@ def test_what_says_how_it_stands_now_comes_first(old: str, new: str) -> None:
         ("三号楼停水", "五号楼停水"),
         ("Printer 2 is jammed", "Printer 3 is jammed"),
         ("Room No. 3 is locked", "Room No. 4 is locked"),
+        # what asks, and what says next to nothing
+        ("乒乓球训练在周二晚上", "乒乓球训练改到周四晚上吗？"),
+        ("Choir practice is on Monday", "Is choir practice on Friday?"),
+        ("期末考试的复习资料在网盘里，学到第三章了", "学到了"),
     ],
 )
 def test_another_matter_marks_nothing(old: str, new: str) -> None:

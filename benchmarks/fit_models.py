@@ -1,0 +1,185 @@
+"""The models of recall, fitted to rows.
+
+- ``order``: a conditional logit, the answers of each question against what else was found.
+- ``speak``: a logistic regression, whether the first three hold the answer.
+- ``probe``: a ridge logistic regression of the message's vector, questions against small talk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fit_rows import ORDER, Row
+from scipy.optimize import minimize
+
+BY_HAND = {"verbatim": 3.0, "time": 2.5, "salient": 0.3}
+"""Casts ask for nothing word for word, name few times, and reinforce no memory."""
+LEAST = {**BY_HAND, "speaker": 1.0}
+"""Of the others what is fitted is at least 0. A speaker who asks for 我的 outweighs what another
+said since."""
+SPEAK = ["near", "covered", "covered_by_first", "asks", "length", "probe"]
+OF_VECTORS = {"near", "probe"}
+SHOWN = 3
+PENALTY = 0.05
+
+
+def _used(*, vectors: bool) -> np.ndarray:
+    return np.array([vectors or name != "near" for name in ORDER], dtype=float)
+
+
+def seen(row: Row, *, vectors: bool) -> np.ndarray:
+    """Its features, without ``near`` where there are no vectors."""
+    return row.features * _used(vectors=vectors)
+
+
+def fit_order(kinds: Sequence[Sequence[Row]], *, vectors: bool) -> np.ndarray:
+    """Weights of ``ORDER``, none below 0: ``P(i) = exp(w x_i) / sum exp(w x)``, with an L2 penalty
+    on the weights of standardised features.
+
+    ``kinds``: rows of casts, and of talks. Each of them counts the same.
+    """
+    asked: list[tuple[Row, float]] = []
+    for rows in kinds:
+        told = [row for row in rows if row.asks and row.answers.any()]
+        asked += [(row, 1 / len(told)) for row in told]
+    used = _used(vectors=vectors)
+    spread = np.mean([row.features.var(axis=0) for row, _ in asked], axis=0)
+    least = np.array([LEAST.get(name, 0.0) for name in ORDER])
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        total, slope = 0.0, np.zeros(len(ORDER))
+        for row, share in asked:
+            x = seen(row, vectors=vectors)
+            scores = x @ weights
+            chances = np.exp(scores - scores.max())
+            right = chances * row.answers
+            total -= share * np.log(max(right.sum() / chances.sum(), 1e-30))
+            slope -= share * ((right / max(right.sum(), 1e-30) - chances / chances.sum()) @ x)
+        size, own = sum(share for _, share in asked), spread * weights
+        return total / size + PENALTY * weights @ own, slope / size + 2 * PENALTY * own
+
+    bounds = [
+        (low, low if name in BY_HAND else None) for name, low in zip(ORDER, least, strict=True)
+    ]
+    found = minimize(loss, np.maximum(least, 0.1), jac=True, bounds=bounds, method="L-BFGS-B")
+    return np.asarray(found.x * np.maximum(used, least > 0)).round(3)
+
+
+def speak_values(row: Row, weights: np.ndarray, probe: float, *, vectors: bool) -> np.ndarray:
+    """As ``of_answer`` tells them, under these weights of the order."""
+    x = seen(row, vectors=vectors)
+    near, covered = x[:, ORDER.index("near")], x[:, ORDER.index("covered")]
+    found = {
+        **row.message,
+        "near": near.max(initial=0.0),
+        "covered": covered.max(initial=0.0),
+        "covered_by_first": covered[int(np.argmax(x @ weights))] if len(x) else 0.0,
+        "probe": probe,
+    }
+    return np.array([found.get(name, 0.0) for name in SPEAK])
+
+
+def logistic(
+    x: np.ndarray, y: np.ndarray, importance: np.ndarray, bounds: Sequence[Any], penalty: float
+) -> np.ndarray:
+    """Weights and, last, the bias, of standardised columns, told for the columns as they are."""
+    importance = importance / importance.sum()
+    mean, deviation = x.mean(axis=0), x.std(axis=0) + 1e-9
+    rows = np.c_[(x - mean) / deviation, np.ones(len(x))]
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        odds = rows @ weights
+        total = float(importance @ (np.logaddexp(0, odds) - y * odds))
+        slope = (importance * (1 / (1 + np.exp(-odds)) - y)) @ rows
+        own = np.r_[weights[:-1], 0]
+        return total + penalty * own @ own / 2, slope + penalty * own
+
+    start = np.zeros(rows.shape[1])
+    found = minimize(loss, start, jac=True, bounds=[*bounds, (None, None)], method="L-BFGS-B").x
+    weights = found[:-1] / deviation
+    return np.r_[weights, found[-1] - weights @ mean]
+
+
+def fit_probe(rows: Sequence[Row]) -> np.ndarray:
+    """Weights of a message's vector, and the bias."""
+    kept = [row for row in rows if row.kind != "unrelated"]
+    x = np.stack([row.vector for row in kept])
+    y = np.array([row.asks for row in kept], dtype=float)
+    importance = np.where(y > 0, 1 / y.sum(), 1 / (1 - y).sum())
+    free = [(None, None)] * x.shape[1]
+    return logistic(x, y, importance, free, 3e-2).round(3)
+
+
+def fit_speak(
+    rows: Sequence[Row], order: np.ndarray, probes: Sequence[float], *, vectors: bool
+) -> np.ndarray:
+    """Weights of ``SPEAK``, and the bias."""
+    pairs = zip(rows, probes, strict=True)
+    x = np.stack([speak_values(row, order, probe, vectors=vectors) for row, probe in pairs])
+    y = np.array([holds(row, order, vectors=vectors) for row in rows], dtype=float)
+    asked = np.array([row.asks for row in rows])
+    importance = np.where(y > 0, 1.0, np.where(asked, 0.3, 0.7))
+    if not vectors:
+        x[:, [name in OF_VECTORS for name in SPEAK]] = 0.0
+    bounds = [(None, None) if name == "length" else (0, None) for name in SPEAK]
+    return logistic(x, y, importance, bounds, 1e-3).round(3)
+
+
+def holds(row: Row, order: np.ndarray, *, vectors: bool, within: float = np.inf) -> bool:
+    """True if an answer is among the first, and not further than ``within`` behind the best."""
+    if not row.answers.any():
+        return False
+    x = seen(row, vectors=vectors)
+    scores = x @ order
+    first = np.argsort(-scores, kind="stable")[:SHOWN]
+    return bool(any(row.answers[i] and scores[i] >= scores[first[0]] - within for i in first))
+
+
+@dataclass
+class Fit:
+    """All models of one set of casts. ``True`` stands for words and vectors."""
+
+    order: dict[bool, np.ndarray]
+    speak: dict[bool, np.ndarray]
+    probe: np.ndarray
+
+    def log_odds(self, row: Row, *, vectors: bool) -> float:
+        """That something answers, by one model alone."""
+        probe = float(row.vector @ self.probe[:-1] + self.probe[-1]) if vectors else 0.0
+        values = speak_values(row, self.order[vectors], probe, vectors=vectors)
+        return float(values @ self.speak[vectors][:-1] + self.speak[vectors][-1])
+
+
+def fit(casts: Sequence[Sequence[Row]], talks: Sequence[Sequence[Row]]) -> Fit:
+    """The rows of each. The probe that a cast is shown has not seen it.
+
+    Talks have a say in the order alone: nothing in them is asked that they do not answer.
+    """
+    rows = [row for cast in casts for row in cast]
+    probe = fit_probe(rows)
+    unseen: list[float] = []
+    for cast in casts:
+        rest = [row for other in casts if other is not cast for row in other]
+        inner = fit_probe(rest) if rest else probe
+        unseen += [float(row.vector @ inner[:-1] + inner[-1]) for row in cast]
+    kinds = [rows, *([[row for talk in talks for row in talk]] if talks else [])]
+    order = {vectors: fit_order(kinds, vectors=vectors) for vectors in (False, True)}
+    speak = {
+        vectors: fit_speak(rows, order[vectors], unseen, vectors=vectors)
+        for vectors in (False, True)
+    }
+    return Fit(order, speak, probe)
+
+
+def shares_found(
+    rows: Sequence[Row], order: np.ndarray, *, vectors: bool, first: int = 5
+) -> list[float]:
+    """Of each question's answers the share among the first: recall at ``first``."""
+    found = []
+    for row in rows:
+        best = np.argsort(-(seen(row, vectors=vectors) @ order), kind="stable")[:first]
+        found.append(float(row.answers[best].sum() / max(row.answers.sum(), 1)))
+    return found

@@ -1,0 +1,210 @@
+"""Rows for the fit: casts and talks, asked of the engine itself.
+
+A cast is asked at its end: its questions in both wordings, its small talk and what is unrelated. A
+talk is stored line by line, as a journal is, and asked its own questions. The engine's weights are
+all 1 meanwhile, so that each term of a trace is a feature.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from everyday_cast import Cast
+from labelled import Library, Question
+from labelled_rows import corpus_rows, question_rows
+from retrieval_run import BenchClock, named_embedder, seconds_to_fill
+from without import without
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EnginePaths,
+    EngineSettings,
+    IndexPace,
+    MemoryDraft,
+    MemoryKind,
+    Recall,
+    Rejected,
+    Source,
+    build_engine,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules import ranking
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (
+    Linear,
+    Pair,
+    RecallWeights,
+)
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import KINDS
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import language_of
+
+ORDER = [one.name for one in fields(Features)]
+_UNIT = Linear(dict.fromkeys(ORDER, 1.0))
+_RAW = RecallWeights(
+    Pair(_UNIT, _UNIT), Pair(Linear({}), Linear({})), floor=0.0, within=100.0, unknown=(0.0, 0.0)
+)
+_ALL = 10_000
+"""Hits, and candidates of a trace: no order has been fitted yet that could choose some."""
+
+
+@dataclass
+class Row:
+    """One message: its candidates as features, shape ``(n, len(ORDER))``, which of them answer,
+    the message's own features, and its vector."""
+
+    kind: str
+    features: np.ndarray
+    answers: np.ndarray
+    message: dict[str, float]
+    vector: np.ndarray
+
+    @property
+    def asks(self) -> bool:
+        return self.kind not in ("unrelated", "small talk")
+
+
+@asynccontextmanager
+async def _engine(root: Path, scope_map: Any, clock: BenchClock) -> AsyncIterator[Any]:
+    settings = EngineSettings(
+        scope_map=scope_map,
+        pace=IndexPace(pause_seconds=0.0, query_seconds=60.0),
+        embed_query_seconds=60.0,
+        embed_write_seconds=600.0,
+    )
+    engine = build_engine(
+        EnginePaths.under(root), settings, clock=clock, replacing={"weights": _RAW}
+    )
+    chosen = named_embedder("bundled", engine)
+    await engine.open()
+    running = asyncio.create_task(engine.run(chosen))
+    try:
+        # A row is of one question.
+        with without(["parts"]), mock.patch.object(ranking, "TRACED", _ALL):
+            yield engine
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await engine.close()
+
+
+async def rows_of(cast: Cast, asks: bool) -> tuple[str, list[Row]]:
+    """The embedder's model, and the cast asked at its end.
+
+    ``asks``: its memories have the questions that they answer.
+    """
+    clock = BenchClock(cast.start)
+    with tempfile.TemporaryDirectory(prefix="fit-") as folder:
+        async with _engine(Path(folder), cast.scope_map, clock) as engine:
+            await _learn(engine, cast, clock, asks)
+            await seconds_to_fill(engine)
+            rows = [await _message_row(engine, *message) for message in _messages(cast)]
+            return engine.rooms.trust.model, rows
+
+
+async def rows_of_talk(path: Path) -> list[Row]:
+    """``path``: ``NAME.corpus.jsonl``, beside which lies ``NAME.queries.jsonl``. Raises BadRows."""
+    corpus = corpus_rows(path)
+    name, language = path.name.partition(".")[0], path.name.partition(".")[0].rpartition("-")[2]
+    asked = question_rows(path.with_name(f"{name}.queries.jsonl"), corpus, language)
+    library, clock = Library.read(corpus), BenchClock()
+    with tempfile.TemporaryDirectory(prefix="fit-") as folder:
+        library.write_vault(Path(folder) / "memory")
+        async with _engine(Path(folder), library.scope_map, clock) as engine:
+            await seconds_to_fill(engine)
+            return [await _talk_row(engine, clock, library, Question.read(one)) for one in asked]
+
+
+async def _learn(engine: Any, cast: Cast, clock: BenchClock, asks: bool) -> None:
+    """What the cast teaches, as it stands in the end."""
+    lessons = [(talk, lesson) for talk in cast.talk for lesson in talk.learned]
+    for at, (talk, lesson) in enumerate(lessons):
+        later = (one.get("replaces", "") for _, one in lessons[at + 1 :])
+        if any(words and words in lesson["judgment"] for words in later):
+            continue
+        clock.now = talk.at
+        draft = MemoryDraft(
+            lesson["judgment"],
+            tags=tuple(lesson.get("tags", ())),
+            asks=tuple(lesson.get("asks", ())) if asks else (),
+            kind=KINDS.get(lesson.get("kind", ""), MemoryKind.KNOWLEDGE),
+            strength=60,
+            active=False,
+            source=Source.REFLECTION,
+            actor=cast.actor(talk.who),
+            said_at=talk.at,
+        )
+        where = cast.places[talk.where].of(cast.actor(talk.who)).where
+        outcome = await engine.service.remember(draft, conversation_id=where)
+        if isinstance(outcome, Rejected):
+            sys.stderr.write(f"  not stored ({outcome.reason}): {lesson['judgment']}\n")
+    clock.now = cast.end + timedelta(hours=1)
+
+
+def _messages(cast: Cast) -> list[tuple[str, str, Any, Any, tuple[str, ...]]]:
+    """Kind, text, place, speaker, and words that an answer holds."""
+    found: list[tuple[str, str, Any, Any, tuple[str, ...]]] = []
+    for question in cast.questions:
+        place, who = cast.places[question.where], cast.actor(question.who)
+        found.append(("original", question.original, place, who, question.must))
+        found.append(("paraphrase", question.paraphrase, place, who, question.must))
+    asker, place = cast.first
+    found += [("unrelated", text, place, asker, ()) for text in cast.unrelated]
+    for talk in cast.talk:
+        if talk.small_talk:
+            who = cast.actor(talk.who)
+            found.append(("small talk", talk.said, cast.places[talk.where].of(who), who, ()))
+    return found
+
+
+async def _message_row(
+    engine: Any, kind: str, text: str, place: Any, who: Any, must: Sequence[str]
+) -> Row:
+    recall = await engine.service.recall(
+        text, conversation_id=place.where, limit=_ALL, token_budget=10**9, actor=who
+    )
+    texts = {hit.memory_id: hit.preview for hit in recall.hits}
+    told = [
+        [word in texts.get(one.memory_id, "") for word in must]
+        for one in recall.trace.considered
+        if one.terms
+    ]
+    answers = [bool(must) and all(one) for one in told]
+    if not any(answers):  # told by two memories together
+        answers = [any(one) for one in told]
+    return await _row(engine, kind, text, recall, answers)
+
+
+async def _talk_row(engine: Any, clock: BenchClock, library: Library, question: Question) -> Row:
+    clock.now = question.asked_at or library.end(question.conversation)
+    recall = await engine.service.recall(
+        question.text,
+        conversation_id=library.where(question.conversation),
+        limit=_ALL,
+        token_budget=10**9,
+    )
+    gold = {hit.memory_id for hit in recall.hits if library.row_of(hit).id in question.gold}
+    answers = [one.memory_id in gold for one in recall.trace.considered if one.terms]
+    return await _row(engine, question.category, question.text, recall, answers)
+
+
+async def _row(engine: Any, kind: str, text: str, recall: Recall, answers: Sequence[bool]) -> Row:
+    considered = [one for one in recall.trace.considered if one.terms]
+    features = np.array([[one.terms[name] for name in ORDER] for one in considered])
+    common = engine.rooms.trust.found.common(language_of(text))
+    vector = apart_from(await engine.rooms.indexing.embed(text), common)
+    return Row(
+        kind,
+        features.reshape(len(considered), len(ORDER)),
+        np.array(answers, dtype=bool),
+        dict(recall.trace.values),
+        np.asarray(vector, float),
+    )
