@@ -74,7 +74,7 @@ def _project_changes(
 ) -> list[Change]:
     """Plan the project's files; what its user should know goes into the notes. Raises HomeError."""
     project, home = report.project, report.home
-    clients = [name for name in CLIENTS if getattr(args, name)]
+    clients = [flag for flag in CLIENTS if getattr(args, flag.removeprefix("--"))]
     if project is None:
         if clients or args.store:
             raise HomeError(
@@ -114,7 +114,8 @@ def _project_changes(
             "no client was recognised, so Claude Code's files are written; see --cursor, --agents",
         )
     launch = launch_of(loaded.settings, loaded.origins["home"])
-    return changes + plan_clients(folder, clients or ["claude"], launch, loaded.settings.language)
+    chosen = clients or [next(iter(CLIENTS))]
+    return changes + plan_clients(folder, chosen, launch, loaded.settings.language)
 
 
 def _adoption(path: Path, project: Project | None) -> AdoptionReport:

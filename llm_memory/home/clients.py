@@ -52,7 +52,7 @@ class Client:
     signs: tuple[str, ...]
 
 
-def claude(launch: Launch, language: Language) -> dict[str, Edit]:
+def mcp_json(launch: Launch, language: Language) -> dict[str, Edit]:
     """Returns the edits for Claude Code."""
     return {
         ".mcp.json": _server(launch),
@@ -74,12 +74,12 @@ def agents(_: Launch, language: Language) -> dict[str, Edit]:
 
 CLIENTS: Final[Mapping[str, Client]] = MappingProxyType(
     {
-        "claude": Client(claude, (".mcp.json", ".claude", "CLAUDE.md")),
-        "cursor": Client(cursor, (".cursor",)),
-        "agents": Client(agents, ("AGENTS.md",)),
+        "--claude": Client(mcp_json, (".mcp.json", ".claude", "CLAUDE.md")),
+        "--cursor": Client(cursor, (".cursor",)),
+        "--agents": Client(agents, ("AGENTS.md",)),
     }
 )
-"""By their flags."""
+"""By their flags; the first is taken where none is recognised."""
 
 
 def clients_of(root: Path) -> list[str]:

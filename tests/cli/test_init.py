@@ -162,7 +162,7 @@ values = st.recursive(
 SERVERS = st.dictionaries(
     st.text(max_size=6), values | st.fixed_dictionaries({"env": st.just({"A": "b"})}), max_size=3
 )
-EDIT = clients.claude(Launch("/a/python", {"A": "值"}), "en")[".mcp.json"]
+EDIT = clients.mcp_json(Launch("/a/python", {"A": "值"}), "en")[".mcp.json"]
 ENTRY = {"command": "/a/python", "args": ["-P", "-m", "llm_memory", "serve"], "env": {"A": "值"}}
 
 
