@@ -10,6 +10,7 @@ from datetime import datetime
 from ..catalogue.catalogue import Catalogue
 from ..index.indexing_service import IndexingService
 from ..index.passages import Passages
+from ..models.passages import place_name
 from ..models.recall import Arm, DropReason, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
@@ -133,12 +134,12 @@ class MemoryManager:
     async def _ordered(self, ask: Ask, ranked: Ranked, course: Course) -> Sifted:
         """What is left to do once it is known what answers."""
         admits, query = ask.scope_filter.admits, ask.request.query
-        sifted = sift(one for one in ranked.candidates if admits(one.key.scope))
+        sifted = sift(one for one in ranked.candidates if admits(place_name(one.passage)))
         if not ranked.whole:
             best = await self._reranking.order(query, sifted.best, course)
             # It was waited for: what was forgotten or moved meanwhile is not shown.
             living = [
-                replace(one, passage=passage)
+                one if passage is one.passage else replace(one, passage=passage)
                 for one in best
                 if (passage := self._passages.get(one.key))
             ]

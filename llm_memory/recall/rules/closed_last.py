@@ -19,11 +19,13 @@ _HOPS: Final = 8
 def closed_last(sifted: Sifted, find: Callable[[Key], Passage | None]) -> Sifted:
     """What was settled comes behind all that holds; in its place stands what has settled it.
     ``find`` tells what lives at a place under an id."""
+    holding = [(one, _holding(one.passage, find)) for one in sifted.best]
+    if all(holds is one.passage for one, holds in holding):
+        return sifted
     known = {one.key: one for one in (*sifted.best, *sifted.below)}
     ordered: dict[Key, Candidate] = {}
     behind: list[Candidate] = []
-    for candidate in sifted.best:
-        holds = _holding(candidate.passage, find)
+    for candidate, holds in holding:
         if holds is not candidate.passage:
             behind.append(candidate)
         if holds is not None:
