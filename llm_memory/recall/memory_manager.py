@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -134,18 +134,13 @@ class MemoryManager:
     async def _ordered(self, ask: Ask, ranked: Ranked, course: Course) -> Sifted:
         """What is left to do once it is known what answers."""
         admits, query = ask.scope_filter.admits, ask.request.query
-        sifted = sift(one for one in ranked.candidates if admits(place_name(one.passage)))
+        # What finds them holds the loop for some milliseconds, and so does what follows.
+        await asyncio.sleep(0)
+        living = self._living(ranked.candidates, ranked.lost)
+        sifted = sift(one for one in living if admits(place_name(one.passage)))
         if not ranked.whole:
             best = await self._reranking.order(query, sifted.best, course)
-            # It was waited for: what was forgotten or moved meanwhile is not shown.
-            living = [
-                one if passage is one.passage else replace(one, passage=passage)
-                for one in best
-                if (passage := self._passages.get(one.key))
-            ]
-            if gone := len(best) - len(living):
-                ranked.lost[DropReason.GONE] = ranked.lost.get(DropReason.GONE, 0) + gone
-            sifted = Sifted(living, sifted.below)
+            sifted = Sifted(self._living(best, ranked.lost), sifted.below)
         sifted = merge_same_facts(closed_last(sifted, self._passages.get))
         if ranked.arm is Arm.DATES:
             return sifted
@@ -154,6 +149,19 @@ class MemoryManager:
         if not _names_past_date(ask):
             sifted = newer_first(sifted, self._newer, self._passages.is_unread)
         return sifted
+
+    def _living(
+        self, candidates: Sequence[Candidate], lost: dict[DropReason, int]
+    ) -> list[Candidate]:
+        """They were waited for: what was forgotten or moved meanwhile is not shown."""
+        living = [
+            one if passage is one.passage else replace(one, passage=passage)
+            for one in candidates
+            if (passage := self._passages.get(one.key))
+        ]
+        if gone := len(candidates) - len(living):
+            lost[DropReason.GONE] = lost.get(DropReason.GONE, 0) + gone
+        return living
 
     @property
     def scope_check_drops(self) -> int:
