@@ -86,7 +86,6 @@ def pairs_of_talk(path: Path) -> Pairs:
     Raises BadRows."""
     corpus = corpus_rows(path)
     queries, updates = beside_of(path)
-    language = path.name.removesuffix(CORPUS).rpartition("-")[2]
     known = [
         (
             Memory(
@@ -99,7 +98,7 @@ def pairs_of_talk(path: Path) -> Pairs:
     ]
     changed = {(str(old), str(new)) for old, new in json.loads(updates.read_text("utf-8"))}
     rows, hurts, keys = [], [], []
-    for question in question_rows(queries, corpus, language):
+    for question in question_rows(queries, corpus, language_in(path)):
         gold = set(question["gold_ids"])
         for old, new, _ in _found(known, question["question"], gold):
             if may_follow(old, new):
@@ -115,6 +114,11 @@ def beside_of(path: Path) -> tuple[Path, ...]:
         return ()
     name = path.name.removesuffix(CORPUS)
     return path.with_name(f"{name}.queries.jsonl"), path.with_name(f"{name}.updates.json")
+
+
+def language_in(path: Path) -> str:
+    """The language that a talk's name ends in."""
+    return path.name.removesuffix(CORPUS).rpartition("-")[2]
 
 
 def _pairs(

@@ -20,6 +20,7 @@ from unittest import mock
 
 import numpy as np
 from everyday_cast import Cast
+from fit_pairs import beside_of, language_in
 from labelled import Library, Question
 from labelled_rows import corpus_rows, question_rows
 from retrieval_run import BenchClock, named_embedder, seconds_to_fill
@@ -113,8 +114,8 @@ async def rows_of(cast: Cast, asks: bool) -> tuple[str, list[Row]]:
 async def rows_of_talk(path: Path) -> list[Row]:
     """``path``: ``NAME.corpus.jsonl``, beside which lies ``NAME.queries.jsonl``. Raises BadRows."""
     corpus = corpus_rows(path)
-    name, language = path.name.partition(".")[0], path.name.partition(".")[0].rpartition("-")[2]
-    asked = question_rows(path.with_name(f"{name}.queries.jsonl"), corpus, language)
+    queries, _ = beside_of(path)
+    asked = question_rows(queries, corpus, language_in(path))
     library, clock = Library.read(corpus), BenchClock()
     with tempfile.TemporaryDirectory(prefix="fit-") as folder:
         library.write_vault(Path(folder) / "memory")
