@@ -20,11 +20,8 @@ from ..errors import (
     OwnerGone,
 )
 from ..log import logger
-from ..models.conversation import Actor, ConversationId
-from ..models.data_models import MemoryDraft, Rejected, RememberOutcome
-from ..models.recall import FileText, PointerNotVisible, Recall
-from ..models.tasks import TaskChange, TaskReport
-from ..primer.models import Overview
+from ..models.conversation import ConversationId
+from ..sharing.calls import forwarding
 from ..sharing.endpoint import Endpoint, read_endpoint
 from ..sharing.ports import SharedMemory
 from ..sharing.remote_memory import RemoteMemory
@@ -40,11 +37,15 @@ _SILENT: Final = "another program has it open and does not answer / 另一个程
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
 
 
-class Owned(Protocol):
-    """A store that this process has opened."""
+class Connected(Protocol):
+    """A store that answers: this process's own, or another's."""
 
     @property
     def memory(self) -> SharedMemory: ...
+
+
+class Owned(Connected, Protocol):
+    """A store that this process has opened."""
 
     async def open(self) -> None: ...
 
@@ -52,7 +53,7 @@ class Owned(Protocol):
 
 
 class SharedStore:
-    """A ``SharedMemory``. ``start``, then ``close``; calls may come at once.
+    """``start``, then ``close``; ``memory`` may be asked at once.
 
     Args:
         folder: Where the store's lock is.
@@ -75,10 +76,11 @@ class SharedStore:
         self._own = own
         self._endpoint = endpoint or (lambda: read_endpoint(state))
         self._timeout = timeout
-        self._current: SharedMemory | None = None
+        self.memory: SharedMemory = forwarding(self._call, SharedMemory)
+        self._current: Connected | None = None
         self._owned: Owned | None = None
         self._remote: RemoteMemory | None = None
-        self._connecting: asyncio.Task[SharedMemory] | None = None
+        self._connecting: asyncio.Task[Connected] | None = None
         self._opening = False
         self._closed = False
         self._stranger: NoOwner | None = None
@@ -97,7 +99,7 @@ class SharedStore:
             # Nobody may be waiting: the next call begins anew, and is told what is wrong.
             self._connecting.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    async def connected(self, seconds: float) -> SharedMemory:
+    async def connected(self, seconds: float) -> Connected:
         """Returns what answers calls now. Raises NoOwner after ``seconds``, and EngineOff where the
         store cannot be opened."""
         if self._closed:
@@ -119,7 +121,7 @@ class SharedStore:
                 raise NoOwner(_ENDS) from None
             raise
 
-    async def _connect(self) -> SharedMemory:
+    async def _connect(self) -> Connected:
         try:
             while True:
                 found = await self._followed() or await self._taken()
@@ -131,7 +133,7 @@ class SharedStore:
         finally:
             self._connecting = None
 
-    async def _followed(self) -> SharedMemory | None:
+    async def _followed(self) -> Connected | None:
         """Returns the owner, if one answers."""
         self._stranger = None
         endpoint = await asyncio.to_thread(self._endpoint)
@@ -144,7 +146,7 @@ class SharedStore:
             self._found, self._stranger = str(error), error
             return None
         try:
-            await remote.read("", conversation_id=_ASIDE)
+            await remote.memory.read("", conversation_id=_ASIDE)
         except BaseException as error:
             remote.close()
             if not isinstance(error, OwnerGone):
@@ -155,7 +157,7 @@ class SharedStore:
         logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
         return remote
 
-    async def _taken(self) -> SharedMemory | None:
+    async def _taken(self) -> Connected | None:
         """Returns the store, if its lock is free. Raises EngineOff where it cannot be opened."""
         if self._own is None or not await asyncio.to_thread(self._is_free):
             if self._stranger is not None:
@@ -167,7 +169,7 @@ class SharedStore:
         finally:
             self._opening = False
 
-    async def _opened(self, owned: Owned) -> SharedMemory | None:
+    async def _opened(self, owned: Owned) -> Connected | None:
         try:
             await owned.open()
         except EngineOff as error:
@@ -179,7 +181,7 @@ class SharedStore:
             await owned.close()
             raise
         self._owned = owned
-        return owned.memory
+        return owned
 
     def _is_free(self) -> bool:
         """Whether the lock could be had just now: an engine is made, and its packages are loaded,
@@ -193,7 +195,7 @@ class SharedStore:
         lock.release()
         return True
 
-    def _drop(self, gone: SharedMemory) -> None:
+    def _drop(self, gone: Connected) -> None:
         if self._current is gone:
             self._current = None
         if self._remote is gone:
@@ -213,74 +215,20 @@ class SharedStore:
         if owned is not None:
             await owned.close()
 
-    async def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
             try:
-                memory = await self.connected(self._timeout)
+                current = await self.connected(self._timeout)
             except NoOwner:
                 if self._opening and loop.time() - began < OPENING_SECONDS:
                     continue
                 raise
             try:
-                return await getattr(memory, name)(*arguments, **named)
+                return await getattr(current.memory, name)(**arguments)
             except (OwnerGone, EngineClosed) as error:
-                self._drop(memory)
+                self._drop(current)
                 if loop.time() - began >= OPENING_SECONDS:
                     raise NoOwner(str(error)) from error
                 await asyncio.sleep(_POLL_SECONDS)
-
-    async def remember(
-        self, draft: MemoryDraft, *, conversation_id: ConversationId
-    ) -> RememberOutcome:
-        answer: RememberOutcome = await self._call(
-            "remember", draft, conversation_id=conversation_id
-        )
-        return answer
-
-    async def recall(
-        self,
-        query: str,
-        *,
-        conversation_id: ConversationId,
-        limit: int,
-        token_budget: int,
-        actor: Actor | None = None,
-    ) -> Recall:
-        answer: Recall = await self._call(
-            "recall",
-            query,
-            conversation_id=conversation_id,
-            limit=limit,
-            token_budget=token_budget,
-            actor=actor,
-        )
-        return answer
-
-    async def update_tasks(
-        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
-    ) -> TaskReport | Rejected:
-        answer: TaskReport | Rejected = await self._call(
-            "update_tasks", change, conversation_id=conversation_id, actor=actor
-        )
-        return answer
-
-    async def read(
-        self, where: str, *, conversation_id: ConversationId
-    ) -> FileText | PointerNotVisible:
-        answer: FileText | PointerNotVisible = await self._call(
-            "read", where, conversation_id=conversation_id
-        )
-        return answer
-
-    async def overview(
-        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
-    ) -> Overview:
-        answer: Overview = await self._call(
-            "overview", conversation_id=conversation_id, actor=actor, token_budget=token_budget
-        )
-        return answer
-
-    async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
-        await self._call("refresh_overview", conversation_id=conversation_id)

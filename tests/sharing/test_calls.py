@@ -41,9 +41,9 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import (
     decode_arguments,
     encode_answer,
     encode_arguments,
+    forwarding,
 )
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
-from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -142,14 +142,37 @@ def test_every_call_and_answer_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_owner_and_follower_have_the_methods_of_the_service(name: str) -> None:
+def test_the_port_has_the_methods_of_the_service(name: str) -> None:
     port = inspect.signature(getattr(SharedMemory, name)).parameters
-    remote = inspect.signature(getattr(RemoteMemory, name)).parameters
     service = inspect.signature(getattr(CognitiveService, name)).parameters
-    assert list(port) == list(remote)
-    assert all(port[one].default == remote[one].default == service[one].default for one in port)
+    assert all(port[one].default == service[one].default for one in port)
     extra = [service[one] for one in service if one not in port]
     assert all(one.default is not one.empty for one in extra)
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_what_forwards_asks_by_the_names_of_the_port(name: str) -> None:
+    async def ask(name: str, arguments: dict[str, Any]) -> Any:
+        return name, arguments
+
+    port = inspect.signature(getattr(SharedMemory, name)).parameters
+    given = {one: object() for one in port if one != "self"}
+    first = [one for one, about in port.items() if about.kind is about.POSITIONAL_OR_KEYWORD][1:]
+    by_place = [given[one] for one in first]
+    by_name = {one: value for one, value in given.items() if one not in first}
+    method = getattr(forwarding(ask, SharedMemory), name)
+    assert await method(*by_place, **by_name) == (name, given)
+    for wrong in ({**given, "token": ""}, {}):
+        with pytest.raises(TypeError):
+            await method(**wrong)
+
+
+@pytest.mark.parametrize("name", ["forget", "__len__", "_call", "ask"])
+def test_what_forwards_has_the_methods_of_the_port_alone(name: str) -> None:
+    async def ask(name: str, arguments: dict[str, Any]) -> Any:
+        raise AssertionError(name)
+
+    assert not hasattr(forwarding(ask, SharedMemory), name)
 
 
 @pytest.mark.parametrize("kind", ANSWERED_BY, ids=lambda kind: kind.__name__)
