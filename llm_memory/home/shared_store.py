@@ -1,7 +1,8 @@
 """A store that whoever holds its lock owns: this process, or another that passes on what we ask.
 
-Every call may be repeated: a write carries a key, and the owner writes no key twice. So a call that
-is cut off by the owner's death is asked once more of the next one.
+An agent's call may be repeated: a write carries a key, and the owner writes no key twice. So a call
+that is cut off by the owner's death is asked once more of the next one. What a person asks as the
+owner is asked once: a second undo would take back something else.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..log import logger
 from ..models.conversation import ConversationId
 from ..sharing.calls import forwarding
 from ..sharing.endpoint import Endpoint, read_endpoint
-from ..sharing.ports import SharedMemory
+from ..sharing.ports import OwnerMemory, SharedMemory
 from ..sharing.remote_memory import RemoteMemory
 from ..storage.directory_lock import DirectoryLock
 
@@ -43,6 +44,9 @@ class Connected(Protocol):
     @property
     def memory(self) -> SharedMemory: ...
 
+    @property
+    def owner(self) -> OwnerMemory: ...
+
 
 class Owned(Connected, Protocol):
     """A store that this process has opened."""
@@ -53,7 +57,7 @@ class Owned(Connected, Protocol):
 
 
 class SharedStore:
-    """``start``, then ``close``; ``memory`` may be asked at once.
+    """``start``, then ``close``; ``memory`` and ``owner`` may be asked at once.
 
     Args:
         folder: Where the store's lock is.
@@ -77,6 +81,7 @@ class SharedStore:
         self._endpoint = endpoint or (lambda: read_endpoint(state))
         self._timeout = timeout
         self.memory: SharedMemory = forwarding(self._call, SharedMemory)
+        self.owner: OwnerMemory = forwarding(self._call_once, OwnerMemory)
         self._current: Connected | None = None
         self._owned: Owned | None = None
         self._remote: RemoteMemory | None = None
@@ -219,12 +224,7 @@ class SharedStore:
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
-            try:
-                current = await self.connected(self._timeout)
-            except NoOwner:
-                if self._opening and loop.time() - began < OPENING_SECONDS:
-                    continue
-                raise
+            current = await self._connected_since(began)
             try:
                 return await getattr(current.memory, name)(**arguments)
             except (OwnerGone, EngineClosed) as error:
@@ -232,3 +232,23 @@ class SharedStore:
                 if loop.time() - began >= OPENING_SECONDS:
                     raise NoOwner(str(error)) from error
                 await asyncio.sleep(_POLL_SECONDS)
+
+    async def _call_once(self, name: str, arguments: dict[str, Any]) -> Any:
+        current = await self._connected_since(asyncio.get_running_loop().time())
+        try:
+            return await getattr(current.owner, name)(**arguments)
+        except (OwnerGone, EngineClosed) as error:
+            self._drop(current)
+            raise NoOwner(
+                f"the program that had the store open has ended, and may have done it: {error}"
+            ) from error
+
+    async def _connected_since(self, began: float) -> Connected:
+        """Returns what answers. Waits longer where this process is opening the store."""
+        while True:
+            try:
+                return await self.connected(self._timeout)
+            except NoOwner:
+                waited = asyncio.get_running_loop().time() - began
+                if not self._opening or waited >= OPENING_SECONDS:
+                    raise

@@ -7,7 +7,7 @@ these methods, and pydantic reads their annotations, so a value is checked where
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
@@ -17,7 +17,7 @@ from ..errors import InvalidConversationId
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import MemoryDraft, Source
 from ..models.tasks import TaskChange
-from .ports import SharedMemory
+from .ports import OwnerMemory, SharedMemory
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -26,6 +26,10 @@ PROTOCOL: Final = 1
 """Changes with whatever an older program would misread."""
 AGENT: Final = "mcp:agent"
 """The person that coding agents are: their words are nobody's whom the store knows."""
+PORTS: Final[tuple[type, ...]] = (SharedMemory, OwnerMemory)
+"""No two of them have a method of one name."""
+NO_SUCH_CALL: Final = "no such call"
+"""Begins the answer to a call that an owner does not know."""
 _LONGEST_NAME: Final = 40
 _LONGEST_KEY: Final = 100
 
@@ -47,14 +51,20 @@ class Call:
     answers: Mapping[str, TypeAdapter[Any]]
 
 
+def port_of(name: str, ports: Iterable[type] = PORTS) -> type:
+    """Returns the port that has a call of this name. Raises BadCall where none has."""
+    for port in ports:
+        if not name.startswith("_") and inspect.iscoroutinefunction(getattr(port, name, None)):
+            return port
+    raise BadCall(f"{NO_SUCH_CALL}: {name}")
+
+
 @cache
 def call(name: str) -> Call:
     """Raises BadCall for a name that is none."""
     from pydantic import TypeAdapter
 
-    method = getattr(SharedMemory, name, None)
-    if name.startswith("_") or not inspect.iscoroutinefunction(method):
-        raise BadCall(f"no such call: {name}")
+    method = getattr(port_of(name), name)
     hints = get_type_hints(method)
     answer = hints.pop("return")
     answers = get_args(answer) if isinstance(answer, UnionType) else (answer,)

@@ -9,9 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from ..errors import NoOwner, OwnerGone, ScopedMemoryError
-from .calls import PROTOCOL, BadCall, decode_answer, encode_arguments, forwarding
+from .calls import (
+    NO_SUCH_CALL,
+    PROTOCOL,
+    BadCall,
+    decode_answer,
+    encode_arguments,
+    forwarding,
+)
 from .endpoint import Endpoint
-from .ports import SharedMemory
+from .ports import OwnerMemory, SharedMemory
 
 _AT_ONCE: Final = 64
 """Calls under way; more wait."""
@@ -19,8 +26,8 @@ CALL_SECONDS: Final = 30.0
 
 
 class RemoteMemory:
-    """Has no engine and knows no scope. Every method of ``memory`` raises OwnerGone where the owner
-    does not answer, and ScopedMemoryError with what it said where it refused."""
+    """Has no engine and knows no scope. Every method of ``memory`` and ``owner`` raises OwnerGone
+    where the owner does not answer, and ScopedMemoryError with what it said where it refused."""
 
     def __init__(self, endpoint: Endpoint, *, seconds: float = CALL_SECONDS) -> None:
         """Raises NoOwner for an owner of another protocol. ``seconds``: the most a call takes."""
@@ -34,6 +41,7 @@ class RemoteMemory:
         # Threads of its own: a call that waits must not take one that others need.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "owner")
         self.memory: SharedMemory = forwarding(self._call, SharedMemory)
+        self.owner: OwnerMemory = forwarding(self._call, OwnerMemory)
 
     def close(self) -> None:
         """Let go of the threads. A call under way ends by itself, and one that waits for a thread
@@ -56,6 +64,11 @@ class RemoteMemory:
         said = answer.get("error") if isinstance(answer, dict) else None
         if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.SERVICE_UNAVAILABLE):
             raise OwnerGone(said or f"status {status}")  # another owner has this port by now
+        if said and said.startswith(NO_SUCH_CALL):
+            raise ScopedMemoryError(
+                f"the program that has the store open (process {self._endpoint.pid}) does not know "
+                f"{name!r}: it is older, or a bot; restart it with this version"
+            )
         raise ScopedMemoryError(said or f"status {status}")
 
     def _post(self, name: str, body: bytes) -> tuple[int, Any]:

@@ -41,6 +41,7 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import (
     Endpoint,
     read_endpoint,
 )
+from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import OwnerMemory
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
 from astrbot_plugin_scoped_memory.llm_memory.sharing.server import (
     MOST_BYTES,
@@ -304,6 +305,21 @@ async def test_other_paths_and_methods_are_refused(owner: Owner) -> None:
     for method in ("GET", "PUT", "DELETE", "TRACE"):
         answer = await owner.raw(f"{owner.head.replace('POST', method)}\r\n".encode())
         assert b"405" in answer.split(b"\r\n")[0]
+
+
+@pytest.mark.parametrize("name", sorted(n for n in vars(OwnerMemory) if not n.startswith("_")))
+async def test_a_bot_has_no_owners_calls(owner: Owner, name: str) -> None:
+    """The token of a bot's port is an agent's: it is not given an admin's rights."""
+    before = [one.memory for one in owner.bot.engine.rooms.catalogue.all()]
+    asked = {"conversation_id": str(SITE), "memory_id": before[0].memory_id, "text": "x"}
+    for arguments in (asked, {**asked, "limit": 5}, {"conversation_id": str(SITE)}):
+        status, answer = await owner.post(name, arguments)
+        assert (status, answer) == (400, {"error": f"no such call: {name}"})
+    remote = RemoteMemory(owner.endpoint)
+    with pytest.raises(ScopedMemoryError, match="older, or a bot"):
+        await remote.owner.status(conversation_id=SITE)
+    remote.close()
+    assert [one.memory for one in owner.bot.engine.rooms.catalogue.all()] == before
 
 
 async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:

@@ -21,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     ScopedMemoryError,
 )
 from astrbot_plugin_scoped_memory.llm_memory.home.shared_store import SharedStore
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import NotVisible
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import FILE_NAME, Endpoint
 from astrbot_plugin_scoped_memory.llm_memory.sharing.server import SharingServer
@@ -49,17 +50,23 @@ class Memory:
             raise self.error
         return FileText(where, self.name)
 
+    async def restore(self, memory_id: str = "", **_: object) -> NotVisible:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return NotVisible(memory_id)
+
 
 class Opened:
     """What a process opens that gets the lock: a memory with a server."""
 
     def __init__(self, folder: Path, name: str, error: Exception | None = None) -> None:
         made: Any = Memory(name)
-        self.memory = made
+        self.memory = self.owner = made
         self.closed = False
         self._folder = folder
         self._lock = DirectoryLock(folder)
-        self._server = SharingServer(made, folder)
+        self._server = SharingServer(made, folder, owner=made)
         self._error = error
 
     async def open(self) -> None:
@@ -128,6 +135,23 @@ async def test_many_calls_survive_the_owners_end(tmp_path: Path) -> None:
     assert {
         answer.text for answer in await asyncio.gather(*calls) if isinstance(answer, FileText)
     } == {"new"}
+    await follower.close()
+
+
+async def test_what_the_owner_asks_is_asked_once(tmp_path: Path) -> None:
+    """An undo that is cut off may be done, and a second one would take back something else."""
+    old, new = Opened(tmp_path, "old"), Opened(tmp_path, "new")
+    owner = SharedStore(tmp_path, tmp_path, opening(old))
+    await owner.memory.read("x", conversation_id=HOME)
+    follower = SharedStore(tmp_path, tmp_path, opening(new))
+    await follower.memory.read("x", conversation_id=HOME)
+    old.memory.error = EngineClosed("closing")
+    with pytest.raises(NoOwner, match="may have done it"):
+        await follower.owner.restore(conversation_id=HOME)
+    assert old.memory.asked == 3
+    await owner.close()
+    assert await follower.owner.restore("m-1234", conversation_id=HOME) == NotVisible("m-1234")
+    assert new.memory.asked == 1
     await follower.close()
 
 
