@@ -6,18 +6,15 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import sys
 from dataclasses import dataclass
 from functools import partial
 
-from ..composition.paths import EnginePaths
 from ..errors import DirectoryInUse, EngineOff
-from ..home.agent_stores import AgentStore, stores_of
+from ..home.agent_stores import AgentStore, holder, stores_of
 from ..home.index_building import VECTORS, WORDS, IndexCounts, build_index
 from ..home.memory_home import chosen_project, make_home
 from ..home.settings import LoadedSettings
-from ..storage.directory_lock import LOCK_NAME
 from .home_flags import project_folder, read_settings, wants_json
 from .messages import DONE, FAILED, PARTLY, say, warn
 from .paths import plugin_version
@@ -87,27 +84,15 @@ async def _built(
             progress=partial(_shown, line),
         )
     except DirectoryInUse:
-        return _Held(await asyncio.to_thread(_owner, store.paths))
+        return _Held(await asyncio.to_thread(holder, store.paths))
     except EngineOff as error:
         if error.code != "directory_in_use":
             raise
-        return _Held(await asyncio.to_thread(_owner, store.paths))
+        return _Held(await asyncio.to_thread(holder, store.paths))
 
 
 def _shown(line: ProgressLine, part: str, done: int, total: int) -> None:
     line.show(_PARTS[part], done, total)
-
-
-def _owner(paths: EnginePaths) -> int | None:
-    """Returns the process that has the store open. Blocks."""
-    for folder in paths.owned:
-        try:
-            signed = (folder / LOCK_NAME).read_text(encoding="ascii", errors="replace")
-        except OSError:
-            continue
-        if found := re.match(r"pid ([0-9]{1,10})\b", signed):
-            return int(found[1])
-    return None
 
 
 def _row_lines(row: _Row) -> list[str]:

@@ -16,7 +16,7 @@ from ..models.data_models import (
     Rejected,
     RestoreOutcome,
 )
-from ..models.notices import Notice
+from ..models.notices import Notice, NoticeCode
 from ..models.owner import Listing, StoreStatus, StoreWarning
 from ..models.resolution import Usable
 from ..models.scope import PUBLIC_NAME
@@ -27,6 +27,7 @@ from ..vault.models import UndoKind, UndoRecord
 
 PERSON: Final = "owner:cli"
 """The account of whoever asks here. No caller can name another one."""
+_OF_A_MAP: Final = frozenset(code for code in NoticeCode if code.startswith("map_"))
 _OPEN: Final = (IndexState.BUILDING, IndexState.READY)
 
 
@@ -113,12 +114,15 @@ class OwnerDoor:
             index=status.index,
             embedder=status.embedder,
             refused=self._refused(),
-            warnings=tuple(map(_warning, status.notices)),
+            # A home has no scope map that could be wrong: each project has its scope by itself.
+            warnings=tuple(
+                _warning(notice) for notice in status.notices if notice.code not in _OF_A_MAP
+            ),
         )
 
 
 def _warning(notice: Notice) -> StoreWarning:
-    return StoreWarning(notice.code, notice.subject, " ".join(notice.params.values()))
+    return StoreWarning(notice.code, notice.subject, " ".join(filter(None, notice.params.values())))
 
 
 def _login_name() -> str:
