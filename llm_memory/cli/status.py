@@ -23,8 +23,8 @@ from .messages import DONE, PARTLY, fail, say, shown, words
 from .owner_levels import OwnerLevel, asked, stores_here
 from .paths import plugin_version
 
+_CLOSED: Final = Said("索引没有打开", "the index is not open")
 _WITHOUT: Final = {
-    IndexState.WAITING: Said("索引没有打开", "the index is not open"),
     IndexState.LEXICAL: Said("不用，只按词语", "none, words alone"),
     IndexState.OFF: Said("索引用不了", "the index cannot be used"),
 }
@@ -94,9 +94,8 @@ async def _row(store: AgentStore, one: OwnerLevel) -> _Row:
 
 
 def _tell(row: _Row) -> None:
-    zh, en = {"global": ("家", "home"), "project": ("项目", "project")}[row.store.level]
-    memory = shown(str(row.store.paths.memory))
-    say(f"{zh}的记忆：{memory}", f"the {en}'s memory: {memory}")
+    named, memory = row.store.named, shown(str(row.store.paths.memory))
+    say(f"{named.zh}的记忆：{memory}", f"the {named.en}'s memory: {memory}")
     if row.pid is not None:
         say(f"  开着它的：进程 {row.pid}", f"  open in: process {row.pid}")
     elif row.status is not None:
@@ -105,28 +104,33 @@ def _tell(row: _Row) -> None:
         fail(f"  看不到里面：{shown(row.fault)}", f"  cannot be asked: {shown(row.fault)}")
         return
     found = row.status
-    scopes = ", ".join(f"{scope} {count}" for scope, count in sorted(found.memories.items()))
-    total, by_scope = sum(found.memories.values()), f" ({scopes})" if scopes else ""
-    none = _WITHOUT.get(found.index, _WITHOUT[IndexState.WAITING])
-    closed = _WITHOUT[IndexState.WAITING]
-    vectors = words(none.zh, none.en)
-    if found.vectors is not None:
-        vectors = f"{found.vectors} ({shown(found.embedder)})"
-    for zh, en, value in (
-        ("记忆", "memories", f"{total}{by_scope}"),
-        ("笔记的段落", "pieces of notes", found.notes),
-        ("未完成的任务", "open tasks", found.tasks),
-        ("词语", "words", words(closed.zh, closed.en) if found.words is None else found.words),
-        ("向量", "vectors", vectors),
-        ("没有用上嵌入服务", "the service is not used", found.refused),
-    ):
-        if value != "":
-            say(f"  {zh}：{value}", f"  {en}: {value}")
+    tell_counts(found)
+    say(f"  未完成的任务：{found.tasks}", f"  open tasks: {found.tasks}")
+    if found.refused:
+        say(f"  没有用上嵌入服务：{found.refused}", f"  the service is not used: {found.refused}")
     for one in found.warnings:
         about = shown(" ".join(filter(None, (one.subject, one.detail))))
         say(f"  警告 {one.code}：{about}", f"  warning {one.code}: {about}")
     if found.warnings:
         say("  见 docs/troubleshooting.md", "  see docs/troubleshooting.md")
+
+
+def tell_counts(found: StoreStatus) -> None:
+    """Say what is in a store and in its indexes, a line each."""
+    scopes = ", ".join(f"{scope} {count}" for scope, count in sorted(found.memories.items()))
+    none = _WITHOUT.get(found.index, _CLOSED)
+    vectors = f"{found.vectors} ({shown(found.embedder)})"
+    for zh, en, value in (
+        (
+            "记忆",
+            "memories",
+            f"{sum(found.memories.values())}" + (f" ({scopes})" if scopes else ""),
+        ),
+        ("笔记段数", "pieces of notes", found.notes),
+        ("词语", "words", words(_CLOSED.zh, _CLOSED.en) if found.words is None else found.words),
+        ("向量", "vectors", words(none.zh, none.en) if found.vectors is None else vectors),
+    ):
+        say(f"  {zh}：{value}", f"  {en}: {value}")
 
 
 def _as_json(row: _Row) -> dict[str, object]:

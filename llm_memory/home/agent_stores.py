@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..composition.paths import EnginePaths
+from ..models.said import Said
 from ..models.scope import PUBLIC, Scope
 from ..storage.directory_lock import LOCK_NAME
 from .memory_home import chosen_project, is_named, project_scope
@@ -23,6 +24,11 @@ class AgentStore:
 
     level: LevelName
     paths: EnginePaths
+
+    @property
+    def named(self) -> Said:
+        """What a person calls it."""
+        return Said("家", "home") if self.level == "global" else Said("项目", "project")
 
 
 @dataclass(frozen=True, slots=True)
