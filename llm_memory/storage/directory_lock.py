@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -18,6 +19,9 @@ from ..errors import DirectoryInUse
 from .files import PRIVATE, opener
 
 LOCK_NAME: Final = "owner.lock"
+
+type Opener = Callable[[str, int], int]
+"""Gives a descriptor for a path and flags, as ``open`` asks for it."""
 
 
 class FileLocking(Protocol):
@@ -111,8 +115,9 @@ class DirectoryLock:
         real.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         locking = self._locking or system_locking()
         self._locking = locking
-        while self._file is None:
-            self._file = _locked(real / LOCK_NAME, locking)
+        self._file = take_file(real / LOCK_NAME, locking)
+        if self._file is None:
+            raise DirectoryInUse(str(real))
         _sign(self._file)
 
     def release(self) -> None:
@@ -128,19 +133,25 @@ class DirectoryLock:
             file.close()
 
 
-def _locked(path: Path, locking: FileLocking) -> FileIO | None:
-    """The locked file; None if it was removed meanwhile and has to be made again."""
-    file = FileIO(path, "a+", opener=opener)
-    locked = current = False
-    try:
-        locked = locking.lock(file.fileno())
-        current = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
-    finally:
-        if not (locked and current):
-            file.close()
-    if not locked:
-        raise DirectoryInUse(str(path.parent))
-    return file if current else None
+def take_file(path: Path, locking: FileLocking, *, opener: Opener = opener) -> FileIO | None:
+    """Open and lock a file, made if missing. None while another opener holds it.
+
+    Raises OSError.
+    """
+    while True:
+        file = FileIO(path, "a+", opener=opener)
+        locked = current = False
+        try:
+            locked = locking.lock(file.fileno())
+            # A file that was removed before it was locked is one that nobody else looks at.
+            current = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
+        finally:
+            if not (locked and current):
+                file.close()
+        if not locked:
+            return None
+        if current:
+            return file
 
 
 def _sign(file: FileIO) -> None:
