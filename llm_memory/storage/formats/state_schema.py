@@ -29,6 +29,12 @@ _SINCE_2: Final = (
     """CREATE TABLE IF NOT EXISTS derived_scope (
     scope TEXT NOT NULL, conversation TEXT NOT NULL, adapter TEXT NOT NULL, own_id TEXT NOT NULL,
     PRIMARY KEY (scope, conversation)) WITHOUT ROWID""",
+    # Versions before the shared decisions leave these two alone, so the number stayed.
+    """CREATE TABLE IF NOT EXISTS record (
+    number INTEGER PRIMARY KEY, scope TEXT NOT NULL, file TEXT NOT NULL, proposal TEXT NOT NULL,
+    payload BLOB, state TEXT NOT NULL, at TEXT NOT NULL, put_back INTEGER NOT NULL)""",
+    "CREATE UNIQUE INDEX IF NOT EXISTS record_by_proposal ON record (proposal)"
+    " WHERE proposal <> ''",
 )
 _KNOWN_BEFORE_2: Final = (
     "INSERT INTO known_scope SELECT ' * '"
