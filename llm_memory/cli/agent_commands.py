@@ -21,8 +21,8 @@ _NAME = "scoped-memory"
 """What these commands are called as the program that asks."""
 
 
-def _content(args: argparse.Namespace) -> str:
-    """Raises HomeError."""
+def content_of(args: argparse.Namespace) -> str:
+    """Returns the content that is given, or standard input for ``-``. Raises HomeError."""
     if args.content != "-":
         return str(args.content)
     try:
@@ -36,7 +36,7 @@ def _content(args: argparse.Namespace) -> str:
 _TOOLS: Final[Mapping[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]]] = {
     "primer": ("memory_primer", lambda _: {}),
     "search": ("memory_search", lambda args: {"query": args.query, "scope": args.level}),
-    "log": ("memory_log", lambda args: {"content": _content(args), "type": args.type}),
+    "log": ("memory_log", lambda args: {"content": content_of(args), "type": args.type}),
     "read": ("memory_read", lambda args: {"path": args.path}),
     "tasks": ("memory_update_tasks", lambda args: {"tasks_json": args.tasks_json}),
 }

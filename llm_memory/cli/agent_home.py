@@ -53,11 +53,11 @@ def tools_of(home: MemoryHome, settings: HomeSettings) -> MemoryTools:
 
 def levels_of(home: MemoryHome) -> Levels:
     """Returns the levels that an agent sees of a home."""
-    global_level = Level(GLOBAL, home.global_store, global_conversation())
+    global_level = Level(GLOBAL, home.global_store.memory, global_conversation())
     if home.project is None:
         return Levels(global_level, writes_global=not home.of_a_bot)
     if home.project is home.global_store:
-        mine = Level(PROJECT, home.project, project_conversation(home.name))
+        mine = Level(PROJECT, home.project.memory, project_conversation(home.name))
     else:  # the public scope of the project's own store
-        mine = Level(PROJECT, home.project, global_conversation(home.name), own_store=True)
+        mine = Level(PROJECT, home.project.memory, global_conversation(home.name), own_store=True)
     return Levels(global_level, mine, writes_global=not home.of_a_bot)

@@ -19,7 +19,7 @@ def show_config(args: argparse.Namespace) -> int:
     """Print the settings. The key of an embedding service is never printed. Raises HomeError."""
     loaded = read_settings(args)
     project = find_project(project_folder(args), loaded.settings.project)
-    key = _key_source(loaded.settings)
+    key = key_source(loaded.settings)
     values = {name: getattr(loaded.settings, name) or "" for name in KEYS}
     if wants_json(args):
         content = {
@@ -49,7 +49,7 @@ def show_config(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _key_source(settings: HomeSettings) -> Said:
+def key_source(settings: HomeSettings) -> Said:
     """Returns where the key of an embedding service comes from, never the key."""
     file, name = settings.embedding_key_file, settings.embedding_key_env
     if file is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import Final
@@ -58,6 +59,11 @@ def warn(texts: Iterable[str | Said]) -> None:
             fail(f"注意：{text.zh}", f"note: {text.en}")
         else:
             fail(f"注意 / note: {text}")
+
+
+def shown(text: str) -> str:
+    """Returns what can stand on a terminal: what is stored may hold control characters."""
+    return "".join(c for c in text if c == "\n" or unicodedata.category(c)[0] != "C")
 
 
 def fault_text(code: str, detail: str) -> str:

@@ -17,6 +17,7 @@ from .paths import NAME, plugin_version
 
 _PROGRAM: Final = "scoped-memory"
 _KINDS: Final = ("preference", "instruction", "entity", "decision", "pattern", "task", "journal")
+_MOST_LISTED: Final = 1_000
 _UNKNOWN: Final = re.compile(r"argument COMMAND: invalid choice: '(.*?)'")
 
 
@@ -30,11 +31,12 @@ def build_parser() -> argparse.ArgumentParser:
         prog=_PROGRAM if Path(sys.argv[0]).stem == _PROGRAM else "python -m llm_memory",
         parents=[where],  # before the command, and behind it
         description=_both(
-            "忆域。编程助手用的记忆：init、config、serve、primer、search、log、read、tasks、index、"
-            "trust（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，先停下机器人，"
+            "忆域。编程助手用的记忆：init、config、serve、primer、search、log、read、tasks；主人的：list、"
+            "forget、edit、undo、trust、status、index（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，先停下机器人，"
             "在插件的文件夹里运行（docs/transfer.md）。",
             "Scoped Memory. For coding agents: init, config, serve, primer, search, log, read, "
-            "tasks, index, trust (docs/mcp.md). Whole stores: export, restore, import, "
+            "tasks. For their owner: list, forget, edit, undo, trust, status, index "
+            "(docs/mcp.md). Whole stores: export, restore, import, "
             "migrate-scope. Stop the bot first, and run it in the plugin's folder "
             "(docs/transfer.md).",
         ),
@@ -47,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_setup(commands)
     _add_serve(commands)
     _add_tools(commands)
+    _add_corrections(commands)
     _add_owners(commands)
     return parser
 
@@ -245,8 +248,47 @@ def _add_tools(commands: Any) -> None:
     _flag(one, "tasks_json", f"{form}，默认只列出", "lists by default", nargs="?")
 
 
+def _number(text: str) -> int:
+    """Returns a number of lines. Raises ArgumentTypeError for any other text."""
+    if not text.isdecimal() or not 0 < int(text) <= _MOST_LISTED:
+        raise argparse.ArgumentTypeError(_both("要是 1 到 1000 的数", "must be from 1 to 1000"))
+    return int(text)
+
+
+def _add_corrections(commands: Any) -> None:
+    """Add what an owner does to single memories."""
+    named = ("编号或出处", "its id or pointer: m-01…, global/entities.md#m-01…")
+    one = _at_home(
+        commands, "list", "owner_commands.list_",
+        "列出最新的记忆", "list memories, the newest first",
+    )  # fmt: skip
+    _flag(one, "words", "只要有这些词的", "only those that hold each word", nargs="*")
+    _flag(one, "--level", "哪一级", "which level", choices=["project", "global"])
+    _flag(one, "--limit", "最多几条", "how many at most", type=_number, default=20)
+    one = _at_home(
+        commands, "forget", "owner_commands.correct",
+        "忘记，可以 undo", "forget memories; undo brings them back",
+    )  # fmt: skip
+    _flag(one, "ids", *named, nargs="+", metavar="id")
+    one = _at_home(
+        commands, "edit", "owner_commands.correct",
+        "换一种说法，可以 undo", "give a memory other words; undo takes them back",
+    )  # fmt: skip
+    _flag(one, "ids", *named, nargs=1, metavar="id")
+    _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
+    one = _at_home(
+        commands, "undo", "owner_commands.correct",
+        "撤销最后一次忘记或修改", "take back the last forget or edit, of a memory or at all",
+    )  # fmt: skip
+    _flag(one, "ids", *named, nargs="*", metavar="id")
+
+
 def _add_owners(commands: Any) -> None:
     """Add what an owner does beside the agents."""
+    _at_home(
+        commands, "status", "status.status",
+        "开着没有、有多少、索引、警告", "what is open, how many, the indexes, warnings",
+    )  # fmt: skip
     one = _at_home(
         commands, "index", "index.index",
         "把索引补到和文件一样", "bring the indexes up to the files",

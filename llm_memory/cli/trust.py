@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import unicodedata
 
-from ..catalogue.rules.pointers import is_note_id, pointed_id
-from ..errors import HomeError
 from ..home.agent_stores import scopes_of
 from ..home.memory_home import chosen_project
 from ..home.vouching import Vouched, vouch
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, FAILED, fail, say, warn
+from .messages import DONE, FAILED, fail, say, shown, warn
+from .owner_levels import memory_id_of
 from .paths import plugin_version
 
 
 def trust(args: argparse.Namespace) -> int:
     """Vouch, or take a voucher back, and show the entry. Raises HomeError."""
-    memory_id = pointed_id(args.id)
-    if memory_id is None or is_note_id(memory_id):
-        raise HomeError(
-            f"不是记忆的编号 / no memory's id: {_shown(args.id[:80])} (m-…, search 会给出 / as "
-            "search gives it)"
-        )
+    memory_id = memory_id_of(args.id)
     loaded = read_settings(args)
     folder = project_folder(args)
     warn((*loaded.warnings, *chosen_project(loaded, folder)[1]))
@@ -53,16 +46,16 @@ def _report_lines(found: Vouched, *, trusted: bool) -> list[str]:
     if not found.changed:
         lines = [
             f"早就是这样，没有改 / it was so already, nothing changed: {before}",
-            _shown(found.after),
+            shown(found.after),
         ]
     else:
         done = "认可了 / vouched for" if trusted else "收回了认可 / the voucher is taken back"
         lines = [
             f"{done}: {found.level}/{found.moved_to}",
             f"原来 / before ({before}):",
-            _shown(found.before),
+            shown(found.before),
             f"现在 / now ({found.level}/{found.moved_to}):",
-            _shown(found.after),
+            shown(found.after),
         ]
     if trusted and found.quoted:
         lines.append(
@@ -84,8 +77,3 @@ def _as_json(memory_id: str, found: Vouched) -> dict[str, object]:
         "before": found.before,
         "after": found.after,
     }
-
-
-def _shown(text: str) -> str:
-    """What can stand on a terminal: an agent may have logged control characters."""
-    return "".join(c for c in text if c == "\n" or unicodedata.category(c)[0] != "C")

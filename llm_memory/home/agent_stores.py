@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..composition.paths import EnginePaths
+from ..models.said import Said
 from ..models.scope import PUBLIC, Scope
+from ..storage.directory_lock import LOCK_NAME
 from .memory_home import chosen_project, is_named, project_scope
 from .project import home_paths, project_paths
 from .settings import LoadedSettings
@@ -21,6 +24,11 @@ class AgentStore:
 
     level: LevelName
     paths: EnginePaths
+
+    @property
+    def named(self) -> Said:
+        """What a person calls it."""
+        return Said("家", "home") if self.level == "global" else Said("项目", "project")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +63,15 @@ def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[LevelScope, ...]:
         return (LevelScope("project", project_paths(home, project), PUBLIC), global_level)
     scope = project_scope(project, named=is_named(loaded))
     return (LevelScope("project", home_paths(home), scope), global_level)
+
+
+def holder(paths: EnginePaths) -> int | None:
+    """Returns the process that has a store open, as its lock says. Blocks."""
+    for folder in paths.owned:
+        try:
+            signed = (folder / LOCK_NAME).read_text(encoding="ascii", errors="replace")
+        except OSError:
+            continue
+        if found := re.match(r"pid ([0-9]{1,10})\b", signed):
+            return int(found[1])
+    return None

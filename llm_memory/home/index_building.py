@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..composition.export_restore import owned
 from ..composition.paths import EnginePaths
 from ..errors import HomeError
+from ..models.conversation import ConversationId
 from ..models.notices import NoticeCode
+from ..models.owner import StoreStatus
 from ..models.settings import IndexPace
 from ..models.status import IndexState
 from ..service.engine import Engine
@@ -32,7 +34,9 @@ _SAVES: Final = 3
 """The most waits for a file into which a person writes at this moment."""
 _PAID: Final = "embeddings.sqlite"
 """The vectors that were computed, perhaps for money. Its neighbours have the same beginning."""
-_OF_WORDS: Final = frozenset({NoticeCode.LEXICAL_OFF})
+_OPEN: Final = (IndexState.BUILDING, IndexState.READY)
+_HOME: Final = ConversationId.parse("mcp:global:home")
+_OF_WORDS: Final = (NoticeCode.LEXICAL_OFF,)
 _OF_VECTORS: Final = (NoticeCode.EMBEDDER_FAILING, NoticeCode.INDEX_OFF, NoticeCode.INDEX_FULL)
 WORDS, VECTORS = "words", "vectors"
 
@@ -41,25 +45,16 @@ type Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class IndexCounts:
+class Built:
     """What a store's indexes hold.
 
     Attributes:
-        memories: Memories by scope.
-        notes: Pieces of notes.
-        words: Memories and pieces in the index of words.
-        vectors: Those in the index of vectors; None where it was not built.
-        embedder: Whose vectors; ``lexical`` for words alone.
         left: How many have no vector, or no words, though they should.
         words_fault: Why the index of words is not complete, empty if it is.
         fault: Why the index of vectors is not complete, empty if it is, or none is wanted.
     """
 
-    memories: Mapping[str, int]
-    notes: int
-    words: int
-    vectors: int | None
-    embedder: str
+    status: StoreStatus
     left: int = 0
     words_fault: str = ""
     fault: str = ""
@@ -74,7 +69,7 @@ async def build_index(
     rebuild: bool = False,
     progress: Progress = lambda *_: None,
     stall_seconds: float | None = None,
-) -> IndexCounts:
+) -> Built:
     """Own the store, bring words and vectors up to the files, and let go of it. Agents may use it
     meanwhile. What was built stays if this is cancelled.
 
@@ -94,10 +89,9 @@ async def build_index(
     await store.open(vectors=not missing)
     try:
         await read_files(store.engine)
-        building = _Building(
-            store, missing, progress, STALL_SECONDS if stall_seconds is None else stall_seconds
-        )
-        return await building.finished()
+        stall_seconds = STALL_SECONDS if stall_seconds is None else stall_seconds
+        words_fault, fault = await _faults(store.engine, missing, progress, stall_seconds)
+        return await _built(store, words_fault, missing or store.refused or fault)
     finally:
         await store.close()
 
@@ -112,7 +106,7 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
     with owned(paths, version=version):
         folder = paths.index
         if is_link(folder):
-            raise HomeError(f"{folder}：是链接，不清空 / is a link, not emptied")
+            raise HomeError(f"{folder}：是链接，不清空", f"{folder}: is a link, not emptied")
         try:
             entries = sorted(folder.iterdir()) if folder.is_dir() else []
             for entry in entries:
@@ -124,7 +118,8 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
                     when_free(entry.unlink)
         except OSError as error:
             raise HomeError(
-                f"{error.filename}：删不掉 / cannot be removed: {error.strerror}"
+                f"{error.filename}：删不掉：{error.strerror}",
+                f"{error.filename}: cannot be removed: {error.strerror}",
             ) from error
 
 
@@ -139,89 +134,52 @@ async def read_files(engine: Engine) -> None:
         await asyncio.sleep(due)
 
 
-class _Building:
-    def __init__(
-        self, store: OwnedStore, missing: str, progress: Progress, stall_seconds: float
-    ) -> None:
-        self._engine = store.engine
-        self._missing = missing
-        self._refused = store.refused
-        self._progress = progress
-        self._stall_seconds = stall_seconds
-        self._state: object = None
-        self._since = 0.0
-
-    async def finished(self) -> IndexCounts:
-        """Wait until both indexes are complete, or one cannot be."""
-        while True:
-            self._tell()
-            words_fault, fault = self._faults()
-            if (self._words_done or words_fault) and (self._vectors_done or fault):
-                return self._counts(words_fault, fault)
-            await asyncio.sleep(_LOOK_SECONDS)
-
-    @property
-    def _words_done(self) -> bool:
-        return self._engine.notes.scanned and self._engine.rooms.words.in_step
-
-    @property
-    def _vectors_done(self) -> bool:
-        indexing = self._engine.rooms.indexing
-        if self._missing or indexing.state is IndexState.LEXICAL:
-            return True
-        return self._engine.notes.scanned and indexing.in_step
-
-    def _faults(self) -> tuple[str, str]:
-        """Of the words and of the vectors: what stands and has let nothing happen for long."""
-        words, indexing = self._engine.rooms.words, self._engine.rooms.indexing
-        state = (
-            *(words.state, words.pending),
-            *(indexing.state, indexing.backlog, indexing.leaving),
+async def _faults(
+    engine: Engine, missing: str, progress: Progress, stall_seconds: float
+) -> tuple[str, str]:
+    """Wait until both indexes are complete, or one cannot be. Returns why the words are not, and
+    why the vectors are not: what stands and has let nothing happen for long."""
+    words, indexing = engine.rooms.words, engine.rooms.indexing
+    now = asyncio.get_running_loop().time
+    seen, since = None, now()
+    while True:
+        _tell(engine, progress)
+        state = words.state, words.pending, indexing.state, indexing.backlog, indexing.leaving
+        if state != seen:
+            seen, since = state, now()
+        stalled = now() - since >= stall_seconds
+        words_fault, fault = (
+            _standing(engine, codes) if stalled else "" for codes in (_OF_WORDS, _OF_VECTORS)
         )
-        now = asyncio.get_running_loop().time()
-        if state != self._state:
-            self._state, self._since = state, now
-        if now - self._since < self._stall_seconds:
-            return "", ""
-        standing = {notice.code: notice for notice in self._engine.notices}
-        found = ["", ""]
-        for number, codes in enumerate((_OF_WORDS, _OF_VECTORS)):
-            for code in codes:
-                if code in standing:
-                    found[number] = standing[code].params.get("detail", code.value)
-                    break
-        return found[0], found[1]
+        scanned = engine.notes.scanned
+        none_wanted = missing or indexing.state is IndexState.LEXICAL
+        words_done = words_fault or (scanned and words.in_step)
+        if words_done and (none_wanted or fault or (scanned and indexing.in_step)):
+            return words_fault, fault
+        await asyncio.sleep(_LOOK_SECONDS)
 
-    def _total(self) -> int:
-        engine = self._engine
-        return sum(engine.rooms.catalogue.counts().values()) + len(engine.notes)
 
-    def _tell(self) -> None:
-        rooms, total = self._engine.rooms, self._total()
-        written = (IndexState.BUILDING, IndexState.READY)
-        if rooms.words.state in written and not self._words_done:
-            self._progress(WORDS, max(total - rooms.words.pending, 0), total)
-        elif rooms.indexing.state in written:
-            self._progress(VECTORS, max(total - rooms.indexing.backlog, 0), total)
+def _standing(engine: Engine, codes: Iterable[NoticeCode]) -> str:
+    standing = {notice.code: notice for notice in engine.notices}
+    found = (standing[code].params.get("detail", str(code)) for code in codes if code in standing)
+    return next(found, "")
 
-    def _counts(self, words_fault: str, fault: str) -> IndexCounts:
-        rooms, total = self._engine.rooms, self._total()
-        indexing = rooms.indexing
-        words = total - rooms.words.pending if not words_fault else 0
-        vectors: int | None = None
-        fault = self._missing or self._refused or fault
-        if indexing.state in (IndexState.BUILDING, IndexState.READY):
-            vectors = total - indexing.backlog
-            if vectors < total and not fault:
-                fault = "嵌入模型不收这些文字 / the embedder does not take these texts"
-        left = total - (vectors or 0) if fault else 0
-        return IndexCounts(
-            memories=rooms.catalogue.counts(),
-            notes=len(self._engine.notes),
-            words=words,
-            vectors=vectors,
-            embedder=indexing.label,
-            left=total - words if words_fault else left,
-            words_fault=words_fault,
-            fault=fault,
-        )
+
+def _tell(engine: Engine, progress: Progress) -> None:
+    rooms = engine.rooms
+    total = sum(rooms.catalogue.counts().values()) + len(engine.notes)
+    if rooms.words.state in _OPEN and not (engine.notes.scanned and rooms.words.in_step):
+        progress(WORDS, max(total - rooms.words.pending, 0), total)
+    elif rooms.indexing.state in _OPEN:
+        progress(VECTORS, max(total - rooms.indexing.backlog, 0), total)
+
+
+async def _built(store: OwnedStore, words_fault: str, fault: str) -> Built:
+    status = await store.owner.status(conversation_id=_HOME)
+    if words_fault:
+        status = replace(status, words=0)
+    total = sum(status.memories.values()) + status.notes
+    if status.vectors is not None and status.vectors < total and not fault:
+        fault = "嵌入模型不收这些文字 / the embedder does not take these texts"
+    left = total if words_fault else total - (status.vectors or 0) if fault else 0
+    return Built(status, left, words_fault, fault)

@@ -18,13 +18,15 @@ from ..service.engine import Engine
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
 from .embedder_choice import has_bundled_model, uses_service
+from .owner_door import OwnerDoor
 from .setting_values import spoken
 from .settings import HomeSettings
 
 
 @dataclass(slots=True)
 class OwnedStore:
-    """``open``, then ``close``. ``memory`` may be asked at once; it waits for ``open``.
+    """``open``, then ``close``. ``memory`` and ``owner`` may be asked at once; they wait for
+    ``open``.
 
     Attributes:
         pace: How the indexes are followed.
@@ -38,12 +40,14 @@ class OwnedStore:
     pace: IndexPace = field(default_factory=IndexPace)
     refused: str = field(init=False, default="")
     engine: Engine = field(init=False)
+    owner: OwnerDoor = field(init=False)
     _server: SharingServer | None = field(init=False, default=None)
     _behind: list[asyncio.Task[None]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         settings = replace(engine_settings(self.settings), pace=self.pace)
         self.engine = build_engine(self.paths, settings, version=self.version, remembers=True)
+        self.owner = OwnerDoor(self.engine, lambda: self.refused)
 
     @property
     def memory(self) -> SharedMemory:
@@ -71,7 +75,7 @@ class OwnedStore:
         if vectors:
             self._behind.append(asyncio.create_task(self._run(embedder)))
         if shared:
-            server = SharingServer(self.engine.service, self.paths.state)
+            server = SharingServer(self.engine.service, self.paths.state, owner=self.owner)
             try:
                 await server.open()
             except (ImportError, OSError) as error:

@@ -1,7 +1,8 @@
 """A store that whoever holds its lock owns: this process, or another that passes on what we ask.
 
-Every call may be repeated: a write carries a key, and the owner writes no key twice. So a call that
-is cut off by the owner's death is asked once more of the next one.
+An agent's call may be repeated: a write carries a key, and the owner writes no key twice. So a call
+that is cut off by the owner's death is asked once more of the next one. What a person asks as the
+owner is asked once: a second undo would take back something else.
 """
 
 from __future__ import annotations
@@ -20,13 +21,10 @@ from ..errors import (
     OwnerGone,
 )
 from ..log import logger
-from ..models.conversation import Actor, ConversationId
-from ..models.data_models import MemoryDraft, Rejected, RememberOutcome
-from ..models.recall import FileText, PointerNotVisible, Recall
-from ..models.tasks import TaskChange, TaskReport
-from ..primer.models import Overview
+from ..models.conversation import ConversationId
+from ..sharing.calls import forwarding
 from ..sharing.endpoint import Endpoint, read_endpoint
-from ..sharing.ports import SharedMemory
+from ..sharing.ports import OwnerMemory, SharedMemory
 from ..sharing.remote_memory import RemoteMemory
 from ..storage.directory_lock import DirectoryLock
 
@@ -40,11 +38,18 @@ _SILENT: Final = "another program has it open and does not answer / 另一个程
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
 
 
-class Owned(Protocol):
-    """A store that this process has opened."""
+class Connected(Protocol):
+    """A store that answers: this process's own, or another's."""
 
     @property
     def memory(self) -> SharedMemory: ...
+
+    @property
+    def owner(self) -> OwnerMemory: ...
+
+
+class Owned(Connected, Protocol):
+    """A store that this process has opened."""
 
     async def open(self) -> None: ...
 
@@ -52,7 +57,7 @@ class Owned(Protocol):
 
 
 class SharedStore:
-    """A ``SharedMemory``. ``start``, then ``close``; calls may come at once.
+    """``start``, then ``close``; ``memory`` and ``owner`` may be asked at once.
 
     Args:
         folder: Where the store's lock is.
@@ -75,10 +80,12 @@ class SharedStore:
         self._own = own
         self._endpoint = endpoint or (lambda: read_endpoint(state))
         self._timeout = timeout
-        self._current: SharedMemory | None = None
+        self.memory: SharedMemory = forwarding(self._call, SharedMemory)
+        self.owner: OwnerMemory = forwarding(self._call_once, OwnerMemory)
+        self._current: Connected | None = None
         self._owned: Owned | None = None
         self._remote: RemoteMemory | None = None
-        self._connecting: asyncio.Task[SharedMemory] | None = None
+        self._connecting: asyncio.Task[Connected] | None = None
         self._opening = False
         self._closed = False
         self._stranger: NoOwner | None = None
@@ -97,7 +104,7 @@ class SharedStore:
             # Nobody may be waiting: the next call begins anew, and is told what is wrong.
             self._connecting.add_done_callback(lambda task: task.cancelled() or task.exception())
 
-    async def connected(self, seconds: float) -> SharedMemory:
+    async def connected(self, seconds: float) -> Connected:
         """Returns what answers calls now. Raises NoOwner after ``seconds``, and EngineOff where the
         store cannot be opened."""
         if self._closed:
@@ -119,7 +126,7 @@ class SharedStore:
                 raise NoOwner(_ENDS) from None
             raise
 
-    async def _connect(self) -> SharedMemory:
+    async def _connect(self) -> Connected:
         try:
             while True:
                 found = await self._followed() or await self._taken()
@@ -131,7 +138,7 @@ class SharedStore:
         finally:
             self._connecting = None
 
-    async def _followed(self) -> SharedMemory | None:
+    async def _followed(self) -> Connected | None:
         """Returns the owner, if one answers."""
         self._stranger = None
         endpoint = await asyncio.to_thread(self._endpoint)
@@ -144,7 +151,7 @@ class SharedStore:
             self._found, self._stranger = str(error), error
             return None
         try:
-            await remote.read("", conversation_id=_ASIDE)
+            await remote.memory.read("", conversation_id=_ASIDE)
         except BaseException as error:
             remote.close()
             if not isinstance(error, OwnerGone):
@@ -155,7 +162,7 @@ class SharedStore:
         logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
         return remote
 
-    async def _taken(self) -> SharedMemory | None:
+    async def _taken(self) -> Connected | None:
         """Returns the store, if its lock is free. Raises EngineOff where it cannot be opened."""
         if self._own is None or not await asyncio.to_thread(self._is_free):
             if self._stranger is not None:
@@ -167,7 +174,7 @@ class SharedStore:
         finally:
             self._opening = False
 
-    async def _opened(self, owned: Owned) -> SharedMemory | None:
+    async def _opened(self, owned: Owned) -> Connected | None:
         try:
             await owned.open()
         except EngineOff as error:
@@ -179,7 +186,7 @@ class SharedStore:
             await owned.close()
             raise
         self._owned = owned
-        return owned.memory
+        return owned
 
     def _is_free(self) -> bool:
         """Whether the lock could be had just now: an engine is made, and its packages are loaded,
@@ -193,7 +200,7 @@ class SharedStore:
         lock.release()
         return True
 
-    def _drop(self, gone: SharedMemory) -> None:
+    def _drop(self, gone: Connected) -> None:
         if self._current is gone:
             self._current = None
         if self._remote is gone:
@@ -213,74 +220,35 @@ class SharedStore:
         if owned is not None:
             await owned.close()
 
-    async def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
+            current = await self._connected_since(began)
             try:
-                memory = await self.connected(self._timeout)
-            except NoOwner:
-                if self._opening and loop.time() - began < OPENING_SECONDS:
-                    continue
-                raise
-            try:
-                return await getattr(memory, name)(*arguments, **named)
+                return await getattr(current.memory, name)(**arguments)
             except (OwnerGone, EngineClosed) as error:
-                self._drop(memory)
+                self._drop(current)
                 if loop.time() - began >= OPENING_SECONDS:
                     raise NoOwner(str(error)) from error
                 await asyncio.sleep(_POLL_SECONDS)
 
-    async def remember(
-        self, draft: MemoryDraft, *, conversation_id: ConversationId
-    ) -> RememberOutcome:
-        answer: RememberOutcome = await self._call(
-            "remember", draft, conversation_id=conversation_id
-        )
-        return answer
+    async def _call_once(self, name: str, arguments: dict[str, Any]) -> Any:
+        current = await self._connected_since(asyncio.get_running_loop().time())
+        try:
+            return await getattr(current.owner, name)(**arguments)
+        except (OwnerGone, EngineClosed) as error:
+            self._drop(current)
+            raise NoOwner(
+                f"the program that had the store open has ended, and may have done it: {error}"
+            ) from error
 
-    async def recall(
-        self,
-        query: str,
-        *,
-        conversation_id: ConversationId,
-        limit: int,
-        token_budget: int,
-        actor: Actor | None = None,
-    ) -> Recall:
-        answer: Recall = await self._call(
-            "recall",
-            query,
-            conversation_id=conversation_id,
-            limit=limit,
-            token_budget=token_budget,
-            actor=actor,
-        )
-        return answer
-
-    async def update_tasks(
-        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
-    ) -> TaskReport | Rejected:
-        answer: TaskReport | Rejected = await self._call(
-            "update_tasks", change, conversation_id=conversation_id, actor=actor
-        )
-        return answer
-
-    async def read(
-        self, where: str, *, conversation_id: ConversationId
-    ) -> FileText | PointerNotVisible:
-        answer: FileText | PointerNotVisible = await self._call(
-            "read", where, conversation_id=conversation_id
-        )
-        return answer
-
-    async def overview(
-        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
-    ) -> Overview:
-        answer: Overview = await self._call(
-            "overview", conversation_id=conversation_id, actor=actor, token_budget=token_budget
-        )
-        return answer
-
-    async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
-        await self._call("refresh_overview", conversation_id=conversation_id)
+    async def _connected_since(self, began: float) -> Connected:
+        """Returns what answers. Waits longer where this process is opening the store."""
+        while True:
+            try:
+                return await self.connected(self._timeout)
+            except NoOwner:
+                waited = asyncio.get_running_loop().time() - began
+                if not self._opening or waited >= OPENING_SECONDS:
+                    raise

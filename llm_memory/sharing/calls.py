@@ -1,13 +1,13 @@
 """The calls that go from one process to another, and how their values are written as JSON.
 
-pydantic reads the annotations of ``SharedMemory``, so that a value is checked where it arrives, and
-a method that changes changes here, too.
+A port spells each method once, beside the service that has it. ``forwarding`` makes an object with
+these methods, and pydantic reads their annotations, so a value is checked where it arrives.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
@@ -17,7 +17,7 @@ from ..errors import InvalidConversationId
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import MemoryDraft, Source
 from ..models.tasks import TaskChange
-from .ports import SharedMemory
+from .ports import OwnerMemory, SharedMemory
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -26,8 +26,16 @@ PROTOCOL: Final = 1
 """Changes with whatever an older program would misread."""
 AGENT: Final = "mcp:agent"
 """The person that coding agents are: their words are nobody's whom the store knows."""
+PORTS: Final[tuple[type, ...]] = (SharedMemory, OwnerMemory)
+"""No two of them have a method of one name."""
+NO_SUCH_CALL: Final = "no such call"
+"""Begins the answer to a call that an owner does not know."""
 _LONGEST_NAME: Final = 40
 _LONGEST_KEY: Final = 100
+
+
+type Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
+"""Makes a call by its name and its arguments by their names."""
 
 
 class BadCall(Exception):
@@ -43,14 +51,20 @@ class Call:
     answers: Mapping[str, TypeAdapter[Any]]
 
 
+def port_of(name: str, ports: Iterable[type] = PORTS) -> type:
+    """Returns the port that has a call of this name. Raises BadCall where none has."""
+    for port in ports:
+        if not name.startswith("_") and inspect.iscoroutinefunction(getattr(port, name, None)):
+            return port
+    raise BadCall(f"{NO_SUCH_CALL}: {name}")
+
+
 @cache
 def call(name: str) -> Call:
     """Raises BadCall for a name that is none."""
     from pydantic import TypeAdapter
 
-    method = getattr(SharedMemory, name, None)
-    if name.startswith("_") or not inspect.iscoroutinefunction(method):
-        raise BadCall(f"no such call: {name}")
+    method = getattr(port_of(name), name)
     hints = get_type_hints(method)
     answer = hints.pop("return")
     answers = get_args(answer) if isinstance(answer, UnionType) else (answer,)
@@ -61,6 +75,31 @@ def call(name: str) -> Call:
         frozenset(n for n, one in taken.items() if n != "self" and one.default is one.empty),
         {one.__name__: TypeAdapter(one) for one in answers},
     )
+
+
+class _Forwarding:
+    """Has the methods of a port. Each binds its arguments as the port spells them, and asks."""
+
+    def __init__(self, ask: Ask, port: type) -> None:
+        self._ask = ask
+        self._port = port
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        method = getattr(self._port, name, None)
+        if name.startswith("_") or not inspect.iscoroutinefunction(method):
+            raise AttributeError(f"{self._port.__name__} has no method {name}")
+        bind = inspect.signature(method).bind
+
+        def asking(*arguments: Any, **named: Any) -> Awaitable[Any]:
+            given = bind(self, *arguments, **named).arguments
+            return self._ask(name, {key: one for key, one in given.items() if key != "self"})
+
+        return asking
+
+
+def forwarding(ask: Ask, port: type) -> Any:
+    """Returns an object that has the methods of ``port`` and answers each by ``ask``."""
+    return _Forwarding(ask, port)
 
 
 def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import MemoryDraft, Rejected, RememberOutcome
+from ..models.data_models import (
+    EditOutcome,
+    ForgetOutcome,
+    MemoryDraft,
+    Rejected,
+    RememberOutcome,
+    RestoreOutcome,
+)
+from ..models.owner import Listing, StoreStatus
 from ..models.recall import FileText, PointerNotVisible, Recall
 from ..models.tasks import TaskChange, TaskReport
 from ..primer.models import Overview
@@ -41,3 +49,27 @@ class SharedMemory(Protocol):
     ) -> Overview: ...
 
     async def refresh_overview(self, *, conversation_id: ConversationId) -> None: ...
+
+
+class OwnerMemory(Protocol):
+    """What the owner of a home may ask besides; see ``OwnerDoor``. No call names who asks, and the
+    tools of coding agents reach none of them. A bot's store answers none: there it is
+    ``/memory``."""
+
+    async def listed(
+        self, *, conversation_id: ConversationId, limit: int, naming: str = "", public: bool = True
+    ) -> Listing: ...
+
+    async def forget(
+        self, memory_id: str, *, conversation_id: ConversationId
+    ) -> ForgetOutcome | Rejected: ...
+
+    async def edit(
+        self, memory_id: str, text: str, *, conversation_id: ConversationId
+    ) -> EditOutcome | Rejected: ...
+
+    async def restore(
+        self, memory_id: str = "", *, conversation_id: ConversationId
+    ) -> RestoreOutcome | Rejected: ...
+
+    async def status(self, *, conversation_id: ConversationId) -> StoreStatus: ...

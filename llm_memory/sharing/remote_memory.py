@@ -9,13 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from ..errors import NoOwner, OwnerGone, ScopedMemoryError
-from ..models.conversation import Actor, ConversationId
-from ..models.data_models import MemoryDraft, Rejected, RememberOutcome
-from ..models.recall import FileText, PointerNotVisible, Recall
-from ..models.tasks import TaskChange, TaskReport
-from ..primer.models import Overview
-from .calls import PROTOCOL, BadCall, decode_answer, encode_arguments
+from .calls import (
+    NO_SUCH_CALL,
+    PROTOCOL,
+    BadCall,
+    decode_answer,
+    encode_arguments,
+    forwarding,
+)
 from .endpoint import Endpoint
+from .ports import OwnerMemory, SharedMemory
 
 _AT_ONCE: Final = 64
 """Calls under way; more wait."""
@@ -23,8 +26,8 @@ CALL_SECONDS: Final = 30.0
 
 
 class RemoteMemory:
-    """Has no engine and knows no scope. Every method raises OwnerGone where the owner does not
-    answer, and ScopedMemoryError with what it said where it refused."""
+    """Has no engine and knows no scope. Every method of ``memory`` and ``owner`` raises OwnerGone
+    where the owner does not answer, and ScopedMemoryError with what it said where it refused."""
 
     def __init__(self, endpoint: Endpoint, *, seconds: float = CALL_SECONDS) -> None:
         """Raises NoOwner for an owner of another protocol. ``seconds``: the most a call takes."""
@@ -37,67 +40,15 @@ class RemoteMemory:
         self._seconds = seconds
         # Threads of its own: a call that waits must not take one that others need.
         self._threads = ThreadPoolExecutor(_AT_ONCE, "owner")
+        self.memory: SharedMemory = forwarding(self._call, SharedMemory)
+        self.owner: OwnerMemory = forwarding(self._call, OwnerMemory)
 
     def close(self) -> None:
         """Let go of the threads. A call under way ends by itself, and one that waits for a thread
         finds the owner gone: were it cancelled, so would be who asked. Idempotent."""
         self._threads.shutdown(wait=False)
 
-    async def remember(
-        self, draft: MemoryDraft, *, conversation_id: ConversationId
-    ) -> RememberOutcome:
-        answer: RememberOutcome = await self._call(
-            "remember", draft=draft, conversation_id=conversation_id
-        )
-        return answer
-
-    async def recall(
-        self,
-        query: str,
-        *,
-        conversation_id: ConversationId,
-        limit: int,
-        token_budget: int,
-        actor: Actor | None = None,
-    ) -> Recall:
-        answer: Recall = await self._call(
-            "recall",
-            query=query,
-            conversation_id=conversation_id,
-            limit=limit,
-            token_budget=token_budget,
-            actor=actor,
-        )
-        return answer
-
-    async def update_tasks(
-        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
-    ) -> TaskReport | Rejected:
-        answer: TaskReport | Rejected = await self._call(
-            "update_tasks", change=change, conversation_id=conversation_id, actor=actor
-        )
-        return answer
-
-    async def read(
-        self, where: str, *, conversation_id: ConversationId
-    ) -> FileText | PointerNotVisible:
-        answer: FileText | PointerNotVisible = await self._call(
-            "read", where=where, conversation_id=conversation_id
-        )
-        return answer
-
-    async def overview(
-        self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
-    ) -> Overview:
-        answer: Overview = await self._call(
-            "overview", conversation_id=conversation_id, actor=actor, token_budget=token_budget
-        )
-        return answer
-
-    async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
-        await self._call("refresh_overview", conversation_id=conversation_id)
-
-    async def _call(self, name: str, **arguments: Any) -> Any:
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         body = json.dumps(encode_arguments(name, arguments)).encode()
         loop = asyncio.get_running_loop()
         try:
@@ -113,6 +64,11 @@ class RemoteMemory:
         said = answer.get("error") if isinstance(answer, dict) else None
         if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.SERVICE_UNAVAILABLE):
             raise OwnerGone(said or f"status {status}")  # another owner has this port by now
+        if said and said.startswith(NO_SUCH_CALL):
+            raise ScopedMemoryError(
+                f"the program that has the store open (process {self._endpoint.pid}) does not know "
+                f"{name!r}: it is older, or a bot; restart it with this version"
+            )
         raise ScopedMemoryError(said or f"status {status}")
 
     def _post(self, name: str, body: bytes) -> tuple[int, Any]:

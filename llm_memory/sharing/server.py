@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from ..errors import EngineClosed, EngineOff, ScopedMemoryError
 from ..log import logger
-from .calls import PROTOCOL, BadCall, call, decode_arguments, encode_answer
+from .calls import PROTOCOL, BadCall, call, decode_arguments, encode_answer, port_of
 from .endpoint import Endpoint
-from .ports import SharedMemory
+from .ports import OwnerMemory, SharedMemory
 
 PATH: Final = f"/v{PROTOCOL}/"
 LOOPBACK: Final = "127.0.0.1"
@@ -53,13 +53,16 @@ class SharingServer:
         memory: SharedMemory,
         folder: Path,
         *,
+        owner: OwnerMemory | None = None,
         host: str = LOOPBACK,
         port: int = 0,
         seconds: float = REQUEST_SECONDS,
     ) -> None:
         """``folder`` is where the endpoint file goes; port 0 takes a free one; ``seconds``: the
-        most that a request may take to come."""
-        self._memory = memory
+        most that a request may take to come. Without an ``owner`` there are no owner's calls."""
+        self._asked: dict[type, object] = {SharedMemory: memory}
+        if owner is not None:
+            self._asked[OwnerMemory] = owner
         self._folder = folder
         self._host, self._port = host, port
         self._seconds = seconds
@@ -175,8 +178,9 @@ class SharingServer:
 
     async def _answered(self, name: str, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
         try:
+            asked = self._asked[port_of(name, self._asked)]
             arguments = decode_arguments(name, json.loads(body))
-            value = await getattr(self._memory, name)(**arguments)
+            value = await getattr(asked, name)(**arguments)
             return HTTPStatus.OK, encode_answer(name, value)
         except (EngineClosed, EngineOff) as error:
             return HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)}

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -109,6 +110,9 @@ def test_a_person_reads_the_counts(
     assert "memories: 3 (public 3)" in streams.out
     assert "words: 3" in streams.out
     assert "words alone" in streams.out
+    assert not re.search("[\u4e00-\u9fff]| / ", streams.out)
+    assert main(["index", "--language", "zh"]) == 0
+    assert "记忆：3 (public 3)" in capsys.readouterr().out
     assert streams.err == ""  # no terminal, and no time to speak of
 
 

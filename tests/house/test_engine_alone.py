@@ -79,7 +79,20 @@ def test_each_room_of_the_engine_imports_with_the_standard_library_alone(package
     assert present - {"llm_memory", "__main__"} <= set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("command", ["index", "trust m-1234", "serve", "search words"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "index",
+        "trust m-1234",
+        "serve",
+        "search words",
+        "list words",
+        "forget m-1234",
+        "edit m-1234 words",
+        "undo",
+        "status",
+    ],
+)
 def test_reading_a_command_loads_neither_engine_nor_server(command: str) -> None:
     """An agent waits for ``serve``; what a command needs is loaded when it runs."""
     parse = (

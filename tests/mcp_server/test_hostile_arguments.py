@@ -67,7 +67,7 @@ async def cage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cage]:
         server = SharingServer(rig.engine.service, home / "state")
         remote = RemoteMemory(await server.open())
         tools = {language: rig.tools(language) for language in LANGUAGES}
-        tools["follower"] = tools_of(remote, "en")
+        tools["follower"] = tools_of(remote.memory, "en")
         pointers = [line.rpartition(" ")[2].removeprefix("project/") for line in said]
         try:
             yield Cage(rig, outside, pointers, tools)

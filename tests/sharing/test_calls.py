@@ -19,21 +19,15 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     MemoryDraft,
-    Recall,
-    Reinforced,
-    Rejected,
-    Replaced,
     Source,
-    Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RememberOutcome
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
+from astrbot_plugin_scoped_memory.llm_memory.home.owner_door import OwnerDoor
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange, TaskReport
-from astrbot_plugin_scoped_memory.llm_memory.primer.models import Overview
+from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
 from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import (
     AGENT,
+    PORTS,
     BadCall,
     as_agent,
     call,
@@ -41,16 +35,20 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import (
     decode_arguments,
     encode_answer,
     encode_arguments,
+    forwarding,
 )
-from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
-from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
+from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import OwnerMemory, SharedMemory
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 SITE = ConversationId.parse("mcp:project:site")
-CALLS = sorted(
-    name for name in vars(SharedMemory) if inspect.iscoroutinefunction(getattr(SharedMemory, name))
-)
+SPOKEN = {
+    name: port
+    for port in PORTS
+    for name in sorted(vars(port))
+    if inspect.iscoroutinefunction(getattr(port, name))
+}
+CALLS = list(SPOKEN)
 
 
 def plain(value: Any) -> dict[str, Any]:
@@ -107,22 +105,17 @@ def any_dataclass(kind: Any) -> st.SearchStrategy[Any]:
     return st.builds(replace, alone, **dict.fromkeys(nested, some)) if nested else alone
 
 
-ANSWERED_BY = {
-    Stored: "remember",
-    Reinforced: "remember",
-    Replaced: "remember",
-    Rejected: "remember",
-    Recall: "recall",
-    TaskReport: "update_tasks",
-    FileText: "read",
-    PointerNotVisible: "read",
-    Overview: "overview",
-    type(None): "refresh_overview",
-}
+def answers_of(name: str) -> tuple[type, ...]:
+    """What the port says that a call answers."""
+    answer = get_type_hints(getattr(SPOKEN[name], name))["return"]
+    return get_args(answer) if isinstance(answer, UnionType) else (answer,)
+
+
+ANSWERS = [(name, kind) for name in CALLS for kind in answers_of(name)]
 ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     name: {
         key: any_of(hint)
-        for key, hint in get_type_hints(getattr(SharedMemory, name)).items()
+        for key, hint in get_type_hints(getattr(SPOKEN[name], name)).items()
         if key not in ("conversation_id", "return")
     }
     for name in CALLS
@@ -134,36 +127,54 @@ def sent(value: object) -> Any:
     return json.loads(json.dumps(value))
 
 
-def test_every_call_and_answer_is_tried() -> None:
-    for name in CALLS:
-        named = {kind.__name__ for kind, asked in ANSWERED_BY.items() if asked == name}
-        assert set(call(name).answers) <= named | {"Rejected"}
-    assert {*get_args(RememberOutcome)} <= set(ANSWERED_BY)
+def test_no_two_ports_have_a_call_of_one_name() -> None:
+    assert len(SPOKEN) == sum(
+        inspect.iscoroutinefunction(one) for port in PORTS for one in vars(port).values()
+    )
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_owner_and_follower_have_the_methods_of_the_service(name: str) -> None:
-    port = inspect.signature(getattr(SharedMemory, name)).parameters
-    remote = inspect.signature(getattr(RemoteMemory, name)).parameters
-    service = inspect.signature(getattr(CognitiveService, name)).parameters
-    assert list(port) == list(remote)
-    assert all(port[one].default == remote[one].default == service[one].default for one in port)
-    extra = [service[one] for one in service if one not in port]
+def test_a_port_has_methods_of_what_answers(name: str) -> None:
+    answering = CognitiveService if SPOKEN[name] is SharedMemory else OwnerDoor
+    port = inspect.signature(getattr(SPOKEN[name], name)).parameters
+    answer = inspect.signature(getattr(answering, name)).parameters
+    assert all(port[one].default == answer[one].default for one in port)
+    extra = [answer[one] for one in answer if one not in port]
     assert all(one.default is not one.empty for one in extra)
 
 
-@pytest.mark.parametrize("kind", ANSWERED_BY, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("name", CALLS)
+async def test_what_forwards_asks_by_the_names_of_the_port(name: str) -> None:
+    async def ask(name: str, arguments: dict[str, Any]) -> Any:
+        return name, arguments
+
+    port = inspect.signature(getattr(SPOKEN[name], name)).parameters
+    given = {one: object() for one in port if one != "self"}
+    first = [one for one, about in port.items() if about.kind is about.POSITIONAL_OR_KEYWORD][1:]
+    by_place = [given[one] for one in first]
+    by_name = {one: value for one, value in given.items() if one not in first}
+    method = getattr(forwarding(ask, SPOKEN[name]), name)
+    assert await method(*by_place, **by_name) == (name, given)
+    for wrong in ({**given, "token": ""}, {}):
+        with pytest.raises(TypeError):
+            await method(**wrong)
+
+
+@pytest.mark.parametrize("name", ["forget", "status", "__len__", "_call", "ask"])
+def test_what_forwards_has_the_methods_of_the_port_alone(name: str) -> None:
+    async def ask(name: str, arguments: dict[str, Any]) -> Any:
+        raise AssertionError(name)
+
+    assert not hasattr(forwarding(ask, SharedMemory), name)
+
+
+@pytest.mark.parametrize(("name", "kind"), ANSWERS)
 @given(data=st.data())
-def test_an_answer_arrives_as_it_was(kind: type, data: st.DataObject) -> None:
-    name, value = ANSWERED_BY[kind], data.draw(any_of(kind))
+def test_an_answer_arrives_as_it_was(name: str, kind: type, data: st.DataObject) -> None:
+    value = data.draw(any_of(kind))
     arrived = decode_answer(name, sent(encode_answer(name, value)))
     assert arrived == value
     assert type(arrived) is kind
-
-
-@given(any_of(Rejected))
-def test_a_refused_change_of_tasks_arrives_as_it_was(value: Rejected) -> None:
-    assert decode_answer("update_tasks", sent(encode_answer("update_tasks", value))) == value
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -195,6 +206,18 @@ def assert_the_agents(draft: MemoryDraft, was: MemoryDraft) -> None:
     assert was.key.startswith(draft.key)
     same = plain(draft).keys() - {"source", "heard", "said_at", "actor", "key"}
     assert {key: plain(draft)[key] for key in same} == {key: plain(was)[key] for key in same}
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if SPOKEN[name] is OwnerMemory])
+@pytest.mark.parametrize("smuggled", ["actor", "for_good", "scope", "scope_name", "trusted"])
+def test_no_owners_call_says_who_asks_or_in_which_scope(name: str, smuggled: str) -> None:
+    raw = {"conversation_id": str(SITE), "memory_id": "m-1234", "text": "x", "limit": 1}
+    raw = {key: raw[key] for key in raw if key in call(name).parameters}
+    assert decode_arguments(name, raw)
+    with pytest.raises(BadCall, match=f"unknown argument: {smuggled}"):
+        decode_arguments(name, {**raw, smuggled: "owner:cli"})
+    with pytest.raises(BadCall, match="coding agent"):
+        decode_arguments(name, {**raw, "conversation_id": "aiocqhttp:GroupMessage:1"})
 
 
 json_values = st.recursive(
@@ -244,10 +267,11 @@ def test_a_call_with_one_fault_is_a_call_or_a_bad_one(name: str, data: st.DataOb
         assert all(one == as_agent(one) for one in actors)
 
 
-@pytest.mark.parametrize("kind", ANSWERED_BY, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(("name", "kind"), ANSWERS)
 @given(data=st.data())
-def test_an_answer_with_one_fault_is_one_or_a_bad_one(kind: type, data: st.DataObject) -> None:
-    name = ANSWERED_BY[kind]
+def test_an_answer_with_one_fault_is_one_or_a_bad_one(
+    name: str, kind: type, data: st.DataObject
+) -> None:
     message = sent(encode_answer(name, data.draw(any_of(kind))))
     try:
         arrived = decode_answer(name, with_one_fault(data, message))

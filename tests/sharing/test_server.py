@@ -41,6 +41,7 @@ from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import (
     Endpoint,
     read_endpoint,
 )
+from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import OwnerMemory
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
 from astrbot_plugin_scoped_memory.llm_memory.sharing.server import (
     MOST_BYTES,
@@ -306,6 +307,21 @@ async def test_other_paths_and_methods_are_refused(owner: Owner) -> None:
         assert b"405" in answer.split(b"\r\n")[0]
 
 
+@pytest.mark.parametrize("name", sorted(n for n in vars(OwnerMemory) if not n.startswith("_")))
+async def test_a_bot_has_no_owners_calls(owner: Owner, name: str) -> None:
+    """The token of a bot's port is an agent's: it is not given an admin's rights."""
+    before = [one.memory for one in owner.bot.engine.rooms.catalogue.all()]
+    asked = {"conversation_id": str(SITE), "memory_id": before[0].memory_id, "text": "x"}
+    for arguments in (asked, {**asked, "limit": 5}, {"conversation_id": str(SITE)}):
+        status, answer = await owner.post(name, arguments)
+        assert (status, answer) == (400, {"error": f"no such call: {name}"})
+    remote = RemoteMemory(owner.endpoint)
+    with pytest.raises(ScopedMemoryError, match="older, or a bot"):
+        await remote.owner.status(conversation_id=SITE)
+    remote.close()
+    assert [one.memory for one in owner.bot.engine.rooms.catalogue.all()] == before
+
+
 async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:
     for length in (
         f"Content-Length: {MOST_BYTES + 1}",
@@ -336,7 +352,7 @@ async def test_fifty_calls_at_once(owner: Owner) -> None:
     remote = RemoteMemory(owner.endpoint)
     drafts = [MemoryDraft(f"第 {n} 号柜子的钥匙在前台") for n in range(50)]
     outcomes = await asyncio.gather(
-        *(remote.remember(draft, conversation_id=SITE) for draft in drafts)
+        *(remote.memory.remember(draft, conversation_id=SITE) for draft in drafts)
     )
     remote.close()
     stored = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
@@ -346,7 +362,7 @@ async def test_fifty_calls_at_once(owner: Owner) -> None:
 async def test_the_same_key_is_one_write(owner: Owner) -> None:
     remote = RemoteMemory(owner.endpoint)
     draft = MemoryDraft("传真机早就没有了", actor=Actor("x:1", "甲"), key="k" * 32)
-    first, second = [await remote.remember(draft, conversation_id=SITE) for _ in range(2)]
+    first, second = [await remote.memory.remember(draft, conversation_id=SITE) for _ in range(2)]
     remote.close()
     assert isinstance(first, Stored)
     assert first == second
@@ -404,7 +420,7 @@ async def test_what_fails_is_told_and_a_living_owner_is_not_taken_for_a_dead_one
 ) -> None:
     async with served(failing(error), tmp_path) as (_, remote):
         with pytest.raises(raised, match=said) as caught:
-            await remote.read("x", conversation_id=SITE)
+            await remote.memory.read("x", conversation_id=SITE)
     assert type(caught.value) is raised
     assert "Traceback" not in str(caught.value)
     assert "secret/path" not in str(caught.value)
@@ -414,13 +430,13 @@ async def test_what_fails_is_told_and_a_living_owner_is_not_taken_for_a_dead_one
 async def test_an_answer_of_a_wrong_type_is_an_error(tmp_path: Path, answer: object) -> None:
     async with served(failing(answer=answer), tmp_path) as (_, remote):
         with pytest.raises(ScopedMemoryError):
-            await remote.read("x", conversation_id=SITE)
+            await remote.memory.read("x", conversation_id=SITE)
 
 
 async def test_odd_texts_come_back_as_they_went(tmp_path: Path) -> None:
     text = "\x00\x7f\u2028\U0001f600 \n\t\\ \"'</script>" + "长" * 10_000
     async with served(failing(answer=FileText("a.md", text)), tmp_path) as (_, remote):
-        assert await remote.read("x", conversation_id=SITE) == FileText("a.md", text)
+        assert await remote.memory.read("x", conversation_id=SITE) == FileText("a.md", text)
 
 
 async def test_the_endpoint_is_private_and_goes_with_the_server(tmp_path: Path) -> None:
@@ -437,7 +453,7 @@ async def test_the_endpoint_is_private_and_goes_with_the_server(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
     remote = RemoteMemory(endpoint)
     with pytest.raises(OwnerGone):
-        await remote.read("x", conversation_id=SITE)
+        await remote.memory.read("x", conversation_id=SITE)
     remote.close()
 
 
@@ -449,7 +465,7 @@ async def test_each_server_has_another_token(tmp_path: Path) -> None:
     assert one.token != other.token
     stranger = RemoteMemory(Endpoint(other.host, other.port, one.token, other.pid))
     with pytest.raises(OwnerGone, match="token"):  # as where another owner has the port by now
-        await stranger.read("x", conversation_id=SITE)
+        await stranger.memory.read("x", conversation_id=SITE)
     stranger.close()
     for server in servers:
         await server.close()
@@ -498,7 +514,7 @@ async def test_who_does_not_take_the_answer_is_closed_and_a_slow_call_is_not(
             return FileText("a.md", "x" * (8 << 20))
 
     async with served(Slow(), tmp_path, seconds=0.2) as (endpoint, remote):
-        assert isinstance(await remote.read("x", conversation_id=SITE), FileText)
+        assert isinstance(await remote.memory.read("x", conversation_id=SITE), FileText)
         body = json.dumps(reading("x")).encode()
         head = f"POST /v1/read HTTP/1.1\r\nAuthorization: Bearer {endpoint.token}\r\n"
         deaf = socket.create_connection((endpoint.host, endpoint.port))
@@ -527,7 +543,7 @@ async def test_five_hundred_idle_connections_take_no_descriptor_of_a_call(tmp_pa
         async with asyncio.timeout(30):  # the oldest make room
             assert {await reader.read() for reader, _ in idle[:400]} == {b""}
         assert len(connections(endpoint)) <= MOST_STRANGERS
-        assert await remote.read("x", conversation_id=SITE) == PointerNotVisible("x")
+        assert await remote.memory.read("x", conversation_id=SITE) == PointerNotVisible("x")
         for _, writer in idle:
             writer.close()
 
@@ -544,7 +560,9 @@ async def test_more_calls_than_the_owner_takes_at_once_are_asked_again_later(
             return PointerNotVisible("x")
 
     async with served(Waiting(), tmp_path) as (_, remote):
-        calls = [asyncio.create_task(remote.read("x", conversation_id=SITE)) for _ in range(4)]
+        calls = [
+            asyncio.create_task(remote.memory.read("x", conversation_id=SITE)) for _ in range(4)
+        ]
         done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
         with pytest.raises(OwnerGone, match="too many"):
             done.pop().result()
@@ -606,13 +624,13 @@ async def test_a_stranger_on_the_port_is_no_owner(said: bytes) -> None:
 
     async with following(answer, seconds=5) as remote:
         with pytest.raises(OwnerGone):
-            await remote.read("x", conversation_id=SITE)
+            await remote.memory.read("x", conversation_id=SITE)
 
 
 async def test_an_owner_that_hangs_is_gone_after_a_while() -> None:
     async with following(lambda *_: None, seconds=0.2) as remote:
         with pytest.raises(OwnerGone, match="timed out"):
-            await remote.read("x", conversation_id=SITE)
+            await remote.memory.read("x", conversation_id=SITE)
 
 
 @pytest.mark.parametrize("file", ["token.txt", FILE_NAME])
@@ -626,7 +644,7 @@ async def test_an_owner_elsewhere_is_met_by_its_address_and_a_token(
         told.write_text(f"{owner.endpoint.token}\n", "utf-8")
     home = connect(f"{owner.endpoint.host}:{owner.endpoint.port}", told, "site")
     assert home.project is not None
-    outcome = await home.project.remember(
+    outcome = await home.project.memory.remember(
         MemoryDraft(f"编译机的口令在保险柜（{file}）"), conversation_id=SITE
     )
     assert isinstance(outcome, Stored)
@@ -646,9 +664,11 @@ async def test_what_is_no_address_is_named(tmp_path: Path, address: str) -> None
 async def test_calls_that_wait_for_a_thread_are_not_cancelled_with_the_owner() -> None:
     """One that found the owner gone lets go of all threads; the others ask the next owner."""
     async with following(lambda *_: None, seconds=0.2) as remote:
-        calls = [asyncio.create_task(remote.read("x", conversation_id=SITE)) for _ in range(150)]
+        calls = [
+            asyncio.create_task(remote.memory.read("x", conversation_id=SITE)) for _ in range(150)
+        ]
         await asyncio.sleep(0)
         remote.close()
-        calls.append(asyncio.create_task(remote.read("x", conversation_id=SITE)))
+        calls.append(asyncio.create_task(remote.memory.read("x", conversation_id=SITE)))
         answers = await asyncio.gather(*calls, return_exceptions=True)
         assert {type(answer) for answer in answers} == {OwnerGone}

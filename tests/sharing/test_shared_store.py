@@ -21,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     ScopedMemoryError,
 )
 from astrbot_plugin_scoped_memory.llm_memory.home.shared_store import SharedStore
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import NotVisible
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import FILE_NAME, Endpoint
 from astrbot_plugin_scoped_memory.llm_memory.sharing.server import SharingServer
@@ -49,17 +50,23 @@ class Memory:
             raise self.error
         return FileText(where, self.name)
 
+    async def restore(self, memory_id: str = "", **_: object) -> NotVisible:
+        self.asked += 1
+        if self.error is not None:
+            raise self.error
+        return NotVisible(memory_id)
+
 
 class Opened:
     """What a process opens that gets the lock: a memory with a server."""
 
     def __init__(self, folder: Path, name: str, error: Exception | None = None) -> None:
         made: Any = Memory(name)
-        self.memory = made
+        self.memory = self.owner = made
         self.closed = False
         self._folder = folder
         self._lock = DirectoryLock(folder)
-        self._server = SharingServer(made, folder)
+        self._server = SharingServer(made, folder, owner=made)
         self._error = error
 
     async def open(self) -> None:
@@ -91,12 +98,12 @@ def opening(*made: Opened) -> Callable[[], Awaitable[Any]]:
 async def test_the_second_follows_and_takes_over(tmp_path: Path) -> None:
     first = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "first")))
     second = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "second")))
-    assert await first.read("x", conversation_id=HOME) == FileText("x", "first")
-    assert await second.read("x", conversation_id=HOME) == FileText("x", "first")
+    assert await first.memory.read("x", conversation_id=HOME) == FileText("x", "first")
+    assert await second.memory.read("x", conversation_id=HOME) == FileText("x", "first")
     assert (first.owned is not None, second.owned) == (True, None)
     await first.close()
     async with asyncio.timeout(30):
-        assert await second.read("x", conversation_id=HOME) == FileText("x", "second")
+        assert await second.memory.read("x", conversation_id=HOME) == FileText("x", "second")
     assert second.owned is not None
     await second.close()
 
@@ -104,7 +111,7 @@ async def test_the_second_follows_and_takes_over(tmp_path: Path) -> None:
 async def test_many_calls_at_once_open_it_once(tmp_path: Path) -> None:
     store = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "one")))
     answers = await asyncio.gather(
-        *(store.read(str(n), conversation_id=HOME) for n in range(1, 51))
+        *(store.memory.read(str(n), conversation_id=HOME) for n in range(1, 51))
     )
     assert [answer.path for answer in answers if isinstance(answer, FileText)] == [
         str(n) for n in range(1, 51)
@@ -115,16 +122,36 @@ async def test_many_calls_at_once_open_it_once(tmp_path: Path) -> None:
 async def test_many_calls_survive_the_owners_end(tmp_path: Path) -> None:
     old = Opened(tmp_path, "old")
     owner = SharedStore(tmp_path, tmp_path, opening(old))
-    await owner.read("x", conversation_id=HOME)
+    await owner.memory.read("x", conversation_id=HOME)
     follower = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "new")))
-    await follower.read("x", conversation_id=HOME)
+    await follower.memory.read("x", conversation_id=HOME)
     old.memory.error = EngineClosed("closing")
-    calls = [asyncio.create_task(follower.read(f"{n}", conversation_id=HOME)) for n in range(1, 21)]
+    calls = [
+        asyncio.create_task(follower.memory.read(f"{n}", conversation_id=HOME))
+        for n in range(1, 21)
+    ]
     await until(lambda: old.memory.asked >= len(calls))
     await owner.close()
     assert {
         answer.text for answer in await asyncio.gather(*calls) if isinstance(answer, FileText)
     } == {"new"}
+    await follower.close()
+
+
+async def test_what_the_owner_asks_is_asked_once(tmp_path: Path) -> None:
+    """An undo that is cut off may be done, and a second one would take back something else."""
+    old, new = Opened(tmp_path, "old"), Opened(tmp_path, "new")
+    owner = SharedStore(tmp_path, tmp_path, opening(old))
+    await owner.memory.read("x", conversation_id=HOME)
+    follower = SharedStore(tmp_path, tmp_path, opening(new))
+    await follower.memory.read("x", conversation_id=HOME)
+    old.memory.error = EngineClosed("closing")
+    with pytest.raises(NoOwner, match="may have done it"):
+        await follower.owner.restore(conversation_id=HOME)
+    assert old.memory.asked == 3
+    await owner.close()
+    assert await follower.owner.restore("m-1234", conversation_id=HOME) == NotVisible("m-1234")
+    assert new.memory.asked == 1
     await follower.close()
 
 
@@ -138,8 +165,8 @@ async def test_what_could_not_be_opened_is_tried_again(tmp_path: Path) -> None:
     store = SharedStore(tmp_path, tmp_path, opening(*made, Opened(tmp_path, "at last")))
     for error in faults:
         with pytest.raises(type(error)):
-            await store.read("x", conversation_id=HOME)
-    assert await store.read("x", conversation_id=HOME) == FileText("x", "at last")
+            await store.memory.read("x", conversation_id=HOME)
+    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "at last")
     await store.close()
 
 
@@ -151,7 +178,7 @@ async def test_a_fault_that_nobody_waits_for_leaves_no_noise(
     before = asyncio.all_tasks()
     store.start()
     await until(lambda: asyncio.all_tasks() == before)
-    assert await store.read("x", conversation_id=HOME) == FileText("x", "next")
+    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "next")
     await store.close()
     assert "never retrieved" not in caplog.text
 
@@ -171,14 +198,14 @@ async def test_a_lock_that_is_held_by_a_program_without_a_server(tmp_path: Path)
     with pytest.raises(NoOwner):
         await store.connected(0.3)
     lock.release()
-    assert await store.read("x", conversation_id=HOME) == FileText("x", "mine")
+    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "mine")
     await store.close()
 
 
 async def test_a_file_left_by_a_dead_owner_is_passed_over(tmp_path: Path) -> None:
     Endpoint("127.0.0.1", 1, "x" * 43, 999_999).write(tmp_path)
     store = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "mine")))
-    assert await store.read("x", conversation_id=HOME) == FileText("x", "mine")
+    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "mine")
     await store.close()
 
 
@@ -196,12 +223,12 @@ async def test_an_owner_of_another_protocol_is_named(tmp_path: Path) -> None:
 async def test_what_is_refused_is_not_asked_again(tmp_path: Path) -> None:
     opened = Opened(tmp_path, "mine")
     owner = SharedStore(tmp_path, tmp_path, opening(opened))
-    await owner.read("x", conversation_id=HOME)
+    await owner.memory.read("x", conversation_id=HOME)
     follower = SharedStore(tmp_path, tmp_path, opening())
     opened.memory.error = KeyError("a fault of ours")
     opened.memory.asked = 0
     with pytest.raises(ScopedMemoryError) as caught:
-        await follower.read("x", conversation_id=HOME)
+        await follower.memory.read("x", conversation_id=HOME)
     assert not isinstance(caught.value, NoOwner | OwnerGone)
     assert opened.memory.asked == 1
     await follower.close()
@@ -211,9 +238,9 @@ async def test_what_is_refused_is_not_asked_again(tmp_path: Path) -> None:
 async def test_a_closed_store_is_not_opened_again(tmp_path: Path) -> None:
     opened, spare = Opened(tmp_path, "mine"), Opened(tmp_path, "spare")
     store = SharedStore(tmp_path, tmp_path, opening(opened, spare))
-    await store.read("x", conversation_id=HOME)
+    await store.memory.read("x", conversation_id=HOME)
     opened.memory.seconds, opened.memory.error = 0.1, EngineClosed("closed")
-    under_way = asyncio.create_task(store.read("x", conversation_id=HOME))
+    under_way = asyncio.create_task(store.memory.read("x", conversation_id=HOME))
     await asyncio.sleep(0)
     await store.close()
     await store.close()
@@ -221,7 +248,7 @@ async def test_a_closed_store_is_not_opened_again(tmp_path: Path) -> None:
         await under_way
     store.start()
     with pytest.raises(NoOwner):
-        await store.read("x", conversation_id=HOME)
+        await store.memory.read("x", conversation_id=HOME)
     assert opened.closed
     assert spare.memory.asked == 0
     DirectoryLock(tmp_path).acquire()  # nobody has it
@@ -238,7 +265,7 @@ async def test_closing_while_it_opens_lets_go_of_it(tmp_path: Path) -> None:
 
     slow = Slow(tmp_path, "slow")
     store = SharedStore(tmp_path, tmp_path, opening(slow))
-    call = asyncio.create_task(store.read("x", conversation_id=HOME))
+    call = asyncio.create_task(store.memory.read("x", conversation_id=HOME))
     await begun.wait()
     await store.close()
     with pytest.raises(NoOwner):
@@ -254,5 +281,5 @@ async def test_a_store_that_opens_at_the_last_moment_is_used(tmp_path: Path) -> 
             time.sleep(0.5)
 
     store = SharedStore(tmp_path, tmp_path, opening(Blocking(tmp_path, "late")), timeout=0.2)
-    assert await store.read("x", conversation_id=HOME) == FileText("x", "late")
+    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "late")
     await store.close()

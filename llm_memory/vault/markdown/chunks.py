@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ SIZE = 1200
 """The target size of a piece, in bytes of UTF-8: 400 Han characters, or 1200 letters. Both are
 about 300 to 400 tokens, what small embedding models read at once."""
 _LONGEST_HEADING = 120
+_COMMENT = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +121,18 @@ def _by_lines(start: int, end: int, sizes: Sequence[int], size: int) -> Iterator
 
 def worth_indexing(chunks: Sequence[Chunk]) -> list[Chunk]:
     """Returns the chunks worth indexing: with words, or a heading with nothing below it. (A heading
-    over other headings is in their ``headings``.)"""
+    over other headings is in their ``headings``.) A comment says nothing, and a heading over one
+    alone is a form that nobody has filled in."""
     found = []
     for number, chunk in enumerate(chunks):
         below = chunks[number + 1] if number + 1 < len(chunks) else None
         leaf = below is None or below.level <= chunk.level
-        own_heading = chunk.headings[-1:] if leaf and chunk.heading_lines else ()
+        bare = leaf and chunk.heading_lines and "<!--" not in chunk.body
+        own_heading = chunk.headings[-1:] if bare else ()
         if _says_something(chunk.body) or any(map(_says_something, own_heading)):
             found.append(chunk)
     return found
 
 
 def _says_something(text: str) -> bool:
-    return any(character.isalnum() for character in text)
+    return any(character.isalnum() for character in _COMMENT.sub("", text))

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from .topic_file import BOM
+from .topic_file import BOM, newline_of
 
 BEGIN: Final = "<!-- scoped-memory:begin 以下由机器人改写；自己的话请写在这两行之外 -->"
 BEGIN_ENGLISH: Final = (
@@ -68,7 +68,7 @@ def put(text: str, content: str, *, title: str = "", begin: str = BEGIN) -> str 
     found = read(text)
     if isinstance(found, Damaged):
         return None
-    newline = _newline_of(text)
+    newline = newline_of(text)
     lines = _lines(content)
     body = "".join(line + newline for line in lines)
     if isinstance(found, Marked):
@@ -107,8 +107,3 @@ def _lines(content: str) -> list[str]:
     text = content.replace("\r\n", "\n").replace("\r", "\n").replace("<!--", "&lt;!--")
     text = text.removesuffix("\n")
     return text.split("\n") if text else []
-
-
-def _newline_of(text: str) -> str:
-    first, found, _ = text.partition("\n")
-    return "\r\n" if found and first.endswith("\r") else "\n"

@@ -173,14 +173,14 @@ class RunningDigest:
 
 def behind(text: str, *memories: Memory) -> str:
     """Returns what to append to a file's text to add ``memories``, a blank line before each."""
-    newline = _newline_of(text)
+    newline = newline_of(text)
     gap = "" if not text else newline if text.endswith("\n") else newline * 2
     if text.endswith("\r"):  # half of a line end: the other half was lost
         gap = "\n" + newline
     return gap + "\n".join(map(render, memories)).replace("\n", newline)
 
 
-def _newline_of(text: str) -> str:
+def newline_of(text: str) -> str:
     """Returns the text's line end: that of its first line."""
     first, found, _ = text.partition("\n")
     return "\r\n" if found and first.endswith("\r") else "\n"
@@ -205,7 +205,7 @@ def parse_file(text: str, *, fallback_time: datetime) -> TopicFile:
         if lead is not None:
             entries.append(_entry(lines, start, end, lead, fallback_time))
     bom = BOM if text.startswith(BOM) else ""
-    return TopicFile(lines, tuple(entries), line_ends, _newline_of(text), bom)
+    return TopicFile(lines, tuple(entries), line_ends, newline_of(text), bom)
 
 
 def _starts(lines: tuple[str, ...]) -> list[tuple[int, str | None]]:

@@ -1,0 +1,132 @@
+"""What the owner of a home does to its memories, whichever program of the same user asks."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+from collections.abc import Callable
+from typing import Final
+
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import (
+    EditOutcome,
+    ForgetOutcome,
+    NotVisible,
+    Rejected,
+    RestoreOutcome,
+)
+from ..models.notices import Notice, NoticeCode
+from ..models.owner import Listing, StoreStatus, StoreWarning
+from ..models.resolution import Usable
+from ..models.scope import PUBLIC_NAME
+from ..models.status import IndexState
+from ..models.tasks import TaskAction, TaskChange, TaskReport
+from ..service.engine import Engine
+from ..vault.models import UndoKind, UndoRecord
+
+PERSON: Final = "owner:cli"
+"""The account of whoever asks here. No caller can name another one."""
+_OF_A_MAP: Final = frozenset(code for code in NoticeCode if code.startswith("map_"))
+_OPEN: Final = (IndexState.BUILDING, IndexState.READY)
+
+
+class OwnerDoor:
+    """Answers as ``OwnerMemory``, with the rights of an admin. Who asks has read the endpoint file,
+    and could edit the Markdown as well."""
+
+    def __init__(self, engine: Engine, refused: Callable[[], str]) -> None:
+        """``refused`` tells why the embedding service of the settings is not used."""
+        self._engine = engine
+        self._refused = refused
+        self._owner = Actor(PERSON, _login_name(), admin=True)
+
+    async def listed(
+        self, *, conversation_id: ConversationId, limit: int, naming: str = "", public: bool = True
+    ) -> Listing:
+        """Returns the newest memories that the conversation sees. ``naming``: those alone that hold
+        each of these words. ``public``: with those of the public scope."""
+        found = await self._engine.service.newest(
+            conversation_id=conversation_id, limit=limit + 1 if public else None, naming=naming
+        )
+        if not public:
+            found = [stored for stored in found if stored.scope.name != PUBLIC_NAME]
+        return Listing(tuple(found[:limit]), more=len(found) > limit)
+
+    async def forget(
+        self, memory_id: str, *, conversation_id: ConversationId
+    ) -> ForgetOutcome | Rejected:
+        """Move a memory of the conversation's own scope to the archive."""
+        return await self._engine.service.forget(
+            memory_id, conversation_id=conversation_id, actor=self._owner
+        )
+
+    async def edit(
+        self, memory_id: str, text: str, *, conversation_id: ConversationId
+    ) -> EditOutcome | Rejected:
+        """Give a memory of the conversation's own scope other words."""
+        return await self._engine.service.edit(
+            memory_id, text, conversation_id=conversation_id, actor=self._owner
+        )
+
+    async def restore(
+        self, memory_id: str = "", *, conversation_id: ConversationId
+    ) -> RestoreOutcome | Rejected:
+        """Take back what was done last to a memory of the conversation's own scope. Without an id:
+        what the owner did last in that scope or in the public one."""
+        if not memory_id:
+            last = await self._last(conversation_id)
+            if last is None:
+                return NotVisible("")
+            memory_id = last.memory_id
+            conversation_id = ConversationId.parse(last.conversation)
+        return await self._engine.service.restore(
+            memory_id, conversation_id=conversation_id, actor=self._owner
+        )
+
+    async def _last(self, conversation_id: ConversationId) -> UndoRecord | None:
+        report = await self._engine.service.describe(conversation_id=conversation_id)
+        if not isinstance(report.resolution, Usable):
+            return None
+        sources = {report.resolution.scope.name, PUBLIC_NAME}
+        ledger = self._engine.parts.vault.ledger
+        done = await asyncio.to_thread(ledger.undo_records, person=PERSON)
+        mine = (one for one in done if one.source in sources and one.kind is not UndoKind.BRING)
+        return next(mine, None)
+
+    async def status(self, *, conversation_id: ConversationId) -> StoreStatus:
+        """Returns how the store is doing now."""
+        engine = self._engine
+        report = await engine.service.update_tasks(
+            TaskChange(TaskAction.LIST), conversation_id=conversation_id, actor=self._owner
+        )
+        status = await engine.status()
+        notes = sum(status.notes.values())
+        entries = status.total + notes
+        words = entries - engine.rooms.words.pending if status.words in _OPEN else None
+        return StoreStatus(
+            os.getpid(),
+            memories=status.by_scope,
+            notes=notes,
+            tasks=len(report.open) if isinstance(report, TaskReport) else 0,
+            words=words,
+            vectors=entries - status.backlog if status.index in _OPEN else None,
+            index=status.index,
+            embedder=status.embedder,
+            refused=self._refused(),
+            # A home has no scope map that could be wrong: each project has its scope by itself.
+            warnings=tuple(
+                _warning(notice) for notice in status.notices if notice.code not in _OF_A_MAP
+            ),
+        )
+
+
+def _warning(notice: Notice) -> StoreWarning:
+    return StoreWarning(notice.code, notice.subject, " ".join(filter(None, notice.params.values())))
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without a name, as in a container
+        return "owner"

@@ -1,0 +1,325 @@
+"""``list``, ``forget``, ``edit``, ``undo``, ``status``: with and without a program that has the
+store open."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.cli import owner_levels
+from astrbot_plugin_scoped_memory.llm_memory.errors import OwnerGone
+from astrbot_plugin_scoped_memory.llm_memory.home import shared_store
+from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
+from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
+
+pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.usefixtures("own_user")]
+
+ID = re.compile(r"m-[0-9a-z]+")
+HAN = re.compile("[\u4e00-\u9fff]")
+PORT = "The staging port is 6432"
+TEA = "I prefer tea in the morning"
+
+
+class Shell:
+    """Runs commands in this process, and keeps what they print."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        """Returns what a command prints that ends with ``code``, on both streams."""
+        self._capsys.readouterr()
+        try:
+            ended = main(arguments)
+        except SystemExit as error:
+            ended = int(error.code or 0)
+        said = self._capsys.readouterr()
+        assert ended == code, said
+        return said.out + said.err
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self(*arguments, "--json", code=code))
+
+    def log(self, content: str, type_: str = "decision", *more: str) -> str:
+        """Returns the id of what is logged."""
+        found = ID.search(self("log", content, "--type", type_, *more))
+        assert found
+        return found[0]
+
+
+@pytest.fixture
+def shell(
+    capsys: pytest.CaptureFixture[str], own_user: Path, monkeypatch: pytest.MonkeyPatch
+) -> Shell:
+    """In the folder of a project."""
+    shop = own_user / "shop"
+    (shop / ".git").mkdir(parents=True)
+    monkeypatch.chdir(shop)
+    return Shell(capsys)
+
+
+def texts(shell: Shell, *more: str) -> list[str]:
+    return [one["text"] for one in shell.json("list", *more)["memories"]]
+
+
+def test_a_memory_is_listed_forgotten_brought_back_and_edited(shell: Shell) -> None:
+    assert shell("list") == "no memories\n"
+    port, tea = shell.log(PORT), shell.log(TEA, "preference")
+    rows = [line.split("  ")[1:] for line in shell("list").splitlines()]
+    assert sorted(rows) == sorted([
+        [tea, "global/preferences.md", TEA],
+        [port, "project/decisions.md", PORT],
+    ])  # fmt: skip
+    said = shell("forget", f"project/decisions.md#{port}")
+    assert said == (
+        f"forgotten project/decisions.md#{port}: {PORT}\n"
+        f"  to bring it back: scoped-memory undo {port}\n"
+    )
+    assert texts(shell) == [TEA]
+    assert "forgotten before" in shell("forget", port, code=1)
+    assert f"project/decisions.md#{port}: {PORT}" in shell("undo")
+    assert shell("undo", code=1) == "there is nothing to undo\n"
+    said = shell("edit", port, "The staging port is 7000")
+    assert said == (
+        f"edited project/decisions.md#{port}: The staging port is 7000\n  before: {PORT}\n"
+    )
+    assert PORT in shell("undo", port)
+    assert sorted(texts(shell)) == [TEA, PORT]
+
+
+def test_list_takes_words_a_level_and_a_number(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        shell.log(f"Drawer {number} holds the keys of shelf {number * 7}")
+    shell.log(TEA, "preference")
+    assert texts(shell, "TEA", "morning") == [TEA]
+    assert texts(shell, "tea", "drawer") == []
+    assert texts(shell, "--level", "global") == [TEA]
+    assert len(texts(shell, "--level", "project", "--limit", "3")) == 3
+    some = shell.json("list", "--limit", "2")
+    assert (len(some["memories"]), some["more"]) == (2, True)
+    assert "--limit NUMBER" in shell("list", "--limit", "2")
+    for wrong in ("0", "-1", "1001", "many"):
+        assert "usage:" in shell("list", "--limit", wrong, code=2)
+    monkeypatch.chdir(Path.cwd().parent)
+    assert shell("list", "--level", "project", code=2) == "there is no project here\n"
+    assert texts(shell) == [TEA]
+
+
+def test_each_of_several_is_told(shell: Shell) -> None:
+    port, tea = shell.log(PORT), shell.log(TEA, "preference")
+    said = shell.json("forget", port, "m-nowhere1", port, tea, code=3)
+    assert [(one["ok"], one["id"]) for one in said["memories"]] == [
+        (True, port),
+        (False, "m-nowhere1"),
+        (True, tea),
+    ]
+    assert shell("forget", "m-nowhere1", code=1) == "no such memory here: m-nowhere1\n"
+    # Nothing is done before every id is one.
+    shell("undo", port)
+    assert "no memory's id: n-abcd1234" in shell("forget", port, "n-abcd1234", code=2)
+    assert texts(shell) == [PORT]
+
+
+def test_another_projects_memory_is_nowhere(
+    shell: Shell, own_user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = shell.log(PORT)
+    (own_user / "other" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(own_user / "other")
+    nowhere = f"no such memory here: {port}\n"
+    assert shell("forget", port, code=1) == nowhere
+    assert shell("edit", port, "The staging port is 7000", code=1) == nowhere
+    assert shell("undo", port, code=1) == nowhere
+    assert texts(shell) == []
+    monkeypatch.chdir(own_user / "shop")
+    shell("forget", port)
+    monkeypatch.chdir(own_user / "other")
+    assert shell("undo", code=1) == "there is nothing to undo\n"
+    assert shell("undo", port, code=1) == nowhere
+
+
+def test_an_edit_reads_stdin_and_passes_the_checks(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = shell.log(PORT)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("The staging port is 7000\n"))
+    shell("edit", port, "-")
+    assert texts(shell) == ["The staging port is 7000"]
+    assert shell("edit", port, " ", code=1) == "not changed: there is nothing in it\n"
+    said = shell.json("edit", port, PORT)["memories"][0]
+    assert (said["before"], said["text"]) == ("The staging port is 7000", PORT)
+
+
+def test_what_another_has_written_since_is_not_undone(shell: Shell, home: Path) -> None:
+    port = shell.log(PORT)
+    shell("edit", port, "The staging port is 7000")
+    (file,) = home.rglob("scopes/project-*/decisions.md")
+    file.write_text(file.read_text("utf-8").replace("7000", "7001"), "utf-8")
+    then = time.time() - 60
+    os.utime(file, (then, then))  # as long ago as nobody goes on writing
+    assert f"the last was {port}, which was changed since" in shell("undo", code=1)
+    assert texts(shell) == ["The staging port is 7001"]
+
+
+def test_a_project_with_a_store_of_its_own_is_undone_first(shell: Shell, home: Path) -> None:
+    shop = Path.cwd()
+    (shop / ".scoped-memory" / "memory").mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
+    trust_root(home, shop)
+    port, tea = shell.log(PORT), shell.log(TEA, "preference")
+    assert sorted(texts(shell)) == [TEA, PORT]
+    assert texts(shell, "--level", "project") == [PORT]
+    assert texts(shell, "--level", "global") == [TEA]
+    shell("forget", port)
+    shell("forget", tea)
+    assert f"project/decisions.md#{port}" in shell("undo")
+    assert f"global/preferences.md#{tea}" in shell("undo")
+    assert [store["level"] for store in shell.json("status")["stores"]] == ["global", "project"]
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_a_line_has_one_language_and_no_control_character(
+    shell: Shell, home: Path, language: str
+) -> None:
+    flag = ["--language", language]
+    port = shell.log("The port is 6432 \x1b[31mred\x07", "decision", *flag)
+    (file,) = home.rglob("scopes/project-*/decisions.md")
+    file.write_text(file.read_text("utf-8").replace("red", "\x1b[31mred\x9b"), "utf-8")
+    listed = shell("list", *flag)
+    assert port in listed
+    assert not set(listed) & {"\x1b", "\x07", "\x9b"}
+    said = [
+        shell("edit", port, "The port is 7000", *flag),
+        shell("undo", *flag),
+        shell("forget", port, *flag),
+        shell("forget", port, *flag, code=1),
+        shell("forget", "m-nowhere1", *flag, code=1),
+        shell("forget", "\x1b[31mbogus", *flag, code=2),
+        shell("edit", port, " ", *flag, code=1),
+        shell("undo", *flag),
+        shell("undo", *flag, code=1),
+        shell("list", "nowhere", *flag),
+        shell("status", *flag),
+    ]
+    for text in said:
+        assert not set(text) & {"\x1b", "\x07", "\x9b"}
+        assert " / " not in text
+        assert bool(HAN.search(text)) is (language == "zh"), text
+
+
+def test_a_bots_store_has_commands_of_its_own(shell: Shell, tmp_path: Path) -> None:
+    for command in (["list"], ["forget", "m-1234"], ["status"]):
+        assert "--bot" in shell(*command, "--bot", str(tmp_path), code=2)
+
+
+async def test_a_program_that_has_the_store_open_does_it(shell: Shell, home: Path) -> None:
+    client = StdioClient(home, Path.cwd())
+    try:
+        await client.start()
+        said, _ = await client.call("memory_log", content=PORT, type="decision")
+        (port,) = set(ID.findall(said))
+        assert await asyncio.to_thread(texts, shell) == [PORT]
+        await asyncio.to_thread(shell, "edit", port, "The staging port is 7000")
+        found, _ = await client.call("memory_search", query="staging port")
+        assert "7000" in found
+        assert "6432" not in found
+        await asyncio.to_thread(shell, "forget", port)
+        found, _ = await client.call("memory_search", query="staging port")
+        assert port not in found
+        (store,) = (await asyncio.to_thread(shell.json, "status"))["stores"]
+        assert (store["owner_pid"], store["memories"]) == (client.process.pid, {})
+        await client.kill()
+        # What was done through a program that is gone is undone through the next, or without one.
+        assert "7000" in await asyncio.to_thread(shell, "undo")
+        assert PORT in await asyncio.to_thread(shell, "undo")
+    finally:
+        await client.stop()
+
+
+def test_the_status_counts_and_names_what_is_missing(shell: Shell, home: Path) -> None:
+    shell.log(PORT)
+    shell.log("Write the release notes", "task")
+    shell.log(TEA, "preference")
+    shared = home / "memory" / "shared"
+    shared.mkdir()
+    (shared / "RUNBOOK.md").write_text("# Deploys\n\nFirst the database, then the rest.\n", "utf-8")
+    broken = home / "memory" / "scopes" / "public" / "broken.md"
+    broken.write_bytes(b"## \xff\xfe\n")
+    status = shell.json("status", "--embedding", "lexical")
+    (store,) = status["stores"]
+    assert sorted(store["memories"].values()) == [1, 2]
+    assert (store["notes"], store["tasks"], store["owner_pid"]) == (1, 1, None)
+    assert status["project"]["name"] == "shop"
+    codes = {one["code"] for one in store["warnings"]}
+    assert codes == {"vault_file_broken"}  # and none of a scope map, which a home has not
+    said = shell("status", "--embedding", "http", "--embedding-key-env", "NO_SUCH_KEY")
+    assert "memories: 3 (" in said
+    assert "no program has it open" in said
+    assert "NO_SUCH_KEY (not set)" in said
+    assert "the service is not used: " in said
+    assert "warning vault_file_broken: " in said
+
+
+def test_a_store_that_is_held_in_silence_is_named(
+    shell: Shell, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = shell.log(PORT)
+    monkeypatch.setattr(shared_store.SharedStore.__init__, "__kwdefaults__", {
+        "endpoint": None, "timeout": 0.2,
+    })  # fmt: skip
+    lock = DirectoryLock(home)
+    lock.acquire()
+    try:
+        status = shell.json("status", code=3)
+        assert status["stores"][0]["fault"]
+        assert "cannot be asked" in shell("status", code=3)
+        said = shell.json("forget", port, "m-nowhere1", code=1)
+        assert [one["ok"] for one in said["memories"]] == [False, False]
+        shell("list", code=1)
+    finally:
+        lock.release()
+    assert texts(shell) == [PORT]
+
+
+def test_what_was_forgotten_before_a_fault_is_told(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port, tea = shell.log(PORT), shell.log(TEA, "preference")
+    real = owner_levels.levels_here
+    count = 0
+
+    def failing(home: Any) -> Any:
+        class Failing:
+            def __init__(self, owner: Any) -> None:
+                self._owner = owner
+
+            async def forget(self, memory_id: str, **where: Any) -> Any:
+                nonlocal count
+                count += 1
+                if memory_id == tea:
+                    raise OwnerGone("killed")
+                return await self._owner.forget(memory_id, **where)
+
+        return [
+            owner_levels.OwnerLevel(one.level, Failing(one.owner))  # type: ignore[arg-type]
+            for one in real(home)
+        ]
+
+    monkeypatch.setattr(owner_levels, "levels_here", failing)
+    said = shell.json("forget", port, tea, "m-nowhere1", code=3)
+    assert [one["ok"] for one in said["memories"]] == [True, False, False]
+    assert "killed" in said["memories"][1]["said"]
+    assert count == 2
