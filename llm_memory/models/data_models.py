@@ -266,7 +266,8 @@ class MemoryDraft:
     asks for; words, kind and trust decide where that is None, or not for this speaker.
     ``corrects``: it takes the place of whatever it contradicts for certain, for no reflection will
     read it; see ``Stored.conflict``. ``key``: drafts with the same one are one write; empty for
-    none. ``day``: of what it tells, where its words name none.
+    none. ``day``: of what it tells, where its words name none. ``proposed``: it is a decision that
+    somebody has yet to accept, and stands among the decisions.
     """
 
     judgment: str
@@ -285,6 +286,7 @@ class MemoryDraft:
     corrects: bool = False
     key: str = ""
     day: date | None = None
+    proposed: bool = False
 
 
 class PrivateKind(StrEnum):

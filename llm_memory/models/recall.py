@@ -75,7 +75,8 @@ class Hit:
         tokens: An estimate of what the preview costs in a prompt.
         person: The id of the person whose words it is, empty if unknown. Never shown.
         unvouched: It is not vouched for, and the asker did not say it.
-        closed: Something that was said later has settled it.
+        closed: Something that was said later has settled it, or it was rejected.
+        undecided: It is a proposal that nobody has accepted or rejected.
         also: What others have said just so: shown in the same line, by their names.
         earlier: Another memory found says something newer of the same thing.
         weak: It may have little to do with the question: it would not be shown unasked.
@@ -97,6 +98,7 @@ class Hit:
     unvouched: bool = False
     byline: Byline = Byline()
     closed: bool = False
+    undecided: bool = False
     also: tuple[Hit, ...] = ()
     earlier: bool = False
     weak: bool = False

@@ -12,6 +12,7 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.event_day import names_day, with_day
+from ..catalogue.rules.proposals import is_accepted, is_proposed, proposed
 from ..catalogue.rules.tasks import done, is_task, reopened
 from ..errors import VaultWriteFailed
 from ..index.rules.deduplication import Decision, Reinforce, Replace
@@ -148,19 +149,21 @@ class MemoryHandlers:
         former: StoredMemory | None,
         draft: MemoryDraft,
     ) -> Stored | Reinforced | Replaced:
+        wanted = Topic.DECISIONS if draft.proposed else draft.topic
         # Again: another write may have stored it while the embedder was asked.
         known = await self._said_before(scope, memory)
         stored = known or (near.stored if isinstance(near, Reinforce | Replace) else None)
         current = await self._unchanged(stored) if stored else None
         if current is None:
-            return await self._append(scope, memory, former, draft.topic)
+            return await self._append(scope, memory, former, wanted)
         if known or isinstance(near, Reinforce):
             if not is_task(current) and _is_echo(draft):
                 return Reinforced(current)
             active = current.memory.active or memory.active
             again = memory.active or await self._is_open_again(current, memory)
-            reinforced = await self._reinforce(current, active=active, again=again)
-            return reinforced or await self._append(scope, memory, former, draft.topic)
+            before = proposed(current.memory) if draft.proposed else current.memory
+            reinforced = await self._reinforce(current, before, active=active, again=again)
+            return reinforced or await self._append(scope, memory, former, wanted)
         return await self._supersede(current, memory)
 
     async def _said_before(self, scope: Scope, memory: Memory) -> StoredMemory | None:
@@ -193,6 +196,8 @@ class MemoryHandlers:
         strength = max(former.memory.strength, memory.strength)
         asks = memory.asks or former.memory.asks
         successor = replace(memory, tags=tags, asks=asks, strength=strength)
+        if is_proposed(former.memory):  # in other words it is still to be decided
+            successor = proposed(successor)
         stored = await self._append(former.scope, successor, former)
         if not await self._put_away(former, stored.memory):
             return stored
@@ -200,6 +205,8 @@ class MemoryHandlers:
 
     async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
         memory = successor.memory
+        if is_accepted(former.memory):
+            return False
         by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
         await self._closings.repoint(former, successor)
         try:
@@ -212,8 +219,9 @@ class MemoryHandlers:
 
     async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
         """Archive an entry that ``successor``, an entry of its scope on disk, replaces. Returns
-        False if that failed, a person has changed its words or deleted it, or the successor is gone
-        meanwhile: two that replace each other must not both go."""
+        False if that failed, a person has changed its words or deleted it, it is an accepted
+        proposal, or the successor is gone meanwhile: two that replace each other must not both
+        go."""
         async with self._lock:
             if self._catalogue.get(entry_key(successor)) is None:
                 return False
@@ -222,12 +230,13 @@ class MemoryHandlers:
 
     async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
         """Mark an entry as settled by another one with the same readers. Returns False if that
-        failed, or a person has changed its words or deleted it."""
+        failed, a person has changed its words or deleted it, or it is an accepted proposal: a
+        record alone settles that."""
         if place_name(former) != place_name(by) or entry_key(former) == entry_key(by):
             return False
         async with self._lock:
             current = await self._unchanged(former)
-            if current is None:
+            if current is None or is_accepted(current.memory):
                 return False
             memory = current.memory
             if is_task(current):
@@ -277,13 +286,12 @@ class MemoryHandlers:
         return settled is None or memory.created_at > settled.created_at
 
     async def _reinforce(
-        self, current: StoredMemory, *, active: bool, again: bool
+        self, current: StoredMemory, before: Memory, *, active: bool, again: bool
     ) -> Reinforced | None:
         """Returns None if a person has just changed the entry: then the statement is written anew.
-        ``again``: it was said on purpose, or after it was settled; so a done task and a settled
-        entry are reopened."""
-        strength = min(current.memory.strength + _REINFORCE_BY, MAX_STRENGTH)
-        before = current.memory
+        ``before``: what the entry says. ``again``: it was said on purpose, or after it was settled;
+        so a done task and a settled entry are reopened."""
+        strength = min(before.strength + _REINFORCE_BY, MAX_STRENGTH)
         if again:
             before = still_open(reopened(before) if is_task(current) else before)
         stronger = replace(before, strength=strength, active=active)
@@ -324,6 +332,8 @@ class MemoryHandlers:
             extra=(MODEL_WORDED,) if worded else (),
             quoted=quoted,
         )
+        if draft.proposed:
+            made = proposed(made)
         if draft.day is None or names_day(judgment, now):
             return made
         return with_day(made, draft.day)

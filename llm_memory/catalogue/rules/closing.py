@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...models.data_models import Memory, StoredMemory
+from .proposals import is_rejected
 
 _NAME: Final = "了结"
 _FIELD: Final = re.compile(rf"{_NAME}\s*[：:]\s*(m-[0-9a-z]{{4,32}})")
@@ -35,6 +36,11 @@ def reopened(memory: Memory) -> Memory:
     return replace(memory, extra=tuple(one for one in memory.extra if not _FIELD.fullmatch(one)))
 
 
+def is_over(memory: Memory) -> bool:
+    """True for an entry that a later one settled, and for a rejected proposal."""
+    return bool(closed_by(memory)) or is_rejected(memory)
+
+
 def holding(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Returns the entries that are not settled."""
-    return [stored for stored in entries if not closed_by(stored.memory)]
+    """Returns the entries that hold: neither settled nor rejected."""
+    return [stored for stored in entries if not is_over(stored.memory)]

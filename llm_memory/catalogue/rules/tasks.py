@@ -18,33 +18,31 @@ from ...models.vault_layout import topic_of
 from ...text.normalising import one_line
 from ...text.scripts import fold
 from .closing import reopened as still_open
+from .entry_fields import STATE, field, fields_of, others_of
 from .pointers import pointed_id
 
 MAX_WORDS = 500
 """Characters of a progress or a next step."""
 
 _BOX = re.compile(r"\[([ \u3000xX✓✔√]?)\][ \t]+(?=\S)")
-_STATE, _DONE_ON, _DONE_BY = "状态", "完成", "完成者"
+_DONE_ON, _DONE_BY = "完成", "完成者"
 _PROGRESS, _NEXT, _LAST = "进度", "下一步", "上次完成"
-_NAMES = "|".join((_STATE, _DONE_ON, _DONE_BY, _PROGRESS, _NEXT, _LAST))
-_FIELD = re.compile(f"({_NAMES})\\s*[：:]\\s*(.*)")
+_NAMES = (STATE, _DONE_ON, _DONE_BY, _PROGRESS, _NEXT, _LAST)
 _OPEN_WORD, _DONE_WORD = "待办", "完成"
 _DONE_WORDS = frozenset({_DONE_WORD, "已完成", "做完了", "完成了", "done", "x", "✓", "✔", "√"})
 _ENDS = "。.!！?？;；,，、 "
 _DATE = re.compile(r"\s?[（(](?:around )?[0-9]{4}[^（()）]{0,24}[）)]")
 """What ``resolve_dates`` put behind 明天."""
-_ESCAPED = re.compile(r"\\([\\·^])")
-"""The escapes of ``markdown/escaping.py`` that a field needs, which is one line among others."""
 
 
 def task_of(memory: Memory) -> Task:
     """Returns the task in an entry. A checkbox overrides the fields: people tick it."""
-    fields = {name: value for name, value in map(_field, memory.extra) if name}
+    fields = fields_of(memory, _NAMES)
     box = _BOX.match(memory.judgment)
     if box is not None:
         done = bool(box[1].strip())
     else:
-        done = fields.get(_STATE, "").casefold() in _DONE_WORDS
+        done = fields.get(STATE, "").casefold() in _DONE_WORDS
     return Task(
         title=memory.judgment[box.end() :] if box else memory.judgment,
         done=done,
@@ -63,28 +61,18 @@ def with_task(memory: Memory, task: Task) -> Memory:
     title = memory.judgment[box.end() :] if box else memory.judgment
     judgment = f"[{'x' if task.done else ' '}] {title}" if task.boxed else title
     state = "" if task.boxed else _DONE_WORD if task.done else ""
-    others = tuple(piece for piece in memory.extra if not _field(piece)[0])
-    if not state and not task.boxed and any(_field(piece)[0] == _STATE for piece in memory.extra):
+    if not state and not task.boxed and fields_of(memory, (STATE,)):
         state = _OPEN_WORD  # the field was there before, and people look at it
     ours = (
-        (_STATE, state),
+        (STATE, state),
         (_DONE_ON, task.done_on if task.done else ""),
         (_DONE_BY, task.done_by if task.done else ""),
         (_PROGRESS, task.progress),
         (_NEXT, task.next_step),
         (_LAST, task.last_done),
     )
-    written = (f"{name}：{_escaped(value)}" for name, value in ours if value)
-    return replace(memory, judgment=judgment, extra=(*written, *others))
-
-
-def _field(piece: str) -> tuple[str, str]:
-    found = _FIELD.fullmatch(piece)
-    return (found[1], _ESCAPED.sub(r"\1", found[2])) if found else ("", "")
-
-
-def _escaped(value: str) -> str:
-    return one_line(value).replace("\\", "\\\\").replace("·", "\\·").replace("^m-", "\\^m-")
+    written = (field(name, value) for name, value in ours if value)
+    return replace(memory, judgment=judgment, extra=(*written, *others_of(memory, _NAMES)))
 
 
 def done(memory: Memory, day: str, who: str) -> Memory:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.tasks import is_done
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import StoredMemory
@@ -39,7 +39,7 @@ def wants_questions(stored: StoredMemory) -> bool:
     """True for a memory without questions that may be asked for some: no quotation, no journal, and
     nothing that is settled or done."""
     memory = stored.memory
-    over = closed_by(memory) or is_done(stored)
+    over = is_over(memory) or is_done(stored)
     return not (memory.asks or memory.quoted or is_digest(memory) or over)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.proposals import is_rejected
 from ...models.data_models import StoredMemory
 from ...models.key import Key
 from ...models.passages import Passage, place_name
@@ -17,7 +18,8 @@ _HOPS: Final = 8
 
 
 def closed_last(sifted: Sifted, find: Callable[[Key], Passage | None]) -> Sifted:
-    """What was settled comes behind all that holds; in its place stands what has settled it.
+    """What was settled or rejected comes behind all that holds; in its place stands what has
+    settled it.
     ``find`` tells what lives at a place under an id."""
     holding = [(one, _holding(one.passage, find)) for one in sifted.best]
     if all(holds is one.passage for one, holds in holding):
@@ -39,7 +41,11 @@ def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage
     """What holds now, where it is still known: at the same place, so read by the same people."""
     settled: Passage | None = passage
     for _ in range(_HOPS):
-        if not isinstance(settled, StoredMemory) or not (by := closed_by(settled.memory)):
+        if not isinstance(settled, StoredMemory):
+            return settled
+        if is_rejected(settled.memory):
+            return None
+        if not (by := closed_by(settled.memory)):
             return settled
         settled = find(Key(place_name(settled), by))
     return None

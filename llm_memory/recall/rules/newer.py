@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
-from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, StoredMemory
@@ -201,7 +201,7 @@ def _read(
         if isinstance(one.passage, StoredMemory)
         and not one.passage.memory.quoted
         and not is_digest(one.passage.memory)
-        and not closed_by(one.passage.memory)
+        and not is_over(one.passage.memory)
     ]
 
 

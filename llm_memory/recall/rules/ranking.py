@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import shown_text
+from ...catalogue.rules.proposals import is_proposed
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import UNDATED, StoredMemory, shown_day
 from ...models.key import Key
@@ -226,7 +227,8 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
             quoted=memory.quoted,
             person=memory.speaker,
             unvouched=not memory.provenance.vouched,
-            closed=bool(closed_by(memory)),
+            closed=is_over(memory),
+            undecided=is_proposed(memory),
             told_day=noted_day(memory),
         )
     else:
@@ -239,5 +241,6 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         tokens=estimate_tokens(line)
         + (_QUOTATION_TOKENS if hit.quoted else _UNVOUCHED_TOKENS if hit.unvouched else 0)
         + (_UNVOUCHED_TOKENS if hit.closed or hit.earlier or hit.weak else 0)
+        + (_UNVOUCHED_TOKENS if hit.undecided else 0)
         + sum(estimate_tokens(one.who) for one in hit.also),
     )
