@@ -8,7 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.plugin_context import PluginContext
-from ..core.services.injection_service import hit_line
+from ..core.services.injection_service import found_text, hit_line
 from ..llm_memory import OFF_THE_RECORD, Actor, ConversationId
 from ..llm_memory.models.data_models import Topic
 from ..llm_memory.recall.request import WEEK
@@ -82,4 +82,4 @@ class RecallTool(MemoryTool):
         if not recall.hits:
             return f"ok {plugin.texts.say('search.nothing')}"
         lines = [hit_line(hit, plugin.texts) for hit in recall.hits]
-        return "\n".join([f"ok {plugin.texts.say('search.head', count=len(lines))}", *lines])
+        return "\n".join([f"ok {found_text(plugin.texts, recall)}", *lines])

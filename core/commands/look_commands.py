@@ -17,6 +17,7 @@ from ..plugin_context import PluginContext
 from ..replies.explanation import primed_text, why_text
 from ..replies.outcome_text import entry_text, note_text
 from ..replies.plain_explanation import attached, fate_text, plain_why_text
+from ..services.injection_service import found_text
 from .last_shown import LastShown
 from .memory_reference import MemoryReference, UnknownReference
 
@@ -85,7 +86,8 @@ class LookCommands:
             return self._say("pause.recalled_nothing")
         if not recall.hits:
             return self._say("search.nothing")
-        return "\n".join(self._naming.numbered_hits(conversation_id, actor, recall.hits))
+        lines = self._naming.numbered_hits(conversation_id, actor, recall.hits)
+        return "\n".join([found_text(self._plugin.texts, recall), *lines])
 
     async def why(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
         """How the last recall of this conversation went, in words; ``详细`` with its figures,

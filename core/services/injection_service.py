@@ -9,6 +9,7 @@ from astrbot.core.agent.message import TextPart
 
 from ...llm_memory import Hit
 from ...llm_memory.models.data_models import shown_day
+from ...llm_memory.models.recall import Recall
 from ...llm_memory.text.attribution import speakers, standing
 from ...llm_memory.text.safe_text import note_title, safe, safe_pointer
 from ..texts import Texts
@@ -46,6 +47,14 @@ def hit_line(hit: Hit, texts: Texts) -> str:
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)
     return f"[{' · '.join(about_hit(hit, texts))} · {safe_pointer(hit.pointer)}] {text}"
+
+
+def found_text(texts: Texts, recall: Recall) -> str:
+    """How many memories a search shows, and how many hold its words where those are more."""
+    shown, holding = len(recall.hits), recall.trace.holding
+    if holding > shown + sum(len(hit.also) for hit in recall.hits):
+        return texts.say("search.head_of", count=shown, all=holding)
+    return texts.say("search.head", count=shown)
 
 
 def about_hit(hit: Hit, texts: Texts) -> list[str]:

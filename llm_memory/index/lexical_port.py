@@ -59,10 +59,12 @@ class LexicalMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LexicalMatches:
-    """Best first. ``dropped`` counts what the scope check refused."""
+    """Best first. ``dropped`` counts what the scope check refused, ``holding`` the visible records
+    whose text holds every word of the subject, however many are among the best."""
 
     found: tuple[LexicalMatch, ...] = ()
     dropped: int = 0
+    holding: int = 0
 
 
 class LexicalIndex(Protocol):
@@ -102,7 +104,8 @@ class LexicalIndex(Protocol):
         k: int,
         fresh: Sequence[LexicalRecord] = (),
     ) -> LexicalMatches:
-        """At most ``k`` visible records that share a word with the query.
+        """At most ``k`` visible records that share a word with the query. Those that hold every
+        word of its subject are among them, as far as ``k`` goes.
 
         ``fresh`` are not written yet, or not as they are now: they take part as if they were.
         """

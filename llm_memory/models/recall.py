@@ -151,8 +151,8 @@ class Trace:
     None where days were asked for, and ``values`` what that was decided by; ``dense_weight`` is
     the embedder's share in their order, ``tokens`` what the hits cost. ``reranker`` names the one
     whose order it is, if there was one. ``topics`` are those whose files were read as a whole.
-    ``talk`` is what of the talk before was used. ``through`` are the ids of the memories that told
-    what to ask next, where a recall had a second hop.
+    ``talk`` is what of the talk before was used. ``holding`` is how many visible memories hold
+    every word of the question, shown or not; 0 where the index of words did not answer.
     """
 
     scopes: tuple[str, ...] = ()
@@ -169,6 +169,7 @@ class Trace:
     talk: TalkUsed = NO_TALK
     chance: float | None = None
     values: Mapping[str, float] = field(default_factory=dict)
+    holding: int = 0
 
 
 @dataclass(frozen=True, slots=True)

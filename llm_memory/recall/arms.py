@@ -39,12 +39,14 @@ SCAN_LIMIT = 5000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an arm found: by ``words``; or ``similarities`` to the question's ``vector``."""
+    """What an arm found: by ``words``; or ``similarities`` to the question's ``vector``.
+    ``holding`` counts what holds every word of the subject, found or not."""
 
     words: dict[Key, LexicalMatch] = field(default_factory=dict)
     similarities: dict[Key, float] = field(default_factory=dict)
     vector: Sequence[float] = ()
     refused: int = 0
+    holding: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ class Arms:
             notes.append(f"lexical: {error}")
             return None
         kept = {m.key: m for m in answer.found if scope_filter.admits(m.key.scope)}
-        return Found(kept, refused=answer.dropped + len(answer.found) - len(kept))
+        refused = answer.dropped + len(answer.found) - len(kept)
+        return Found(kept, refused=refused, holding=answer.holding)
 
     async def vectors(self, ask: Ask, notes: list[str]) -> Found | None:
         """The neighbours of a question apart from what it has in common with all others. None where

@@ -46,6 +46,8 @@ class Ranked:
         values: What that was decided by, see ``of_answer``.
         topics: Whose files were read.
         whole: All of a topic, a person or days is asked for: no text answers better than another.
+        holding: How many visible passages hold every word of the question, candidates or not; 0
+            where only some of them may answer.
     """
 
     candidates: list[Candidate]
@@ -57,6 +59,7 @@ class Ranked:
     values: Mapping[str, float] = field(default_factory=dict)
     topics: tuple[str, ...] = ()
     whole: bool = False
+    holding: int = 0
 
 
 class CandidateSearch:
@@ -135,6 +138,7 @@ class CandidateSearch:
             decision.values,
             (whole.topic.value,) if whole and whole.topic else (),
             whole=bool(best),
+            holding=0 if ask.request.topic or ask.request.on else words.holding,
         )
 
     async def _living(

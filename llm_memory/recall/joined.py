@@ -50,6 +50,7 @@ def _trace(traces: Sequence[Trace], shown: Sequence[Hit], found: int) -> Trace:
         notes=tuple(dict.fromkeys(chain.from_iterable(trace.notes for trace in traces))),
         topics=tuple(dict.fromkeys(chain.from_iterable(trace.topics for trace in traces))),
         talk=traces[0].talk,
+        holding=0,  # of the words of one part
     )
 
 

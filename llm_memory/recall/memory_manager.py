@@ -118,6 +118,7 @@ class MemoryManager:
             talk=ask.used,
             chance=ranked.chance,
             values=ranked.values,
+            holding=ranked.holding,
         )
         return Recall(choice.hits, trace)
 

@@ -69,9 +69,12 @@ class InMemoryLexicalIndex:
         self.searches += 1
         records = {**self._records(), **{record.key: record for record in fresh}}
         wanted = set(_TOKENIZER.query_tokens(query.text))
-        subject = set("".join(_TOKENIZER.query_tokens(query.subject)))
-        found = []
+        asked = set(_TOKENIZER.query_tokens(query.subject))
+        subject = set("".join(asked))
+        found, holding = [], 0
         for key, record in records.items():
+            said = set(_TOKENIZER.tokens(record.text))
+            holding += bool(subject) and scope_filter.admits(key.scope) and asked <= said
             tokens = set(_TOKENIZER.tokens(f"{record.text} {record.context}"))
             if scope_filter.admits(key.scope) and wanted & tokens:
                 letters = set("".join(tokens))
@@ -80,7 +83,8 @@ class InMemoryLexicalIndex:
         found.sort(key=lambda row: -row[0])
         best = found[0][0] if found else 1.0
         first = found[: max(k, 0)]
-        return LexicalMatches(tuple(LexicalMatch(key, s / best, share) for s, share, key in first))
+        matches = tuple(LexicalMatch(key, s / best, share) for s, share, key in first)
+        return LexicalMatches(matches, holding=holding)
 
     def within(
         self, scope_filter: ScopeFilter, first: float, last: float, k: int

@@ -284,6 +284,21 @@ async def test_the_very_words_are_found_among_many_that_say_nearly_the_same(
         assert (await rig.recall(text, HERE, 5)).hits[0].preview == text
 
 
+@pytest.mark.parametrize("many", [10, 1_000])
+async def test_a_search_finds_what_a_memory_says_word_for_word(tmp_path: Path, many: int) -> None:
+    target = "备用钥匙在门口第三个花盆底下"
+    async with running(tmp_path) as rig:
+        drafts = [f"备用钥匙的第{n}把放在{n}号柜子" for n in range(many - 1)]
+        for text in (target, *drafts):
+            await rig.remember(text, HERE)
+        await until_words(rig)
+        for query in ("盆", "花盆", "花盆 底下 门口", target, "第三个花盆底下"):
+            assert target in [hit.preview for hit in (await rig.recall(query, HERE, 5)).hits], query
+        common = await rig.recall("备用钥匙", HERE, 5)
+        assert len(common.hits) == 5
+        assert common.trace.holding == many
+
+
 async def test_a_remark_needs_more_than_a_search_for_the_same_words(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         await rig.remember("奶奶对花生过敏", group(777))

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, MemoryKind
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
@@ -38,6 +45,19 @@ async def test_only_a_topic(tmp_path: Path) -> None:
         lines = said.split("\n")[1:]
         assert ["订跑步鞋" in lines[0], "买药" in lines[1], len(lines)] == [True, True, 2]
         assert "每天跑步" in await call(rig, query="小明 跑步")
+
+
+async def test_how_many_hold_the_words_is_said_where_not_all_are_shown(tmp_path: Path) -> None:
+    async with running(tmp_path, {private(5).umo: "家"}) as rig:
+        for number in range(9):
+            await rig.remember(f"小明第{number}次去爬香山", HERE)
+        await rig.remember("小明第十次去爬香山", private(5))
+        await until(lambda: rig.engine.rooms.words.in_step)
+        assert (await call(rig, query="香山", limit=4)).startswith(
+            "ok 找到 4 条，含有这些词的共 9 条"
+        )
+        assert (await call(rig, query="香山", limit=20)).startswith("ok 找到 9 条\n")
+        assert "共" not in await call(rig, query="香山", limit=4, topic="tasks")
 
 
 @pytest.mark.parametrize("days", ["2026-05-02", "2026-05-02..2026-05-03", "昨天", "yesterday"])

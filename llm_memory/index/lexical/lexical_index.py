@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...errors import IndexFull, IndexUnavailable
 from ...models.key import Key
@@ -21,12 +21,9 @@ from ...storage.sqlite import check, checkpoint_wal, connect, connect_numbered, 
 from ...text.tokenizer import Tokenizer
 from ..lexical_port import LexicalMatch, LexicalMatches, LexicalQuery, LexicalRecord
 from . import lexical_search
-from .question import Question
-from .scoring import AROUND, CARRIED, MOST, Postings, coverage, scores
+from .question import Question, coverages, holding_all
+from .scoring import best_places, scores
 from .tables import FORMAT, LOOK, SCHEMA, Words, scope_number, write
-
-if TYPE_CHECKING:
-    from .scoring import Documents, Floats, Ints
 
 VERSION: Final = "1"
 """Of the tokens, with the digest of the dictionary behind it. Anything that changes a token changes
@@ -186,6 +183,8 @@ class SqliteLexicalIndex:
         k: int,
         fresh: Sequence[LexicalRecord] = (),
     ) -> LexicalMatches:
+        import numpy as np
+
         question = Question.read(self._tokenizer, query.text, query.subject, query.around)
         if not question.terms or k < 1:
             return LexicalMatches()
@@ -198,7 +197,8 @@ class SqliteLexicalIndex:
                 many = max(_LEAST_AROUND, _AROUND_WORK // max(len(view.documents.text), 1))
                 before = view.postings(question.around[:many])
                 score = scores(view.documents, tokens, before)
-                places = _best(score, k)
+                holders = holding_all(question, tokens, len(score))
+                places = best_places(score, k, holders)
                 keys, refused = view.keys(places.tolist())
         best = float(score[places[0]]) if len(places) else 1.0
         shares = coverages(question, view.documents, tokens, places, carried=query.carried)
@@ -209,7 +209,7 @@ class SqliteLexicalIndex:
             )
             if (key := keys.get(place)) is not None and scope_filter.admits(key.scope)
         )
-        return LexicalMatches(found, refused)
+        return LexicalMatches(found, refused, int(np.count_nonzero(holders)))
 
     def within(
         self, scope_filter: ScopeFilter, first: float, last: float, k: int
@@ -265,48 +265,6 @@ class SqliteLexicalIndex:
             self._closed = True
             self._close_connections()
         self._tokenizer.close()
-
-
-def _best(score: Floats, k: int) -> Ints:
-    """Places of the ``k`` highest scores above 0, the best first; of equals the later one."""
-    import numpy as np
-
-    positive = np.flatnonzero(score > 0)
-    if len(positive) > k:
-        few = np.argpartition(score[positive], -k)[-k:]
-        worst = score[positive][few].min()
-        positive = positive[score[positive] >= worst]
-    order: Ints = positive[np.lexsort((-positive, -score[positive]))][:k]
-    return order
-
-
-def coverages(
-    question: Question,
-    documents: Documents,
-    tokens: Sequence[Postings],
-    places: Ints,
-    *,
-    carried: bool,
-) -> list[float]:
-    """How much of a question each of some documents speaks of, 0 to 1."""
-    import numpy as np
-
-    living = int((documents.total > 0).sum())
-    holding = [int(np.count_nonzero(token.text)) for token in tokens]
-    weights = np.array(question.weights(living, holding))
-    asked = np.array([term in question.subject for term in question.terms])
-    holds = np.zeros((len(tokens), len(places)))
-    held = np.zeros(len(documents.text))
-    for row, token in zip(holds, tokens, strict=True):
-        held[token.places] = np.where(token.text > 0, 1.0, AROUND)
-        row[:] = held[places]
-        held[token.places] = 0.0
-    lengths = documents.text[places]
-    most = CARRIED if carried else MOST
-    if carried:  # what was never spoken of cannot be meant
-        asked &= np.array(holding) > 0
-    shares: list[float] = coverage(weights, asked, holds, lengths, most).tolist()
-    return shares
 
 
 @contextlib.contextmanager

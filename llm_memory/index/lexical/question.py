@@ -1,15 +1,19 @@
-"""What a question asks for, as tokens with weights."""
+"""What a question asks for, as tokens with weights, and how much of it documents hold."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...text.scripts import Script, script_of
 from ...text.tokenizer import Tokenizer
+from .scoring import AROUND, CARRIED, MOST, Postings, coverage
 from .word_weights import says
+
+if TYPE_CHECKING:
+    from .scoring import Documents, Flags, Ints
 
 CHARACTER: Final = 2.25
 """A single Han character: 爱猫 and 喜欢小猫 share no word, but one that tells."""
@@ -76,3 +80,48 @@ class Question:
             self.factors.get(term, 0.0) * math.log1p((many - n + 0.5) / (n + 0.5)) ** RARITY
             for term, n in zip(self.terms, holding, strict=True)
         ]
+
+
+def holding_all(question: Question, tokens: Sequence[Postings], documents: int) -> Flags:
+    """Shape ``(documents,)``: which of them say every word of the subject themselves."""
+    import numpy as np
+
+    asked = [
+        token
+        for term, token in zip(question.terms, tokens, strict=True)
+        if term in question.subject and question.factors.get(term)
+    ]
+    said = np.zeros(documents, dtype=np.int64)
+    for token in asked:
+        said[token.places[token.text > 0]] += 1
+    flags: Flags = said == len(asked) if asked else np.zeros(documents, dtype=bool)
+    return flags
+
+
+def coverages(
+    question: Question,
+    documents: Documents,
+    tokens: Sequence[Postings],
+    places: Ints,
+    *,
+    carried: bool,
+) -> list[float]:
+    """How much of a question each of some documents speaks of, 0 to 1."""
+    import numpy as np
+
+    living = int((documents.total > 0).sum())
+    holding = [int(np.count_nonzero(token.text)) for token in tokens]
+    weights = np.array(question.weights(living, holding))
+    asked = np.array([term in question.subject for term in question.terms])
+    holds = np.zeros((len(tokens), len(places)))
+    held = np.zeros(len(documents.text))
+    for row, token in zip(holds, tokens, strict=True):
+        held[token.places] = np.where(token.text > 0, 1.0, AROUND)
+        row[:] = held[places]
+        held[token.places] = 0.0
+    lengths = documents.text[places]
+    most = CARRIED if carried else MOST
+    if carried:  # what was never spoken of cannot be meant
+        asked &= np.array(holding) > 0
+    shares: list[float] = coverage(weights, asked, holds, lengths, most).tolist()
+    return shares

@@ -137,6 +137,22 @@ def beside(score: Floats, documents: Documents) -> Floats:
     return smoothed
 
 
+def best_places(score: Floats, k: int, first: Flags) -> Ints:
+    """``k`` places with a score above 0: those of ``first``, then the highest scores; the best
+    first, of equals the later one."""
+    import numpy as np
+
+    positive = np.flatnonzero(score > 0)
+    if len(positive) > k:
+        chosen = score + first * (score.max() + 1)
+        few = np.argpartition(chosen[positive], -k)[-k:]
+        worst = chosen[positive][few].min()
+        positive = positive[chosen[positive] >= worst]
+        positive = positive[np.lexsort((-positive, -chosen[positive]))][:k]
+    order: Ints = positive[np.lexsort((-positive, -score[positive]))]
+    return order
+
+
 def inverse_frequency(among: int, holding: int) -> float:
     """BM25's, always above 0: ``log(1 + (N - n + 0.5) / (n + 0.5))``."""
     import numpy as np

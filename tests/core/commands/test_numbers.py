@@ -185,7 +185,7 @@ async def test_a_search_numbers_what_it_finds_too(rig: Rig) -> None:
     await _three(rig)
     chat = Chat(rig)
     found = await chat.say("search 花生")
-    assert found.startswith("1. ")
+    assert found.startswith("找到 2 条\n1. ")
     assert "已改写为：奶奶对核桃过敏" in await chat.say("edit 1 奶奶对核桃过敏", admin=True)
     assert "移到“公司”" in await chat.say("move 1 公司", admin=True)
     assert "已移回" in await chat.say("undo 1", admin=True)

@@ -67,6 +67,24 @@ def test_what_was_written_is_found_by_its_words(index: LexicalIndex) -> None:
     assert index.hashes() == {Key(HOME, "m-1"): "奶奶对花生过敏", Key(HOME, "m-2"): "钥匙在抽屉里"}
 
 
+def test_what_holds_every_word_is_counted_and_found_however_much_shares_some(
+    index: LexicalIndex,
+) -> None:
+    text = "备用钥匙在门口第三个花盆底下"
+    long = f"{text}。" + "。".join(f"另外第{n}件事也记在这里" for n in range(60))
+    some = [record(HOME, f"m-{n}", f"备用钥匙在门口第三个抽屉里{n}") for n in range(300)]
+    holding = [record(HOME, f"h-{n}", long) for n in range(3)]
+    index.write([*holding, *some, record(WORK, "m-w", text)], [])
+    asked = LexicalQuery(text, text)
+    matches = index.search(asked, seen_from(HOME), 3)
+    assert matches.holding == 3
+    assert {match.key.memory_id for match in matches.found} == {"h-0", "h-1", "h-2"}
+    assert index.search(asked, seen_from(WORK), 3).holding == 1
+    assert index.search(asked, ScopeFilter((PUBLIC,)), 3).holding == 0
+    fresh = record(HOME, "h-new", text)
+    assert index.search(asked, seen_from(HOME), 9, [fresh]).holding == 4
+
+
 def test_english_is_found_in_other_forms_of_its_words(index: LexicalIndex) -> None:
     index.write([record(HOME, "m-1", "Maya: she is allergic to peanuts")], [])
     assert found(index, "any peanut allergies?", seen_from(HOME)) == ["m-1"]
