@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,8 +64,17 @@ def fit_order(kinds: Sequence[Sequence[Row]], *, vectors: bool) -> np.ndarray:
     bounds = [
         (low, low if name in BY_HAND else None) for name, low in zip(ORDER, least, strict=True)
     ]
-    found = minimize(loss, np.maximum(least, 0.1), jac=True, bounds=bounds, method="L-BFGS-B")
-    return np.asarray(found.x * np.maximum(used, least > 0)).round(3)
+    found = least_loss(loss, np.maximum(least, 0.1), bounds)
+    return np.asarray(found * np.maximum(used, least > 0)).round(3)
+
+
+def least_loss(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.ndarray, bounds: Sequence[Any]
+) -> np.ndarray:
+    """Where ``loss``, which tells its gradient too, is least: to more digits than are written."""
+    exact = {"ftol": 1e-14, "gtol": 1e-8, "maxiter": 10_000, "maxfun": 100_000}
+    found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B", options=exact)
+    return np.asarray(found.x)
 
 
 def speak_values(row: Row, weights: np.ndarray, probe: float, *, vectors: bool) -> np.ndarray:
@@ -97,8 +106,7 @@ def logistic(
         own = np.r_[weights[:-1], 0]
         return total + penalty * own @ own / 2, slope + penalty * own
 
-    start = np.zeros(rows.shape[1])
-    found = minimize(loss, start, jac=True, bounds=[*bounds, (None, None)], method="L-BFGS-B").x
+    found = least_loss(loss, np.zeros(rows.shape[1]), [*bounds, (None, None)])
     weights = found[:-1] / deviation
     return np.r_[weights, found[-1] - weights @ mean]
 

@@ -22,8 +22,8 @@ checkout.register()
 
 import numpy as np  # noqa: E402
 from everyday_cast import read_cast  # noqa: E402
+from fit_models import least_loss  # noqa: E402
 from fit_pairs import CORPUS, Pairs, pairs_of, pairs_of_talk, plain_pairs  # noqa: E402
-from scipy.optimize import minimize  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import PATH  # noqa: E402
@@ -65,8 +65,7 @@ def fit(casts: Sequence[Pairs]) -> np.ndarray:
         return total + PENALTY * own @ own / 2, slope + PENALTY * own
 
     free = [*[(0.0, None)] * len(FEATURES), (None, None)]
-    start = np.zeros(len(free))
-    return np.asarray(minimize(loss, start, jac=True, bounds=free, method="L-BFGS-B").x)
+    return least_loss(loss, np.zeros(len(free)), free)
 
 
 def figures(pairs: Pairs, weights: np.ndarray, *, asks: bool) -> tuple[int, int, int, int]:

@@ -53,6 +53,7 @@ _UNIT = Linear(dict.fromkeys(ORDER, 1.0))
 _RAW = RecallWeights(
     Pair(_UNIT, _UNIT), Pair(Linear({}), Linear({})), floor=0.0, within=100.0, unknown=(0.0, 0.0)
 )
+DECIMALS = 4
 _ALL = 10_000
 """Hits, and candidates of a trace: no order has been fitted yet that could choose some."""
 
@@ -198,14 +199,20 @@ async def _talk_row(engine: Any, clock: BenchClock, library: Library, question: 
 
 
 async def _row(engine: Any, kind: str, text: str, recall: Recall, answers: Sequence[bool]) -> Row:
+    """Rounded and sorted: the order of equals and the last digits of a similarity differ from run
+    to run, and the fit is to be the same."""
     considered = [one for one in recall.trace.considered if one.terms]
-    features = np.array([[one.terms[name] for name in ORDER] for one in considered])
+    told = sorted(
+        ([round(one.terms[name], DECIMALS) for name in ORDER], bool(answer))
+        for one, answer in zip(considered, answers, strict=True)
+    )
+    features = np.array([values for values, _ in told])
     common = engine.rooms.trust.found.common(language_of(text))
     vector = apart_from(await engine.rooms.indexing.embed(text), common)
     return Row(
         kind,
         features.reshape(len(considered), len(ORDER)),
-        np.array(answers, dtype=bool),
-        dict(recall.trace.values),
-        np.asarray(vector, float),
+        np.array([answer for _, answer in told], dtype=bool),
+        {name: round(value, DECIMALS) for name, value in recall.trace.values.items()},
+        np.asarray(vector, float).round(DECIMALS),
     )
