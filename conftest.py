@@ -1,7 +1,6 @@
 """Every test sees the checkout as the package `astrbot_plugin_scoped_memory`, and only as that."""
 
 import atexit
-import gc
 import os
 import re
 import shutil
@@ -23,10 +22,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import checkout  # noqa: E402  (it lies in scripts/, which the line above makes visible)
 
 checkout.register()
-
-# Garbage collections look at whatever AstrBot and Chroma have imported, which is no garbage: after
-# the usual 700 new objects each they are a twelfth of what the tests do.
-gc.set_threshold(50_000)
 
 # A test that would fetch a model fails at once instead of waiting for a network; child processes
 # inherit it.
