@@ -10,8 +10,7 @@ from typing import Final
 from ..runtime.cooperative import cooperative
 from ..storage.imports import import_whole
 from ..text.tokenizer import Tokenizer
-from .lexical.lexical_index import coverages
-from .lexical.question import Question
+from .lexical.question import Question, coverages
 from .lexical.scoring import Documents, Postings
 from .lexical.tables import Words
 from .lexical_port import LexicalQuery, LexicalRecord
