@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from .scope import Scope
+from .scope import Place
 from .shelf import SHARED, Shelf
-
-type NotePlace = Scope | Shelf
-"""Whose a note is: a scope's, or that of the readers of a shelf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class NoteChunk:
     """
 
     note_id: str
-    place: NotePlace
+    place: Place
     path: str
     headings: tuple[str, ...]
     text: str

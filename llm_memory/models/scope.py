@@ -109,6 +109,11 @@ class Scope:
         return self._name
 
     @property
+    def folder(self) -> str:
+        """Where it stands under the memory root: ``scopes/<name>``."""
+        return f"scopes/{self._name}"
+
+    @property
     def is_public(self) -> bool:
         """True for the one scope that everybody reads."""
         return self._name == PUBLIC_NAME
@@ -128,6 +133,9 @@ class Scope:
     def __str__(self) -> str:
         return self._name
 
+
+type Place = Scope | Shelf
+"""A folder under the memory root, and who reads it: those of the scope, or of the shelf."""
 
 PUBLIC: Final = Scope.parse(PUBLIC_NAME)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
-from ..models.scope import Scope
+from ..models.scope import Place, Scope
+from ..models.shelf import SHARED
 from ..models.vault_layout import ARCHIVE, folded
 from ..storage.files import Stamp, make_folder, stamp_of
 from ..storage.retry import when_free
@@ -49,13 +51,18 @@ class FileSnapshot:
 
 
 class VaultTree:
-    """The folders ``<root>/scopes/<scope>``. ``reading`` is entered while a file is read."""
+    """The folders ``scopes/<scope>``, ``shared`` and ``roles/<role>`` below the memory root.
+
+    ``reading`` is entered while a file is read. What goes through all folders goes through those of
+    scopes alone: on a shelf there are notes, and no entries.
+    """
 
     def __init__(self, root: Path, reading: AbstractContextManager[object]) -> None:
+        self._root = root
         self._scopes = root / "scopes"
         self._reading = reading
         self._disk: int | None = None
-        self._own: set[Scope] = set()
+        self._own: set[Place] = set()
         self._folds: bool | None = None
 
     def open(self) -> None:
@@ -64,21 +71,26 @@ class VaultTree:
             make_folder(self._scopes)
             self._disk = self._scopes.stat().st_dev
 
-    def make(self, scope: Scope) -> None:
-        """Make a scope's folder, if it is missing. Raises VaultWriteFailed."""
-        folder = self.folder(scope)
+    def make(self, place: Place) -> None:
+        """Make a place's folder, if it is missing: whoever writes into one begins here.
+
+        Raises VaultWriteFailed; also for ``shared/``, which the recorder alone writes.
+        """
+        if place == SHARED:
+            raise VaultWriteFailed(f"{SHARED.folder}: only accepted decisions are written there")
+        folder = self.folder(place)
         self.require_disk()
         self.refuse_links(folder)
         with _translated(folder):
             make_folder(folder)
-            if scope not in self._own and scope.name not in {
-                p.name for p in folder.parent.iterdir()
+            if place not in self._own and _composed(folder.name) not in {
+                _composed(p.name) for p in folder.parent.iterdir()
             }:
                 # On a disk that folds case, ``home`` finds ``Home``, which is another scope's.
                 raise VaultWriteFailed(
-                    f"{scope.name}: a folder's name differs from it in case only"
+                    f"{folder.name}: a folder's name differs from it in case only"
                 )
-        self._own.add(scope)
+        self._own.add(place)
 
     def require_disk(self) -> None:
         """Raises VaultWriteFailed if the tree is unavailable (its disk was removed, say).
@@ -93,13 +105,17 @@ class VaultTree:
                     f"{self._scopes.name}: another, empty disk stands in its place"
                 )
 
-    def folder(self, scope: Scope) -> Path:
-        """Returns the folder of a scope's files."""
-        return self._scopes / scope.name
+    def folder(self, place: Place) -> Path:
+        """Returns the folder of a place's files. Raises ValueError for a person's shelf: it has
+        none, and the path would be that of the whole tree."""
+        if not place.folder:
+            raise ValueError(f"{place.name} has no folder")
+        folder = self._root / place.folder
+        return folder if place.folder.isascii() or isinstance(place, Scope) else _as_spelt(folder)
 
-    def relative(self, scope: Scope, path: Path) -> str:
-        """Returns a file's path inside its scope, with ``/``."""
-        return path.relative_to(self.folder(scope)).as_posix()
+    def relative(self, place: Place, path: Path) -> str:
+        """Returns a file's path inside its place, with ``/``."""
+        return path.relative_to(self.folder(place)).as_posix()
 
     def place_of(self, path: Path) -> tuple[str, str] | None:
         """Returns the scope's folder and the path inside it of anything in a scope's folder."""
@@ -108,12 +124,12 @@ class VaultTree:
         scope, *inside = path.relative_to(self._scopes).parts or ("",)
         return (scope, "/".join(inside)) if inside else None
 
-    def name_on_disk(self, scope: Scope, relative: str) -> str:
+    def name_on_disk(self, place: Place, relative: str) -> str:
         """Returns a file's path as the disk lists it: a disk that folds case or normalises accents
         finds a file under other names, too."""
         if relative.isascii() and not self._folds_case():
             return relative
-        folder, found = self.folder(scope), []
+        folder, found = self.folder(place), []
         for name in relative.split("/"):
             try:
                 names = [entry.name for entry in os.scandir(folder)]
@@ -149,9 +165,9 @@ class VaultTree:
             found.append((scope, folder.name))
         return found
 
-    def list_files(self, scope: Scope) -> Listing:
-        """Returns the files of a scope whose entries may be recalled."""
-        top = self.folder(scope)
+    def list_files(self, place: Place) -> Listing:
+        """Returns the files of a place whose entries and notes may be recalled."""
+        top = self.folder(place)
         return Listing() if self._is_or_has_link(top) else list_files(top)
 
     def stamps(self, scope: Scope) -> Stamps:
@@ -159,9 +175,9 @@ class VaultTree:
         top = self.folder(scope)
         return Stamps() if self._is_or_has_link(top) else stamps(top)
 
-    def archived_files(self, scope: Scope, shut: list[str] | None = None) -> tuple[Path, ...]:
-        """Returns the files of the scope's archive; unreadable folders are added to ``shut``."""
-        archive = self.folder(scope) / ARCHIVE
+    def archived_files(self, place: Place, shut: list[str] | None = None) -> tuple[Path, ...]:
+        """Returns the files of the place's archive; unreadable folders are added to ``shut``."""
+        archive = self.folder(place) / ARCHIVE
         return () if self._is_or_has_link(archive) else archived(archive, shut)
 
     def refuse_links(self, path: Path) -> None:
@@ -171,9 +187,11 @@ class VaultTree:
             raise VaultWriteFailed(f"{path.name}: a link stands in its place or on the way")
 
     def _is_or_has_link(self, path: Path) -> bool:
-        """True if the path has a link in it, which could lead into another scope's folder."""
+        """True if the path has a link in it, which could lead into another place's folder. An owner
+        may have made ``scopes`` itself a link."""
         inside = (path, *path.parents)
-        return any(is_link(p) for p in inside[: inside.index(self._scopes)])
+        top = self._scopes if self._scopes in inside else self._root
+        return any(is_link(p) for p in inside[: inside.index(top)])
 
     def named(self, name: str) -> Scope | None:
         """Returns the scope of a folder, which may have been removed."""
@@ -232,6 +250,18 @@ def _no_utf8(path: Path, raw: bytes) -> VaultFileBroken:
             return VaultFileBroken(path.name, "utf16")
         case None:
             return VaultFileBroken(path.name, "not_utf8")
+
+
+def _as_spelt(folder: Path) -> Path:
+    """The folder as its disk spells it: macOS decomposes letters (NFD)."""
+    with suppress(OSError):
+        alike = (p for p in folder.parent.iterdir() if _composed(p.name) == folder.name)
+        return min(alike, default=folder)
+    return folder
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
-from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, NotePlace
+from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
@@ -50,11 +51,11 @@ class CountingNotes(MarkdownNotes):
         self.reads: list[str] = []
         self.shut = False
 
-    def read(self, place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
+    def read(self, place: Place, path: str) -> tuple[NoteChunk, ...]:
         self.reads.append(path)
         return super().read(place, path)
 
-    def list_files(self, place: NotePlace) -> NoteFolder:
+    def list_files(self, place: Place) -> NoteFolder:
         return NoteFolder(whole=False) if self.shut else super().list_files(place)
 
 
@@ -182,7 +183,7 @@ async def test_a_file_that_cannot_be_read_for_a_moment_stays_as_it_was(
     await desk.changes()
     desk.put("shared/a.md", "二二")
 
-    def refuse(place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
+    def refuse(place: Place, path: str) -> tuple[NoteChunk, ...]:
         raise VaultFileBroken(path, "unreadable")
 
     with monkeypatch.context() as locked:

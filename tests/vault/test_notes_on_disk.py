@@ -11,8 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
-from astrbot_plugin_scoped_memory.llm_memory.models.notes import NotePlace
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
@@ -39,7 +38,7 @@ def source(tmp_path: Path) -> MarkdownNotes:
     return MarkdownNotes(tmp_path)
 
 
-def reports(source: MarkdownNotes, place: NotePlace | None = None) -> list[tuple[str, str, str]]:
+def reports(source: MarkdownNotes, place: Place | None = None) -> list[tuple[str, str, str]]:
     """What is wrong with the places, or with the files of one."""
     found = source.places() if place is None else source.list_files(place)
     assert found is not None

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from ...models.conversation import ConversationId
 from ...models.data_models import Topic
-from ...models.notes import NotePlace
 from ...models.resolution import Refused, Resolution, Usable
+from ...models.scope import Place
 from ...models.shelf import SHARED, Shelf
 from ...models.vault_layout import is_recalled
 
@@ -31,7 +31,7 @@ def may_be_note(path: str) -> bool:
     return is_recalled(path) and not is_topic_file(path)
 
 
-def note_id(place: NotePlace, path: str, headings: tuple[str, ...], text: str, nth: int) -> str:
+def note_id(place: Place, path: str, headings: tuple[str, ...], text: str, nth: int) -> str:
     """The id of a piece. ``nth`` counts pieces of a file that agree in headings and text."""
     parts = (place.name, PurePosixPath(path).as_posix(), *headings, text, str(nth))
     # With its length before each part, no two lists of parts look the same.

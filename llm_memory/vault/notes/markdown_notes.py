@@ -12,13 +12,13 @@ from datetime import datetime
 from pathlib import Path
 
 from ...errors import VaultFileBroken
-from ...models.notes import NoteChunk, NotePlace, NoteSection
-from ...models.scope import QUARANTINE_NAME, Scope
+from ...models.notes import NoteChunk, NoteSection
+from ...models.scope import QUARANTINE_NAME, Place, Scope
 from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
 from ...models.vault_layout import is_recalled
 from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, stamp_of
-from ..folder_walk import is_link, list_files
+from ..folder_walk import is_link
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
 from ..markdown.sections import section_of
 from ..markdown.topic_file import parse_file
@@ -43,8 +43,6 @@ class MarkdownNotes:
         self._root = root
         # The vault's lock guards the bot's writes; notes are only read.
         self._tree = VaultTree(root, contextlib.nullcontext())
-        self._spelt: dict[Shelf, str] = {}
-        """Folders below ``roles/`` as the disk spells them: macOS decomposes letters (NFD)."""
 
     def places(self) -> NotePlaces | None:
         """Returns where notes may be; None while the tree is unavailable (its disk was removed,
@@ -55,7 +53,7 @@ class MarkdownNotes:
             return None
 
     def _places(self) -> NotePlaces:
-        places: list[NotePlace] = [
+        places: list[Place] = [
             scope
             for scope, _ in self._tree.folders()
             if scope is not None and scope.name != QUARANTINE_NAME
@@ -76,13 +74,11 @@ class MarkdownNotes:
                 broken.append(FileReport(where, name, "illegal_role"))
             else:
                 places.append(shelf)
-                self._spelt[shelf] = folder.name
         return NotePlaces(tuple(places), tuple(broken))
 
-    def list_files(self, place: NotePlace) -> NoteFolder:
+    def list_files(self, place: Place) -> NoteFolder:
         """Returns the files of a place and their stamps."""
-        top = self._top(place)
-        found = self._tree.list_files(place) if isinstance(place, Scope) else list_files(top)
+        top, found = self._tree.folder(place), self._tree.list_files(place)
         files: dict[str, Stamp] = {}
         broken: list[FileReport] = []
         inside = len(os.fspath(top)) + 1
@@ -105,7 +101,7 @@ class MarkdownNotes:
             broken += [FileReport(label_of(place), path, "unreadable") for path in found.shut]
         return NoteFolder(files, tuple(broken), whole=not found.shut)
 
-    def read(self, place: NotePlace, path: str) -> tuple[NoteChunk, ...]:
+    def read(self, place: Place, path: str) -> tuple[NoteChunk, ...]:
         """Returns the pieces of a note worth indexing; none for a file of entries.
 
         Raises VaultFileBroken.
@@ -131,18 +127,11 @@ class MarkdownNotes:
                 return NoteSection(named, section.text, section.first, section.last, section.cut)
         return None
 
-    def _top(self, place: NotePlace) -> Path:
-        if isinstance(place, Scope):
-            return self._tree.folder(place)
-        if place in self._spelt:
-            return self._root / ROLES_FOLDER / self._spelt[place]
-        return self._root / place.folder
-
-    def _text(self, place: NotePlace, path: str) -> tuple[str, datetime]:
+    def _text(self, place: Place, path: str) -> tuple[str, datetime]:
         """Raises VaultFileBroken."""
         if not _belongs(place, path):
             raise VaultFileBroken(path, "unreadable")
-        target = self._top(place) / path
+        target = self._tree.folder(place) / path
         inside = (target, *target.parents)
         if any(is_link(step) for step in inside[: inside.index(self._root)]):
             raise VaultFileBroken(path, "link")
@@ -161,12 +150,12 @@ class MarkdownNotes:
             raise VaultFileBroken(path, reason) from error
 
 
-def label_of(place: NotePlace) -> str:
+def label_of(place: Place) -> str:
     """Returns the place's name for notices."""
     return f"memory/{place.folder}" if isinstance(place, Shelf) else place.name
 
 
-def _belongs(place: NotePlace, path: str) -> bool:
+def _belongs(place: Place, path: str) -> bool:
     return is_recalled(path) if isinstance(place, Shelf) else may_be_note(path)
 
 
@@ -209,7 +198,7 @@ def _holds_entries(text: str) -> bool:
 
 
 def _named(
-    place: NotePlace, path: str, chunks: tuple[Chunk, ...], modified: datetime
+    place: Place, path: str, chunks: tuple[Chunk, ...], modified: datetime
 ) -> Iterator[tuple[Chunk, NoteChunk]]:
     """Yields the pieces worth indexing, with their ids."""
     seen: dict[tuple[tuple[str, ...], str], int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...models.notes import NotePlace
+from ...models.scope import Place
 from ...storage.files import Stamp
 from ..models import FileReport
 
@@ -14,7 +14,7 @@ from ..models import FileReport
 class NotePlaces:
     """The places that have a folder, and folders that no conversation can read."""
 
-    places: tuple[NotePlace, ...]
+    places: tuple[Place, ...]
     broken: tuple[FileReport, ...] = ()
 
 

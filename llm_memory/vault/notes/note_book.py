@@ -11,8 +11,8 @@ from ...catalogue.catalogue import key_of
 from ...errors import VaultFileBroken
 from ...log import logger
 from ...models.key import Key
-from ...models.notes import NoteChunk, NotePlace, NoteSection
-from ...models.scope import ScopeFilter
+from ...models.notes import NoteChunk, NoteSection
+from ...models.scope import Place, ScopeFilter
 from ...runtime.notice_board import NoticeBoard
 from .markdown_notes import MarkdownNotes
 from .models import NoteFolder
@@ -147,7 +147,7 @@ class NoteBook:
                 for follower in self._followers:
                     follower.recheck()
 
-    async def _settle(self, place: NotePlace, folder: NoteFolder) -> None:
+    async def _settle(self, place: Place, folder: NoteFolder) -> None:
         """Make what is known of a place equal to its files."""
         files = self._files
         for path in files.gone(place, folder):
@@ -172,7 +172,7 @@ class NoteBook:
         if changed:
             logger.debug("笔记：{} 读了 {} 个文件，共 {} 段", place.name, len(changed), self._size)
 
-    async def _read(self, place: NotePlace, paths: Sequence[str]) -> list[NoteReading]:
+    async def _read(self, place: Place, paths: Sequence[str]) -> list[NoteReading]:
         """Read files; one for which there is no room is reported unread."""
         if self._size >= self._most:
             known = [path for path in paths if self._files.get(place, path).ids]
@@ -181,7 +181,7 @@ class NoteBook:
         return await asyncio.to_thread(read_files, self._source, place, paths)
 
     def _replace(
-        self, place: NotePlace, reading: NoteReading
+        self, place: Place, reading: NoteReading
     ) -> tuple[list[NoteChunk], list[NoteChunk]]:
         """Store a file's present pieces. Returns the pieces removed and the pieces added."""
         pieces = self._pieces.setdefault(place.name, {})

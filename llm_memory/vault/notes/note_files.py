@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from ...catalogue.rules.passage_text import embedded_passage
 from ...errors import VaultFileBroken
-from ...models.notes import NoteChunk, NotePlace
+from ...models.notes import NoteChunk
 from ...models.notices import Notice, NoticeCode
-from ...models.scope import Scope
+from ...models.scope import Place
 from ...runtime.notice_board import NoticeBoard
 from ...storage.files import Stamp
 from ...text.scripts import fold
 from ..models import FileReport
-from .markdown_notes import MarkdownNotes
+from .markdown_notes import MarkdownNotes, label_of
 from .models import NoteFolder
 
 TOO_MANY = "too_many"
@@ -35,7 +35,7 @@ class NoteReading:
     problem: str = ""
 
 
-def read_files(source: MarkdownNotes, place: NotePlace, paths: Iterable[str]) -> list[NoteReading]:
+def read_files(source: MarkdownNotes, place: Place, paths: Iterable[str]) -> list[NoteReading]:
     """Returns a reading for each path, also for unreadable files. Blocks."""
     found = []
     for path in paths:
@@ -65,44 +65,44 @@ class KnownFiles:
     """The known files by place and path."""
 
     def __init__(self) -> None:
-        self._files: dict[NotePlace, dict[str, KnownFile]] = {}
+        self._files: dict[Place, dict[str, KnownFile]] = {}
 
-    def places(self) -> tuple[NotePlace, ...]:
+    def places(self) -> tuple[Place, ...]:
         """Returns the places with files."""
         return tuple(self._files)
 
-    def get(self, place: NotePlace, path: str) -> KnownFile:
+    def get(self, place: Place, path: str) -> KnownFile:
         """Returns what is known of a file; an empty record for a new one."""
         return self._files.get(place, {}).get(path, KnownFile())
 
-    def put(self, place: NotePlace, path: str, file: KnownFile) -> None:
+    def put(self, place: Place, path: str, file: KnownFile) -> None:
         """Add or replace."""
         self._files.setdefault(place, {})[path] = file
 
-    def drop(self, place: NotePlace, path: str) -> None:
+    def drop(self, place: Place, path: str) -> None:
         """Remove, if present."""
         files = self._files.get(place, {})
         files.pop(path, None)
         if not files:
             self._files.pop(place, None)
 
-    def gone(self, place: NotePlace, folder: NoteFolder) -> list[str]:
+    def gone(self, place: Place, folder: NoteFolder) -> list[str]:
         """Returns known files that were removed, as far as the folder could be read."""
         known = self._files.get(place, {})
         return [path for path in known if path not in folder.files] if folder.whole else []
 
-    def changed(self, place: NotePlace, folder: NoteFolder, room: int) -> list[str]:
+    def changed(self, place: Place, folder: NoteFolder, room: int) -> list[str]:
         """Returns files with a changed stamp, and skipped ones that may fit now."""
         files = ((path, self.get(place, path), now) for path, now in folder.files.items())
         return [
             path for path, known, now in files if known.stamp != now or 0 < known.wanted <= room
         ]
 
-    def problems(self, place: NotePlace) -> Iterator[FileReport]:
+    def problems(self, place: Place) -> Iterator[FileReport]:
         """Yields the problems of files that were read."""
         for path, file in self._files.get(place, {}).items():
             if file.problem:
-                yield FileReport(_label(place), path, file.problem)
+                yield FileReport(label_of(place), path, file.problem)
 
     def clear(self) -> None:
         """Remove everything."""
@@ -114,9 +114,9 @@ class NoteReports:
 
     def __init__(self, notices: NoticeBoard) -> None:
         self._notices = notices
-        self._posted: dict[NotePlace | None, list[str]] = {}
+        self._posted: dict[Place | None, list[str]] = {}
 
-    def post(self, place: NotePlace | None, broken: Sequence[FileReport]) -> None:
+    def post(self, place: Place | None, broken: Sequence[FileReport]) -> None:
         """Post problems of one place, or of the places themselves."""
         subjects = []
         for report in broken[:_MOST_REPORTS]:
@@ -129,8 +129,3 @@ class NoteReports:
                 self._notices.clear(NoticeCode.VAULT_FILE_BROKEN, subject)
         if subjects:
             self._posted[place] = subjects
-
-
-def _label(place: NotePlace) -> str:
-    """Returns the place's name for notices."""
-    return place.name if isinstance(place, Scope) else f"memory/{place.folder}"

@@ -18,14 +18,14 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, NotePlace
+from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import (
     moment_of,
     passage_id,
     place_name,
     said_by,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 
 pytestmark = pytest.mark.unit
@@ -48,7 +48,7 @@ MEMORY = StoredMemory(
 
 def chunk(
     text: str = "## 京都\n\n旅馆在鸭川边。",
-    place: NotePlace = SHARED,
+    place: Place = SHARED,
     headings: tuple[str, ...] = ("旅行", "京都"),
 ) -> NoteChunk:
     """A piece of a note, its heading in the first line."""
@@ -98,6 +98,6 @@ def test_a_preview_repeats_no_heading_unless_there_is_nothing_else() -> None:
         (Scope.parse("家人"), "计划/十月.md", "scope"),
     ],
 )
-def test_a_piece_says_where_its_file_stands(place: NotePlace, file: str, kind: str) -> None:
+def test_a_piece_says_where_its_file_stands(place: Place, file: str, kind: str) -> None:
     piece = chunk(place=place)
     assert (piece.file, piece.pointer, piece.kind_of_place) == (file, f"{file}#n-1", kind)
