@@ -50,7 +50,7 @@ from ..transfer.line_files import TransferFolders
 from ..vault.ledger import SqliteLedger
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
-from ..vault.scope_pages import ScopePagesOnDisk
+from ..vault.pages import PagesOnDisk
 from .assembly import assemble
 from .indexes import (
     bundled_embedder,
@@ -124,7 +124,7 @@ def build_engine(
         loop_book=SqliteLoopFacts(loop_file),
         pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
         sleep_store=SqliteSleepStore(loop_file),
-        pages=ScopePagesOnDisk(paths.memory),
+        pages=PagesOnDisk(paths.memory),
         backups=DailyBackups(paths.daily_backups, paths.memory),
         files=StoreFiles(paths.data, paths.memory),
         legacy=legacy_collection(settings),

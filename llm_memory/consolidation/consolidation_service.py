@@ -17,7 +17,7 @@ from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_facts import SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
-from ..vault.scope_pages import ScopePagesOnDisk
+from ..vault.pages import PagesOnDisk
 from .archive_step import ArchiveStep
 from .day_journals import DayJournals
 from .decay_step import DecayStep
@@ -61,7 +61,7 @@ class ConsolidationService:
         store: SqliteSleepStore,
         book: SqliteLoopFacts,
         vault: MarkdownVault,
-        pages: ScopePagesOnDisk,
+        pages: PagesOnDisk,
         notices: NoticeBoard,
         clock: Clock,
         parts: ConsolidationParts,

@@ -6,10 +6,10 @@ import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope, ScopeFilter
@@ -19,14 +19,10 @@ from ..remember.corrected_texts import EVER
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
-from ..vault.markdown.marked_block import BEGIN, BEGIN_ENGLISH, content_of, harmless, put
-from ..vault.scope_pages import Page, ScopePagesOnDisk
+from ..vault.marked_page import KEPT, rewrite
+from ..vault.pages import PagesOnDisk, text_of
 from .rules.overview import memory_page
 
-KEPT: Final = 3
-"""Former texts of each page."""
-_TRIES: Final = 5
-"""How often a page is written again that an editor writes to meanwhile."""
 _ID: Final = re.compile(ID_PATTERN)
 _TITLES: Final = {
     MEMORY_PAGE: ("记忆概览", "What is remembered"),
@@ -51,7 +47,7 @@ class Overviews:
 
     def __init__(
         self,
-        pages: ScopePagesOnDisk,
+        pages: PagesOnDisk,
         catalogue: Catalogue,
         corrected: CorrectedStatements,
         notices: NoticeBoard,
@@ -80,7 +76,13 @@ class Overviews:
 
         written = left = 0
         for name, make in ((MEMORY_PAGE, memory), (PRIMER_PAGE, primer)):
-            done = await shielded(asyncio.to_thread(self._write, scope, name, make))
+            write = partial(
+                rewrite,
+                title=_TITLES[name][self._english],
+                english=self._english,
+                cleared=partial(self._cleared, scope),
+            )
+            done = await shielded(asyncio.to_thread(write, self._pages, scope, name, make))
             subject = f"{scope.name}/{name}"
             if done is None:
                 left += 1
@@ -88,45 +90,18 @@ class Overviews:
                 self._notices.post(Notice(NoticeCode.PAGE_LEFT, subject, params))
             else:
                 written += int(done)
+                if done:
+                    logger.debug("夜间整理：写了 {}/{}", scope.name, name)
                 self._notices.clear(NoticeCode.PAGE_LEFT, subject)
             await shielded(asyncio.to_thread(self._clear_drafts, scope, name))
         return Pages(written, left)
-
-    def _write(self, scope: Scope, name: str, make: Callable[[str], str]) -> bool | None:
-        """True if it was written, False if it is as it should be; None for one that was left alone.
-
-        Raises VaultWriteFailed.
-        """
-        for _ in range(_TRIES):
-            page = self._pages.read(scope, name)
-            text = _text(page)
-            if text is None:
-                return None
-            previous = content_of(text)
-            content = make(previous)
-            if not content and not previous:
-                return False
-            if previous == harmless(content):
-                return False
-            begin = BEGIN_ENGLISH if self._english else BEGIN
-            whole = put(text, content, title=_TITLES[name][self._english], begin=begin)
-            if whole is None:
-                return None
-            if previous.strip():
-                # No line of it may be taken for an entry of the archive.
-                former = previous.replace("^m-", "\\^m-").replace("\\\\^m-", "\\^m-")
-                self._pages.keep(scope, name, self._cleared(scope, former).encode(), most=KEPT)
-            if self._pages.write(scope, name, whole.encode(), page):
-                logger.debug("夜间整理：写了 {}/{}", scope.name, name)
-                return True
-        raise VaultWriteFailed(f"{name}: somebody else writes to it all the time")
 
     def _clear_drafts(self, scope: Scope, name: str) -> None:
         """Take out of the former texts what was corrected. Raises VaultWriteFailed."""
         for number in range(1, KEPT + 1):
             path = archive_path(part_path(name, number))
             page = self._pages.read(scope, path)
-            text = _text(page)
+            text = text_of(page)
             if text and (left := self._cleared(scope, text)) != text:
                 self._pages.write(scope, path, left.encode(), page)
 
@@ -139,14 +114,3 @@ class Overviews:
             if corrected.isdisjoint(_ID.findall(line))
             and self._corrected.texts.text_cleared(scope.name, line, EVER) == line
         )
-
-
-def _text(page: Page | None) -> str | None:
-    """None for what is no UTF-8: every byte of it is somebody's."""
-    if page is None:
-        return ""
-    try:
-        text = page.raw.decode()
-    except UnicodeDecodeError:
-        return None
-    return text

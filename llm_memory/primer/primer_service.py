@@ -24,7 +24,7 @@ from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import clean
 from ..vault.markdown.marked_block import outside
-from ..vault.scope_pages import ScopePagesOnDisk
+from ..vault.pages import PagesOnDisk
 from .last_seen import LastSeen
 from .models import Primed, Primer, PrimerPart
 from .rules import primer as policy
@@ -70,7 +70,7 @@ class PrimerService:
         self,
         catalogue: Catalogue,
         book: SqliteLoopFacts,
-        pages: ScopePagesOnDisk,
+        pages: PagesOnDisk,
         settings: LoopSettings,
         acquaintances: Acquaintances,
         clock: Clock,

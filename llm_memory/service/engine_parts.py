@@ -36,7 +36,7 @@ from ..sync.ports import Watcher
 from ..transfer.line_files import TransferFolders
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
-from ..vault.scope_pages import ScopePagesOnDisk
+from ..vault.pages import PagesOnDisk
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class EngineParts:
     pause_marks: PauseMarkFile
     sleep_store: SqliteSleepStore
     """In ``loop_file``."""
-    pages: ScopePagesOnDisk
+    pages: PagesOnDisk
     backups: DailyBackups
     files: StoreFiles
     local: Callable[[str], Embedder]

@@ -21,7 +21,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..vault.markdown.entry import render
 from ..vault.markdown.topic_file import parse_file
 from ..vault.notes.note_book import NoteBook
-from ..vault.scope_pages import ScopePagesOnDisk
+from ..vault.pages import PagesOnDisk
 from .recalls import Recalls
 
 _LONGEST_PATH = 300
@@ -39,7 +39,7 @@ class FileReading:
     def __init__(
         self,
         recalls: Recalls,
-        pages: ScopePagesOnDisk,
+        pages: PagesOnDisk,
         notes: NoteBook,
         paused_conversations: PausedConversations,
     ) -> None:

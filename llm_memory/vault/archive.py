@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor
 from ..models.data_models import Memory
-from ..models.scope import Scope
+from ..models.scope import Place, Scope
 from ..models.transfer import EntryState
 from ..models.vault_layout import ARCHIVE, archive_path
 from ..storage.files import ChangedMeanwhile, replace_durably
@@ -49,18 +49,18 @@ class VaultArchive:
         self._writer = writer
 
     def keep_forgotten(
-        self, scope: Scope, path: str, *memories: Memory, by: Actor, at: datetime
+        self, place: Place, path: str, *memories: Memory, by: Actor, at: datetime
     ) -> str:
-        """Returns the archive's path inside the scope. Raises VaultWriteFailed."""
+        """Returns the archive's path inside the place. Raises VaultWriteFailed."""
         noted = [_noted(memory, _FORGOTTEN, by, at) for memory in memories]
-        return self._writer.append_unnoted(scope, archive_path(path), *noted)
+        return self._writer.append_unnoted(place, archive_path(path), *noted)
 
     def keep_edited(
-        self, scope: Scope, path: str, memory: Memory, *, by: Actor, at: datetime
+        self, place: Place, path: str, memory: Memory, *, by: Actor, at: datetime
     ) -> None:
         """Archive an entry's former version. Raises VaultWriteFailed."""
         noted = _noted(memory, _EDITED, by, at)
-        self._writer.append_unnoted(scope, archive_path(path), noted)
+        self._writer.append_unnoted(place, archive_path(path), noted)
 
     def archive_deleted(self, entries: Sequence[KnownEntry], *, at: datetime) -> None:
         """Archive what a person deleted in the files, file by file. Raises VaultWriteFailed."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory
-from ..models.scope import Scope
+from ..models.scope import Place, Scope
 from ..models.vault_layout import part_path
 from ..storage.files import (
     ABSENT,
@@ -135,22 +135,22 @@ class VaultWriter:
                 return part
         raise VaultWriteFailed(f"{relative}: somebody else writes to it all the time")
 
-    def append_unnoted(self, scope: Scope, relative: str, *memories: Memory) -> str:
+    def append_unnoted(self, place: Place, relative: str, *memories: Memory) -> str:
         """Append to a file without recallable entries, past the ledger. Returns the part's path."""
-        part = self._part_with_room(scope, relative)
+        part = self._part_with_room(place, relative)
         payload = behind(part.text, *memories).encode()
-        append_durably(self._tree.folder(scope) / part.path, payload)
+        append_durably(self._tree.folder(place) / part.path, payload)
         return part.path
 
-    def _part_with_room(self, scope: Scope, relative: str) -> _Written:
+    def _part_with_room(self, place: Place, relative: str) -> _Written:
         """Returns the first part of a file with room, and its content."""
-        folder = self._tree.folder(scope)
-        self._tree.make(scope)
+        folder = self._tree.folder(place)
+        self._tree.make(place)
         self._tree.refuse_links((folder / relative).parent)
         part = 1
         while (found := self._appendable(folder / part_path(relative, part))) is None:
             part += 1
-        return _Written(self._tree.name_on_disk(scope, part_path(relative, part)), *found)
+        return _Written(self._tree.name_on_disk(place, part_path(relative, part)), *found)
 
     def _appendable(self, path: Path) -> tuple[bytes | None, str, Stamp] | None:
         """Returns the content of the file to append to; None for a file that is full or unreadable.

@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.vault.scope_pages import Page, ScopePagesOnDisk
+from astrbot_plugin_scoped_memory.llm_memory.vault.pages import Page, PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -334,16 +334,16 @@ async def test_a_turn_that_could_not_wait_for_it_leaves_it_to_the_next(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = threading.Event()
-    read = ScopePagesOnDisk.read
+    read = PagesOnDisk.read
 
-    def slow(self: ScopePagesOnDisk, scope: Scope, name: str) -> Page | None:
+    def slow(self: PagesOnDisk, scope: Scope, name: str) -> Page | None:
         assert disk.wait(30)
         return read(self, scope, name)
 
     await turn(room.plugin, hello())
     room.clock.now += 7 * HOURS
     with monkeypatch.context() as patch:
-        patch.setattr(ScopePagesOnDisk, "read", slow)
+        patch.setattr(PagesOnDisk, "read", slow)
         hurried = plugin_of(room.rig)
         hurried.config = replace(hurried.config, recall_deadline_ms=50)
         assert await turn(hurried, hello()) == ""

@@ -1,4 +1,4 @@
-"""Reads MEMORY.md and PRIMER.md of a scope, and replaces the version that was read."""
+"""Reads MEMORY.md and PRIMER.md of a place, and replaces the version that was read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import VaultFileBroken, VaultWriteFailed
-from ..models.scope import Scope
+from ..models.scope import Place
 from ..models.vault_layout import archive_path, part_path
 from ..storage.files import ABSENT, ChangedMeanwhile, move, replace_durably
 from .vault_tree import VaultTree, is_gone
@@ -26,8 +26,19 @@ class Page:
     stamp: tuple[int, int, int]
 
 
-class ScopePagesOnDisk:
-    """The files of a scope that are no topic files, beside the vault, over the same tree."""
+def text_of(page: Page | None) -> str | None:
+    """Returns its text, empty for no page; None for what is no UTF-8: every byte of it is
+    somebody's."""
+    if page is None:
+        return ""
+    try:
+        return page.raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+class PagesOnDisk:
+    """The files of a place that are no topic files, beside the vault, over the same tree."""
 
     def __init__(self, root: Path) -> None:
         # The vault's lock guards topic files; pages are not among them.
@@ -37,10 +48,10 @@ class ScopePagesOnDisk:
         """Prepare, after the vault was opened. Raises VaultWriteFailed."""
         self._tree.open()
 
-    def read(self, scope: Scope, name: str) -> Page | None:
+    def read(self, place: Place, name: str) -> Page | None:
         """Returns None if there is no page. Raises VaultWriteFailed for anything but a plain file
         of ours."""
-        path = self._place(scope, name)
+        path = self._path(place, name)
         if is_gone(path):
             return None
         try:
@@ -51,22 +62,22 @@ class ScopePagesOnDisk:
             raise VaultWriteFailed(f"{name}: {error}") from error
         return Page(found.raw, found.stamp)
 
-    def write(self, scope: Scope, name: str, raw: bytes, read: Page | None) -> bool:
+    def write(self, place: Place, name: str, raw: bytes, read: Page | None) -> bool:
         """Replace the version that was read. Returns False, and writes nothing, if another program
         wrote to the file meanwhile. Raises VaultWriteFailed."""
-        self._tree.make(scope)
+        self._tree.make(place)
         try:
-            replace_durably(self._place(scope, name), raw, read.stamp if read else ABSENT)
+            replace_durably(self._path(place, name), raw, read.stamp if read else ABSENT)
         except ChangedMeanwhile:
             return False
         return True
 
-    def keep(self, scope: Scope, name: str, raw: bytes, *, most: int) -> None:
+    def keep(self, place: Place, name: str, raw: bytes, *, most: int) -> None:
         """Keep a former text in ``archive/``, the newest ``most`` of each file. Raises
         VaultWriteFailed."""
-        self._tree.make(scope)
+        self._tree.make(place)
         parts = [
-            self._place(scope, archive_path(part_path(name, part))) for part in range(1, most + 1)
+            self._path(place, archive_path(part_path(name, part))) for part in range(1, most + 1)
         ]
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             if parts[0].read_bytes() == raw:  # a crash came between this step and the write
@@ -79,10 +90,10 @@ class ScopePagesOnDisk:
             raise VaultWriteFailed(f"{name}: {error.strerror or error}") from error
         replace_durably(parts[0], raw)
 
-    def _place(self, scope: Scope, name: str) -> Path:
+    def _path(self, place: Place, name: str) -> Path:
         """Returns the file's path. Raises VaultWriteFailed if there is no tree, or a link in the
         path."""
         self._tree.require_disk()
-        path = self._tree.folder(scope) / self._tree.name_on_disk(scope, name)
+        path = self._tree.folder(place) / self._tree.name_on_disk(place, name)
         self._tree.refuse_links(path)
         return path
