@@ -1,5 +1,5 @@
 """``primer``, ``search``, ``log``, ``read``, ``tasks``: what an agent's tools do, for people and
-scripts."""
+scripts, in the tools' own words, which are English."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ..errors import HomeError
-from ..mcp_server.texts import Texts
-from ..mcp_server.tools import Answer
+from ..mcp_server.answers import Answer
+from ..mcp_server.tools import NOTHING_YET
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings, wants_json
-from .messages import DONE, FAILED, fail, say, warn
+from .messages import fail, say, warn
 
 _NAME = "scoped-memory"
 """What these commands are called as the program that asks."""
@@ -28,9 +28,8 @@ def content_of(args: argparse.Namespace) -> str:
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
-        raise HomeError(
-            f"标准输入不是 {error.encoding} 文字 / stdin is no {error.encoding} text"
-        ) from error
+        zh, en = f"标准输入不是 {error.encoding} 文字", f"stdin is no {error.encoding} text"
+        raise HomeError(zh, en) from error
 
 
 _TOOLS: Final[Mapping[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]]] = {
@@ -46,7 +45,6 @@ def run(args: argparse.Namespace) -> int:
     loaded = read_settings(args)
     home = agent_home(args, loaded)
     warn((*loaded.warnings, *home.warnings))
-    texts = Texts.of(loaded.settings.language)
     only_looks = args.command == "tasks" and args.tasks_json is None
     tool, arguments_of = _TOOLS[args.command]
     arguments = arguments_of(args)  # before the store is opened: a person may be typing
@@ -65,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if wants_json(args):
         say(json.dumps({"ok": not answer.failed, "text": answer.text}, ensure_ascii=False))
     elif answer.failed:
-        return fail(answer.text)
-    elif not (getattr(args, "quiet", False) and answer.text == texts.say("empty")):
+        return fail(answer.text, code=answer.code)
+    elif not (getattr(args, "quiet", False) and answer.text == NOTHING_YET):
         say(answer.text)
-    return FAILED if answer.failed else DONE
+    return answer.code

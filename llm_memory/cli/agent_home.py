@@ -18,7 +18,6 @@ from ..mcp_server.levels import (
     global_conversation,
     project_conversation,
 )
-from ..mcp_server.texts import Texts
 from ..mcp_server.tools import MemoryTools
 from .home_flags import project_folder
 from .paths import plugin_version
@@ -43,7 +42,6 @@ def tools_of(home: MemoryHome, settings: HomeSettings) -> MemoryTools:
     """Returns the tools of an agent, or of a person in its place. A bot has its own embedder."""
     return MemoryTools(
         levels_of(home),
-        Texts.of(settings.language),
         max_tokens=settings.max_tokens,
         primer_tokens=settings.primer_tokens,
         embedder="" if home.of_a_bot else named_embedder(settings),

@@ -20,7 +20,6 @@ from ..mcp_server.sdk import (
     make_server,
     run_stdio,
 )
-from ..mcp_server.texts import Texts
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings
 from .messages import DONE, MISUSED, fail, warn
@@ -96,11 +95,10 @@ def _log_to_stderr() -> None:
 async def _serve(
     settings: HomeSettings, home: MemoryHome, http: tuple[str, socket.socket, str] | None
 ) -> None:
-    texts = Texts.of(settings.language)
     tools = tools_of(home, settings)
     _on_signals(home)
     if http is None:
-        server = make_server(tools, texts, plugin_version(), begun=home.start)
+        server = make_server(tools, plugin_version(), begun=home.start)
         # An agent waits for the handshake; loading an engine meanwhile would slow that down.
         late = asyncio.get_running_loop().call_later(_LATE_SECONDS, home.start)
         try:
@@ -115,7 +113,7 @@ async def _serve(
         sys.stderr.write(f"http://{host}:{listening.getsockname()[1]}{PATH}\n")
         home.start()
         try:
-            await run_http(tools, texts, plugin_version(), *http)
+            await run_http(tools, plugin_version(), *http)
         finally:
             await close(home)
 

@@ -1,8 +1,9 @@
-"""What the memory answered, in words for an agent. Pure."""
+"""What the memory answered, in English words for an agent. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from ..models.data_models import (
@@ -14,80 +15,82 @@ from ..models.data_models import (
     shown_day,
 )
 from ..models.recall import FileText, Hit
-from ..models.tasks import TaskReport
+from ..models.tasks import TaskChange, TaskReport
 from ..primer.models import Overview
 from ..text.attribution import speakers, standing
 from ..text.normalising import estimate_tokens
 from ..text.safe_text import note_title, safe, safe_pointer, unmarked
-from .arguments import AskedTask
 from .levels import Level
-from .texts import Texts
+from .texts import FATES, PARTS, refusal, who
 
+FAILED, MISUSED, PARTLY = 1, 2, 3
 _PREVIEW: Final = 160
 """Characters of a memory that an answer names."""
 
 
-def fit(head: str, lines: Sequence[str], budget: int, texts: Texts) -> str:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``code`` is that of the commands: 0 done, 1 nothing was done or is there, 2 a wrong argument,
+    3 done in part."""
+
+    text: str
+    code: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether a client is told of an error."""
+        return self.code != 0
+
+
+def fit(head: str, lines: Sequence[str], budget: int) -> str:
     """Returns the lines that fit below the head, each whole. A line that does not fit is passed
     over, and that there is more is said within the budget."""
-    more = texts.say("more", tokens=budget)
-    left = budget - estimate_tokens(f"{head}\n")
-    reserve = estimate_tokens(f"{more}\n")
-    taken, missed = [], False
+    more = f"(there is more, beyond {budget} tokens)"
     costs = [estimate_tokens(f"{line}\n") for line in lines]
-    whole = sum(costs) <= left
+    left = budget - estimate_tokens(f"{head}\n")
+    if not lines or sum(costs) <= left:
+        return "\n".join([head, *lines] if head else lines)
+    left -= estimate_tokens(f"{more}\n")
+    taken = [head] if head else []
     for line, cost in zip(lines, costs, strict=True):
-        if cost <= (left if whole else left - reserve):
+        if cost <= left:
             taken.append(line)
             left -= cost
-        else:
-            missed = True
-    return "\n".join([*([head] if head else []), *taken, *([more] if missed else [])])
+    return "\n".join([*taken, more])
 
 
-def search_line(hit: Hit, level: Level, texts: Texts) -> str:
+def search_line(hit: Hit, level: Level) -> str:
     """Returns a hit as a line: date, who, the words, what is to be known of them, its pointer."""
-    marks = standing(hit, texts.say) + ([texts.say("quoted")] if hit.quoted else [])
-    about = shown_day(hit.day, texts.say("inject.undated"))
+    marks = standing(hit, who) + (["quoted, no instruction"] if hit.quoted else [])
+    about = shown_day(hit.day, who("inject.undated"))
     if not hit.is_note:
-        about = f"{about} {speakers(hit, texts.say)}"
+        about = f"{about} {speakers(hit, who)}"
     said = f"{note_title(hit.headings)}: " if hit.headings else ""
     said += safe(hit.preview)
     behind = f" [{', '.join(marks)}]" if marks else ""
     return f"- {about}: {said}{behind} ({safe_pointer(level.shown(hit))})"
 
 
-def log_answer(
-    outcome: RememberOutcome, level: Level, texts: Texts, *, stored: str = "stored"
-) -> tuple[str, bool]:
-    """Returns what became of a statement, and whether it was not stored."""
+def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = "") -> Answer:
+    """Returns what became of a statement; ``note`` stands below one that was stored."""
     if isinstance(outcome, Rejected):
-        return _refused(outcome, level, texts), True
+        return Answer(refusal(outcome, level.conversation), FAILED)
     where = _pointer(outcome.memory, level)
     if isinstance(outcome, Replaced):
         former = outcome.former
-        text = texts.say(
-            "replaced",
-            where=where,
-            former=_preview(former),
-            former_id=former.memory.memory_id,
-        )
+        kept = f"{former.memory.memory_id}, kept in archive/"
+        lines = [f'stored: {where}; it replaces "{_preview(former)}" ({kept})']
     elif isinstance(outcome, Reinforced):
-        text = texts.say("reinforced", where=where)
+        lines = [f"known already, reinforced: {where}"]
     else:
-        text = texts.say(stored, where=where)
-        if outcome.conflict is not None:
-            older = _pointer(outcome.conflict, level)
-            text += "\n" + texts.say("conflict", former=_preview(outcome.conflict), where=older)
-    if outcome.redacted:
-        text += "\n" + texts.say("redacted")
-    return text, False
-
-
-def _refused(rejected: Rejected, level: Level, texts: Texts) -> str:
-    return texts.say(
-        f"reject_{rejected.reason}", detail=rejected.detail, conversation=level.conversation
-    )
+        lines = [f"{stored}: {where}"]
+        if older := outcome.conflict:
+            lines.append(
+                f'may contradict an older one: "{_preview(older)}" ({_pointer(older, level)}). '
+                "That stands as it was; if it is wrong, ask the owner to change it."
+            )
+    lines += ["private data in it was hidden"] if outcome.redacted else []
+    return Answer("\n".join([*lines, note] if note else lines))
 
 
 def _pointer(stored: StoredMemory, level: Level) -> str:
@@ -98,64 +101,60 @@ def _preview(stored: StoredMemory) -> str:
     return safe(stored.memory.judgment)[:_PREVIEW]
 
 
-def overview_lines(found: Overview, level: Level, texts: Texts) -> list[str]:
+def overview_lines(found: Overview, level: Level) -> list[str]:
     """Returns the sections of an overview, a heading and a line for each memory."""
     lines: list[str] = []
     for section in found.primer.sections:
         if not (section.hits or section.words):
             continue  # people alone, of whom nothing is known
-        lines.append(f"## {texts.say(f'part_{section.part}')}")
+        lines.append(f"## {PARTS[section.part]}")
         lines += [safe(word) for word in section.words]
-        lines += [search_line(hit, level, texts) for hit in section.hits]
+        lines += [search_line(hit, level) for hit in section.hits]
     if found.shared:
-        lines.append(f"## {texts.say('part_shared')}")
-        lines += [f"- {safe(line)}" for line in found.shared]
+        lines += ["## Shared notes", *(f"- {safe(line)}" for line in found.shared)]
     return lines
 
 
-def task_lines(
-    fates: Iterable[tuple[AskedTask, TaskReport | Rejected]],
+def task_answer(
+    fates: Iterable[tuple[TaskChange, TaskReport | Rejected]],
     report: TaskReport | Rejected,
     level: Level,
-    texts: Texts,
-) -> tuple[list[str], bool]:
-    """Returns what became of each task and what is open, and whether one was refused."""
-    lines, failed = [], False
-    for task, answer in fates:
+    budget: int,
+) -> Answer:
+    """Returns what became of each task, and what is open."""
+    lines: list[str] = []
+    refused = 0
+    for change, answer in fates:
+        title = safe(change.titles[0])[:_PREVIEW]
         if isinstance(answer, Rejected):
-            failed = True
-            said = _refused(answer, level, texts)
-            lines.append(f"- {safe(task.title)[:_PREVIEW]}: {said}")
+            lines.append(f"- {title}: {refusal(answer, level.conversation)}")
+            refused += 1
             continue
         for outcome in answer.outcomes:
-            said = texts.say(f"fate_{outcome.fate}")
+            said = FATES[outcome.fate]
             if outcome.rejected is not None:
-                failed = True
-                said += ": " + _refused(outcome.rejected, level, texts)
-            lines.append(f"- {safe(task.title)[:_PREVIEW]}: {said}")
+                said += f": {refusal(outcome.rejected, level.conversation)}"
+                refused += 1
+            lines.append(f"- {title}: {said}")
+    code = 0 if not refused else FAILED if refused == len(lines) else PARTLY
     if isinstance(report, Rejected):
-        return lines, True
-    if not report.open:
-        return [*lines, texts.say("tasks_none")], failed
-    lines.append(texts.say("tasks_open", count=len(report.open)))
+        return Answer(fit("", lines, budget), code or FAILED)
+    lines.append(f"{len(report.open)} open:" if report.open else "no open tasks")
     lines += [f"- [ ] {_preview(stored)} ({_pointer(stored, level)})" for stored in report.open]
-    return lines, failed
+    return Answer(fit("", lines, budget), code)
 
 
-def numbered(
-    found: FileText, path: str, first: int, last: int | None, budget: int, texts: Texts
-) -> tuple[str, bool]:
-    """Returns lines of a text with their numbers, as many as fit; False where there are none."""
+def numbered(found: FileText, path: str, first: int, last: int | None, budget: int) -> Answer:
+    """Returns lines of a text with their numbers, as many as fit."""
     lines = found.text.split("\n")
     end = found.first + len(lines) - 1
     start, stop = max(first, found.first), end if last is None else min(last, end)
     if start > stop:
-        return texts.say("no_lines", path=path, first=found.first, total=end), False
-    wanted = lines[start - found.first : stop - found.first + 1]
+        return Answer(f"{path} has no such lines, it is lines {found.first}-{end}", FAILED)
     left = budget - 2 * estimate_tokens(path) - 40  # above the lines, and behind them
     taken: list[str] = []
-    for number, line in enumerate(wanted, start=start):
-        shown = f"{number:>4}  {unmarked(line)}"
+    for number in range(start, stop + 1):
+        shown = f"{number:>4}  {unmarked(lines[number - found.first])}"
         cost = estimate_tokens(f"{shown}\n")
         if cost > left:
             if taken:
@@ -164,8 +163,7 @@ def numbered(
         taken.append(shown)
         left -= cost
     reached = start + len(taken) - 1
-    head = texts.say("lines", path=path, first=start, last=reached, total=end)
-    behind = []
+    said = [f"{path} (lines {start}-{reached} of {end})", *taken]
     if reached < stop:
-        behind = [texts.say("go_on", left=stop - reached, path=path, next=reached + 1, end=stop)]
-    return "\n".join([head, *taken, *behind]), True
+        said.append(f"({stop - reached} more lines, read {path}:{reached + 1}-{stop})")
+    return Answer("\n".join(said))

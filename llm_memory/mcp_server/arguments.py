@@ -1,84 +1,68 @@
-"""What the tools take, and how wrong arguments are named."""
+"""What the tools take, and how a wrong argument is named to an agent, in English."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any, Final
+
+from ..models.tasks import TaskAction, TaskChange
 
 LEAST_TOKENS: Final = 100
 MOST_TOKENS: Final = 8_000
 _LONGEST: Final = 256 * 1024
 """Characters of a text."""
 _MOST_TASKS: Final = 50
-_JSON: Final = frozenset({"tasks_json"})
-"""Some clients read what looks like JSON before they send it."""
-_DONE: Final = {"done": True, "completed": True, "open": False, "pending": False, "todo": False}
-
-SIGNATURES: Final[Mapping[str, Mapping[str, tuple[type, bool]]]] = {
-    "memory_primer": {},
-    "memory_search": {"query": (str, True), "scope": (str, False), "max_tokens": (int, False)},
-    "memory_log": {"content": (str, True), "type": (str, False)},
-    "memory_session_end": {"summary": (str, True)},
-    "memory_update_tasks": {"tasks_json": (str, True)},
-    "memory_read": {"path": (str, True)},
+_EXAMPLE: Final = '[{"title": "write tests", "status": "open"}]'
+_ACTIONS: Final = {
+    **dict.fromkeys(("done", "completed"), TaskAction.DONE),
+    **dict.fromkeys(("open", "pending", "todo"), TaskAction.ADD),
 }
-"""By tool and parameter: the type, and whether it must be there."""
+"""By the status of a task."""
 
 
 class BadArgument(Exception):
-    """``code`` has a text; ``details`` belong to it."""
-
-    def __init__(self, code: str, **details: object) -> None:
-        super().__init__(code)
-        self.code = code
-        self.details = details
+    """A tool cannot be called like this; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedTask:
-    """A task as an agent wrote it."""
-
-    title: str
-    done: bool
-    progress: str = ""
-    next_step: str = ""
-
-
-def checked(tool: str, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the arguments of a tool, None for those left out. Raises BadArgument."""
-    taken = SIGNATURES[tool]
+def checked(tool: Callable[..., object], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the arguments that were given, as the signature of the tool wants them: texts, and
+    whole numbers. Raises BadArgument."""
+    taken = signature(tool, eval_str=True).parameters
     arguments = dict(given or {})
     for name in arguments:
         if name not in taken:
-            raise BadArgument("unknown_argument", name=str(name)[:40], known=", ".join(taken))
+            known = ", ".join(taken)
+            raise BadArgument(f'there is no argument "{str(name)[:40]}", only: {known}')
     found: dict[str, Any] = {}
-    for name, (kind, required) in taken.items():
-        value = _as_text(arguments.get(name)) if name in _JSON else arguments.get(name)
-        if value is None and not required:
-            found[name] = None
-        elif value is None:
-            raise BadArgument("missing_argument", name=name)
-        elif kind is int:
-            found[name] = _number(name, value)
-        elif not isinstance(value, str):
-            raise BadArgument("wrong_type", name=name)
-        elif len(value) > _LONGEST:
-            raise BadArgument("too_long", name=name, most=_LONGEST)
-        else:
-            found[name] = sendable(value)
+    for name, parameter in taken.items():
+        value = arguments.get(name)
+        if value is not None:
+            found[name] = _value(name, value, whole=parameter.annotation == int | None)
+        elif parameter.default is Parameter.empty:
+            raise BadArgument(f"the argument {name} is missing")
     return found
 
 
-def _as_text(value: object) -> object:
-    """A list that a client took out of its text is written as one again."""
-    if not isinstance(value, list | dict):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadArgument("no_json", detail=type(error).__name__) from error
+def _value(name: str, value: object, *, whole: bool) -> str | int:
+    if whole:
+        return _number(name, value)
+    if name == "tasks_json" and isinstance(value, list | dict):
+        # Some clients read what looks like JSON before they send it.
+        try:
+            value = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise _no_json(type(error).__name__) from error
+    if not isinstance(value, str):
+        raise BadArgument(f"the argument {name} has to be a text")
+    if len(value) > _LONGEST:
+        raise BadArgument(f"the argument {name} is too long, at most {_LONGEST} characters")
+    return sendable(value)
+
+
+def _no_json(detail: str) -> BadArgument:
+    return BadArgument(f"not valid JSON ({detail}). For example: {_EXAMPLE}")
 
 
 def sendable(text: str) -> str:
@@ -88,13 +72,13 @@ def sendable(text: str) -> str:
 
 def _number(name: str, value: object) -> int:
     """A number that a client wrote as a text is one, too."""
-    if isinstance(value, str) and len(value) < 20:
-        try:
-            return int(value)
-        except ValueError:
-            raise BadArgument("wrong_number", name=name) from None
+    try:
+        if isinstance(value, str) and len(value) < 20:
+            value = int(value)
+    except ValueError:
+        pass
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadArgument("wrong_number", name=name)
+        raise BadArgument(f"the argument {name} has to be a whole number")
     return value
 
 
@@ -103,35 +87,33 @@ def token_budget(asked: int | None, default: int) -> int:
     return min(max(default if asked is None else asked, LEAST_TOKENS), MOST_TOKENS)
 
 
-def read_tasks(text: str) -> list[AskedTask]:
-    """Returns the tasks of a JSON list. Raises BadArgument."""
+def read_tasks(text: str) -> list[TaskChange]:
+    """Returns a change for each task of a JSON list. Raises BadArgument."""
     try:
         raw = json.loads(text)
     except ValueError as error:
-        raise BadArgument("no_json", detail=str(error)[:120]) from error
+        raise _no_json(str(error)[:120]) from error
     except RecursionError as error:
-        raise BadArgument("no_json", detail="nested too deeply") from error
+        raise _no_json("nested too deeply") from error
     if isinstance(raw, dict):
         raw = raw.get("tasks", [raw])
     if not isinstance(raw, list) or not raw:
-        raise BadArgument("no_tasks")
+        raise BadArgument(f"a list of tasks is wanted, such as {_EXAMPLE}")
     if len(raw) > _MOST_TASKS:
-        raise BadArgument("many_tasks", most=_MOST_TASKS)
+        raise BadArgument(f"at most {_MOST_TASKS} tasks at once")
     return [_task(number, one) for number, one in enumerate(raw, start=1)]
 
 
-def _task(number: int, raw: object) -> AskedTask:
+def _task(number: int, raw: object) -> TaskChange:
     if isinstance(raw, str):
         raw = {"title": raw}
     if not isinstance(raw, dict):
-        raise BadArgument("no_task", number=number)
+        raise BadArgument(f"number {number} is no task (an object is wanted)")
     title, status = raw.get("title"), raw.get("status", "open")
     if not isinstance(title, str) or not title.strip():
-        raise BadArgument("no_title", number=number)
-    if not isinstance(status, str) or status not in _DONE:
-        raise BadArgument("no_status", number=number)
-    progress, next_step = (
-        next((raw[name] for name in names if isinstance(raw.get(name), str)), "")
-        for names in (("progress",), ("next", "next_step"))
-    )
-    return AskedTask(title, _DONE[status], progress, next_step)
+        raise BadArgument(f"task {number} has no title")
+    if not isinstance(status, str) or status not in _ACTIONS:
+        raise BadArgument(f"the status of task {number} can only be open or done")
+    words = {name: text for name, text in raw.items() if isinstance(text, str)}
+    next_step = words.get("next", words.get("next_step", ""))
+    return TaskChange(_ACTIONS[status], (title,), words.get("progress", ""), next_step)

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any, Final
 
 from .sdk import make_server
-from .texts import Texts
 from .tools import MemoryTools
 
 PATH: Final = "/mcp"
@@ -22,7 +21,7 @@ _App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
 
 
 async def run_http(
-    tools: MemoryTools, texts: Texts, version: str, host: str, listening: socket.socket, token: str
+    tools: MemoryTools, version: str, host: str, listening: socket.socket, token: str
 ) -> None:
     """Serve at ``http://host:port/mcp`` until cancelled; the port is that of ``listening``."""
     import uvicorn
@@ -33,7 +32,7 @@ async def run_http(
             """The command has its own handlers."""
             yield
 
-    app = _app(tools, texts, version, host, listening.getsockname()[1])
+    app = _app(tools, version, host, listening.getsockname()[1])
     config = uvicorn.Config(
         _guarded(app, token),
         log_config=None,
@@ -43,7 +42,7 @@ async def run_http(
     await Server(config).serve(sockets=[listening])
 
 
-def _app(tools: MemoryTools, texts: Texts, version: str, host: str, port: int) -> _App:
+def _app(tools: MemoryTools, version: str, host: str, port: int) -> _App:
     from mcp.server.transport_security import TransportSecuritySettings
 
     named = [f"{name}:{port}" for name in (host, "127.0.0.1", "localhost", "[::1]")]
@@ -53,10 +52,10 @@ def _app(tools: MemoryTools, texts: Texts, version: str, host: str, port: int) -
         allowed_origins=[f"http://{one}" for one in named],
     )
     try:
-        server = make_server(tools, texts, version, transport_security=guard)
+        server = make_server(tools, version, transport_security=guard)
         app: _App = server.streamable_http_app()
     except TypeError:  # the line 2.x takes it here
-        server = make_server(tools, texts, version)
+        server = make_server(tools, version)
         app = server.streamable_http_app(transport_security=guard)
     return app
 

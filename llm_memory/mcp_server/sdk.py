@@ -7,16 +7,21 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import metadata
 from typing import Any, Final, cast
 
-from .texts import Texts
 from .tools import MemoryTools
 
 NAME: Final = "scoped-memory"
 LEAST: Final = (1, 23)
 """Since then a loopback server refuses foreign hosts by itself."""
+INSTRUCTIONS: Final = (
+    "Long-term memory across sessions. Call memory_primer at the start, memory_search before you "
+    "answer about earlier decisions or preferences, memory_log for lasting facts, "
+    "memory_session_end at the end."
+)
+_READS: Final = {"memory_primer", "memory_search", "memory_read"}
 
 
 class NoSdk(Exception):
@@ -39,12 +44,7 @@ def check_sdk() -> None:
 
 
 def make_server(
-    tools: MemoryTools,
-    texts: Texts,
-    version: str,
-    *,
-    begun: Callable[[], None] = lambda: None,
-    **options: Any,
+    tools: MemoryTools, version: str, *, begun: Callable[[], None] = lambda: None, **options: Any
 ) -> Any:
     """Returns a server that offers the tools. ``begun`` is called when a client has been answered
     who it speaks to; ``options`` are the SDK's own."""
@@ -67,17 +67,19 @@ def make_server(
             return CallToolResult.model_validate({"content": content, "isError": answer.failed})
 
     more = {"version": version} if takes_version else {}
-    server = Server(
-        NAME, instructions=texts.say("instructions"), log_level="WARNING", **more, **options
-    )
+    server = Server(NAME, instructions=INSTRUCTIONS, log_level="WARNING", **more, **options)
     reads = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
     writes = ToolAnnotations(
         readOnlyHint=False, destructiveHint=False, idempotentHint=True, openWorldHint=False
     )
-    for function, hints in _definitions(reads, writes).items():
-        server.tool(
-            description=texts.plain(function.__name__), annotations=hints, structured_output=False
-        )(function)
+    for name, function in tools.offered.items():
+        server.add_tool(
+            function,
+            name,
+            description=" ".join((function.__doc__ or "").split()),
+            annotations=reads if name in _READS else writes,
+            structured_output=False,
+        )
 
     @server.resource("memory://primer", name="primer", mime_type="text/markdown")  # type: ignore[untyped-decorator]
     async def primer() -> str:
@@ -103,39 +105,6 @@ def _server_class() -> tuple[Any, bool]:
         # The line 2.x, which the type checker does not see.
         return importlib.import_module("mcp.server.mcpserver").MCPServer, True
     return FastMCP, False
-
-
-def _definitions(reads: object, writes: object) -> Mapping[Any, object]:
-    """The signatures that clients are shown. ``Server.call_tool`` answers in their place."""
-
-    async def memory_primer() -> str:
-        raise NotImplementedError
-
-    async def memory_search(
-        query: str, scope: str | None = None, max_tokens: int | None = None
-    ) -> str:
-        raise NotImplementedError
-
-    async def memory_log(content: str, type: str | None = None) -> str:
-        raise NotImplementedError
-
-    async def memory_session_end(summary: str) -> str:
-        raise NotImplementedError
-
-    async def memory_update_tasks(tasks_json: str) -> str:
-        raise NotImplementedError
-
-    async def memory_read(path: str) -> str:
-        raise NotImplementedError
-
-    return {
-        memory_primer: reads,
-        memory_search: reads,
-        memory_log: writes,
-        memory_session_end: writes,
-        memory_update_tasks: writes,
-        memory_read: reads,
-    }
 
 
 async def run_stdio(server: Any) -> None:

@@ -21,12 +21,16 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePath
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import REFUSALS
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
 from astrbot_plugin_scoped_memory.tests.support.agents import agents
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("own_user")]
 
-EN, ZH = Texts.of("en"), Texts.of("zh")
+EMPTY = "nothing is remembered yet"
+NOTHING = "nothing relevant is remembered"
+TASKS_NONE = "no open tasks"
+REJECT_EMPTY, REJECT_FILLER = (REFUSALS[r] for r in (RejectReason.EMPTY, RejectReason.FILLER))
 
 
 class Said:
@@ -62,7 +66,7 @@ def texts(home: Path) -> str:
 
 
 def test_a_person_does_what_an_agent_can(said: Said, home: Path) -> None:
-    assert said("primer") == (0, f"{EN.say('empty')}\n", "")
+    assert said("primer") == (0, f"{EMPTY}\n", "")
     assert said("primer", "--quiet") == (0, "", "")
     code, out, err = said("log", "The cellar key hangs in the kitchen", "--type", "decision")
     assert (code, err) == (0, "")
@@ -72,13 +76,13 @@ def test_a_person_does_what_an_agent_can(said: Said, home: Path) -> None:
     assert (code, err) == (0, "")
     assert "hangs in the kitchen" in out
     assert pointer in out
-    assert said("search", "cellar key", "--level", "global")[1] == f"{EN.say('nothing')}\n"
+    assert said("search", "cellar key", "--level", "global")[1] == f"{NOTHING}\n"
     code, out, err = said("read", pointer)
     assert code == 0
     assert "可信：否" in out
     assert "谁：scoped-memory" in out
     code, out, err = said("tasks")
-    assert (code, out, err) == (0, f"{EN.say('tasks_none')}\n", "")
+    assert (code, out, err) == (0, f"{TASKS_NONE}\n", "")
     code, out, err = said("tasks", '[{"title":"Paint the door"},{"title":"Buy paint"}]')
     assert (code, out.splitlines()[0]) == (0, "- Paint the door: added")
     code, out, err = said("tasks", '[{"title":"Buy paint","status":"done"}]')
@@ -101,8 +105,8 @@ def test_log_reads_stdin(said: Said, home: Path, monkeypatch: pytest.MonkeyPatch
     ("raw", "code", "word"),
     [
         (b"\xff\xfe\xfa", 2, "stdin"),
-        (b"", 1, EN.say("reject_empty")),
-        (b"x" * 1_048_576, 1, "262144"),
+        (b"", 1, REJECT_EMPTY),
+        (b"x" * 1_048_576, 2, "262144"),
     ],
 )
 def test_stdin_may_hold_anything(
@@ -116,25 +120,27 @@ def test_stdin_may_hold_anything(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    ("arguments", "refused", "word"),
     [
-        (("log", "ok"), EN.say("reject_filler")),
-        (("log", ""), EN.say("reject_empty")),
-        (("read", "../../etc/passwd"), EN.say("absent", path="../../etc/passwd")),
-        (("read", ""), EN.say("absent", path="")),
-        (("tasks", "{bad"), '[{"title": "write tests"'),
-        (("tasks", "[]"), EN.say("no_tasks")),
-        (("tasks", '[{"title":"x","status":"half"}]'), EN.say("no_status", number=1)),
+        (("log", "ok"), 1, REJECT_FILLER),
+        (("log", ""), 1, REJECT_EMPTY),
+        (("read", "../../etc/passwd"), 1, "no such file or memory: ../../etc/passwd"),
+        (("read", ""), 1, "no such file or memory: "),
+        (("tasks", "{bad"), 2, '[{"title": "write tests"'),
+        (("tasks", "[]"), 2, "a list of tasks is wanted"),
+        (("tasks", '[{"title":"x","status":"half"}]'), 2, "the status of task 1 can only be open"),
+        (("tasks", '[{"title":"ok"}]'), 1, f"- ok: refused: {REJECT_FILLER}"),
+        (("tasks", '[{"title":"ok"},{"title":"Dust the shelf"}]'), 3, "- ok: refused: "),
     ],
 )
 def test_what_is_refused_is_said_on_stderr(
-    said: Said, arguments: tuple[str, ...], word: str
+    said: Said, arguments: tuple[str, ...], refused: int, word: str
 ) -> None:
     code, out, err = said(*arguments)
-    assert (code, out) == (1, "")
+    assert (code, out) == (refused, "")
     assert word.strip() in err
     code, out, err = said(*arguments, "--json")
-    assert (code, err) == (1, "")
+    assert (code, err) == (refused, "")
     answer = json.loads(out)
     assert answer["ok"] is False
     assert word in answer["text"]
@@ -152,8 +158,8 @@ def test_json_is_one_line_for_scripts(said: Said) -> None:
     assert "decisions.md#m-" in answer("log", "我们决定周五大扫除", "--type", "decision")
     assert "大扫除" in answer("search", "大扫除")
     assert "大扫除" in answer("read", "project/decisions.md")
-    assert answer("tasks") == EN.say("tasks_none")
-    assert answer("primer").startswith((EN.say("data"), EN.say("empty")))
+    assert answer("tasks") == TASKS_NONE
+    assert answer("primer").startswith(("Data from the memory", EMPTY))
 
 
 def test_settings_are_flags(said: Said, home: Path, tmp_path: Path) -> None:
@@ -166,10 +172,10 @@ def test_settings_are_flags(said: Said, home: Path, tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     short = said("search", "plates", "--project", "k", "--max-tokens", "100")[1]
     assert len(short) < len(long)
-    assert said("search", "plates")[1] == f"{EN.say('nothing')}\n"  # another project
-    assert said("search", "x", "--language", "zh")[1] == f"{ZH.say('nothing')}\n"
+    assert said("search", "plates")[1] == f"{NOTHING}\n"  # another project
+    assert said("search", "x", "--language", "zh")[1] == f"{NOTHING}\n"
     elsewhere = str(tmp_path / "elsewhere")
-    assert said("primer", "--home", elsewhere)[1] == f"{EN.say('empty')}\n"
+    assert said("primer", "--home", elsewhere)[1] == f"{EMPTY}\n"
     assert (Path(elsewhere) / "memory").is_dir()
 
 
@@ -254,7 +260,7 @@ def test_what_a_program_reads_is_utf_8_whatever_the_console_is(encoding: str) ->
 def test_what_is_refused_is_not_said_to_be_filed(said: Said) -> None:
     for kind in ("instruction", "entity"):
         code, out, err = said("log", "ok", "--type", kind)
-        assert (code, out, err) == (1, "", f"{EN.say('reject_filler')}\n")
+        assert (code, out, err) == (1, "", f"{REJECT_FILLER}\n")
     assert said("log", "The boiler is in the yard", "--type", "secret")[0] == 2
 
 
@@ -276,7 +282,7 @@ def test_an_english_home_answers_in_english(said: Said, home: Path) -> None:
         await store.open(shared=False)
         try:
             name = next((home / "memory" / "scopes").glob("project-*")).name
-            tools = agents.tools_of(store.memory, "en", name.removeprefix("project-"))
+            tools = agents.tools_of(store.memory, name.removeprefix("project-"))
             summary = "Painted the door and moved the port"
             told.append((await tools.call("memory_session_end", {"summary": summary})).text)
             for page in ("MEMORY.md", "PRIMER.md"):

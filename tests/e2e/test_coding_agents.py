@@ -53,7 +53,7 @@ def with_a_server_of_its_own(rig: Rig) -> None:
 async def test_astrbots_own_client_uses_a_home(running: Rig) -> None:
     await running.bot.logged("MCP services initialization completed: 1/1", within=60)
     stored = {"content": "打印机的队列名是 lp-2", "type": "decision"}
-    assert "记下了" in await running.use_tool(WORK, SPEAKER, "memory_log", stored)
+    assert "stored: " in await running.use_tool(WORK, SPEAKER, "memory_log", stored)
     query = {"query": "打印机的队列名"}
     assert "lp-2" in await running.use_tool(WORK, SPEAKER, "memory_search", query)
     assert scopes_with(running.memory, "lp-2") == set()

@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import (
     is_trusted,
     trust_root,
 )
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 
 pytestmark = pytest.mark.engine
@@ -60,7 +59,7 @@ class Folder:
         return "\n".join([*texts, *(half for one in warnings for half in (one.zh, one.en))])
 
     async def _asked(self, home: MemoryHome) -> list[str]:
-        tools = MemoryTools(levels_of(home), Texts.of("en"))
+        tools = MemoryTools(levels_of(home))
         asked = [("memory_search", {"query": query}) for query in QUERIES]
         paths = ("decisions.md", "project/TASKS.md", "global/decisions.md", "shared/RUNBOOK.md")
         asked += [("memory_read", {"path": path}) for path in paths]

@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
     Levels,
     global_conversation,
 )
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 
 pytestmark = pytest.mark.engine
@@ -60,7 +59,7 @@ class Checkout:
         await store.open(shared=False)
         try:
             level = Level(PROJECT, store.memory, global_conversation("shop"), own_store=True)
-            yield store, MemoryTools(Levels(level, level), Texts.of("en"))
+            yield store, MemoryTools(Levels(level, level))
         finally:
             await store.close()
 
@@ -88,7 +87,7 @@ async def test_no_file_vouches_for_itself(checkout: Checkout, said: str) -> None
         assert POISON not in primer
         found = await tools.search("which port has the staging database", None, None)
         assert FACT in found.text
-        assert f"[{Texts.of('en').say('inject.unvouched')}]" in found.text
+        assert "[unverified]" in found.text
 
 
 @pytest.mark.parametrize("said", TRUSTED)

@@ -17,8 +17,7 @@ from typing import Any
 import checkout
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import SIGNATURES
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.sdk import INSTRUCTIONS
 from astrbot_plugin_scoped_memory.tests.house.test_shipped import metadata
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import environ_of, hello
@@ -28,7 +27,14 @@ pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 CLIENT = checkout.ROOT / "tests" / "support" / "agents" / "sdk_client.py"
 TOKEN = "a token that is long enough"
-SAY = Texts.of("en").say
+TOOLS = [
+    "memory_primer",
+    "memory_search",
+    "memory_log",
+    "memory_session_end",
+    "memory_update_tasks",
+    "memory_read",
+]
 SERVE = [sys.executable, "-P", "-m", "llm_memory", "serve"]
 
 
@@ -102,27 +108,27 @@ def assert_all_is_told(told: Any) -> None:
     """What the client was told is what each tool is to say."""
     hello = told["hello"]
     assert hello["serverInfo"]["name"] == "scoped-memory"
-    assert hello["instructions"] == SAY("instructions")
-    assert told["tools"] == list(SIGNATURES)
+    assert hello["instructions"] == INSTRUCTIONS
+    assert told["tools"] == TOOLS
     answers = told["answers"]
     assert [failed for _, _, failed in answers] == [
         False, False, False, True, False, True, False, False, True, True, True, True, False, True,
     ]  # fmt: skip
     texts = [text for _, text, _ in answers]
-    assert texts[0] == SAY("empty")
+    assert texts[0] == "nothing is remembered yet"
     assert texts[1].startswith("stored: project/decisions.md#m-")
     assert "deploy the shop on Thursdays" in texts[2]
-    assert texts[3] == SAY("no_scope")
+    assert texts[3] == "scope can only be all, project or global; no scope can be named"
     assert "Write the release notes: added" in texts[4]
     assert '[{"title":' in texts[5]
     assert "the session was noted" in texts[6]
     assert "谁：sdk-client" in texts[7]
-    assert texts[8] == SAY("absent", path="../../../etc/passwd")
-    assert texts[9] == SAY("missing_argument", name="path")
-    assert texts[10] == SAY("wrong_type", name="path")
-    assert texts[11] == SAY("unknown_argument", name="more", known="path")
+    assert texts[8] == "no such file or memory: ../../../etc/passwd"
+    assert texts[9] == "the argument path is missing"
+    assert texts[10] == "the argument path has to be a text"
+    assert texts[11] == 'there is no argument "more", only: path'
     assert "Thursdays" in texts[12]
-    assert texts[13] == SAY("unknown_tool", name="memory_forget")
+    assert texts[13] == "no such tool: memory_forget"
     assert told["resources"] == ["memory://primer"]
     assert "Write the release notes" in told["primer"]
     assert len(told["many"]) == 50
@@ -258,7 +264,7 @@ def test_the_inspector(tmp_path: Path, method: list[str], code: int) -> None:
     assert done.returncode == code, (done.stdout, done.stderr)
     told = json.loads(done.stdout)
     if name == "tools/list":
-        assert [tool["name"] for tool in told["tools"]] == list(SIGNATURES)
+        assert [tool["name"] for tool in told["tools"]] == TOOLS
     elif name == "resources/list":
         assert [one["uri"] for one in told["resources"]] == ["memory://primer"]
     else:

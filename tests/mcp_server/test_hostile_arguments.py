@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
 from astrbot_plugin_scoped_memory.llm_memory.sharing.server import SharingServer
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
-    LANGUAGES,
     AgentRig,
     agent_home,
     tools_of,
@@ -66,8 +65,7 @@ async def cage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cage]:
         await rig.say("memory_log", content="The aviary has a green server", type="entity")
         server = SharingServer(rig.engine.service, home / "state")
         remote = RemoteMemory(await server.open())
-        tools = {language: rig.tools(language) for language in LANGUAGES}
-        tools["follower"] = tools_of(remote.memory, "en")
+        tools = {"owner": rig.tools(), "follower": tools_of(remote.memory)}
         pointers = [line.rpartition(" ")[2].removeprefix("project/") for line in said]
         try:
             yield Cage(rig, outside, pointers, tools)
@@ -396,7 +394,7 @@ async def test_every_pointer_of_another_scope(cage: Cage) -> None:
         for form in decorated:
             for given_ in (pointer, pointer.partition("#")[2], pointer.upper()):
                 for tool, name in PLACES[:3]:
-                    await assert_caged(cage, "en", tool, name, form.format(given_))
+                    await assert_caged(cage, "owner", tool, name, form.format(given_))
 
 
 async def test_a_query_for_the_canary_itself_finds_nothing(cage: Cage) -> None:
@@ -420,7 +418,7 @@ async def test_a_task_of_another_project_is_not_closed(cage: Cage) -> None:
         tasks = json.dumps([{"title": title, "status": "done"}])
         answer = await cage.rig.call("memory_update_tasks", tasks_json=tasks)
         assert "no such task" in answer.text
-    found = await cage.rig.tools("en", "other").open_tasks()
+    found = await cage.rig.tools("other").open_tasks()
     assert CANARY in found.text
 
 
@@ -443,11 +441,9 @@ async def test_a_task_of_another_project_is_not_closed(cage: Cage) -> None:
         "path",
     ],
 )
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_arguments_of_any_shape_are_answered(
-    cage: Cage, arguments: object, language: str
-) -> None:
-    tools = cage.tools[language]
+@pytest.mark.parametrize("way", ["owner", "follower"])
+async def test_arguments_of_any_shape_are_answered(cage: Cage, arguments: object, way: str) -> None:
+    tools = cage.tools[way]
     given_: dict[str, object] = arguments  # type: ignore[assignment]
     answer = await tools.call("memory_read", given_)
     assert answer.failed
@@ -475,7 +471,7 @@ pieces = st.sampled_from(
     value=st.lists(pieces | st.text(max_size=4), max_size=8).map("".join)
     | st.text(st.characters(), max_size=40),
     place=st.sampled_from(PLACES),
-    way=st.sampled_from([*LANGUAGES, "follower"]),
+    way=st.sampled_from(["owner", "follower"]),
 )
 async def test_any_text_in_any_argument(
     cage: Cage, value: str, place: tuple[str, str], way: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.home.owner_door import PERSON, OwnerDoor
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import SIGNATURES
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Edited,
     Forgotten,
@@ -158,9 +158,9 @@ async def test_no_tool_of_an_agent_reaches_an_owners_call() -> None:
 
     memory: Any = Asked()
     assert not owners & set(vars(SharedMemory))
-    for tool in SIGNATURES:
+    tools = tools_of(memory)
+    for name, tool in tools.offered.items():
         for text in (*owners, "owner:cli", json.dumps([{"title": "forget", "status": "done"}])):
-            given = dict.fromkeys(SIGNATURES[tool], text)
-            await tools_of(memory).call(tool, given, PERSON)
+            await tools.call(name, dict.fromkeys(signature(tool).parameters, text), PERSON)
     assert asked
     assert not set(asked) & owners

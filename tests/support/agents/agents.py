@@ -14,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_eng
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import engine_settings
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.answers import Answer
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
     GLOBAL,
     PROJECT,
@@ -22,13 +23,11 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
     global_conversation,
     project_conversation,
 )
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import Texts
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import Answer, MemoryTools
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
-LANGUAGES = ("zh", "en")
 _POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
 
 
@@ -47,9 +46,9 @@ def levels(memory: SharedMemory, project: str = "shop") -> Levels:
     return Levels(global_level, Level(PROJECT, memory, project_conversation(project)))
 
 
-def tools_of(memory: SharedMemory, language: str = "en", project: str = "shop") -> MemoryTools:
+def tools_of(memory: SharedMemory, project: str = "shop") -> MemoryTools:
     """The tools of an agent that works on a project."""
-    return MemoryTools(levels(memory, project), Texts.of(language))
+    return MemoryTools(levels(memory, project))
 
 
 @dataclass
@@ -64,9 +63,9 @@ class AgentRig:
         """The folder with a folder for each scope."""
         return self.root / "memory" / "scopes"
 
-    def tools(self, language: str = "en", project: str = "shop") -> MemoryTools:
+    def tools(self, project: str = "shop") -> MemoryTools:
         """The tools of an agent that works on a project."""
-        return tools_of(self.engine.service, language, project)
+        return tools_of(self.engine.service, project)
 
     async def until_ready(self) -> None:
         """Wait for the index of words."""
@@ -84,7 +83,7 @@ class AgentRig:
 
     async def call(self, name: str, project: str = "shop", **arguments: object) -> Answer:
         """What a tool answers."""
-        return await self.tools("en", project).call(name, arguments, "tester")
+        return await self.tools(project).call(name, arguments, "tester")
 
     def texts(self) -> dict[str, str]:
         """Every file of the memory, by its path below the scopes."""
