@@ -24,6 +24,7 @@ class NoteChunk:
         modified: When its file was last written. Aware.
         heading_lines: So many of its first lines are its own heading: 0, 1, or more with a line
             below them.
+        settled: It is of a record that a later one has superseded or withdrawn.
     """
 
     note_id: str
@@ -35,6 +36,7 @@ class NoteChunk:
     last: int
     modified: datetime
     heading_lines: int = 0
+    settled: bool = False
 
     @property
     def kind_of_place(self) -> str:

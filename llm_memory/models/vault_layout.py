@@ -60,13 +60,13 @@ def conflict_path(path: str) -> str:
 
 def is_recalled(path: str) -> bool:
     """True for files whose entries may be recalled; ``path`` is relative to the scope."""
+    return is_markdown(path) and path.rpartition("/")[2].lower() not in _NOT_RECALLED
+
+
+def is_markdown(path: str) -> bool:
+    """True for a Markdown file that is neither archived, hidden nor a sync program's copy."""
     name = path.rpartition("/")[2].lower()
-    return (
-        name.endswith(".md")
-        and name not in _NOT_RECALLED
-        and not is_other_version(name)
-        and not is_passed_by(path)
-    )
+    return name.endswith(".md") and not is_other_version(name) and not is_passed_by(path)
 
 
 def is_page(path: str) -> bool:

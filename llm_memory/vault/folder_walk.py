@@ -16,9 +16,9 @@ from ..text.normalising import is_sendable
 class Listing:
     """The files of a scope's folder.
 
-    ``files`` are those whose entries may be recalled, by name. ``misnamed`` have undecodable names
-    (unpacked in another encoding), as far as they can be shown; ``shut`` are unreadable folders,
-    the scope's own being "". Both are paths inside the scope.
+    ``files`` are those that were wanted, else those whose entries may be recalled, by name.
+    ``misnamed`` have undecodable names (unpacked in another encoding), as far as they can be shown;
+    ``shut`` are unreadable folders, the scope's own being "". Both are paths inside the scope.
     """
 
     files: tuple[Path, ...] = ()
@@ -36,15 +36,16 @@ class Stamps:
     shut: tuple[str, ...] = ()
 
 
-def list_files(top: Path) -> Listing:
-    """Returns the files of a scope's folder, without its archive and hidden files."""
+def list_files(top: Path, wanted: Callable[[str], bool] = is_recalled) -> Listing:
+    """Returns the wanted files of a scope's folder, by path, without its archive and hidden
+    files."""
     files: list[Path] = []
     misnamed: list[str] = []
     shut: list[str] = []
     for relative, entry in _walk(top, _opens, shut):
         if not is_sendable(relative):
             misnamed.append(_shown(relative))
-        elif is_recalled(relative) and not entry.is_dir(follow_symlinks=False):
+        elif wanted(relative) and not entry.is_dir(follow_symlinks=False):
             files.append(Path(entry.path))
     return Listing(tuple(sorted(files)), tuple(sorted(misnamed)), tuple(sorted(shut)))
 

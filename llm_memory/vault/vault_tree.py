@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from typing import Final
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
 from ..models.scope import Place, Scope
 from ..models.shelf import SHARED
-from ..models.vault_layout import ARCHIVE, folded
+from ..models.vault_layout import ARCHIVE, folded, is_recalled
 from ..storage.files import Stamp, make_folder, stamp_of
 from ..storage.retry import when_free
 from .folder_walk import Listing, Stamps, archived, is_link, list_files, stamps
@@ -165,10 +165,10 @@ class VaultTree:
             found.append((scope, folder.name))
         return found
 
-    def list_files(self, place: Place) -> Listing:
-        """Returns the files of a place whose entries and notes may be recalled."""
+    def list_files(self, place: Place, wanted: Callable[[str], bool] = is_recalled) -> Listing:
+        """Returns the wanted files of a place, else those whose entries may be recalled."""
         top = self.folder(place)
-        return Listing() if self._is_or_has_link(top) else list_files(top)
+        return Listing() if self._is_or_has_link(top) else list_files(top, wanted)
 
     def stamps(self, scope: Scope) -> Stamps:
         """Returns the same with the files' stamps."""

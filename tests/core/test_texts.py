@@ -56,7 +56,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 FILE_REASONS = {
     "not_utf8", "gb18030", "utf16", "unreadable", "duplicate_id", "illegal_folder", "misnamed",
     "illegal_role", "link", "too_large", "too_many", "oversized",
-    "outgrown",
+    "outgrown", "marks",
 }  # fmt: skip
 # What the engine posts with each notice.
 PARAMS: dict[NoticeCode, Mapping[str, str]] = {

@@ -9,10 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import normalise
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import (
-    appended,
-    open_fence,
-)
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import open_fence
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.daily_note import (
     MOST_LINES,
     day_title,
@@ -44,7 +41,8 @@ def test_each_block_is_found_and_no_text_makes_another(
     file = day_title(AT, newline=newline) + person
     assume(open_fence(file) is None and not memory_lines({note_name(AT): file}))
     for note in notes:
-        file += appended(file, note_block(note, AT, role, "cursor", newline=newline))
+        gap = newline * (1 if file.endswith("\n") else 2)
+        file += gap + note_block(note, AT, role, "cursor", newline=newline)
     assert all(holds(file, note) for note in notes)
     assert memory_lines({note_name(AT): file}).count("\n") == len(notes)
     assert not holds(file, "something else that nobody said")
@@ -52,7 +50,7 @@ def test_each_block_is_found_and_no_text_makes_another(
 
 def test_the_bytes_of_a_day() -> None:
     file = day_title(AT)
-    file += appended(file, note_block("接好了；跑了 300 个用例。\n剩下的。", AT, "后端", "cc"))
+    file += "\n" + note_block("接好了；跑了 300 个用例。\n剩下的。", AT, "后端", "cc")
     assert file == "# 2026-11-27\n\n## 14:05 · 后端 · cc\n接好了；跑了 300 个用例。\n剩下的。\n"
 
 

@@ -14,10 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Reference,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import (
-    appended,
-    open_fence,
-)
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import open_fence
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.chunks import chunk_markdown
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.decision_record import (
     LONGEST_TITLE,
@@ -76,6 +73,11 @@ records = st.builds(
 newlines = st.sampled_from(["\n", "\r\n"])
 
 
+def below(text: str, payload: str, newline: str = "\n") -> str:
+    """Returns the file with an empty line and the payload at its end, as it is appended."""
+    return text + newline * (1 if text.endswith("\n") else 2) + payload if text else payload
+
+
 @given(records, st.booleans(), newlines)
 def test_a_record_is_read_as_it_was_written(record: Record, english: bool, newline: str) -> None:
     text = render(record, english=english, newline=newline)
@@ -90,7 +92,7 @@ def test_below_any_text_of_a_person_each_record_is_found_and_no_other(
     assume(open_fence(person) is None and not records_of(person))
     text = person
     for record in some:
-        text += appended(text, render(record, english=english, newline=newline))
+        text = below(text, render(record, english=english, newline=newline), newline)
         assert open_fence(text) is None
     assert text.startswith(person)
     assert [found.record for found in records_of(text)] == some
@@ -99,7 +101,7 @@ def test_below_any_text_of_a_person_each_record_is_found_and_no_other(
 @given(words)
 def test_where_something_is_open_a_record_would_not_be_found(person: str) -> None:
     line = open_fence(person)
-    text = person + appended(person, render(Record(7, "检索面用 PostgreSQL", AT)))
+    text = below(person, render(Record(7, "检索面用 PostgreSQL", AT)))
     assert (line is None) == any(one.record.number == 7 for one in records_of(text)[-1:])
     assert line is None or 1 <= line <= len(person.split("\n"))
 

@@ -15,6 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import 
     content_of,
     harmless,
     outside,
+    persons_text,
     put,
     read,
 )
@@ -91,6 +92,29 @@ def test_a_file_with_damaged_marks_is_left_alone(text: str, content: str) -> Non
 )
 def test_half_a_pair_two_pairs_and_a_pair_in_the_wrong_order_are_damage(text: str) -> None:
     assert isinstance(read(text), Damaged)
+
+
+@given(own.filter(lambda text: text.strip()), own, contents)
+def test_what_a_person_wrote_keeps_its_line_and_the_block_leaves_none(
+    before: str, after: str, content: str
+) -> None:
+    whole = put(f"第一行\n{before}\n{BEGIN}\n{END}\n{after}", content)
+    if whole is None or not isinstance(read(whole), Marked):
+        return
+    shown = persons_text(whole)
+    assert shown is not None
+    pairs = list(zip(whole.split("\n"), shown.split("\n"), strict=True))
+    assert all(line in ("", said) for said, line in pairs)
+    assert "\n".join(line for _, line in pairs if line.strip()) == "\n".join(
+        line for line in f"第一行\n{before}\n{after}".split("\n") if line.strip()
+    )
+
+
+def test_a_page_with_only_a_title_of_its_own_says_nothing() -> None:
+    text = f"\ufeff# 记忆\r\n\r\n{BEGIN}\r\n机器人的\r\n{END}\r\n"
+    assert persons_text(text) == ""
+    assert persons_text("# 记忆\n") == "# 记忆\n"
+    assert persons_text(f"{BEGIN}\n机器人的\n") is None
 
 
 def test_what_a_person_wrote_beside_the_block_can_be_told_from_it() -> None:

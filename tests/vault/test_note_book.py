@@ -242,3 +242,23 @@ async def test_a_section_that_is_gone_is_what_was_known_of_it(
     assert (await desk.book.section(chunk)).text == "# 甲\n一"
     monkeypatch.setattr(notes, "MAX_FILE", 3)
     assert (await desk.book.section(chunk)).text == "# 甲\n一"
+
+
+async def test_a_piece_knows_whether_another_file_has_settled_its_record(desk: Desk) -> None:
+    def settled() -> set[str]:
+        return {chunk.headings[-1] for chunk in desk.book.all() if chunk.settled}
+
+    text = "# 决定\n\n## D-0003 用甲\n一\n### 细节\n二\n\n## D-0004 用乙\n"
+    desk.put("shared/DECISIONS.md", text)
+    desk.put("shared/other.md", "## D-0003 不是记录\n")
+    await desk.changes()
+    assert settled() == set()
+    desk.put("shared/CONTRACTS.md", "## D-0009 用丙\n> 已接受 · 取代：D-0003\n")
+    assert await desk.changes() == [("+", "## D-0009 用丙\n> 已接受 · 取代：D-0003")]
+    assert settled() == {"D-0003 用甲", "细节"}
+    desk.put("shared/DECISIONS.md", f"{text}三\n")
+    await desk.changes()
+    assert settled() == {"D-0003 用甲", "细节"}
+    (desk.root / "shared/CONTRACTS.md").unlink()
+    await desk.changes()
+    assert settled() == set()

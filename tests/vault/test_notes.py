@@ -295,3 +295,24 @@ async def test_with_the_filter_off_all_notes_are_read_but_those_in_quarantine(
         await rig.engine.scan_notes()
         assert await until_found(rig, ASK_TRIP, group(888))
         assert await notes_for(rig, "隔离来路不明的话", group(888)) == []
+
+
+async def test_a_superseded_record_comes_behind_what_holds_and_a_page_of_ones_own_is_recalled(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "shared/DECISIONS.md", "# 决定\n\n## D-0003 检索面用 SQLite\n> 已接受\n")
+    put(tmp_path, "shared/CONTRACTS.md", "## D-0009 检索面用 Lucene\n> 已接受 · 取代：D-0003\n")
+    put(tmp_path, "scopes/家人/MEMORY.md", "# 我们家\n门卡在抽屉里。\n")
+    put(tmp_path, "roles/猫娘/MEMORY.md", "# 猫娘\n名字叫阿福。\n")
+    async with with_notes(tmp_path) as rig:
+        for where in (group(777), group(888)):
+            hits = [
+                (hit.headings[-1], hit.closed)
+                for hit in await notes_for(rig, "检索面用 SQLite 吗", where)
+                if hit.headings[-1].startswith("D-")
+            ]
+            assert hits == [("D-0009 检索面用 Lucene", False), ("D-0003 检索面用 SQLite", True)]
+        assert "门卡在抽屉里。" in await rig.texts("门卡在哪里", group(777))
+        assert "门卡在抽屉里。" not in await rig.texts("门卡在哪里", group(888))
+        assert "名字叫阿福。" in await rig.texts("名字叫什么阿福", cat(888))
+        assert "名字叫阿福。" not in await rig.texts("名字叫什么阿福", group(888))

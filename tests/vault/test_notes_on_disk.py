@@ -13,6 +13,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import poi
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
 
@@ -72,8 +73,8 @@ def test_what_is_a_topic_file_or_not_recalled_is_no_note(
 ) -> None:
     for path in (
         "preferences.md", "TASKS.md", "entities-2.md", "Decisions.MD", "journal/2026-11-21.md",
-        "journal/2026-11-21-2.md", "MEMORY.md", "PRIMER.md", "archive/x.md", "x.conflict.md",
-        "x.sync-conflict-1.md", ".obsidian/x.md", ".x.md", "x.txt", "a/.b/x.md",
+        "journal/2026-11-21-2.md", "memory.md", "PRIMER.md", "archive/x.md", "x.conflict.md",
+        "a/MEMORY.md", "x.sync-conflict-1.md", ".obsidian/x.md", ".x.md", "x.txt", "a/.b/x.md",
     ):  # fmt: skip
         put(tmp_path, f"scopes/家人/{path}")
         put(tmp_path, f"shared/{path}")
@@ -83,8 +84,28 @@ def test_what_is_a_topic_file_or_not_recalled_is_no_note(
     assert list(found) == ["journal/随想.md", "旅行.md", "深/处/x.MD"]
     assert sorted(source.list_files(SHARED).files) == sorted(
         ["preferences.md", "TASKS.md", "entities-2.md", "Decisions.MD", "journal/2026-11-21.md",
-         "journal/2026-11-21-2.md"]
+         "journal/2026-11-21-2.md", "memory.md", "PRIMER.md", "a/MEMORY.md"]
     )  # fmt: skip
+
+
+def test_of_a_memory_page_what_a_person_wrote_is_a_note(
+    source: MarkdownNotes, tmp_path: Path
+) -> None:
+    block = f"{BEGIN}\n- 机器人的\n\n## 也是机器人的\n{END}\n"
+    for place, path in ((FAMILY, "scopes/家人/MEMORY.md"), (CAT, "roles/猫娘/MEMORY.md")):
+        put(tmp_path, path, f"# 记忆\n\n{block}")
+        assert "MEMORY.md" in source.list_files(place).files
+        assert source.read(place, "MEMORY.md") == (), "the title of a page says nothing"
+        put(tmp_path, path, f"# 记忆\n{block}## 我写的\n门卡在抽屉里。\n")
+        (chunk,) = source.read(place, "MEMORY.md")
+        assert (chunk.headings, chunk.first, chunk.last) == (("记忆", "我写的"), 7, 8)
+        section = source.section(chunk)
+        assert section is not None
+        assert section.text == "## 我写的\n门卡在抽屉里。"
+        put(tmp_path, path, f"# 记忆\n{BEGIN}\n- 机器人的\n## 我写的\n")
+        with pytest.raises(VaultFileBroken) as raised:
+            source.read(place, "MEMORY.md")
+        assert raised.value.reason == "marks"
 
 
 def test_a_file_of_a_scope_that_holds_an_entry_is_no_note(

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import (
-    appended,
-    open_fence,
-)
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import open_fence
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.chunks import (
     chunk_markdown,
     worth_indexing,
@@ -33,7 +30,7 @@ def test_an_untouched_template_has_nothing_to_recall(english: bool, newline: str
         written = text.replace("\n", newline)
         assert worth_indexing(chunk_markdown(written)) == []
         assert open_fence(written) is None
-        grown = written + appended(written, f"## 一{newline}二{newline}")
+        grown = f"{written}{newline}## 一{newline}二{newline}"
         (piece,) = worth_indexing(chunk_markdown(grown))
         assert piece.body == "二"
 

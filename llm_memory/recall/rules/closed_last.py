@@ -8,8 +8,8 @@ from typing import Final
 
 from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.proposals import is_rejected
-from ...models.data_models import StoredMemory
 from ...models.key import Key
+from ...models.notes import NoteChunk
 from ...models.passages import Passage, place_name
 from .ranking import Candidate, Sifted
 
@@ -18,7 +18,7 @@ _HOPS: Final = 8
 
 
 def closed_last(sifted: Sifted, find: Callable[[Key], Passage | None]) -> Sifted:
-    """What was settled or rejected comes behind all that holds; in its place stands what has
+    """What was settled or rejected comes behind all that holds; in a memory's place stands what has
     settled it.
     ``find`` tells what lives at a place under an id."""
     holding = [(one, _holding(one.passage, find)) for one in sifted.best]
@@ -41,9 +41,9 @@ def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage
     """What holds now, where it is still known: at the same place, so read by the same people."""
     settled: Passage | None = passage
     for _ in range(_HOPS):
-        if not isinstance(settled, StoredMemory):
-            return settled
-        if is_rejected(settled.memory):
+        if isinstance(settled, NoteChunk):
+            return None if settled.settled else settled
+        if settled is None or is_rejected(settled.memory):
             return None
         if not (by := closed_by(settled.memory)):
             return settled

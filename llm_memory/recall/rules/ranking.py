@@ -233,7 +233,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         )
     else:
         text = excerpt(shown_text(passage), query, preview_chars)
-        hit = replace(hit, preview=text, headings=passage.headings)
+        hit = replace(hit, preview=text, headings=passage.headings, closed=passage.settled)
     about = " ".join((who, *hit.headings))
     line = f"{hit.preview} {about} {hit.pointer} {shown_day(hit.created_at, UNDATED)}"
     return replace(

@@ -11,7 +11,7 @@ from ...models.data_models import Topic
 from ...models.resolution import Refused, Resolution, Usable
 from ...models.scope import Place
 from ...models.shelf import SHARED, Shelf
-from ...models.vault_layout import is_recalled
+from ...models.vault_layout import MEMORY_PAGE, is_markdown, is_recalled
 
 _TOPICS = "|".join(topic.value for topic in Topic if topic is not Topic.JOURNAL)
 _TOPIC_FILE = re.compile(
@@ -26,9 +26,12 @@ def is_topic_file(path: str) -> bool:
     return _TOPIC_FILE.fullmatch(path) is not None
 
 
-def may_be_note(path: str) -> bool:
-    """True for a file of a scope that is a note, if no entry stands in it."""
-    return is_recalled(path) and not is_topic_file(path)
+def may_be_note(place: Place, path: str) -> bool:
+    """True for any Markdown of a shelf; for a file of a scope that is a note, if no entry stands in
+    it. A scope's own MEMORY.md is one, as far as a person wrote it."""
+    if isinstance(place, Shelf):
+        return is_markdown(path)
+    return path == MEMORY_PAGE or (is_recalled(path) and not is_topic_file(path))
 
 
 def note_id(place: Place, path: str, headings: tuple[str, ...], text: str, nth: int) -> str:

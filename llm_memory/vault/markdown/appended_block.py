@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 
 from ...text.normalising import clean, one_line
-from .blocks import BOM, Kind, blocks_of, lines_of
+from .blocks import Kind, blocks_of, lines_of
 from .escaping import escape_body, escape_inline
-from .topic_file import newline_of
 
 _HIDES = re.compile(r"([ \t]*)(<|[-=]+[ \t]*$|\.{3}[ \t]*$)")
 
@@ -30,14 +29,6 @@ def body_lines(text: str) -> list[str]:
 def _shown(line: str) -> str:
     line = line.replace("<!--", "\\<!--")
     return _HIDES.sub(r"\1\\\2", line, count=1) if _HIDES.match(line) else line
-
-
-def appended(before: str, block: str) -> str:
-    """Returns what is appended to a file that ends as ``before`` does: the block begins below an
-    empty line, and still begins a line if the end of the file changes meanwhile."""
-    if not before.removeprefix(BOM):
-        return block
-    return newline_of(before) * (1 if before.endswith("\n") else 2) + block
 
 
 def open_fence(text: str) -> int | None:

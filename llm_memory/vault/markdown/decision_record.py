@@ -152,6 +152,12 @@ def _parse(number: int, title: str, lines: tuple[str, ...]) -> Record:
     )
 
 
+def number_of(title: str) -> int:
+    """Returns the number that a heading's title begins with, 0 for none."""
+    found = _SETTLED.match(title)
+    return int(found[1]) if found else 0
+
+
 def _moment(text: str) -> datetime | None:
     try:
         at = datetime.fromisoformat(text)

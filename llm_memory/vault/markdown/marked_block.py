@@ -98,6 +98,23 @@ def outside(text: str) -> str | None:
     return own.replace("\r\n", "\n")
 
 
+def persons_text(text: str) -> str | None:
+    """Returns the file with its marks and all between them as empty lines, so that each other line
+    keeps its number; empty if only a title is left. None if the marks are damaged."""
+    found = read(text)
+    if isinstance(found, Damaged):
+        return None
+    if isinstance(found, Unmarked):
+        return text
+    above = found.before.split("\n")[:-2]
+    below = found.after.split("\n")[1:]
+    hidden = [""] * (2 + found.content.count("\n"))
+    own = [*above, *hidden, *below]
+    said = [line for line in own if line.removeprefix(BOM).strip()]
+    title_alone = len(said) == 1 and said[0].removeprefix(BOM).startswith("# ")
+    return "" if title_alone else "\n".join(own)
+
+
 def harmless(content: str) -> str:
     """Returns ``content`` as ``put`` writes it, with plain line ends."""
     return "".join(line + "\n" for line in _lines(content))

@@ -9,17 +9,19 @@ import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from ...errors import VaultFileBroken
 from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, Place, Scope
 from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
-from ...models.vault_layout import is_recalled
+from ...models.vault_layout import MEMORY_PAGE
 from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, stamp_of
 from ..folder_walk import is_link
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
+from ..markdown.marked_block import persons_text
 from ..markdown.sections import section_of
 from ..markdown.topic_file import parse_file
 from ..models import FileReport
@@ -78,14 +80,13 @@ class MarkdownNotes:
 
     def list_files(self, place: Place) -> NoteFolder:
         """Returns the files of a place and their stamps."""
-        top, found = self._tree.folder(place), self._tree.list_files(place)
+        top = self._tree.folder(place)
+        found = self._tree.list_files(place, partial(may_be_note, place))
         files: dict[str, Stamp] = {}
         broken: list[FileReport] = []
         inside = len(os.fspath(top)) + 1
         for path in found.files:
             relative = os.fspath(path)[inside:].replace(os.sep, "/")
-            if not _belongs(place, relative):
-                continue
             try:
                 status = path.lstat()
             except OSError:  # removed since it was listed
@@ -129,7 +130,7 @@ class MarkdownNotes:
 
     def _text(self, place: Place, path: str) -> tuple[str, datetime]:
         """Raises VaultFileBroken."""
-        if not _belongs(place, path):
+        if not may_be_note(place, path):
             raise VaultFileBroken(path, "unreadable")
         target = self._tree.folder(place) / path
         inside = (target, *target.parents)
@@ -143,20 +144,22 @@ class MarkdownNotes:
             raise VaultFileBroken(path, "too_large")
         try:
             # A partial save may end in the middle of a character.
-            return getincrementaldecoder("utf-8")().decode(raw), modified
+            text = getincrementaldecoder("utf-8")().decode(raw)
         except UnicodeDecodeError as error:
             encoding = likely_encoding(raw)
             reason = _REASONS[encoding.value] if encoding is not None else "not_utf8"
             raise VaultFileBroken(path, reason) from error
+        if target.name.casefold() != MEMORY_PAGE.casefold():
+            return text, modified
+        own = persons_text(text)
+        if own is None:
+            raise VaultFileBroken(path, "marks")
+        return own, modified
 
 
 def label_of(place: Place) -> str:
     """Returns the place's name for notices."""
     return f"memory/{place.folder}" if isinstance(place, Shelf) else place.name
-
-
-def _belongs(place: Place, path: str) -> bool:
-    return is_recalled(path) if isinstance(place, Shelf) else may_be_note(path)
 
 
 def _folders(parent: Path) -> list[Path]:

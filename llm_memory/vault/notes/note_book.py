@@ -13,7 +13,9 @@ from ...log import logger
 from ...models.key import Key
 from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import Place, ScopeFilter
+from ...models.shelf import SHARED
 from ...runtime.notice_board import NoticeBoard
+from ..rules.settled_records import changed_standing
 from .markdown_notes import MarkdownNotes
 from .models import NoteFolder
 from .note_files import (
@@ -150,7 +152,8 @@ class NoteBook:
     async def _settle(self, place: Place, folder: NoteFolder) -> None:
         """Make what is known of a place equal to its files."""
         files = self._files
-        for path in files.gone(place, folder):
+        gone = files.gone(place, folder)
+        for path in gone:
             await self._tell(*self._replace(place, NoteReading(path)))
             files.drop(place, path)
         changed = files.changed(place, folder, self._most - self._size)
@@ -169,8 +172,17 @@ class NoteBook:
                 fresh = KnownFile(stamp, ids, reading.problem, wanted)
                 files.put(place, reading.path, fresh)
         self._reports.post(place, [*folder.broken, *files.problems(place)])
+        if place == SHARED and (changed or gone):
+            await self._mark_records()
         if changed:
             logger.debug("笔记：{} 读了 {} 个文件，共 {} 段", place.name, len(changed), self._size)
+
+    async def _mark_records(self) -> None:
+        """Mark what belongs to a record that another one has settled, perhaps in another file."""
+        pieces = list(self._pieces.get(SHARED.name, {}).values())
+        for chunk in await asyncio.to_thread(changed_standing, pieces):
+            if self.get(key_of(chunk)) is not None:
+                self._pieces[SHARED.name][chunk.note_id] = chunk
 
     async def _read(self, place: Place, paths: Sequence[str]) -> list[NoteReading]:
         """Read files; one for which there is no room is reported unread."""
