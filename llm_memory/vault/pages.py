@@ -72,6 +72,16 @@ class PagesOnDisk:
             return False
         return True
 
+    def path_in(self, place: Place, name: str) -> Path:
+        """Make the folder of a place. Returns the path of a file in it, to be appended to. Raises
+        VaultWriteFailed."""
+        self._tree.make(place)
+        return self._path(place, name)
+
+    def names(self, place: Place) -> list[str]:
+        """Returns the paths of its files, inside the place, but for pages and the archive."""
+        return [self._tree.relative(place, path) for path in self._tree.list_files(place).files]
+
     def keep(self, place: Place, name: str, raw: bytes, *, most: int) -> None:
         """Keep a former text in ``archive/``, the newest ``most`` of each file. Raises
         VaultWriteFailed."""

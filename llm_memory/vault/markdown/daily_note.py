@@ -67,7 +67,7 @@ def _blocks(file: str) -> list[tuple[str, list[str]]]:
     headings = [block for block in blocks_of(lines) if block.kind is Kind.HEADING]
     ends = [block.start for block in headings[1:]] + [len(lines)]
     found = []
-    for block, end in zip(headings, ends, strict=True):
+    for block, end in zip(headings, ends, strict=False):  # a file may have no heading
         if (heading := _HEADING.fullmatch(lines[block.start])) is not None:
             body = list(lines[block.end : end])
             while body and not body[-1].strip():

@@ -1,0 +1,191 @@
+"""What a session of a role leaves behind: a block of the day's file, and a line in MEMORY.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from ..errors import VaultWriteFailed
+from ..log import logger
+from ..models.roles import (
+    LineLeftOut,
+    Noted,
+    NoteFault,
+    NoteOutcome,
+    NotHeld,
+    NotNoted,
+    RoleLease,
+    RoleNote,
+)
+from ..models.settings import PrivacyMode
+from ..models.shelf import Shelf
+from ..models.vault_layout import MEMORY_PAGE
+from ..remember.rules.privacy import HIDDEN, Finder, without_private
+from ..storage.appending import AppendFault, NotAppended, append_and_verify
+from ..storage.held_file import holder, is_held_with
+from ..text.normalising import clean
+from ..vault.markdown.appended_block import open_fence
+from ..vault.markdown.daily_note import (
+    MOST_LINES,
+    day_title,
+    holds,
+    memory_lines,
+    note_block,
+    note_name,
+)
+from ..vault.markdown.topic_file import newline_of
+from ..vault.marked_page import rewrite
+from ..vault.pages import PagesOnDisk, text_of
+
+MOST_CHARACTERS: Final = 8_000
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d\.md")
+_PLACEHOLDERS: Final = tuple(mark for marks in HIDDEN.values() for mark in marks)
+_FAULTS: Final = {
+    AppendFault.NOT_PLAIN: NoteFault.LINK,
+    AppendFault.NOT_TEXT: NoteFault.NOT_TEXT,
+    AppendFault.BUSY: NoteFault.BUSY,
+    AppendFault.DISK: NoteFault.DISK,
+}
+
+
+def lease_file(folder: Path, role: str) -> Path:
+    """Returns the lock file of a role, by the name of its folder: whoever holds it holds the
+    role."""
+    return folder / f"{role}.lock"
+
+
+class _SaidBefore(Exception):
+    """The file holds just this."""
+
+
+class _OpenFence(Exception):
+    """The file's end is inside a fence or comment, which begins at ``line``."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+class RoleNotes:
+    """Writes into the folder of the role that the caller holds, and into no other."""
+
+    def __init__(
+        self,
+        pages: PagesOnDisk,
+        leases: Path,
+        mode: PrivacyMode,
+        finder: Finder,
+        passing: Callable[[str, datetime], str],
+        *,
+        english: bool,
+    ) -> None:
+        """``leases`` is the folder of the lock files. ``passing`` tells why a line will not last,
+        empty for one that will."""
+        self._pages = pages
+        self._leases = leases
+        self._mode = mode
+        self._finder = finder
+        self._passing = passing
+        self._english = english
+
+    def append(self, note: RoleNote, at: datetime) -> NoteOutcome:
+        """Append a note to the day's file, once, and renew the role's MEMORY.md. Blocks."""
+        shelf = Shelf.of_folder(note.lease.folder)
+        if shelf is None:
+            return NotHeld()
+        if (refused := self._refused(note.lease)) is not None:
+            return refused
+        if len(note.text) > MOST_CHARACTERS:
+            return NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS))
+        text, left_out = self._lasting(note.text, at)
+        if not text:
+            return Noted("", left_out)
+        try:
+            again = self._write(shelf, text, note, at)
+        except NotAppended as error:
+            return NotNoted(_FAULTS[error.code], error.detail)
+        except _OpenFence as error:
+            return NotNoted(NoteFault.OPEN_FENCE, str(error.line))
+        except VaultWriteFailed as error:
+            return NotNoted(NoteFault.DISK, str(error))
+        file = f"{shelf.folder}/{note_name(at)}"
+        return Noted(file, left_out, again=again, page_left=not self._renew(shelf))
+
+    def _refused(self, lease: RoleLease) -> NotHeld | None:
+        try:
+            path = lease_file(self._leases, lease.folder)
+            if is_held_with(path, lease.token):
+                return None
+            words = holder(path) or {}
+        except OSError as error:  # a disk without locks: nobody can hold it
+            logger.debug("查不了谁担任角色 {}：{}", lease.folder, error)
+            words = {}
+        return NotHeld(str(words.get("client", "")), str(words.get("since", "")))
+
+    def _lasting(self, text: str, at: datetime) -> tuple[str, tuple[LineLeftOut, ...]]:
+        """Returns the lines that are written, and the others."""
+        kept: list[str] = []
+        left_out: list[LineLeftOut] = []
+        sound = clean(text).encode(errors="replace").decode()  # no half of a surrogate pair
+        for line in without_private(sound, self._mode, self._finder).split("\n"):
+            is_refused = self._mode is PrivacyMode.REJECT and any(
+                mark in line for mark in _PLACEHOLDERS
+            )
+            reason = "private" if is_refused else self._passing(line, at) if line.strip() else ""
+            if reason:
+                left_out.append(LineLeftOut(line.strip(), reason))
+            else:
+                kept.append(line)
+        return "\n".join(kept).strip(), tuple(left_out)
+
+    def _write(self, shelf: Shelf, text: str, note: RoleNote, at: datetime) -> bool:
+        """Returns True if it stands there already, today or yesterday: a session's end is repeated
+        where the answer to the first did not arrive.
+
+        Raises NotAppended, _OpenFence, VaultWriteFailed.
+        """
+        yesterday = self._text(shelf, note_name(at - timedelta(days=1)))
+        if holds(yesterday, text):
+            return True
+
+        def block(content: bytes) -> bytes:
+            there = content.decode(errors="replace")  # what is no UTF-8 is refused behind us
+            if holds(there, text):
+                raise _SaidBefore
+            if (line := open_fence(there)) is not None:
+                raise _OpenFence(line)
+            newline = newline_of(there)
+            said = note_block(text, at, note.lease.folder, note.client, newline=newline)
+            return said.encode(errors="replace")
+
+        path = self._pages.path_in(shelf, note_name(at))
+        try:
+            append_and_verify(path, block, start=day_title(at).encode())
+        except _SaidBefore:
+            return True
+        return False
+
+    def _text(self, shelf: Shelf, name: str) -> str:
+        """A page's words, empty where it cannot be read."""
+        try:
+            return text_of(self._pages.read(shelf, name)) or ""
+        except VaultWriteFailed:
+            return ""
+
+    def _renew(self, shelf: Shelf) -> bool:
+        """Write what the newest notes begin with between the marks of MEMORY.md. Returns False if
+        the page was left as it is."""
+        days = sorted(filter(_DAY.fullmatch, self._pages.names(shelf)))[-MOST_LINES:]
+        lines = memory_lines({name: self._text(shelf, name) for name in days})
+        title = shelf.folder.rpartition("/")[2]
+        try:
+            done = rewrite(
+                self._pages, shelf, MEMORY_PAGE, lambda _: lines, title=title, english=self._english
+            )
+        except VaultWriteFailed as error:
+            logger.warning("没能写 {}/{}：{}", shelf.folder, MEMORY_PAGE, error)
+            return False
+        return done is not None

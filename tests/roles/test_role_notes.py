@@ -1,0 +1,261 @@
+"""A session of a role writes into its own folder alone, once, beside what people write there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
+    LineLeftOut,
+    Noted,
+    NoteFault,
+    NotHeld,
+    NotNoted,
+    RoleLease,
+    RoleNote,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import find
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import (
+    MOST_CHARACTERS,
+    RoleNotes,
+    lease_file,
+)
+from astrbot_plugin_scoped_memory.llm_memory.storage import appending
+from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
+from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
+
+pytestmark = pytest.mark.unit
+
+AT = datetime(2026, 11, 27, 14, 5, tzinfo=timezone(timedelta(hours=8)))
+DAY = "roles/backend/2026-11-27.md"
+SINCE = "2026-11-27T10:20:31+08:00"
+needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+
+
+def is_passing(line: str, at: datetime) -> str:
+    assert at.tzinfo is not None
+    return "guess" if "大概" in line else ""
+
+
+class Desk:
+    """A memory root, and a process that holds the role ``backend``."""
+
+    def __init__(self, folder: Path, mode: PrivacyMode = PrivacyMode.REDACT) -> None:
+        self.root = folder / "memory"
+        (self.root / "scopes").mkdir(parents=True)
+        self.leases = folder / "state" / "roles"
+        self.held = HeldFile(lease_file(self.leases, "backend"))
+        assert self.held.take({"client": "cursor", "pid": 4711, "since": SINCE})
+        pages = PagesOnDisk(self.root)
+        self.notes = RoleNotes(pages, self.leases, mode, find, is_passing, english=False)
+
+    @property
+    def lease(self) -> RoleLease:
+        return RoleLease("backend", self.held.token)
+
+    def says(self, text: str, lease: RoleLease | None = None, at: datetime = AT) -> object:
+        return self.notes.append(RoleNote(lease or self.lease, text, "cursor"), at)
+
+    def put(self, path: str, content: bytes) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_bytes(content)
+        os.utime(self.root / path, (1_700_000_000, 1_700_000_000))
+
+    def files(self) -> dict[str, bytes]:
+        """All below the root, links by what they lead to."""
+        return {
+            path.relative_to(self.root).as_posix(): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file()
+        }
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.held.release()
+
+
+def test_the_bytes_of_a_note_and_of_the_roles_page(desk: Desk) -> None:
+    text = "接好了连接池；跑了 300 个用例。\n剩下的风险：没有在 Windows 上试。"
+    assert desk.says(text) == Noted(DAY)
+    assert desk.says("改了超时。", at=AT + timedelta(minutes=1)) == Noted(DAY)
+    assert {path: content.decode() for path, content in desk.files().items()} == {
+        DAY: "# 2026-11-27\n\n"
+        "## 14:05 · backend · cursor\n接好了连接池；跑了 300 个用例。\n"
+        "剩下的风险：没有在 Windows 上试。\n\n"
+        "## 14:06 · backend · cursor\n改了超时。\n",
+        "roles/backend/MEMORY.md": f"# backend\n\n{BEGIN}\n"
+        "- 2026-11-27 14:06 改了超时。 (2026-11-27.md)\n"
+        "- 2026-11-27 14:05 接好了连接池；跑了 300 个用例。 (2026-11-27.md)\n"
+        f"{END}\n",
+        "roles/backend/archive/MEMORY.md": (
+            "- 2026-11-27 14:05 接好了连接池；跑了 300 个用例。 (2026-11-27.md)\n"
+        ),
+    }
+
+
+def test_the_same_words_are_one_block_today_and_the_day_after(desk: Desk) -> None:
+    desk.says("改了超时。")
+    before = desk.files()
+    for later in (timedelta(0), timedelta(minutes=5), timedelta(hours=23)):
+        found = desk.says("改了超时。\n", at=AT + later)
+        assert isinstance(found, Noted)
+        assert found.again
+    assert desk.files() == before
+    desk.says("改了超时。", at=AT + timedelta(days=2))
+    assert "roles/backend/2026-11-29.md" in desk.files()
+
+
+@given(
+    st.lists(st.text(max_size=60), min_size=1, max_size=4),
+    st.text(st.characters(exclude_characters="`~<\0", exclude_categories=["Cs"]), max_size=40),
+    st.booleans(),
+)
+def test_what_people_wrote_there_stays_byte_for_byte(
+    notes: list[str], person: str, windows: bool
+) -> None:
+    with TemporaryDirectory() as folder, mock.patch.object(appending, "_QUIET", 0.0):
+        desk = Desk(Path(folder), PrivacyMode.OFF)
+        newline = "\r\n" if windows else "\n"
+        mine = f"# my own{newline}{person}".encode()
+        others = {"shared/DECISIONS.md": b"# D\n", "roles/qa/2026-11-27.md": b"# qa\n"}
+        for path in (DAY, "roles/backend/MEMORY.md", *others):
+            desk.put(path, others.get(path, mine))
+        for number, note in enumerate(notes):
+            answer = desk.says(f"{note}{number}")
+            assert isinstance(answer, Noted), answer
+        files = desk.files()
+        desk.held.release()
+    assert files[DAY].startswith(mine)
+    assert files[DAY].count(b"\n## 14:05 ") == len(notes)
+    assert files["roles/backend/MEMORY.md"].startswith(mine)
+    assert files["roles/backend/MEMORY.md"].endswith(f"{END}{newline}".encode())
+    assert {path: files[path] for path in others} == others
+
+
+# Who holds the role
+
+
+def test_who_does_not_hold_the_role_writes_nothing_and_is_told_who_does(desk: Desk) -> None:
+    told = NotHeld("cursor", SINCE)
+    for token in ("", "x" * 43, desk.held.token + "x"):
+        assert desk.says("改了超时。", RoleLease("backend", token)) == told
+    for folder in ("qa", "../backend", "", "backend/../qa", "BACKEND"):
+        assert desk.says("改了超时。", RoleLease(folder, desk.held.token)) == NotHeld()
+    token = desk.held.token
+    desk.held.release()
+    assert desk.says("改了超时。", RoleLease("backend", token)) == NotHeld()
+    assert desk.files() == {}
+
+
+def test_a_copied_token_without_the_lock_is_none(desk: Desk) -> None:
+    copy = lease_file(desk.leases, "qa")
+    copy.write_bytes(lease_file(desk.leases, "backend").read_bytes())
+    assert desk.says("改了超时。", RoleLease("qa", desk.held.token)) == NotHeld()
+    assert desk.files() == {}
+
+
+# Links
+
+
+@needs_links
+@pytest.mark.parametrize("where", ["roles", "roles/backend", DAY, "hard"])
+def test_a_link_to_shared_or_to_another_role_is_refused(desk: Desk, where: str) -> None:
+    desk.put("shared/DECISIONS.md", b"# D\n")
+    desk.put("shared/backend/x.md", b"x\n")
+    path = desk.root / (DAY if where == "hard" else where)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if where == "hard":
+        path.hardlink_to(desk.root / "shared" / "DECISIONS.md")
+    else:
+        path.symlink_to(desk.root / "shared" / ("DECISIONS.md" if where == DAY else ""))
+    before = desk.files()
+    answer = desk.says("改了超时。")
+    assert isinstance(answer, NotNoted)
+    assert answer.fault is (NoteFault.LINK if where == "hard" else NoteFault.DISK) or (
+        "link" in answer.detail
+    )
+    assert desk.files() == before
+
+
+@needs_links
+def test_a_page_that_is_a_link_is_left_and_the_note_is_kept(desk: Desk) -> None:
+    desk.put("shared/CONSTITUTION.md", b"# C\n")
+    (desk.root / "roles" / "backend").mkdir(parents=True)
+    page = desk.root / "roles" / "backend" / "MEMORY.md"
+    page.symlink_to(desk.root / "shared" / "CONSTITUTION.md")
+    assert desk.says("改了超时。") == Noted(DAY, page_left=True)
+    assert desk.files()["shared/CONSTITUTION.md"] == b"# C\n"
+    assert page.is_symlink()
+
+
+# What is not written
+
+
+def test_lines_that_will_not_last_are_left_out_and_named(desk: Desk) -> None:
+    assert desk.says("改了超时。\n  大概是网络的问题。\n\n下一步：压测。") == Noted(
+        DAY, (LineLeftOut("大概是网络的问题。", "guess"),)
+    )
+    assert "大概" not in desk.files()[DAY].decode()
+    assert "下一步：压测。" in desk.files()[DAY].decode()
+    before = desk.files()
+    assert desk.says("大概吧") == Noted("", (LineLeftOut("大概吧", "guess"),))
+    assert desk.says(" \n") == Noted("")
+    assert desk.files() == before
+
+
+def test_private_data_is_hidden_or_its_line_left_out_as_the_setting_says(tmp_path: Path) -> None:
+    secret = "电话 13800138000"
+    for mode in PrivacyMode:
+        desk = Desk(tmp_path / mode.value, mode)
+        answer = desk.says(f"改了超时。\n问 {secret}")
+        desk.held.release()
+        assert isinstance(answer, Noted)
+        written = desk.files()[DAY].decode()
+        assert "改了超时。" in written
+        assert ("13800138000" in written) == (mode is PrivacyMode.OFF)
+        assert ("已隐藏" in written) == (mode is PrivacyMode.REDACT)
+        reasons = [line.reason for line in answer.left_out]
+        assert reasons == (["private"] if mode is PrivacyMode.REJECT else [])
+        assert not any("13800138000" in line.line for line in answer.left_out)
+
+
+@pytest.mark.parametrize(
+    ("content", "answer"),
+    [
+        (b"# mine\n```\nx\n", NotNoted(NoteFault.OPEN_FENCE, "2")),
+        (b"\xff\xfe#\0", NotNoted(NoteFault.NOT_TEXT)),
+    ],
+)
+def test_a_file_that_would_swallow_the_note_is_left_alone(
+    desk: Desk, content: bytes, answer: NotNoted
+) -> None:
+    desk.put(DAY, content)
+    assert desk.says("改了超时。") == answer
+    assert desk.files() == {DAY: content}
+
+
+def test_a_note_that_is_too_long_is_refused_whole(desk: Desk) -> None:
+    answer = desk.says("长" * (MOST_CHARACTERS + 1))
+    assert answer == NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS))
+    assert desk.files() == {}
+
+
+def test_a_page_with_damaged_marks_is_left_and_the_note_is_kept(desk: Desk) -> None:
+    desk.put("roles/backend/MEMORY.md", f"mine\n{BEGIN}\n".encode())
+    assert desk.says("改了超时。") == Noted(DAY, page_left=True)
+    assert desk.files()["roles/backend/MEMORY.md"] == f"mine\n{BEGIN}\n".encode()
+    assert DAY in desk.files()
