@@ -12,7 +12,7 @@ from ..home.setting_values import KEYS
 from ..home.settings import HomeSettings
 from ..models.said import Said
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, say, warn, words
+from .messages import DONE, say, say_json, say_value, warn, words
 
 
 def show_config(args: argparse.Namespace) -> int:
@@ -27,24 +27,22 @@ def show_config(args: argparse.Namespace) -> int:
                 name: {"value": value, "origin": loaded.origins[name]}
                 for name, value in values.items()
             },
-            "key": words(key.zh, key.en),
+            "key": words(key),
             "project": project and asdict(project),
-            "warnings": [words(one.zh, one.en) for one in loaded.warnings],
+            "warnings": list(map(words, loaded.warnings)),
         }
-        say(json.dumps(content, ensure_ascii=False, indent=2, default=str))
+        say_json(content)
         return DONE
     for name, value in values.items():
         shown = json.dumps(value, ensure_ascii=False, default=str)
         say(f"{name} = {shown}  ({loaded.origins[name]})")
-    say(f"密钥：{key.zh}", f"key: {key.en}")
-    if project is None:
-        say("项目：这里没有", "project: none here")
-    else:
-        zh, en = (
-            ("自己的库", "its own store") if project.own_store else ("家里的一个域", "in the home")
-        )
-        which = f"{project.name} ({project.root})"
-        say(f"项目：{which}，{zh}", f"project: {which}, {en}")
+    say_value("密钥", "key", key)
+    where = Said("这里没有", "none here")
+    if project is not None:
+        own, which = project.own_store, f"{project.name} ({project.root})"
+        zh, en = ("自己的库", "its own store") if own else ("家里的一个域", "in the home")
+        where = Said(f"{which}，{zh}", f"{which}, {en}")
+    say_value("项目", "project", where)
     warn(loaded.warnings)
     return DONE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -36,17 +37,29 @@ def speak(language: Spoken) -> None:
     _LANGUAGE.set(language)
 
 
-def words(zh: str, en: str = "") -> str:
+def words(zh: str | Said, en: str = "") -> str:
     """Returns the line in the language that is spoken. Without ``en`` it is the same in both."""
-    return Said(zh, en or zh).text(_LANGUAGE.get())
+    said = zh if isinstance(zh, Said) else Said(zh, en or zh)
+    return said.text(_LANGUAGE.get())
 
 
-def say(zh: str, en: str = "") -> None:
+def say(zh: str | Said, en: str = "") -> None:
     """Print a line for the caller."""
     sys.stdout.write(f"{words(zh, en)}\n")
 
 
-def fail(zh: str, en: str = "", *, code: int = FAILED) -> int:
+def say_value(zh: str, en: str, value: object) -> None:
+    """Print a line with what something is called, and what it is."""
+    said = words(value) if isinstance(value, Said) else value
+    say(f"{zh}：{said}", f"{en}: {said}")
+
+
+def say_json(content: object) -> None:
+    """Print what scripts read; what JSON does not know is its text."""
+    say(json.dumps(content, ensure_ascii=False, indent=2, default=str))
+
+
+def fail(zh: str | Said, en: str = "", *, code: int = FAILED) -> int:
     """Print why nothing was done. Returns the exit code for that."""
     sys.stderr.write(f"{words(zh, en)}\n")
     return code

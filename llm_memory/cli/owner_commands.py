@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
@@ -25,7 +24,7 @@ from ..models.said import Said
 from ..text.normalising import one_line, preview
 from .agent_commands import content_of
 from .home_flags import wants_json
-from .messages import DONE, FAILED, PARTLY, fail, say, shown, words
+from .messages import DONE, FAILED, PARTLY, fail, say, say_json, shown, words
 from .owner_levels import OwnerLevel, asked, memory_id_of, stores_here
 
 _PREVIEW: Final = 300
@@ -37,9 +36,7 @@ _REASONS: Final = {
     "filler": Said("只是客套", "it is a courtesy alone"),
     "code": Said("只有代码或数据", "it is code or data alone"),
     "speculation": Said("只是猜测", "it is a guess"),
-    "private": Said(
-        "有私密内容，隐私设置不让记", "it holds private data, which the settings refuse"
-    ),
+    "private": Said("有私密内容，隐私设置不让记", "it has private data, which the settings refuse"),
     "confidence": Said("要保密的话，别人也看得到这里", "it is confidential, and others read this"),
     "not_written": Said("没能写入磁盘", "it could not be written to disk"),
 }
@@ -53,21 +50,26 @@ _DONE: Final[dict[type, Said]] = {
 """A home reads no turns, so nothing that waits to be read is purged."""
 
 type _Ask = Callable[[OwnerLevel, str], Awaitable[Any]]
+type _Told = tuple[Said, dict[str, object]]
+"""What became of a memory, for a person and for scripts."""
 
 
 def list_(args: argparse.Namespace) -> int:
     """Print the newest memories. Raises HomeError."""
 
-    def ask(one: OwnerLevel) -> Awaitable[Listing]:
-        return one.owner.listed(
+    async def work(levels: Sequence[OwnerLevel]) -> list[tuple[OwnerLevel, Listing]]:
+        chosen = [one for one in levels if one.level.name == args.level] or stores_here(levels)
+        if args.level not in (None, chosen[0].level.name):
+            raise HomeError("这里不是项目", "there is no project here")
+        return [(one, await ask(one)) for one in chosen]
+
+    async def ask(one: OwnerLevel) -> Listing:
+        return await one.owner.listed(
             conversation_id=one.level.conversation,
             limit=args.limit,
             naming=" ".join(args.words),
             public=args.level != PROJECT or one.level.own_store,
         )
-
-    async def work(levels: Sequence[OwnerLevel]) -> list[tuple[OwnerLevel, Listing]]:
-        return [(one, await ask(one)) for one in _named(levels, args.level)]
 
     listings = asked(args, work)
     found = [(one, stored) for one, listing in listings for stored in listing.memories]
@@ -75,8 +77,7 @@ def list_(args: argparse.Namespace) -> int:
     more = len(found) > args.limit or any(listing.more for _, listing in listings)
     found = found[: args.limit]
     if wants_json(args):
-        rows = [one.as_json(stored) for one, stored in found]
-        say(json.dumps({"memories": rows, "more": more}, ensure_ascii=False, indent=2))
+        say_json({"memories": [one.as_json(stored) for one, stored in found], "more": more})
         return DONE
     for one, stored in found:
         day = shown_day(stored.memory.created_at, words("日期不详", "undated"))
@@ -89,56 +90,40 @@ def list_(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _named(levels: Sequence[OwnerLevel], name: str | None) -> Sequence[OwnerLevel]:
-    """Returns the levels whose lists hold all that is asked for. Raises HomeError."""
-    chosen = [one for one in levels if one.level.name == name] if name else stores_here(levels)
-    if not chosen:
-        raise HomeError("这里不是项目", "there is no project here")
-    return chosen
-
-
 def correct(args: argparse.Namespace) -> int:
     """Forget, edit or undo each memory that is named; without one, undo what the owner did last.
     Raises HomeError before the first."""
     ids = list(dict.fromkeys(map(memory_id_of, args.ids))) or [""]
     text = content_of(args) if args.command == "edit" else ""  # a person may be typing
 
-    async def ask(one: OwnerLevel, memory_id: str) -> Any:
+    def ask(one: OwnerLevel, memory_id: str) -> Awaitable[Any]:
         where = one.level.conversation
         if args.command == "forget":
-            return await one.owner.forget(memory_id, conversation_id=where)
+            return one.owner.forget(memory_id, conversation_id=where)
         if args.command == "edit":
-            return await one.owner.edit(memory_id, text, conversation_id=where)
-        return await one.owner.restore(memory_id, conversation_id=where)
+            return one.owner.edit(memory_id, text, conversation_id=where)
+        return one.owner.restore(memory_id, conversation_id=where)
 
     told = asked(args, lambda levels: _all_told(levels, ids, ask))
     done = sum(row["ok"] is True for _, row in told)
     code = DONE if done == len(told) else PARTLY if done else FAILED
     if wants_json(args):
-        rows = [{**row, "said": words(said.zh, said.en)} for said, row in told]
-        say(json.dumps({"code": code, "memories": rows}, ensure_ascii=False, indent=2))
+        say_json({"code": code, "memories": [{**row, "said": words(said)} for said, row in told]})
         return code
     for said, row in told:
-        (say if row["ok"] else fail)(said.zh, said.en)
+        (say if row["ok"] else fail)(said)
     return code
 
 
-async def _all_told(
-    levels: Sequence[OwnerLevel], ids: Sequence[str], ask: _Ask
-) -> list[tuple[Said, dict[str, object]]]:
-    """Returns what became of each memory, as a line and as JSON."""
-    told: list[tuple[Said, dict[str, object]]] = []
+async def _all_told(levels: Sequence[OwnerLevel], ids: Sequence[str], ask: _Ask) -> list[_Told]:
+    told: list[_Told] = []
     for number, memory_id in enumerate(ids):
         try:
-            one, answer = await _nearest(levels, memory_id, ask)
+            told.append(_told(memory_id, *await _nearest(levels, memory_id, ask)))
         except ScopedMemoryError as error:
             # What was done before has to be told, and what is left would fail alike.
             why = Said(f"没有做完：{error}", f"not done: {error}")
             return told + [(why, {"ok": False, "id": left}) for left in ids[number:]]
-        if type(answer) in _DONE:
-            told.append(_done(one, answer))
-        else:
-            told.append((_why_not(memory_id, answer), {"ok": False, "id": memory_id}))
     return told
 
 
@@ -156,8 +141,11 @@ async def _nearest(
     return nowhere
 
 
-def _done(one: OwnerLevel, answer: Any) -> tuple[Said, dict[str, object]]:
-    stored, said, behind = answer.memory, _DONE[type(answer)], Said("", "")
+def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
+    said = _DONE.get(type(answer))
+    if said is None:
+        return _why_not(memory_id, answer), {"ok": False, "id": memory_id}
+    stored, behind = answer.memory, Said("", "")
     row = {"ok": True, **one.as_json(stored)}
     if isinstance(answer, Forgotten):
         back = f"scoped-memory undo {stored.memory.memory_id}"
@@ -178,12 +166,10 @@ def _why_not(memory_id: str, answer: object) -> Said:
             return Said(f"没有改：{why.zh}{more}", f"not changed: {why.en}{more}")
         case NotVisible(_, forgotten=True):
             back = f"scoped-memory undo {memory_id}"
-            return Said(
-                f"早就忘记了；找回：{back}", f"it was forgotten before; to bring it back: {back}"
-            )
+            return Said(f"早就忘记了；找回：{back}", f"forgotten before; to bring it back: {back}")
+        case NotVisible("") if not memory_id:
+            return Said("没有可撤销的", "there is nothing to undo")
         case NotVisible(last) if not memory_id:
-            if not last:
-                return Said("没有可撤销的", "there is nothing to undo")
             return Said(
                 f"最后做的是 {last}，之后又有人改过它，没有撤销",
                 f"the last was {last}, which was changed since: nothing was undone",

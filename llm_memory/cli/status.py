@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Final
 
 from ..errors import NoOwner, ScopedMemoryError
@@ -19,7 +18,7 @@ from ..models.said import Said
 from ..models.status import IndexState
 from .config import key_source
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, PARTLY, fail, say, shown, words
+from .messages import DONE, PARTLY, fail, say, say_json, say_value, shown, words
 from .owner_levels import OwnerLevel, asked, stores_here
 from .paths import plugin_version
 
@@ -29,16 +28,8 @@ _WITHOUT: Final = {
     IndexState.OFF: Said("索引用不了", "the index cannot be used"),
 }
 
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A store, and how it is doing; ``fault`` says why that cannot be told. ``pid`` has it open,
-    None where it is this command."""
-
-    store: AgentStore
-    status: StoreStatus | None
-    fault: str = ""
-    pid: int | None = None
+type _Row = tuple[AgentStore, StoreStatus | str, int | None]
+"""A store; how it is doing, or why that cannot be told; the other process that has it open."""
 
 
 def status(args: argparse.Namespace) -> int:
@@ -48,38 +39,36 @@ def status(args: argparse.Namespace) -> int:
     stores = {store.level: store for store in stores_of(loaded, folder)}
 
     async def work(levels: Sequence[OwnerLevel]) -> list[_Row]:
-        asked_at = sorted(stores_here(levels), key=lambda one: one.level.own_store)
         return [
             await _row(stores["project" if one.level.own_store else "global"], one)
-            for one in asked_at
+            for one in reversed(stores_here(levels))
         ]
 
     rows = asked(args, work)
     project, _ = chosen_project(loaded, folder)
-    code = PARTLY if any(row.status is None for row in rows) else DONE
+    code = PARTLY if any(isinstance(found, str) for _, found, _ in rows) else DONE
     key, missing = key_source(settings), missing_package(settings)
     if wants_json(args):
-        content = {
+        say_json({
             "code": code,
             "version": plugin_version().removeprefix("v"),
             "home": settings.home,
             "project": project and asdict(project),
-            "stores": [_as_json(row) for row in rows],
+            "stores": [_as_json(*row) for row in rows],
             "embedding": settings.embedding,
             "missing": missing,
-            "key": words(key.zh, key.en),
-        }
-        say(json.dumps(content, ensure_ascii=False, indent=2, default=str))
+            "key": words(key),
+        })  # fmt: skip
         return code
-    say(f"家：{settings.home}", f"home: {settings.home}")
-    here = shown(f"{project.name} ({project.root})") if project else words("这里没有", "none here")
-    say(f"项目：{here}", f"project: {here}")
+    here = f"{project.name} ({project.root})" if project else Said("这里没有", "none here")
+    say_value("家", "home", settings.home)
+    say_value("项目", "project", shown(here) if isinstance(here, str) else here)
     for row in rows:
-        _tell(row)
-    say(f"嵌入：{settings.embedding}", f"embedding: {settings.embedding}")
+        _tell(*row)
+    say_value("嵌入", "embedding", settings.embedding)
     if missing:
-        say(f"  还缺：{missing}", f"  it lacks: {missing}")
-    say(f"密钥：{key.zh}", f"key: {key.en}")
+        say_value("  还缺", "  it lacks", missing)
+    say_value("密钥", "key", key)
     return code
 
 
@@ -87,30 +76,29 @@ async def _row(store: AgentStore, one: OwnerLevel) -> _Row:
     try:
         found = await one.owner.status(conversation_id=one.level.conversation)
     except NoOwner as error:
-        return _Row(store, None, str(error), await asyncio.to_thread(holder, store.paths))
+        return store, str(error), await asyncio.to_thread(holder, store.paths)
     except (ScopedMemoryError, OSError) as error:
-        return _Row(store, None, str(error))
-    return _Row(store, found, pid=None if found.pid == os.getpid() else found.pid)
+        return store, str(error), None
+    return store, found, None if found.pid == os.getpid() else found.pid
 
 
-def _tell(row: _Row) -> None:
-    named, memory = row.store.named, shown(str(row.store.paths.memory))
-    say(f"{named.zh}的记忆：{memory}", f"the {named.en}'s memory: {memory}")
-    if row.pid is not None:
-        say(f"  开着它的：进程 {row.pid}", f"  open in: process {row.pid}")
-    elif row.status is not None:
+def _tell(store: AgentStore, found: StoreStatus | str, pid: int | None) -> None:
+    name, memory = store.named, shown(str(store.paths.memory))
+    say_value(f"{name.zh}的记忆", f"the {name.en}'s memory", memory)
+    if pid is not None:
+        say_value("  开着它的进程", "  open in process", pid)
+    elif isinstance(found, StoreStatus):
         say("  没有程序开着它", "  no program has it open")
-    if row.status is None:
-        fail(f"  看不到里面：{shown(row.fault)}", f"  cannot be asked: {shown(row.fault)}")
+    if isinstance(found, str):
+        fail(f"  看不到里面：{shown(found)}", f"  cannot be asked: {shown(found)}")
         return
-    found = row.status
     tell_counts(found)
-    say(f"  未完成的任务：{found.tasks}", f"  open tasks: {found.tasks}")
+    say_value("  未完成的任务", "  open tasks", found.tasks)
     if found.refused:
-        say(f"  没有用上嵌入服务：{found.refused}", f"  the service is not used: {found.refused}")
+        say_value("  没有用上嵌入服务", "  the service is not used", found.refused)
     for one in found.warnings:
         about = shown(" ".join(filter(None, (one.subject, one.detail))))
-        say(f"  警告 {one.code}：{about}", f"  warning {one.code}: {about}")
+        say_value(f"  警告 {one.code}", f"  warning {one.code}", about)
     if found.warnings:
         say("  见 docs/troubleshooting.md", "  see docs/troubleshooting.md")
 
@@ -118,28 +106,24 @@ def _tell(row: _Row) -> None:
 def tell_counts(found: StoreStatus) -> None:
     """Say what is in a store and in its indexes, a line each."""
     scopes = ", ".join(f"{scope} {count}" for scope, count in sorted(found.memories.items()))
-    none = _WITHOUT.get(found.index, _CLOSED)
+    memories = f"{sum(found.memories.values())}" + (f" ({scopes})" if scopes else "")
     vectors = f"{found.vectors} ({shown(found.embedder)})"
-    for zh, en, value in (
-        (
-            "记忆",
-            "memories",
-            f"{sum(found.memories.values())}" + (f" ({scopes})" if scopes else ""),
-        ),
-        ("笔记段数", "pieces of notes", found.notes),
-        ("词语", "words", words(_CLOSED.zh, _CLOSED.en) if found.words is None else found.words),
-        ("向量", "vectors", words(none.zh, none.en) if found.vectors is None else vectors),
-    ):
-        say(f"  {zh}：{value}", f"  {en}: {value}")
+    none = _WITHOUT.get(found.index, _CLOSED)
+    say_value("  记忆", "  memories", memories)
+    say_value("  笔记段数", "  pieces of notes", found.notes)
+    say_value("  词语", "  words", _CLOSED if found.words is None else found.words)
+    say_value("  向量", "  vectors", none if found.vectors is None else vectors)
 
 
-def _as_json(row: _Row) -> dict[str, object]:
-    about: dict[str, object] = {
-        "level": row.store.level,
-        "memory": str(row.store.paths.memory),
-        "owner_pid": row.pid,
-        "fault": row.fault,
-    }
-    if row.status is not None:
-        about |= {key: value for key, value in asdict(row.status).items() if key != "pid"}
-    return about
+def store_json(store: AgentStore, found: StoreStatus | None, **more: object) -> dict[str, object]:
+    """Returns what scripts read of a store."""
+    memory, data = store.paths.memory, store.paths.data
+    counts = asdict(found) if found else {}
+    counts.pop("pid", None)
+    return {"level": store.level, "data": data, "memory": memory, **counts, **more}
+
+
+def _as_json(store: AgentStore, found: StoreStatus | str, pid: int | None) -> dict[str, object]:
+    if isinstance(found, str):
+        return store_json(store, None, owner_pid=pid, fault=found)
+    return store_json(store, found, owner_pid=pid, fault="")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,6 +14,7 @@ from ..errors import HomeError
 from ..models.conversation import ConversationId
 from ..models.notices import NoticeCode
 from ..models.owner import StoreStatus
+from ..models.said import Said
 from ..models.settings import IndexPace
 from ..models.status import IndexState
 from ..service.engine import Engine
@@ -21,9 +22,9 @@ from ..storage.retry import when_free
 from ..vault.folder_walk import is_link
 from .embedder_choice import missing_package
 from .owned_store import OwnedStore
-from .settings import HomeSettings
+from .setting_values import spoken
 
-_PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
+PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
 """No bot wants the time between two batches, and a person does not want to wait a minute for the
 next attempt."""
 _LOOK_SECONDS: Final = 0.1
@@ -34,14 +35,14 @@ _SAVES: Final = 3
 """The most waits for a file into which a person writes at this moment."""
 _PAID: Final = "embeddings.sqlite"
 """The vectors that were computed, perhaps for money. Its neighbours have the same beginning."""
-_OPEN: Final = (IndexState.BUILDING, IndexState.READY)
 _HOME: Final = ConversationId.parse("mcp:global:home")
 _OF_WORDS: Final = (NoticeCode.LEXICAL_OFF,)
 _OF_VECTORS: Final = (NoticeCode.EMBEDDER_FAILING, NoticeCode.INDEX_OFF, NoticeCode.INDEX_FULL)
-WORDS, VECTORS = "words", "vectors"
+_NOT_TAKEN: Final = Said("嵌入模型不收这些文字", "the embedder does not take these texts")
+WORDS, VECTORS = Said("词语", "words"), Said("向量", "vectors")
 
-type Progress = Callable[[str, int, int], None]
-"""Hears the part, ``words`` or ``vectors``, how many of its entries are done, and of how many."""
+type Progress = Callable[[Said, int, int], None]
+"""Hears the part, ``WORDS`` or ``VECTORS``, how many of its entries are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,45 +56,38 @@ class Built:
     """
 
     status: StoreStatus
-    left: int = 0
-    words_fault: str = ""
-    fault: str = ""
+    left: int
+    words_fault: str
+    fault: str
 
 
-async def build_index(
-    paths: EnginePaths,
-    settings: HomeSettings,
-    environ: Mapping[str, str],
-    version: str,
-    *,
-    rebuild: bool = False,
-    progress: Progress = lambda *_: None,
-    stall_seconds: float | None = None,
-) -> Built:
-    """Own the store, bring words and vectors up to the files, and let go of it. Agents may use it
-    meanwhile. What was built stays if this is cancelled.
-
-    Args:
-        rebuild: Discard the caches first.
-        stall_seconds: Seconds without any progress after which a fault is taken for lasting, by
-            default ``STALL_SECONDS``.
+async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -> Built:
+    """Own a store of ``PACE``, bring words and vectors up to the files, and let go of it. Agents
+    may use it meanwhile. What was built stays if this is cancelled. ``rebuild``: discard the caches
+    first.
 
     Raises:
         DirectoryInUse, EngineOff: Another program has the store, or it cannot be opened.
         HomeError: The caches cannot be discarded.
     """
     if rebuild:
-        await asyncio.to_thread(discard_caches, paths, version)
-    store = OwnedStore(paths, settings, environ, version, pace=_PACE)
-    missing = missing_package(settings)
+        await asyncio.to_thread(discard_caches, store.paths, store.version)
+    missing = missing_package(store.settings)
     await store.open(vectors=not missing)
     try:
         await read_files(store.engine)
-        stall_seconds = STALL_SECONDS if stall_seconds is None else stall_seconds
-        words_fault, fault = await _faults(store.engine, missing, progress, stall_seconds)
-        return await _built(store, words_fault, missing or store.refused or fault)
+        words_fault, fault = await _faults(store.engine, progress, vectors=not missing)
+        fault = missing or store.refused or fault
+        status = await store.owner.status(conversation_id=_HOME)
     finally:
         await store.close()
+    total = sum(status.memories.values()) + status.notes
+    left = total - (status.vectors or 0) if fault or status.vectors is not None else 0
+    if words_fault:
+        status, left = replace(status, words=0), total
+    elif left and not fault:
+        fault = _NOT_TAKEN.text(spoken(store.settings.language))
+    return Built(status, left, words_fault, fault)
 
 
 def discard_caches(paths: EnginePaths, version: str) -> None:
@@ -108,8 +102,7 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
         if is_link(folder):
             raise HomeError(f"{folder}：是链接，不清空", f"{folder}: is a link, not emptied")
         try:
-            entries = sorted(folder.iterdir()) if folder.is_dir() else []
-            for entry in entries:
+            for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
                 if entry.name.startswith(_PAID):
                     continue
                 if entry.is_dir() and not is_link(entry):
@@ -117,45 +110,44 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
                 else:
                     when_free(entry.unlink)
         except OSError as error:
+            file, why = error.filename, error.strerror
             raise HomeError(
-                f"{error.filename}：删不掉：{error.strerror}",
-                f"{error.filename}: cannot be removed: {error.strerror}",
+                f"{file}：删不掉：{why}", f"{file}: cannot be removed: {why}"
             ) from error
 
 
 async def read_files(engine: Engine) -> None:
     """Take in what people did to the files, and wait for those that they are writing."""
-    reconciler = engine.rooms.reconciler
     for _ in range(_SAVES):
         await engine.reconcile()
-        due = reconciler.next_due
+        due = engine.rooms.reconciler.next_due
         if due is None:
             return
         await asyncio.sleep(due)
 
 
-async def _faults(
-    engine: Engine, missing: str, progress: Progress, stall_seconds: float
-) -> tuple[str, str]:
+async def _faults(engine: Engine, progress: Progress, *, vectors: bool) -> tuple[str, str]:
     """Wait until both indexes are complete, or one cannot be. Returns why the words are not, and
     why the vectors are not: what stands and has let nothing happen for long."""
     words, indexing = engine.rooms.words, engine.rooms.indexing
     now = asyncio.get_running_loop().time
     seen, since = None, now()
     while True:
-        _tell(engine, progress)
         state = words.state, words.pending, indexing.state, indexing.backlog, indexing.leaving
         if state != seen:
             seen, since = state, now()
-        stalled = now() - since >= stall_seconds
-        words_fault, fault = (
-            _standing(engine, codes) if stalled else "" for codes in (_OF_WORDS, _OF_VECTORS)
-        )
+        stalled = now() - since >= STALL_SECONDS
+        words_fault = _standing(engine, _OF_WORDS) if stalled else ""
+        fault = _standing(engine, _OF_VECTORS) if stalled else ""
         scanned = engine.notes.scanned
-        none_wanted = missing or indexing.state is IndexState.LEXICAL
-        words_done = words_fault or (scanned and words.in_step)
-        if words_done and (none_wanted or fault or (scanned and indexing.in_step)):
+        total = sum(engine.rooms.catalogue.counts().values()) + len(engine.notes)
+        none_wanted = not vectors or indexing.state is IndexState.LEXICAL
+        if not (words_fault or (scanned and words.in_step)):
+            progress(WORDS, total - words.pending, total)
+        elif none_wanted or fault or (scanned and indexing.in_step):
             return words_fault, fault
+        else:
+            progress(VECTORS, total - indexing.backlog, total)
         await asyncio.sleep(_LOOK_SECONDS)
 
 
@@ -163,23 +155,3 @@ def _standing(engine: Engine, codes: Iterable[NoticeCode]) -> str:
     standing = {notice.code: notice for notice in engine.notices}
     found = (standing[code].params.get("detail", str(code)) for code in codes if code in standing)
     return next(found, "")
-
-
-def _tell(engine: Engine, progress: Progress) -> None:
-    rooms = engine.rooms
-    total = sum(rooms.catalogue.counts().values()) + len(engine.notes)
-    if rooms.words.state in _OPEN and not (engine.notes.scanned and rooms.words.in_step):
-        progress(WORDS, max(total - rooms.words.pending, 0), total)
-    elif rooms.indexing.state in _OPEN:
-        progress(VECTORS, max(total - rooms.indexing.backlog, 0), total)
-
-
-async def _built(store: OwnedStore, words_fault: str, fault: str) -> Built:
-    status = await store.owner.status(conversation_id=_HOME)
-    if words_fault:
-        status = replace(status, words=0)
-    total = sum(status.memories.values()) + status.notes
-    if status.vectors is not None and status.vectors < total and not fault:
-        fault = "嵌入模型不收这些文字 / the embedder does not take these texts"
-    left = total if words_fault else total - (status.vectors or 0) if fault else 0
-    return Built(status, left, words_fault, fault)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import re
 import signal
@@ -23,7 +22,8 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.cli import progress
+from astrbot_plugin_scoped_memory.llm_memory.cli import index as command
+from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice, index_building
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
@@ -100,10 +100,7 @@ def test_an_empty_home_is_complete(home: Path, capsys: pytest.CaptureFixture[str
     assert (code, row["memories"], row["words"], row["left"]) == (0, {}, 0, 0)
 
 
-def test_a_person_reads_the_counts(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "_SAID_SECONDS", math.inf)  # however slow the machine is
+def test_a_person_reads_the_counts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fill(home / "memory", "public", 3)
     assert main(["index"]) == 0
     streams = capsys.readouterr()
@@ -113,7 +110,20 @@ def test_a_person_reads_the_counts(
     assert not re.search("[\u4e00-\u9fff]| / ", streams.out)
     assert main(["index", "--language", "zh"]) == 0
     assert "记忆：3 (public 3)" in capsys.readouterr().out
-    assert streams.err == ""  # no terminal, and no time to speak of
+    assert streams.err == ""  # no terminal
+
+
+def test_a_terminal_shows_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def held(*_: object, progress: index_building.Progress, **__: object) -> None:
+        progress(index_building.WORDS, 1, 30)
+        raise DirectoryInUse("home")
+
+    monkeypatch.setattr(command, "build_index", held)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["index"]) == 1
+    assert capsys.readouterr().err == "\rwords 1/30\x1b[K\r\x1b[K"
 
 
 def test_rebuild_discards_the_caches_and_nothing_else(
