@@ -12,10 +12,11 @@ from ..models.said import Said
 from ..models.scope import PUBLIC, Scope
 from ..storage.directory_lock import LOCK_NAME
 from .memory_home import chosen_project, is_named, project_scope
-from .project import home_paths, project_paths
+from .project import Project, home_paths, project_paths
 from .settings import LoadedSettings
 
 type LevelName = Literal["project", "global"]
+type _Level = tuple[LevelName, EnginePaths, Scope]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,38 +32,30 @@ class AgentStore:
         return Said("家", "home") if self.level == "global" else Said("项目", "project")
 
 
-@dataclass(frozen=True, slots=True)
-class LevelScope:
-    """A scope of a store, and the level that an agent knows it by."""
-
-    level: LevelName
-    paths: EnginePaths
-    scope: Scope
-
-
 def stores_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentStore, ...]:
     """Returns the home's store, and the project's own where its user has agreed to it. Raises
     HomeError."""
-    home = loaded.settings.home
-    project, _ = chosen_project(loaded, folder)
-    stores = [AgentStore("global", home_paths(home))]
-    if project is not None and project.own_store:
-        stores.append(AgentStore("project", project_paths(home, project)))
-    return tuple(stores)
+    places = {level: paths for level, paths, _ in reversed(scopes_of(loaded, folder))}
+    stores = [AgentStore(level, paths) for level, paths in places.items()]
+    return tuple(stores if stores[0].paths != stores[-1].paths else stores[:1])
 
 
-def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[LevelScope, ...]:
-    """Returns what an agent in a folder may see, the nearest first: the project's scope, and the
-    home's public one. Raises HomeError."""
-    home = loaded.settings.home
+def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[_Level, ...]:
+    """Returns the levels of what an agent in a folder may see, each with its store and scope, the
+    nearest first: the project's scope, and the home's public one. Raises HomeError."""
     project, _ = chosen_project(loaded, folder)
-    global_level = LevelScope("global", home_paths(home), PUBLIC)
+    everywhere: _Level = ("global", *place_of(loaded, None))
+    return (("project", *place_of(loaded, project)), everywhere) if project else (everywhere,)
+
+
+def place_of(loaded: LoadedSettings, project: Project | None) -> tuple[EnginePaths, Scope]:
+    """Returns where a project's memories lie; without one, those that hold everywhere."""
+    home = loaded.settings.home
     if project is None:
-        return (global_level,)
+        return home_paths(home), PUBLIC
     if project.own_store:
-        return (LevelScope("project", project_paths(home, project), PUBLIC), global_level)
-    scope = project_scope(project, named=is_named(loaded))
-    return (LevelScope("project", home_paths(home), scope), global_level)
+        return project_paths(home, project), PUBLIC
+    return home_paths(home), project_scope(project, named=is_named(loaded))
 
 
 def holder(paths: EnginePaths) -> int | None:

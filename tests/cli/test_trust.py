@@ -11,8 +11,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.home import vouching
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
+from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import FORMAT, STAMP
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
@@ -152,6 +153,22 @@ async def test_the_projects_own_store_is_looked_at_once_its_user_has_agreed(
     assert await asyncio.to_thread(main, ["trust", "m-ours", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["level"] == "project"
     assert "可信：是" in file.read_text("utf-8")
+
+
+@pytest.mark.parametrize("fault", ["newer", "unreadable"])
+def test_what_cannot_be_read_is_left_alone_and_named(
+    home: Path, fault: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a nearer scope with the entry, nothing is known."""
+    file = home / "memory" / "scopes" / "public" / "entities.md"
+    file.parent.mkdir(parents=True)
+    raw = "## 端口是 ^m-odd1\n> 可信：否\n".encode("gb18030" if fault == "unreadable" else "utf-8")
+    file.write_bytes(raw)
+    if fault == "newer":
+        (home / "memory" / STAMP).write_text(json.dumps({"format": FORMAT + 1}), "utf-8")
+    assert main(["trust", "m-odd1"]) == 1
+    assert ("entities.md" if fault == "unreadable" else STAMP) in capsys.readouterr().err
+    assert file.read_bytes() == raw
 
 
 async def test_control_characters_do_not_reach_the_terminal(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -14,16 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer, HomeError
-from astrbot_plugin_scoped_memory.llm_memory.home import vouching
-from astrbot_plugin_scoped_memory.llm_memory.home.agent_stores import LevelScope
-from astrbot_plugin_scoped_memory.llm_memory.home.vouching import Vouched, vouch
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import is_quotation
+from astrbot_plugin_scoped_memory.llm_memory.remember.vouching import Vouched, Voucher
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import FORMAT, STAMP
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 
@@ -44,9 +40,8 @@ def memory(text: str, memory_id: str = MINE, **changes: object) -> Memory:
 
 class Store:
     def __init__(self, root: Path) -> None:
-        self.paths = EnginePaths.under(root)
         self.public = root / "memory" / "scopes" / "public"
-        self.scopes = (LevelScope("global", self.paths, PUBLIC),)
+        self.voucher = Voucher(root / "memory", PUBLIC, None)
 
     def write(self, name: str, *memories: Memory, before: str = "", newline: str = "\n") -> Path:
         path = self.public / name
@@ -56,7 +51,7 @@ class Store:
         return path
 
     def vouch(self, memory_id: str = MINE, *, trusted: bool = True) -> Vouched | None:
-        return vouch(memory_id, self.scopes, trusted=trusted, version="1")
+        return self.voucher.vouch(memory_id, trusted=trusted)
 
     def done(self, memory_id: str = MINE, *, trusted: bool = True) -> Vouched:
         found = self.vouch(memory_id, trusted=trusted)
@@ -188,7 +183,7 @@ def test_who_writes_all_the_time_is_named(store: Store, monkeypatch: pytest.Monk
         raise ChangedMeanwhile
 
     monkeypatch.setattr(vouching, "replace_durably", changed)
-    with pytest.raises(HomeError, match=r"entities\.md"):
+    with pytest.raises(VaultWriteFailed, match=r"entities\.md"):
         store.vouch()
     assert store.texts() == before
 
@@ -201,19 +196,15 @@ def test_what_is_not_recalled_is_not_vouched_for(store: Store, place: str) -> No
     assert store.texts() == before
 
 
-def test_the_first_scope_that_has_it_counts_and_no_other_is_looked_at(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_no_other_scope_is_looked_at(tmp_path: Path) -> None:
     for name in ("shop", "other"):
         path = tmp_path / "memory" / "scopes" / name / "entities.md"
         path.parent.mkdir(parents=True)
         path.write_text(render(memory(FACT, f"m-{name:0>12}")), encoding="utf-8")
-    mine = LevelScope("project", store.paths, Scope.parse("shop"))
-    scopes = (mine, *store.scopes)
-    found = vouch("m-00000000shop", scopes, trusted=True, version="1")
-    assert found is not None
-    assert found.level == "project"
+    mine = Voucher(tmp_path / "memory", Scope.parse("shop"), None)
+    assert mine.vouch("m-00000000shop", trusted=True) is not None
     other = (tmp_path / "memory" / "scopes" / "other" / "entities.md").read_bytes()
-    assert vouch("m-0000000other", scopes, trusted=True, version="1") is None
+    assert mine.vouch("m-0000000other", trusted=True) is None
     assert (tmp_path / "memory" / "scopes" / "other" / "entities.md").read_bytes() == other
 
 
@@ -234,19 +225,10 @@ def test_a_link_leads_nowhere(store: Store, tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_named_where_the_entry_is_nowhere_else(store: Store) -> None:
     store.write("patterns.md").write_bytes(f"## 记住这件事 ^{MINE}".encode("gb18030"))
-    with pytest.raises(HomeError, match=r"patterns\.md"):
+    with pytest.raises(VaultFileBroken, match=r"patterns\.md"):
         store.vouch()
     store.write("entities.md", memory(FACT))
     assert store.done().changed
-
-
-def test_a_store_of_a_later_version_is_left_alone(store: Store) -> None:
-    store.write("entities.md", memory(FACT))
-    (store.paths.memory / STAMP).write_text(json.dumps({"format": FORMAT + 1}), encoding="utf-8")
-    before = store.texts()
-    with pytest.raises(FormatNewer):
-        store.vouch()
-    assert store.texts() == before
 
 
 words = st.text(st.sampled_from("ab字 .,\\^·>:：#-"), min_size=1, max_size=20).map(str.strip)

@@ -6,25 +6,23 @@ It works whether or not a program has the store open: that one takes the edit fo
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from ..errors import HomeError, VaultError, VaultFileBroken
+from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.data_models import Memory, Topic
+from ..models.scope import Scope
 from ..models.vault_layout import topic_of, topic_path
-from ..remember.home_vouchers import HomeVouchers
-from ..remember.rules.instructions import is_quotation
-from ..remember.rules.routing import route
 from ..storage.files import ChangedMeanwhile, replace_durably
-from ..storage.formats.vault_format import VaultFormat
 from ..vault.entry_locator import says_the_same
 from ..vault.ledger import SqliteLedger
 from ..vault.markdown.topic_file import Entry, TopicFile
 from ..vault.vault_tree import FileSnapshot, VaultTree
 from ..vault.vault_writer import VaultWriter
-from .agent_stores import LevelName, LevelScope
+from .home_vouchers import HomeVouchers
+from .rules.instructions import is_quotation
+from .rules.routing import route
 
 _TRIES: Final = 10
 """Attempts while another program keeps writing to the file."""
@@ -35,55 +33,25 @@ class Vouched:
     """What became of an entry.
 
     Attributes:
-        level: Where it stands, as agents call it.
         path: Its file inside the scope, before.
         moved_to: Its file now.
         before: Its lines, before.
         after: Its lines now.
-        noted: The home's list of what was vouched for has changed.
         quoted: It stays a quotation: with anyone's voucher it would override other rules.
+        changed: Something was written, here or in the home's list of what was vouched for.
     """
 
-    level: LevelName
     path: str
     moved_to: str
     before: str
     after: str
     quoted: bool
-    noted: bool = False
-
-    @property
-    def changed(self) -> bool:
-        """True if something was written."""
-        return self.noted or self.before != self.after or self.path != self.moved_to
-
-
-def vouch(
-    memory_id: str, scopes: Iterable[LevelScope], *, trusted: bool, version: str
-) -> Vouched | None:
-    """Vouch for an entry, or take the voucher back. Blocks.
-
-    Args:
-        scopes: Where it is looked for; the first that has it counts.
-
-    Returns:
-        None where none of the scopes has it.
-
-    Raises:
-        HomeError: A file cannot be read or written, or is being written to all the time.
-        FormatNewer: A later version wrote the store. Nothing was changed.
-    """
-    for place in scopes:
-        VaultFormat(place.paths.memory, place.paths.backups, version=version).check()
-        found = _Scope(place).vouch(memory_id, trusted=trusted)
-        if found is not None:
-            return found
-    return None
+    changed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """An entry as it stands in a file."""
+    """An entry as it is in a file."""
 
     snapshot: FileSnapshot
     file: TopicFile
@@ -100,44 +68,57 @@ class _Found:
         return topic_of(self.path) is Topic.INSTRUCTIONS
 
 
-class _Scope:
-    def __init__(self, place: LevelScope) -> None:
-        self._level = place.level
-        self._scope = place.scope
-        self._tree = VaultTree(place.paths.memory, contextlib.nullcontext())
+class Voucher:
+    """Vouches for entries of a scope. Blocks.
+
+    Args:
+        memory: The memory folder of the store.
+        vouchers: Where the home says what is trusted: a project's files may be pulled. None where
+            the files themselves say it.
+    """
+
+    def __init__(self, memory: Path, scope: Scope, vouchers: HomeVouchers | None) -> None:
+        self._scope = scope
+        self._tree = VaultTree(memory, contextlib.nullcontext())
         self._writer = VaultWriter(self._tree, SqliteLedger())
-        # A project's files may be pulled: there the home says what is trusted.
-        self._vouchers = None if place.paths.owns_memory else HomeVouchers(place.paths.state)
+        self._vouchers = vouchers
 
     def vouch(self, memory_id: str, *, trusted: bool) -> Vouched | None:
-        """Returns None where the scope does not have it. Raises HomeError."""
+        """Vouch for an entry, or take the voucher back.
+
+        Returns:
+            None where the scope does not have it.
+
+        Raises:
+            VaultFileBroken: A file that may have it cannot be read.
+            VaultWriteFailed, OSError: A file cannot be written, or another program keeps writing.
+        """
         first: _Found | None = None
         noted = False
-        with _in_words():
-            for _ in range(_TRIES):
-                found = self._find(memory_id)
-                if not found:
-                    return None
-                first = first or found[0]
-                if self._vouchers is not None:
-                    memory = found[0].entry.memory
-                    noted |= self._vouchers.vouch(self._scope, memory, trusted=trusted)
-                with contextlib.suppress(ChangedMeanwhile):
-                    self._step(found, trusted=trusted)
-                    return replace(self._done(first, memory_id), noted=noted)
-        raise HomeError(
-            f"{first.path if first else memory_id}：一直有程序在写它，再来一次 / another program "
-            "keeps writing to it, try again"
-        )
+        for _ in range(_TRIES):
+            found = self._find(memory_id)
+            if not found:
+                return None
+            first = first or found[0]
+            if self._vouchers is not None:
+                memory = found[0].entry.memory
+                noted |= self._vouchers.vouch(self._scope, memory, trusted=trusted)
+            with contextlib.suppress(ChangedMeanwhile):
+                self._step(found, trusted=trusted)
+                last = next(iter(self._find(memory_id)), first)
+                before, after = (first.path, first.text), (last.path, last.text)
+                changed, quoted = noted or before != after, last.entry.memory.quoted
+                return Vouched(first.path, last.path, first.text, last.text, quoted, changed)
+        name = first.path if first else memory_id
+        raise VaultWriteFailed(f"{name}: another program keeps writing to it, try again")
 
     def _find(self, memory_id: str) -> list[_Found]:
-        """Returns where it stands: first in a file that is no instructions, for a move that was
+        """Returns where it is: first in a file that is no instructions, for a move that was
         interrupted leaves it in both. Raises VaultFileBroken if it is nowhere, but a file cannot be
         read."""
-        listing = self._tree.list_files(self._scope)
         found: list[_Found] = []
         broken: VaultFileBroken | None = None
-        for path in listing.files:
+        for path in self._tree.list_files(self._scope).files:
             try:
                 there = self._tree.find(path, memory_id)
             except VaultFileBroken as error:
@@ -173,36 +154,9 @@ class _Scope:
         self._tree.refuse_links(found.snapshot.path)
         replace_durably(found.snapshot.path, text.encode(), found.snapshot.stamp)
 
-    def _done(self, first: _Found, memory_id: str) -> Vouched:
-        now = self._find(memory_id)
-        last = now[0] if now else first
-        return Vouched(
-            self._level,
-            first.path,
-            last.path,
-            first.text,
-            last.text,
-            quoted=last.entry.memory.quoted,
-        )
-
 
 def _as_vouched(memory: Memory, *, trusted: bool) -> Memory:
     """Returns the memory with its voucher, or without."""
     said = (memory.judgment, memory.reasoning, *memory.tags)
-    return replace(
-        memory,
-        provenance=replace(memory.provenance, trusted=trusted),
-        quoted=is_quotation(said, trusted=trusted),
-    )
-
-
-@contextlib.contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except VaultFileBroken as error:
-        raise HomeError(f"{error.path}：读不了 / cannot be read ({error.reason})") from error
-    except VaultError as error:
-        raise HomeError(f"写不了 / cannot be written: {error}") from error
-    except OSError as error:
-        raise HomeError(f"{error.filename}：{os.strerror(error.errno or 0)}") from error
+    provenance = replace(memory.provenance, trusted=trusted)
+    return replace(memory, provenance=provenance, quoted=is_quotation(said, trusted=trusted))
