@@ -143,6 +143,7 @@ class MemoryTools:
         wanted = (scope or "all").strip().lower()
         by_level: list[list[tuple[Hit, Level]]] = []
         notes: list[str] = []
+        holding = 0
         for level in self._searched(wanted):
             # What is left out of a recall below must not have taken the place of what is not.
             asked = MOST_TOKENS if wanted == PROJECT else budget
@@ -155,11 +156,15 @@ class MemoryTools:
             )
             by_level.append(_project_first([(hit, level) for hit in recall.hits]))
             notes += self._by_words(recall)
+            # A project in the home's store is asked together with what is global there.
+            holding += recall.trace.holding if level.own_store or wanted != PROJECT else 0
         lines = [
             search_line(hit, level)
             for hit, level in heapq.merge(*by_level, key=lambda found: -found[0].relevance)
             if wanted != PROJECT or level.label(hit.scope_name) == PROJECT
         ]
+        if holding > len(lines):
+            notes.append(f"({holding} memories hold all of these words)")
         head = _HEAD if lines else "nothing relevant is remembered"
         return Answer(fit("\n".join(dict.fromkeys([head, *notes])), lines, budget))
 
