@@ -16,6 +16,7 @@ from ..models.status import IndexState
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.model_histories import ModelHistories
 from ..remember.contradictions import ContradictingWrites
+from ..roles.role_notes import RoleNotes
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.access import Access
@@ -203,8 +204,17 @@ def _make_service(
         remember.tasks,
         Transfer(parts.transfers, catalogue, remember.handlers, clock, parts.version),
         loop.overviews,
+        RoleNotes(
+            parts.pages,
+            parts.leases,
+            settings.privacy_mode,
+            parts.private_data,
+            english=settings.loop.english,
+        ),
+        recall.notes,
         loop.paused_conversations,
         life,
+        clock,
     )
     corrections = Corrections(
         access,

@@ -125,6 +125,7 @@ def build_engine(
         pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
         sleep_store=SqliteSleepStore(loop_file),
         pages=PagesOnDisk(paths.memory),
+        leases=paths.leases,
         backups=DailyBackups(paths.daily_backups, paths.memory),
         files=StoreFiles(paths.data, paths.memory),
         legacy=legacy_collection(settings),

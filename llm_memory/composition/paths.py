@@ -49,6 +49,11 @@ class EnginePaths:
         return self.data / "state"
 
     @property
+    def leases(self) -> Path:
+        """A lock file for each role: who holds it holds the role."""
+        return self.state / "roles"
+
+    @property
     def neighbours(self) -> Path:
         """Where other plugins have their data folders, if this one lies among them."""
         return self.data.parent

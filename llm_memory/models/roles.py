@@ -28,8 +28,8 @@ class RoleNote:
 
 @dataclass(frozen=True, slots=True)
 class LineLeftOut:
-    """A line of a note that was not written. ``reason`` is ``private``, or a code of why it will
-    not last."""
+    """A line of a note that was not written. ``reason`` is ``private``, or why it will not last:
+    ``guess``, ``dispute`` or ``stale``."""
 
     line: str
     reason: str
@@ -84,4 +84,4 @@ class NotNoted:
     detail: str = ""
 
 
-type NoteOutcome = Noted | NotHeld | NotNoted
+NoteOutcome = Noted | NotHeld | NotNoted

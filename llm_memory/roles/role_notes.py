@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -23,6 +22,7 @@ from ..models.roles import (
 from ..models.settings import PrivacyMode
 from ..models.shelf import Shelf
 from ..models.vault_layout import MEMORY_PAGE
+from ..remember.rules.lasting import passing
 from ..remember.rules.privacy import HIDDEN, Finder, without_private
 from ..storage.appending import AppendFault, NotAppended, append_and_verify
 from ..storage.held_file import holder, is_held_with
@@ -41,6 +41,7 @@ from ..vault.marked_page import rewrite
 from ..vault.pages import PagesOnDisk, text_of
 
 MOST_CHARACTERS: Final = 8_000
+_LONGEST_NAME: Final = 40
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d\.md")
 _PLACEHOLDERS: Final = tuple(mark for marks in HIDDEN.values() for mark in marks)
 _FAULTS: Final = {
@@ -78,17 +79,14 @@ class RoleNotes:
         leases: Path,
         mode: PrivacyMode,
         finder: Finder,
-        passing: Callable[[str, datetime], str],
         *,
         english: bool,
     ) -> None:
-        """``leases`` is the folder of the lock files. ``passing`` tells why a line will not last,
-        empty for one that will."""
+        """``leases`` is the folder of the lock files."""
         self._pages = pages
         self._leases = leases
         self._mode = mode
         self._finder = finder
-        self._passing = passing
         self._english = english
 
     def append(self, note: RoleNote, at: datetime) -> NoteOutcome:
@@ -100,7 +98,7 @@ class RoleNotes:
             return refused
         if len(note.text) > MOST_CHARACTERS:
             return NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS))
-        text, left_out = self._lasting(note.text, at)
+        text, left_out = self._lasting(note.text)
         if not text:
             return Noted("", left_out)
         try:
@@ -125,7 +123,7 @@ class RoleNotes:
             words = {}
         return NotHeld(str(words.get("client", "")), str(words.get("since", "")))
 
-    def _lasting(self, text: str, at: datetime) -> tuple[str, tuple[LineLeftOut, ...]]:
+    def _lasting(self, text: str) -> tuple[str, tuple[LineLeftOut, ...]]:
         """Returns the lines that are written, and the others."""
         kept: list[str] = []
         left_out: list[LineLeftOut] = []
@@ -134,7 +132,7 @@ class RoleNotes:
             is_refused = self._mode is PrivacyMode.REJECT and any(
                 mark in line for mark in _PLACEHOLDERS
             )
-            reason = "private" if is_refused else self._passing(line, at) if line.strip() else ""
+            reason = "private" if is_refused else next(passing(line.strip()), ("",))[0]
             if reason:
                 left_out.append(LineLeftOut(line.strip(), reason))
             else:
@@ -158,7 +156,8 @@ class RoleNotes:
             if (line := open_fence(there)) is not None:
                 raise _OpenFence(line)
             newline = newline_of(there)
-            said = note_block(text, at, note.lease.folder, note.client, newline=newline)
+            client = note.client[:_LONGEST_NAME]
+            said = note_block(text, at, note.lease.folder, client, newline=newline)
             return said.encode(errors="replace")
 
         path = self._pages.path_in(shelf, note_name(at))

@@ -26,6 +26,7 @@ from ..models.recall import (
     Recall,
     Told,
 )
+from ..models.roles import Noted, NotHeld, NotNoted, RoleNote
 from ..models.settings import EngineSettings
 from ..models.status import ScopeReport
 from ..models.talk import ContextLine
@@ -233,6 +234,13 @@ class CognitiveService:
         """Write MEMORY.md and PRIMER.md of the conversation's own scope anew, as the nightly run
         does. Raises VaultWriteFailed."""
         await self._writes.refresh_overview(await self._view(conversation_id))
+
+    async def note_role(
+        self, note: RoleNote, *, conversation_id: ConversationId
+    ) -> Noted | NotHeld | NotNoted | Rejected:
+        """Append what a session did to the day's file of the role that the caller holds, and renew
+        that role's MEMORY.md. The same words of today or yesterday are one block."""
+        return await self._writes.note_role(note, await self._view(conversation_id))
 
     async def forget(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..consolidation.backup_files import DailyBackups
 from ..consolidation.sleep_store import SqliteSleepStore
@@ -67,6 +68,8 @@ class EngineParts:
     sleep_store: SqliteSleepStore
     """In ``loop_file``."""
     pages: PagesOnDisk
+    leases: Path
+    """The folder of the lock files of roles, see ``lease_file``."""
     backups: DailyBackups
     files: StoreFiles
     local: Callable[[str], Embedder]

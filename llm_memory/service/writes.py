@@ -3,6 +3,9 @@ files."""
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+
 from ..consolidation.overviews import Overviews
 from ..errors import InvalidScope
 from ..models.conversation import Actor
@@ -15,6 +18,7 @@ from ..models.data_models import (
     Stored,
     StoredMemory,
 )
+from ..models.roles import Noted, NoteOutcome, RoleNote
 from ..models.scope import Scope
 from ..models.settings import EngineSettings
 from ..models.tasks import TaskAction, TaskChange, TaskReport
@@ -24,7 +28,10 @@ from ..reflection.feedback_applier import FeedbackApplier
 from ..remember.contradictions import ContradictingWrites
 from ..remember.edit import MemoryEditor, Requester
 from ..remember.memory_handlers import MemoryHandlers
+from ..roles.role_notes import RoleNotes
+from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
+from ..runtime.shielded import shielded
 from ..scopes.access import Access, ConversationView
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.move_target import target_scope
@@ -33,6 +40,7 @@ from ..tasks.task_list import TaskList, TaskRequester
 from ..text.normalising import derived_id
 from ..transfer.conversation_transfer import Terms, Transfer
 from ..transfer.line_files import LineFile
+from ..vault.notes.note_book import NoteBook
 
 
 class Writes:
@@ -50,8 +58,11 @@ class Writes:
         tasks: TaskList,
         transfer: Transfer,
         overviews: Overviews,
+        role_notes: RoleNotes,
+        notes: NoteBook,
         paused_conversations: PausedConversations,
         life: Lifespan,
+        clock: Clock,
     ) -> None:
         self._settings = settings
         self._access = access
@@ -63,8 +74,11 @@ class Writes:
         self._tasks = tasks
         self._transfer = transfer
         self._overviews = overviews
+        self._role_notes = role_notes
+        self._notes = notes
         self._paused_conversations = paused_conversations
         self._life = life
+        self._clock = clock
 
     def _recording(self, view: ConversationView) -> Scope | Rejected:
         """Where what is said goes, unless it is off the record."""
@@ -116,6 +130,17 @@ class Writes:
         scope = self._recording(view)
         if isinstance(scope, Scope):
             await self._life.finish(lambda: self._overviews.run(scope))
+
+    async def note_role(self, note: RoleNote, view: ConversationView) -> NoteOutcome | Rejected:
+        """Write what a session of a role leaves behind; recall finds it from then on."""
+        scope = self._recording(view)
+        if isinstance(scope, Rejected):
+            return scope
+        write = partial(asyncio.to_thread, self._role_notes.append, note, self._clock())
+        outcome = await self._life.finish(lambda: shielded(write()))
+        if isinstance(outcome, Noted) and outcome.file:
+            await self._notes.refresh()
+        return outcome
 
     async def feedback(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
         """Apply what was learned from a queued turn, inside the scope of that turn."""

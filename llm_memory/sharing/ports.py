@@ -15,6 +15,7 @@ from ..models.data_models import (
 )
 from ..models.owner import Listing, StoreStatus
 from ..models.recall import FileText, PointerNotVisible, Recall
+from ..models.roles import Noted, NotHeld, NotNoted, RoleNote
 from ..models.tasks import TaskChange, TaskReport
 from ..primer.models import Overview
 
@@ -49,6 +50,10 @@ class SharedMemory(Protocol):
     ) -> Overview: ...
 
     async def refresh_overview(self, *, conversation_id: ConversationId) -> None: ...
+
+    async def note_role(
+        self, note: RoleNote, *, conversation_id: ConversationId
+    ) -> Noted | NotHeld | NotNoted | Rejected: ...
 
 
 class OwnerMemory(Protocol):
