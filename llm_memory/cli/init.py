@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,17 +17,17 @@ from ..home.file_changes import Change, apply
 from ..home.foreign_store import find_store, is_global, read_store
 from ..home.making import launch_of, make_folders, missing_folders, plan_config, plan_mark
 from ..home.memory_home import is_named, project_scope
+from ..home.places import is_above_user
 from ..home.project import (
     Project,
     find_project,
     find_root,
     home_paths,
-    is_above_user,
     name_of,
     project_paths,
 )
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
-from ..home.trusted_roots import trust_root
+from ..home.trusted_roots import is_trusted, trust_root
 from ..models.scope import PUBLIC_NAME
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
@@ -41,20 +42,40 @@ def init(args: argparse.Namespace) -> int:
     folder = project_folder(args).resolve()
     home = loaded.settings.home
     project = _project(folder, loaded, store=args.store)
+    # A store that the checkout brings is agreed to by --store, one of workflow.toml's by init.
+    own = project if project and (args.store or project.stated_root) else None
     report = Report(args.dry_run, home, project, notes=list(loaded.warnings))
     report.changes = [
         plan_config(home, loaded.settings.language),
         *_project_changes(args, loaded, folder, report),
     ]
-    report.folders = missing_folders(home, folder if args.store else None)
+    report.folders = missing_folders(home, own)
     report.adoptions = [_adoption(path, project) for path in args.adopt]
     if not report.dry:
+        if own is not None and not (args.yes or own.is_memory_inside):
+            _ask(home, own)
         make_folders(report.folders, home)
-        if args.store and project is not None:
-            trust_root(home, project.root)
+        if own is not None:
+            trust_root(home, *own.agreement)
         _write(report)
         _take(report, loaded)
     return tell(report, as_json=wants_json(args))
+
+
+def _ask(home: Path, project: Project) -> None:
+    """Ask once whether memories may lie outside the project. Raises Refusal."""
+    if is_trusted(home, *project.agreement):
+        return
+    asked = words(
+        f"{project.memory} 在项目外面。用它放这个项目的记忆吗？",
+        f"{project.memory} lies outside the project. Keep its memories there?",
+    )
+    if not sys.stdin.isatty():
+        raise Refusal(words(f"{asked}要就加 --yes", f"{asked} If so, add --yes"))
+    sys.stderr.write(f"{asked} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in {"y", "yes", "是", "要"}:
+        raise Refusal(words("什么也没有改", "nothing was changed"))
 
 
 def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | None:
@@ -65,7 +86,7 @@ def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | 
     root, named = find_root(folder), loaded.settings.project
     if root is None or (store and root != folder):
         return Project(named or name_of(folder), folder, own_store=store)
-    found = find_project(folder, named)
+    found = find_project(folder, named, home=loaded.settings.home)
     return replace(found, own_store=True) if found and store else found
 
 
@@ -102,7 +123,9 @@ def _project_changes(
             f"the project's root is above, agents are mostly opened there: {project.root}",
         )
     scope = project_scope(project, named=is_named(loaded)).name
-    if args.store and (home_paths(home).memory / "scopes" / scope).exists():
+    if (args.store or project.stated_root) and (
+        home_paths(home).memory / "scopes" / scope
+    ).exists():
         report.note(
             f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入",
             f"its memories of before stay in the home's scope {scope}, see export and import",

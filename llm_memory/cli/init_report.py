@@ -129,7 +129,7 @@ def _content(report: Report) -> dict[str, object]:
     return {
         "dry_run": report.dry,
         "home": report.home,
-        "project": asdict(report.project) if report.project else None,
+        "project": report.project.content() if report.project else None,
         "folders": report.folders,
         "files": [
             {

@@ -185,6 +185,7 @@ def _add_setup(commands: Any) -> None:
         "收下以前的 .openclaw_memory，只读它，可重复", "take in a former one, only read",
         type=Path, action="append", default=[], metavar="PATH",
     )  # fmt: skip
+    _switch(one, "--yes", "记忆放在项目外面时不问", "do not ask where memories lie outside it")
     _switch(one, "--dry-run", "只说会做什么", "say what would be done, do nothing")
     _at_home(
         commands, "config", "config.show_config",

@@ -14,24 +14,25 @@ from ..storage.files import PRIVATE, make_folder
 from ..storage.private_folder import PrivateFolder
 from .clients import Launch
 from .file_changes import Change, planned, refuse_links
-from .places import CONFIG
-from .project import PROJECT_FOLDER, home_paths
+from .places import CONFIG, PROJECT_FOLDER
+from .project import Project, home_paths
 from .settings import DEFAULT, PREFIX, HomeSettings, config_text, project_text
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
 
-def missing_folders(home: Path, store: Path | None) -> list[Path]:
-    """Returns the folders that are to be made: the home's, and those of a project's store in the
-    project's folder ``store``, if one is wanted.
+def missing_folders(home: Path, project: Project | None) -> list[Path]:
+    """Returns the folders that are to be made: the home's, and those of a store of the project's
+    own, if it is to have one.
 
     Raises:
         HomeError: something else stands in the place of one, or a link does.
     """
     wanted = [home, _scopes(home_paths(home).memory), home / "projects"]
-    if store is not None:
-        wanted.append(_scopes(store / PROJECT_FOLDER / "memory"))
-        refuse_links(store, wanted[-1])
+    if project is not None and project.own_store:
+        top, memory = _memory_below(project)
+        wanted.append(_scopes(memory))
+        refuse_links(top, wanted[-1])
     for folder in wanted:
         nearest = next(step for step in (folder, *folder.parents) if os.path.lexists(step))
         if not nearest.is_dir():
@@ -85,6 +86,12 @@ def finds_itself(folder: Path) -> bool:
     if site.ENABLE_USER_SITE:
         known.append(site.getusersitepackages())
     return any(folder == Path(place).resolve() for place in known)
+
+
+def _memory_below(project: Project) -> tuple[Path, Path]:
+    """Returns a project's memory root, and the folder above which links do not matter."""
+    stated = project.stated_root
+    return (stated, stated) if stated else (project.root, project.root / PROJECT_FOLDER / "memory")
 
 
 def _scopes(memory: Path) -> Path:

@@ -20,6 +20,7 @@ from ..models.scope import Scope
 from ..models.settings import AgentScope, ScopeSettings
 from ..scopes.rules.scope_resolution import resolve
 from ..sharing.endpoint import Endpoint, read_endpoint
+from .places import is_folder
 from .project import Project, find_project, home_paths, project_paths
 from .settings import HomeSettings, LoadedSettings
 from .shared_store import Owned, SharedStore
@@ -76,32 +77,62 @@ def open_home(
     """Returns the stores for an agent that works in a folder, not started yet. Raises HomeError
     where the home's folder cannot be had."""
     settings = loaded.settings
+    project, warnings = chosen_project(loaded, folder)
     make_home(settings.home)
     home = _store(home_paths(settings.home), settings, environ, version)
-    project, warnings = chosen_project(loaded, folder)
     if project is None:
         return MemoryHome(home, None, "")
     if not project.own_store:
         name = agent_name(project, named=is_named(loaded))
         return MemoryHome(home, home, name, warnings=warnings)
     own = _store(project_paths(settings.home, project), settings, environ, version)
-    return MemoryHome(home, own, project.name)
+    return MemoryHome(home, own, project.title or project.name, warnings=warnings)
 
 
 def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, tuple[Said, ...]]:
     """Returns the project of a folder, and what its user is to be told. It has no store of its own
     here where its user has not agreed to that one: a checkout may be a stranger's. Raises
     HomeError."""
-    settings = loaded.settings
-    project = find_project(folder, settings.project)
-    if project is None or not project.own_store or is_trusted(settings.home, project.root):
-        return project, ()
-    warning = Said(
-        f"{project.root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store",
-        f"{project.root} brings memories of its own, which are not read before you run init "
-        "--store there",
+    home = loaded.settings.home
+    project = find_project(folder, loaded.settings.project, os.environ, home)
+    if project is None:
+        return None, ()
+    told = project.workflow.warnings if project.workflow else ()
+    if not project.own_store:
+        return project, told
+    warning = None
+    if not is_trusted(home, *project.agreement):
+        warning = _not_agreed(project)
+    elif not is_folder(project.memory):
+        warning = Said(
+            f"没有 {project.memory} 这个文件夹，先用家里的记忆；重建就运行 init",
+            f"there is no folder {project.memory}, so the home's memory is used; run init to make "
+            "it again",
+        )
+    if warning is None:
+        return project, told
+    return replace(project, own_store=False), (*told, warning)
+
+
+def _not_agreed(project: Project) -> Said:
+    workflow, root = project.workflow, project.root
+    if workflow is None or workflow.root is None:
+        return Said(
+            f"{root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store",
+            f"{root} brings memories of its own, which are not read before you run init --store "
+            "there",
+        )
+    if project.is_memory_inside:
+        return Said(
+            f"{root} 自带记忆，先用家里的；运行 init 之后才读",
+            f"{root} brings memories of its own, which are not read before you run init there",
+        )
+    return Said(
+        f"{workflow.path}: 第 {workflow.root_line} 行：记忆放在项目外面：{workflow.root}。"
+        "先用家里的；确认请运行 init",
+        f"{workflow.path}: line {workflow.root_line}: the memory root lies outside the project: "
+        f"{workflow.root}. The home's memory is used until you run init to agree",
     )
-    return replace(project, own_store=False), (warning,)
 
 
 def is_named(loaded: LoadedSettings) -> bool:

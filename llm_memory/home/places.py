@@ -10,6 +10,8 @@ from typing import Final
 FOLDER: Final = "scoped-memory"
 """The home's own folder, below the folder where the platform keeps programs' data."""
 CONFIG: Final = "config.toml"
+PROJECT_FOLDER: Final = ".scoped-memory"
+"""The folder that marks a project."""
 
 
 def default_home(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
@@ -29,6 +31,14 @@ def user_folder(environ: Mapping[str, str]) -> Path:
     """Returns the home folder of the user who runs this program."""
     stated = environ.get("HOME") or environ.get("USERPROFILE")
     return Path(stated) if stated else Path.home()
+
+
+def is_above_user(folder: Path) -> bool:
+    """Returns True for the user's own folder and those above it, which are no projects."""
+    try:
+        return Path.home().resolve().is_relative_to(folder)
+    except RuntimeError:  # a system user without one
+        return False
 
 
 def expanded(text: str, base: Path, environ: Mapping[str, str]) -> Path:

@@ -10,17 +10,19 @@ import hashlib
 import os
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.scope import MAX_SCOPE_LENGTH, may_be_given
+from ..models.workflow import WORKFLOW, Workflow
 from ..vault.folder_walk import is_link
-from .places import is_folder
+from .places import PROJECT_FOLDER, is_above_user, is_folder
+from .workflow import is_workflow, read_workflow
 
-PROJECT_FOLDER: Final = ".scoped-memory"
 _LOST: Final = re.compile(r"[^a-zA-Z0-9\u4e00-\u9fff_-]+")
 
 
@@ -31,28 +33,63 @@ class Project:
     Attributes:
         name: A legal scope name, never that of the public scope.
         root: Its folder.
-        own_store: True where its memories lie in the project itself, False where they lie in a
-            scope of the home.
+        own_store: True where its memories lie in a memory root of its own, False where they lie in
+            a scope of the home.
+        workflow: What its ``workflow.toml`` says, None without one.
+        title: A name to show in the place of ``name``, empty for none. It opens nothing.
     """
 
     name: str
     root: Path
     own_store: bool
+    workflow: Workflow | None = None
+    title: str = ""
+
+    @property
+    def stated_root(self) -> Path | None:
+        """The memory root that its ``workflow.toml`` names."""
+        return self.workflow.root if self.workflow else None
+
+    @property
+    def memory(self) -> Path:
+        """The real path of the memory root of its own, whether or not it has one."""
+        return self.stated_root or Path(os.path.realpath(self.root / PROJECT_FOLDER / "memory"))
+
+    @property
+    def is_memory_inside(self) -> bool:
+        """True where the memory root lies in the project's folder, whatever links lead to it."""
+        return self.memory.is_relative_to(os.path.realpath(self.root))
+
+    @property
+    def agreement(self) -> tuple[Path, Path | None]:
+        """What its user agrees to: arguments of ``is_trusted`` and ``trust_root``."""
+        if self.workflow is None or self.workflow.root is None:
+            return self.root, None
+        return self.workflow.root, self.workflow.path
+
+    def content(self) -> dict[str, object]:
+        """Returns it for JSON; its paths are to be made text."""
+        content = {"name": self.name, "root": self.root, "own_store": self.own_store}
+        return content | ({"workflow": asdict(self.workflow)} if self.workflow else {})
 
 
-def find_project(start: Path, named: str = "") -> Project | None:
+def find_project(
+    start: Path, named: str = "", environ: Mapping[str, str] = os.environ, home: Path | None = None
+) -> Project | None:
     """Find the project of ``start``.
 
     Args:
         start: The folder to look in first.
         named: The project's name if a person gave one. With a name, ``start`` is a project even if
             nothing marks it as one.
+        environ: For the paths in its ``workflow.toml``.
+        home: The folder of the home, which can be no project's memory root.
 
     Returns:
         None if there is neither a name nor a marked folder.
 
     Raises:
-        HomeError: ``named`` is no legal name.
+        HomeError: ``named`` is no legal name, or its ``workflow.toml`` cannot be used.
     """
     root = find_root(start)
     if named:
@@ -60,30 +97,30 @@ def find_project(start: Path, named: str = "") -> Project | None:
     elif root is None:
         return None
     where = root or start.resolve()
-    return Project(named or name_of(where), where, root is not None and _has_store(root))
+    workflow = read_workflow(where / WORKFLOW, environ, home) if root else None
+    title = workflow.project if workflow and not named else ""
+    found = Project(named or name_of(where), where, own_store=False, workflow=workflow, title=title)
+    stored = found.stated_root or (root and _has_store(where))
+    return replace(found, own_store=True) if stored else found
 
 
 def find_root(start: Path) -> Path | None:
-    """Returns the first folder upwards with a ``.scoped-memory`` folder, else the nearest one with
-    ``.git``; neither the user's own folder, nor what lies above it, nor a disk's root."""
+    """Returns the first folder upwards with a ``.scoped-memory`` folder or a ``workflow.toml`` of
+    ours, else the nearest one with ``.git``; neither the user's own folder, nor what lies above it,
+    nor a disk's root. Raises HomeError for a ``workflow.toml`` that cannot be read."""
     start = start.resolve()
     repository = None
     for folder in (start, *start.parents):
         if folder == folder.parent or is_above_user(folder):
             break
-        if _is_ours(folder / PROJECT_FOLDER, start):
+        mark, workflow = folder / PROJECT_FOLDER, folder / WORKFLOW
+        if is_folder(mark) and not is_link(mark) and _is_owned(mark, start):
+            return folder
+        if os.path.lexists(workflow) and _is_owned(workflow, start) and is_workflow(workflow):
             return folder
         if repository is None and os.path.lexists(folder / ".git"):
             repository = folder
     return repository
-
-
-def is_above_user(folder: Path) -> bool:
-    """Returns True for the user's own folder and those above it, which are no projects."""
-    try:
-        return Path.home().resolve().is_relative_to(folder)
-    except RuntimeError:  # a system user without one
-        return False
 
 
 def name_of(root: Path) -> str:
@@ -118,31 +155,32 @@ def home_paths(home: Path) -> EnginePaths:
 
 
 def project_paths(home: Path, project: Project) -> EnginePaths:
-    """Returns where the store of a project with ``own_store`` lies: its Markdown in the project,
-    the rest in the home, under a name that no other folder on this machine has."""
-    root = project.root.resolve()
-    mark = _short_hash(os.path.normcase(root), 16)
-    return EnginePaths(
-        home / "projects" / f"{project.name}-{mark}",
-        root / PROJECT_FOLDER / "memory",
-        owns_memory=False,
-    )
+    """Returns where the store of a project with ``own_store`` lies: its Markdown in the memory
+    root, the rest in the home, under a name that is the memory root's alone. So all projects that
+    share one have one data folder, and one owner."""
+    memory = project.memory
+    name = f"root-{_short_hash(os.path.normcase(memory), 16)}"
+    if memory.parts[-2:] == (PROJECT_FOLDER, "memory"):
+        # The name that earlier versions gave, by the folder of the project.
+        mark = _short_hash(os.path.normcase(memory.parent.parent), 16)
+        former = sorted(path.name for path in (home / "projects").glob(f"*-{mark}"))
+        mine = f"{project.name}-{mark}"
+        name = mine if mine in former else next(iter(former), name)
+    return EnginePaths(home / "projects" / name, memory, owns_memory=False)
 
 
 def _has_store(root: Path) -> bool:
     memory = root / PROJECT_FOLDER / "memory"
-    return is_folder(memory) and not is_link(memory)
+    return is_folder(memory) and not (is_link(memory) or is_link(memory.parent))
 
 
-def _is_ours(folder: Path, start: Path) -> bool:
-    """A folder, and one that the user or the owner of ``start`` made: in a place that all may write
-    to, such as /tmp, another user's folder must not take in the projects below it."""
-    if is_link(folder) or not is_folder(folder):
-        return False
+def _is_owned(path: Path, start: Path) -> bool:
+    """What the user or the owner of ``start`` made: in a place that all may write to, such as /tmp,
+    another user's must not take in the projects below it."""
     if os.name == "nt":
         return True
     try:
-        return folder.stat().st_uid in (os.geteuid(), start.stat().st_uid)
+        return path.lstat().st_uid in (os.geteuid(), start.stat().st_uid)
     except OSError:
         return False
 

@@ -7,13 +7,12 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from ..errors import HomeError, InvalidService
-from ..models.said import Said, Spoken
+from ..models.said import Spoken, did_you_mean
 from ..models.settings import PrivacyMode
 from .places import is_folder
 from .project import check_name
@@ -120,12 +119,6 @@ def _embedding(value: object, expand: Expand) -> str:
         f"只能是 {listed} 或已有的模型文件夹{meant.zh}",
         f"must be one of {listed} or an existing folder with a model{meant.en}",
     )
-
-
-def did_you_mean(word: str, known: tuple[str, ...]) -> Said:
-    """Returns the end of a line that names the nearest word; empty where none is near."""
-    near = get_close_matches(word, known, 1)
-    return Said(f"；是不是 {near[0]}？", f"; did you mean {near[0]}?") if near else Said("", "")
 
 
 def _url(value: object, expand: Expand) -> str:

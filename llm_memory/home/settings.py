@@ -15,17 +15,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ..errors import HomeError
-from ..models.said import Said
+from ..models.said import Said, did_you_mean
 from ..models.settings import PrivacyMode
 from ..vault.folder_walk import is_link
-from .places import CONFIG, default_home, expanded
-from .project import PROJECT_FOLDER, find_root
+from .places import CONFIG, PROJECT_FOLDER, default_home, expanded
+from .project import find_root
 from .setting_values import (
     KEYS,
     BadValue,
     Key,
     Language,
-    did_you_mean,
     spoken,
 )
 from .toml_file import read_toml

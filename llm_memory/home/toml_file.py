@@ -15,24 +15,33 @@ _PLACE: Final = re.compile(r"^(.*) \(at (?:line (\d+), column (\d+)|end of docum
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Returns what a TOML file holds; nothing if there is none. Raises HomeError."""
+    return parse_toml(path, read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """Returns a settings file as text, empty if there is none. Raises HomeError."""
     try:
         with path.open("rb") as file:
             raw = file.read(_MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return {}
+        return ""
     except OSError as error:
         why = error.strerror
         raise HomeError(f"{path}: 读不了（{why}）", f"{path}: cannot be read ({why})") from error
     if len(raw) > _MAX_BYTES:
         raise HomeError(f"{path}: 太大了，不像设置", f"{path}: too large for settings")
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8", "replace")
         raise _broken(path, before, "not UTF-8") from error
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """Returns what the ``text`` of a file holds. Raises HomeError."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError, and a number of too many digits
         found = _PLACE.fullmatch(str(error))
         reason, line, column = found.groups() if found else (str(error), None, None)
         raise _broken(path, text, reason, line, column) from error
@@ -46,7 +55,9 @@ def _broken(
     """Without ``line`` and ``column`` the fault stands at the end of ``before``."""
     lines = before.split("\n")
     line, column = line or str(len(lines)), column or str(len(lines[-1]) + 1)
-    return HomeError(
-        f"{path}: 第 {line} 行第 {column} 列不是合法的 TOML：{reason}",
-        f"{path}: not valid TOML at line {line}, column {column}: {reason}",
-    )
+    zh = f"{path}: 第 {line} 行第 {column} 列不是合法的 TOML：{reason}"
+    en = f"{path}: not valid TOML at line {line}, column {column}: {reason}"
+    if "\\" in lines[min(int(line), len(lines)) - 1]:
+        zh += r"。Windows 路径请用单引号：'D:\记忆'"
+        en += r". Write Windows paths in single quotes: 'D:\memory'"
+    return HomeError(zh, en)

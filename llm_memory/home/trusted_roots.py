@@ -13,21 +13,31 @@ from ..storage.files import replace_durably
 FILE_NAME: Final = "trusted-roots.json"
 
 
-def is_trusted(home: Path, root: Path) -> bool:
-    """Returns whether ``trust_root`` was called for this folder. Blocks."""
-    return _name(root) in _known(home)
+def is_trusted(home: Path, root: Path, workflow: Path | None = None) -> bool:
+    """Returns whether ``trust_root`` was called for this. Blocks."""
+    return _name(root, workflow) in _known(home)
 
 
-def trust_root(home: Path, root: Path) -> None:
-    """Note that the user wants this folder's memories read. Blocks. Raises HomeError."""
-    known = _known(home)
-    if _name(root) in known:
+def trust_root(home: Path, root: Path, workflow: Path | None = None) -> None:
+    """Note that the user wants memories read. Blocks.
+
+    Args:
+        home: The folder of the home.
+        root: The project's folder, or the memory root that its ``workflow`` names.
+        workflow: The ``workflow.toml``. What it names is agreed to together with it.
+
+    Raises:
+        HomeError: it cannot be noted.
+    """
+    known, name = _known(home), _name(root, workflow)
+    if name in known:
         return
-    text = json.dumps(sorted({*known, _name(root)}), ensure_ascii=False, indent=2)
+    text = json.dumps(sorted({*known, name}), ensure_ascii=False, indent=2)
     try:
         replace_durably(home / FILE_NAME, f"{text}\n".encode())
     except VaultWriteFailed as error:
-        raise HomeError(f"写不了 / cannot be written: {home / FILE_NAME} ({error})") from error
+        why = f"{home / FILE_NAME} ({error})"
+        raise HomeError(f"写不了：{why}", f"cannot be written: {why}") from error
 
 
 def _known(home: Path) -> frozenset[str]:
@@ -42,5 +52,7 @@ def _known(home: Path) -> frozenset[str]:
     )
 
 
-def _name(root: Path) -> str:
-    return os.path.normcase(root.resolve())
+def _name(root: Path, workflow: Path | None) -> str:
+    real = os.path.normcase(root.resolve())
+    # No path: a version that knows no workflow.toml keeps the line, and trusts nothing by it.
+    return f"workflow:{os.path.normcase(workflow.resolve())}→{real}" if workflow else real

@@ -1,0 +1,164 @@
+"""What a ``workflow.toml`` says of a project's memory. A stranger's checkout may bring the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from .said import Said, did_you_mean
+from .scope import may_be_given
+from .shelf import role_folder
+
+WORKFLOW: Final = "workflow.toml"
+WORKFLOW_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "memory": ("root", "layout", "auto_inject_topk", "project"),
+    "roles": ("enabled",),
+}
+"""Our tables, and what they may hold. Nothing else in the file is ours."""
+TOPK: Final = 3
+_MOST_TOPK, _MOST_ROLES, _MOST_WARNINGS, _LONGEST_ROLE = 20, 50, 20, 64
+_PLAIN, _WITH_ROLES = "project-only", "project+roles"
+_HEADER: Final = re.compile(r"\s*\[\s*[\"']?([\w-]+)[\"']?\s*\]")
+_KEY: Final = re.compile(r"\s*([\w.\"'-]+)\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """What a ``workflow.toml`` says.
+
+    Attributes:
+        path: The file.
+        root: The real path of the memory root; None where the file names none.
+        root_line: The line that names it.
+        has_roles: False for the layout ``project-only``: no role's folder is read or written.
+        topk: How many memories a prompt is given by itself, 0 to 20; None where it does not say.
+        project: A name to show, empty for none. It opens nothing.
+        enabled: The roles; None where it does not say, and the folders below ``roles/`` count.
+        warnings: What was not taken, with its line, and what is done instead.
+    """
+
+    path: Path
+    root: Path | None = None
+    root_line: int = 1
+    has_roles: bool = True
+    topk: int | None = None
+    project: str = ""
+    enabled: tuple[str, ...] | None = None
+    warnings: tuple[Said, ...] = ()
+
+
+def parse_workflow(path: Path, text: str, tables: Mapping[str, Any]) -> Workflow:
+    """Returns what our ``tables`` of a file say, without the root: whether that can be used, the
+    disk must tell."""
+    return _Reading(path, text, tables).done()
+
+
+def at_line(path: Path, text: str, table: str, key: str, zh: str, en: str) -> Said:
+    """Returns what is to be said of a key, with its place in the file's ``text``."""
+    line = _line(text, table, key)
+    return Said(f"{path}: 第 {line} 行：{zh}", f"{path}: line {line}: {en}")
+
+
+def is_role(name: object) -> bool:
+    """Returns whether a role can be called so: its folder is, on every disk."""
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_ROLE:
+        return False
+    return name.isprintable() and role_folder(name) == name
+
+
+class _Reading:
+    """Takes the values, and notes what is wrong with them."""
+
+    def __init__(self, path: Path, text: str, tables: Mapping[str, Any]) -> None:
+        self._path, self._text = path, text
+        self._warnings: list[Said] = []
+        self._values: dict[str, Any] = {}
+        for table, content in tables.items():
+            if not isinstance(content, dict):
+                self._warn(table, "", f"要写成 [{table}]，没有读", f"write [{table}], not read")
+                continue
+            for key, value in content.items():
+                if key in WORKFLOW_KEYS[table]:
+                    self._values[key] = value
+                    continue
+                near, shown = did_you_mean(key, WORKFLOW_KEYS[table]), f"{key[:40]!r}"
+                zh, en = f"不认识 {shown}{near.zh}", f"unknown key {shown}{near.en}"
+                self._warn(table, key, zh, en)
+
+    def done(self) -> Workflow:
+        layout = self._take(
+            "layout", _WITH_ROLES, lambda value: value in (_PLAIN, _WITH_ROLES), _PLAIN,
+            f"layout 只能是 {_PLAIN} 或 {_WITH_ROLES}，按 {_PLAIN}",
+            f"layout must be {_PLAIN} or {_WITH_ROLES}, taken as {_PLAIN}",
+        )  # fmt: skip
+        topk = self._take(
+            "auto_inject_topk", None,
+            # True is an int in Python, and no number of memories.
+            lambda value: type(value) is int and 0 <= value <= _MOST_TOPK, TOPK,
+            f"auto_inject_topk 要 0–{_MOST_TOPK} 的整数，按 {TOPK}",
+            f"auto_inject_topk must be a whole number, 0–{_MOST_TOPK}, taken as {TOPK}",
+        )  # fmt: skip
+        project = self._take(
+            "project", "", lambda value: isinstance(value, str) and may_be_given(value), "",
+            "project 只用来显示；名字不合法，没有用",
+            "project is only shown; its name is illegal, not used",
+        )  # fmt: skip
+        enabled = self._enabled()
+        return Workflow(
+            self._path,
+            root_line=_line(self._text, "memory", "root"),
+            has_roles=layout == _WITH_ROLES,
+            topk=topk,
+            project=project,
+            enabled=enabled,
+            warnings=tuple(self._warnings[:_MOST_WARNINGS]),
+        )
+
+    def _take(
+        self, key: str, default: Any, fits: Callable[[Any], bool], instead: Any, zh: str, en: str
+    ) -> Any:
+        if key not in self._values:
+            return default
+        if fits(self._values[key]):
+            return self._values[key]
+        self._warn("memory", key, zh, en)
+        return instead
+
+    def _enabled(self) -> tuple[str, ...] | None:
+        listed, taken = self._values.get("enabled"), dict[str, str]()
+        if listed is None:
+            return None
+        if not isinstance(listed, list):
+            zh, en = "enabled 要写成列表，没有读", "enabled must be a list, not read"
+            self._warn("roles", "enabled", zh, en)
+            return None
+        for name in listed:
+            # Some disks have one folder for names that differ in case.
+            if is_role(name) and name.casefold() not in taken and len(taken) < _MOST_ROLES:
+                taken[name.casefold()] = name
+            else:
+                shown = f"{str(name)[:40]!r}"
+                zh, en = f"角色名 {shown} 不能用，没有算", f"role {shown} cannot be used, ignored"
+                self._warn("roles", "enabled", zh, en)
+        return tuple(taken.values())
+
+    def _warn(self, table: str, key: str, zh: str, en: str) -> None:
+        self._warnings.append(at_line(self._path, self._text, table, key, zh, en))
+
+
+def _line(text: str, table: str, key: str) -> int:
+    """Returns where a key stands, else where its table begins, else 1."""
+    begun, current = 1, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if header := _HEADER.match(line):
+            current = header[1]
+            begun = number if current == table else begun
+        elif named := _KEY.match(line):
+            name = re.sub(r"[\"']", "", named[1])
+            if name == f"{table}.{key}" or (current == table and name == key):
+                return number
+            begun = number if not current and name == table else begun
+    return begun
