@@ -15,7 +15,14 @@ from ..home.adoption import adopt
 from ..home.clients import CLIENTS, clients_of, plan_clients
 from ..home.file_changes import Change, apply
 from ..home.foreign_store import find_store, is_global, read_store
-from ..home.making import launch_of, make_folders, missing_folders, plan_config, plan_mark
+from ..home.making import (
+    launch_of,
+    make_folders,
+    missing_folders,
+    plan_config,
+    plan_layout,
+    plan_mark,
+)
 from ..home.memory_home import is_named, project_scope
 from ..home.places import is_above_user
 from ..home.project import (
@@ -44,10 +51,12 @@ def init(args: argparse.Namespace) -> int:
     project = _project(folder, loaded, store=args.store)
     # A store that the checkout brings is agreed to by --store, one of workflow.toml's by init.
     own = project if project and (args.store or project.stated_root) else None
-    report = Report(args.dry_run, home, project, notes=list(loaded.warnings))
+    told = project.workflow.warnings if project and project.workflow else ()
+    report = Report(args.dry_run, home, project, notes=[*loaded.warnings, *told])
     report.changes = [
         plan_config(home, loaded.settings.language),
         *_project_changes(args, loaded, folder, report),
+        *(plan_layout(own, loaded.settings.language) if own and own.workflow else ()),
     ]
     report.folders = missing_folders(home, own)
     report.adoptions = [_adoption(path, project) for path in args.adopt]

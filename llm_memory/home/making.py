@@ -12,11 +12,14 @@ from typing import Final
 from ..errors import HomeError
 from ..storage.files import PRIVATE, make_folder
 from ..storage.private_folder import PrivateFolder
+from ..vault.rules.templates import role_template, shared_templates
 from .clients import Launch
 from .file_changes import Change, planned, refuse_links
 from .places import CONFIG, PROJECT_FOLDER
 from .project import Project, home_paths
+from .setting_values import spoken
 from .settings import DEFAULT, PREFIX, HomeSettings, config_text, project_text
+from .workflow import role_names
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
@@ -65,6 +68,23 @@ def plan_mark(root: Path, name: str, language: str) -> Change:
     HomeError."""
     relative = f"{PROJECT_FOLDER}/{CONFIG}"
     return planned(root, relative, lambda text: text or project_text(name, language))
+
+
+def plan_layout(project: Project, language: str) -> list[Change]:
+    """Plan the files of a project's memory root that are not there yet: those of ``shared/``, and
+    the page of each role. Raises HomeError."""
+    english = spoken(language) == "en"
+    top, memory = _memory_below(project)
+    texts = dict(shared_templates(english=english))
+    for role in role_names(memory, project.workflow):
+        path, text = role_template(role, english=english)
+        texts[path] = text
+    below = memory.relative_to(top)
+    return [
+        planned(top, (below / path).as_posix(), text.__add__)  # to nothing: there is no file
+        for path, text in texts.items()
+        if not os.path.lexists(memory / path)
+    ]
 
 
 def launch_of(settings: HomeSettings, home_origin: str) -> Launch:

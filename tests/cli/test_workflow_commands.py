@@ -70,13 +70,61 @@ def test_a_root_inside_is_read_once_init_has_run_and_nobody_was_asked(
     }
 
 
-def test_a_root_inside_is_made_by_init(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shop = Folder(user / "new", capsys, '[memory]\nroot = "notes/memory"\n')
-    assert shop.run("init", "--agents", "--json")[0] == 0
-    assert (shop.path / "notes" / "memory" / "scopes" / "public").is_dir()
+SHARED = {f"shared/{name}.md" for name in ("CONSTITUTION", "DECISIONS", "CONTRACTS", "RUNBOOK")}
+
+
+def written(memory: Path) -> dict[str, str]:
+    files = [path for path in memory.rglob("*") if path.is_file()]
+    return {path.relative_to(memory).as_posix(): path.read_text("utf-8") for path in files}
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+def test_init_makes_the_layout_and_a_second_run_changes_nothing(
+    user: Path, capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    toml = '[memory]\nroot = "notes/memory"\n[roles]\nenabled = ["qa", "后端"]\n'
+    shop = Folder(user / "new", capsys, toml)
+    flags = ("init", "--agents", "--language", language)
+    assert shop.run(*flags, "--dry-run")[0] == 0
+    assert not (shop.path / "notes").exists()
+    assert shop.run(*flags)[0] == 0
+    memory = shop.path / "notes" / "memory"
+    files = written(memory)
+    assert set(files) == {*SHARED, "roles/qa/MEMORY.md", "roles/后端/MEMORY.md"}
+    assert ("宪章" in files["shared/CONSTITUTION.md"]) == (language == "zh")
+    assert files["roles/qa/MEMORY.md"].startswith("# qa\n")
+    assert (memory / "scopes" / "public").is_dir()
     assert not (shop.path / ".scoped-memory").exists()
     before = photograph(user)
+    assert shop.run(*flags)[0] == 0
+    assert photograph(user) == before
+
+
+def test_init_leaves_what_a_person_wrote_and_what_the_layout_has_not(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = '[memory]\nroot = "memory"\nlayout = "project-only"\n[roles]\nenabled = ["qa"]\n'
+    shop = Folder(user / "new", capsys, toml)
+    (shop.path / "memory" / "shared").mkdir(parents=True)
+    for name, text in (("DECISIONS", "# Ours\n\nWe use tabs.\n"), ("CONTRACTS", "")):
+        (shop.path / "memory" / "shared" / f"{name}.md").write_text(text, "utf-8")
     assert shop.run("init", "--agents")[0] == 0
+    files = written(shop.path / "memory")
+    assert set(files) == SHARED
+    assert files["shared/DECISIONS.md"] == "# Ours\n\nWe use tabs.\n"
+    assert files["shared/CONTRACTS.md"] == ""
+
+
+def test_init_makes_no_layout_through_a_link(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Folder(user / "new", capsys, '[memory]\nroot = "memory"\n')
+    (user / "elsewhere").mkdir()
+    (shop.path / "memory").mkdir()
+    (shop.path / "memory" / "shared").symlink_to(user / "elsewhere", target_is_directory=True)
+    before = photograph(user)
+    code, said = shop.run("init", "--agents")
+    assert (code, "link" in said) == (2, True)
     assert photograph(user) == before
 
 
