@@ -19,6 +19,10 @@ from ..llm_memory import (
     PrivacyMode,
     WalkPace,
 )
+from ..llm_memory.errors import HomeError
+from ..llm_memory.home.workflow import read_workflow
+from ..llm_memory.models.said import Said
+from ..llm_memory.models.workflow import Workflow
 from .texts import LANGUAGES
 
 PRIVACY_MODES = tuple(PrivacyMode)
@@ -65,6 +69,7 @@ class PluginConfig:
         recall_deadline_ms: After this long a turn goes on without memories.
         rerank_provider: The id of a rerank provider, empty for none.
         memory_root: Another place for the Markdown tree.
+        workflow: What the ``workflow.toml`` that is named says. Its root is not looked at.
         inject_into_prompt: For third-party runners, which read nothing but the prompt.
         reflection_provider: A provider's id, ``auto`` for the conversation's own model, or ``off``.
             Off it is with no tokens a day, too: see ``engine.loop.reads_turns``.
@@ -82,6 +87,7 @@ class PluginConfig:
     recall_deadline_ms: int = 800
     rerank_provider: str = ""
     memory_root: Path | None = None
+    workflow: Workflow | None = None
     inject_into_prompt: bool = False
     reflection_provider: str = "auto"
     observe_groups: bool = False
@@ -136,16 +142,21 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
             english=language != LANGUAGES[0],
         ),
     )
+    topk = reader.number("auto_inject_topk", 3, 0, 20)
+    workflow = advanced.workflow(english=engine.loop.english)
+    if workflow is not None and workflow.topk is not None:
+        topk = workflow.topk
     return PluginConfig(
         enabled=reader.flag("enabled", default=True),
         language=language,
         embedding=reader.text("embedding", "auto") or "auto",
-        auto_inject_topk=reader.number("auto_inject_topk", 3, 0, 20),
+        auto_inject_topk=topk,
         inject_token_budget=reader.number("inject_token_budget", 600, 50, 20_000),
         recall_tool_tokens=advanced.number("recall_tool_tokens", 4000, 200, 20_000),
         recall_deadline_ms=deadline_ms,
         rerank_provider=advanced.text("rerank_provider", ""),
         memory_root=advanced.folder("memory_root"),
+        workflow=workflow,
         inject_into_prompt=advanced.flag("inject_into_prompt", default=False),
         reflection_provider=reader_of_turns,
         observe_groups=advanced.flag("observe_groups", default=False),
@@ -237,6 +248,26 @@ class _Reader:
             pass
         self._warn(name, "-")
         return None
+
+    def workflow(self, *, english: bool) -> Workflow | None:
+        """What a ``workflow.toml`` says, None where no file is named or it cannot be used."""
+        path = self.folder("workflow_file")
+        if path is None:
+            return None
+        found = None
+        fault = Said(
+            f"{path}: 要写完整路径；没有这个文件，或里面没有 [memory]、[roles]",
+            f"{path}: no absolute path, no such file, or it has neither [memory] nor [roles]",
+        )
+        try:
+            if path.is_absolute() and str(path).isprintable():
+                found = read_workflow(path)
+        except HomeError as error:
+            fault = Said(error.zh, str(error))
+        name = f"{self._prefix}workflow_file"
+        for said in (fault,) if found is None else found.warnings:
+            self.warnings.append(ConfigWarning(name, said.en if english else said.zh, "-"))
+        return found
 
     def local_time(self, name: str, default: str) -> tuple[int, int] | None:
         """Hour and minute; None for an empty text, which is never."""

@@ -31,12 +31,15 @@ def is_workflow(path: Path) -> bool:
     return bool(_tables(path, _text(path)))
 
 
-def read_workflow(path: Path, environ: Mapping[str, str], home: Path | None) -> Workflow | None:
+def read_workflow(
+    path: Path, environ: Mapping[str, str] | None = None, home: Path | None = None
+) -> Workflow | None:
     """Read the file; nothing is made.
 
     Args:
         path: Absolute.
-        environ: For ``~`` and ``${VAR}`` in the root.
+        environ: For ``~`` and ``${VAR}`` in the root. None where the root is not looked at, as of
+            a bot's, whose memory root is a setting of its own.
         home: The folder of the home, which can be no project's root.
 
     Returns:
@@ -51,7 +54,7 @@ def read_workflow(path: Path, environ: Mapping[str, str], home: Path | None) -> 
         return None
     memory = tables.get("memory")
     root = None
-    if isinstance(memory, dict) and "root" in memory:
+    if environ is not None and isinstance(memory, dict) and "root" in memory:
         found = _root(memory["root"], path.parent, environ, home)
         if isinstance(found, Said):
             said = at_line(path, text, "memory", "root", found.zh, found.en)

@@ -100,6 +100,7 @@ BAD: dict[str, list[object]] = {
     "advanced.preview_chars": [None],
     "advanced.relevance_floor": ["high", 1.0, -0.1, "nan", False, 10**400],
     "advanced.memory_root": [7, "~nobody-has-this-name/memory", "a\0b"],
+    "advanced.workflow_file": [7, "workflow.toml", "/nowhere/workflow.toml", "a\0b"],
     "advanced.scope_filter_enabled": ["no"],
     "adopt_legacy": ["yes"],
     "reflection_provider": [7, None],
@@ -317,3 +318,31 @@ def test_the_hour_of_the_night_is_a_local_time_or_never(
     value: str, at: tuple[int, int] | None
 ) -> None:
     assert read_config({"advanced": {"sleep_at": value}}).engine.loop.sleep_at == at
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
+def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_at(
+    tmp_path: Path, language: str
+) -> None:
+    file = tmp_path / "workflow.toml"
+    panel = {
+        "language": language,
+        "auto_inject_topk": 5,
+        "advanced": {"workflow_file": str(file)},
+    }
+    file.write_text("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", "utf-8")
+    config = read_config(panel)
+    assert (config.auto_inject_topk, config.memory_root, config.warnings) == (9, None, ())
+    file.write_text("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", "utf-8")
+    config = read_config(panel)
+    assert config.auto_inject_topk == 5
+    assert config.workflow is not None
+    assert config.workflow.enabled == ("qa",)
+    (warning,) = config.warnings
+    said = {"zh-CN": "第 4 行：不认识", "en-US": "line 4: unknown key"}[language]
+    assert said in warning.value
+    for text in ("[memory", "[tool]\n"):
+        file.write_text(text, "utf-8")
+        config = read_config(panel)
+        assert (config.auto_inject_topk, config.workflow) == (5, None)
+        assert str(file) in config.warnings[0].value

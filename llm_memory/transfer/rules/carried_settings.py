@@ -15,6 +15,7 @@ _KEPT_BACK: Final = frozenset(
         "advanced.mcp_share_address",
         "advanced.memory_root",
         "advanced.scope_filter_enabled",
+        "advanced.workflow_file",
     }
 )
 """A secret, a place on one machine, and what opens the memory to others: the emergency switch and

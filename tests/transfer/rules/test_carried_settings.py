@@ -23,6 +23,7 @@ CONFIG = {
     "advanced": {
         "sleep_at": "03:00",
         "memory_root": "/data/here",
+        "workflow_file": "/data/workflow.toml",
         "chroma_headers": {"Authorization": "secret"},
         "chroma_url": "http://me:secret@chroma:8000",
         "scope_filter_enabled": False,
