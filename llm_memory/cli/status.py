@@ -53,7 +53,7 @@ def status(args: argparse.Namespace) -> int:
             "code": code,
             "version": plugin_version().removeprefix("v"),
             "home": settings.home,
-            "project": project and asdict(project),
+            "project": project and project.content(),
             "stores": [_as_json(*row) for row in rows],
             "embedding": settings.embedding,
             "missing": missing,
