@@ -160,8 +160,6 @@ async def test_the_same_event_months_later_is_another_one_and_both_days_answer(
         outcome = await tell(rig, second, kind=EVENT)
         assert isinstance(outcome, Stored), outcome
         assert outcome.conflict is None
-        clock.forward(days=30)
-        await rig.engine.loop.sleep.run_once("nightly")
         for day, text in ((early, first), (late, second)):
             found = await rig.texts(f"{day.isoformat()} 发生了什么", HOME)
             assert found == [text]
