@@ -166,8 +166,8 @@ class LexicalService:
             if error.code not in (*PASSING, "closed"):
                 self._hand_over(error)
             raise
-        except RuntimeError as error:  # the threads are gone: closed meanwhile
-            raise IndexUnavailable("closed", code="closed") from error
+        except RuntimeError as error:  # closed meanwhile, or the system has no thread left
+            raise IndexUnavailable(str(error), code="closed") from error
         self._unanswered = False
         self._went_well()
         return answer
