@@ -167,3 +167,10 @@ class InMemoryVectorStore:
         if row.ndim != 1 or (expected and len(row) != expected) or not np.isfinite(row).all():
             raise IndexUnavailable(f"a vector of shape {row.shape}, dimension {expected}")
         return row
+
+
+class PoisonedVectorStore(InMemoryVectorStore):
+    """An index that answers with records of every scope, whatever it was asked."""
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        return Neighbours(tuple(Neighbour(key, 0.99) for key in self.hashes()))

@@ -26,16 +26,18 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.recall import arms
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import (
+    Disk,
+    InMemoryVectorStore,
+    PoisonedVectorStore,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -61,17 +63,10 @@ def codes(rig: Rig) -> set[NoticeCode]:
     return {notice.code for notice in rig.notices}
 
 
-class Poisoned(InMemoryVectorStore):
-    """An index that answers with records of every scope, whatever it was asked."""
-
-    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
-        return Neighbours(tuple(Neighbour(key, 0.99) for key in self.hashes()))
-
-
 async def test_a_poisoned_index_shows_nothing_of_another_scope_and_is_counted(
     tmp_path: Path,
 ) -> None:
-    async with running_on_vectors(tmp_path, store=Poisoned()) as rig:
+    async with running_on_vectors(tmp_path, store=PoisonedVectorStore()) as rig:
         await rig.remember(PEANUTS, group(777))
         await rig.remember(DOOR, group(888))
         await rig.remember("图书馆周一闭馆", group(999))

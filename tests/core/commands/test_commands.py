@@ -12,7 +12,15 @@ from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import EngineOff
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import PoisonedVectorStore
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    running,
+    running_on_vectors,
+)
 from astrbot_plugin_scoped_memory.tests.support.migrating import filled, legacy
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
@@ -335,6 +343,23 @@ async def test_the_status_counts_notes_by_folder_for_admins(tmp_path: Path, lang
             assert words in shown
             assert words not in bare
         assert "猫娘" not in await ask(rig, FakeEvent.in_group(888, "memory status"), language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_status_counts_for_admins_what_the_second_scope_check_dropped(
+    tmp_path: Path, language: str
+) -> None:
+    line = Texts(language).say("status.scope_check_drops", count=2)
+    async with running_on_vectors(tmp_path, store=PoisonedVectorStore()) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("奶奶喜欢豆浆", group(777))
+        await rig.until_indexed()
+        status = FakeEvent.in_group(888, "memory status", admin=True)
+        assert line not in (await ask(rig, status, language)).split("\n")
+        assert await rig.texts("奶奶能吃花生吗", group(888)) == []
+        assert line in (await ask(rig, status, language)).split("\n")
+        told = await ask(rig, FakeEvent.in_group(888, "memory status"), language)
+        assert line not in told
 
 
 @pytest.mark.parametrize("how", ["彻底", "purge", "PURGE"])
