@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,6 +124,13 @@ async def move_by_hand(rig: Rig, stored: StoredMemory) -> None:
     await rig.engine.reconcile()
 
 
+async def take_back(rig: Rig, stored: StoredMemory) -> None:
+    undone = await rig.engine.service.restore(
+        stored.memory.memory_id, conversation_id=SQUARE, actor=ADMIN
+    )
+    assert isinstance(undone, Restored | Undone)
+
+
 UNDOABLE: Final[tuple[Correct, ...]] = (forget, edit, move)
 CORRECTIONS: Final[tuple[Correct, ...]] = (
     *UNDOABLE,
@@ -194,9 +203,7 @@ async def test_what_was_undone_is_told_and_read_again(correct: Correct, tmp_path
         clock.forward(minutes=1)
         await correct(rig, stored)
         assert SAID[0] not in await told(rig)
-        name = stored.memory.memory_id
-        undone = await rig.engine.service.restore(name, conversation_id=SQUARE, actor=ADMIN)
-        assert isinstance(undone, Restored | Undone)
+        await take_back(rig, stored)
         assert await told(rig) == before >= set(SAID[:2])
         await reflect(rig, SQUARE)
         assert all(text in chat.calls[0].prompt for text in SAID)
@@ -264,22 +271,27 @@ async def test_what_was_answered_before_the_correction_is_not_learned_in_other_w
         assert texts_of(rig)["家人"] and not texts_of(rig).get("public")
 
 
-async def test_waiting_turns_are_reviewed_off_the_event_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("correct", UNDOABLE)
+async def test_waiting_turns_are_reviewed_off_the_event_loop_a_few_at_a_time(
+    correct: Correct, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    threads: list[int] = []
+    judged: list[tuple[int, object]] = []
+    work: ContextVar[object] = ContextVar("work")  # each call in a thread has a context of its own
     would_revive = CorrectedTexts.would_revive
 
     def seen(*arguments: Any, **options: Any) -> bool:
-        threads.append(threading.get_ident())
+        work.set(work.get(None) or object())
+        judged.append((threading.get_ident(), work.get()))
         return would_revive(*arguments, **options)
 
     async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
         stored = await talk(rig, (*(f"我在{n}号仓库存了{n}箱苹果" for n in range(50)), SAID[0]))
         monkeypatch.setattr(CorrectedTexts, "would_revive", seen)
-        await forget(rig, stored)
-        assert len(threads) >= 50
-        assert threading.get_ident() not in threads
-        threads.clear()
+        for change in (correct, take_back):
+            await change(rig, stored)
+            assert len(judged) >= 50
+            assert threading.get_ident() not in {thread for thread, _ in judged}
+            assert max(Counter(at for _, at in judged).values()) <= 20
+            judged.clear()
         assert await told(rig) >= {HARMLESS}
-        assert threads == []
+        assert judged == []
