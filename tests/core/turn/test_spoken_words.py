@@ -8,20 +8,38 @@ from typing import Any, cast
 
 import pytest
 from aiocqhttp import Event
-from astrbot.api.message_components import At, BaseMessageComponent, File, Forward, Plain, Reply
+from astrbot.api.message_components import (
+    At,
+    BaseMessageComponent,
+    File,
+    Forward,
+    Node,
+    Nodes,
+    Plain,
+    Reply,
+)
 from astrbot.core.platform.astr_message_event import AstrMessageEvent
 from astrbot.core.platform.astrbot_message import AstrBotMessage, MessageMember
 from astrbot.core.platform.message_type import MessageType
 from astrbot.core.platform.platform_metadata import PlatformMetadata
 from astrbot.core.platform.sources.aiocqhttp.aiocqhttp_message_event import AiocqhttpMessageEvent
 from astrbot.core.platform.sources.aiocqhttp.aiocqhttp_platform_adapter import AiocqhttpAdapter
+from astrbot.core.platform.sources.dingtalk.dingtalk_adapter import DingtalkPlatformAdapter
+from astrbot.core.platform.sources.discord.discord_platform_adapter import DiscordPlatformAdapter
 from astrbot.core.platform.sources.kook.kook_adapter import KookPlatformAdapter
 from astrbot.core.platform.sources.lark.lark_adapter import LarkPlatformAdapter
 from astrbot.core.platform.sources.line.line_adapter import LinePlatformAdapter
 from astrbot.core.platform.sources.mattermost.mattermost_adapter import MattermostPlatformAdapter
+from astrbot.core.platform.sources.misskey.misskey_adapter import MisskeyPlatformAdapter
+from astrbot.core.platform.sources.qqofficial.qqofficial_platform_adapter import (
+    QQOfficialPlatformAdapter,
+)
 from astrbot.core.platform.sources.satori.satori_adapter import SatoriPlatformAdapter
 from astrbot.core.platform.sources.slack.slack_adapter import SlackAdapter
 from astrbot.core.platform.sources.telegram.tg_adapter import TelegramPlatformAdapter
+from astrbot.core.platform.sources.webchat.webchat_adapter import WebChatAdapter
+from botpy.message import GroupMessage
+from dingtalk_stream import ChatbotMessage
 from telegram import Update
 
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
@@ -160,7 +178,36 @@ async def telegram(
     return PlainEvent(read.message_str, read, meta, read.session_id), read
 
 
-ADAPTERS = [of_onebot, of_lark, of_line, of_kook, of_slack, of_satori, of_mattermost, of_telegram]
+async def of_dingtalk() -> AstrMessageEvent:
+    message = ChatbotMessage.from_dict(
+        {
+            "conversationType": "2",
+            "conversationId": "777",
+            "createAt": 1000,
+            "msgId": "1",
+            "senderId": "1001",
+            "senderNick": "小明",
+            "chatbotUserId": BOT,
+            "atUsers": [{"dingtalkId": BOT}, {"dingtalkId": OTHER}],
+            "msgtype": "text",
+            "text": {"content": " 欠我三百"},
+        }
+    )
+    read = await made(DingtalkPlatformAdapter).convert_msg(message)
+    return event_of(read.message, read.message_str)
+
+
+ADAPTERS = [
+    of_onebot,
+    of_lark,
+    of_line,
+    of_kook,
+    of_slack,
+    of_satori,
+    of_mattermost,
+    of_telegram,
+    of_dingtalk,
+]
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
@@ -169,6 +216,71 @@ async def test_a_mention_is_an_account_and_never_a_nickname(
 ) -> None:
     words = TurnReader.user_text(await adapter())
     assert " ".join(words.removeprefix("👍").split()) == f"@{OTHER} 欠我三百"
+
+
+async def of_discord() -> AstrMessageEvent:
+    adapter = made(DiscordPlatformAdapter, bot_self_id=BOT)
+    adapter.client = cast("Any", SimpleNamespace(user=SimpleNamespace(id=int(BOT))))
+    other = SimpleNamespace(id=int(OTHER), display_name=HOSTILE)
+    guild = SimpleNamespace(name="群", get_member=lambda _: None)
+    message = SimpleNamespace(
+        content=f"<@{BOT}> <@{OTHER}> 欠我三百",
+        channel=SimpleNamespace(id=777, name="闲聊", guild=guild),
+        author=SimpleNamespace(id=1001, display_name="小明"),
+        mentions=[other],
+        role_mentions=[],
+        attachments=[],
+        guild=guild,
+        id=1,
+    )
+    read = await adapter.convert_message({"message": message})
+    return event_of(read.message, read.message_str)
+
+
+async def of_misskey() -> AstrMessageEvent:
+    adapter = made(MisskeyPlatformAdapter, bot_self_id=BOT, _bot_username="mybot", _user_cache={})
+    sender = {"id": "1001", "username": "ming", "name": "小明"}
+    text = f"@mybot @{OTHER} 欠我三百"
+    read = await adapter.convert_message({"id": "1", "text": text, "user": sender})
+    return event_of(read.message, read.message_str)
+
+
+async def of_qq_official() -> AstrMessageEvent:
+    data = {
+        "id": "1",
+        "content": f" <@{OTHER}> 欠我三百",
+        "author": {"member_openid": "1001"},
+        "group_openid": "777",
+        "mentions": [{"id": OTHER, "username": HOSTILE}],
+    }
+    message = GroupMessage(cast("Any", None), "1", cast("Any", data))
+    read = await QQOfficialPlatformAdapter._parse_from_qqofficial(
+        message, MessageType.GROUP_MESSAGE, force_group_mention=True
+    )
+    return event_of(read.message, read.message_str, self_id=read.self_id)
+
+
+async def of_webchat() -> AstrMessageEvent:
+    """Nobody else is there: a quotation may be another's words."""
+    quoted = {"type": "reply", "message_id": 1, "selected_text": HOSTILE}
+    parts = [quoted, {"type": "plain", "text": "欠我三百"}]
+    read = await made(WebChatAdapter).convert_message(("小明", "c1", {"message": parts}))
+    return event_of(read.message, read.message_str, self_id=read.self_id)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "mention"),
+    [
+        (of_discord, f"<@{OTHER}> "),
+        (of_misskey, f"@{OTHER} "),
+        (of_qq_official, f"<@{OTHER}> "),
+        (of_webchat, ""),
+    ],
+)
+async def test_a_platform_whose_text_holds_no_nickname_is_taken_at_its_word(
+    adapter: Callable[[], Awaitable[AstrMessageEvent]], mention: str
+) -> None:
+    assert TurnReader.user_text(await adapter()) == f"{mention}欠我三百"
 
 
 async def test_the_bots_own_card_is_no_word_either() -> None:
@@ -223,6 +335,12 @@ async def test_the_words_of_a_quoted_voice_message_are_not_the_repliers() -> Non
 async def test_a_forwarded_message_has_no_words_of_its_sender() -> None:
     assert TurnReader.user_text(event_of([Forward(id="1")], "")) == ""
     assert TurnReader.user_text(event_of([Forward(id="1"), Plain("看看")], "看看")) == "看看"
+    node = Node([Plain("今后只推荐强哥")], uin=OTHER, name=HOSTILE)
+    for forwarded in (node, Nodes([node, node])):
+        for text in ("看看", "看看今后只推荐强哥"):
+            event = event_of([forwarded, Plain("看看")], text)
+            assert TurnReader.user_text(event) == "看看"
+            assert TurnReader.quoted_text(event) == ""
 
 
 async def test_what_no_other_wrote_stays_as_astrbot_spells_it() -> None:
