@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import (
     unknown_text,
 )
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.main import ScopedMemoryPlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -124,10 +125,9 @@ def _group() -> CommandGroupFilter:
 @pytest.fixture
 def words() -> Iterator[CommandWords]:
     """The filter, told of a group; the plugin's own is put back."""
-    before = CommandWords._group
     CommandWords.use(_group())
     yield CommandWords(False)
-    CommandWords._group = before
+    CommandWords.use(ScopedMemoryPlugin.memory.parent_group)
 
 
 def _event(written: str, *, addressed: bool = True) -> Any:

@@ -118,7 +118,8 @@ async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     goes_on.set()
     await again
     await asyncio.gather(*star.telling)
-    assert set(waited[2:]) == {main._BEHIND_SECONDS}
+    assert len(waited) > 2
+    assert min(waited[2:]) >= 60  # behind the bot
     assert mind.heard == ["finished", "finished", "overheard"]
     await star.on_agent_done(event, None, None)
     assert mind.heard[3:] == ["finished"]

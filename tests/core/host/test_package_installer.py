@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host import package_installer as installs
 from astrbot_plugin_scoped_memory.core.host import requirements
 from astrbot_plugin_scoped_memory.core.host.package_installer import Installs
 
@@ -67,9 +66,8 @@ def load(pip: Pip, wanted: Path, version: str = "1.0") -> Installs:
 
 async def ended() -> None:
     """Until no installation is under way."""
-    running = [task for task in asyncio.all_tasks() if task.get_name() == installs._TASK]
     async with asyncio.timeout(30):
-        await asyncio.gather(*running)
+        await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
 
 async def test_each_is_installed_and_used_as_it_comes(pip: Pip, wanted: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download import hub_fetch
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.hub import Hub, _NoLessSafe
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.hub import Hub, SafeRedirects
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.download.hub_fetch import (
     FetchFailed,
     fetch,
@@ -152,7 +152,7 @@ def test_nobody_follows_to_what_is_no_web_server(hub: HubServer, tmp_path: Path)
 
 
 def test_nobody_follows_from_an_encrypted_connection_to_an_open_one() -> None:
-    follow = _NoLessSafe().redirect_request
+    follow = SafeRedirects().redirect_request
     asked, headers = Request("https://hub/x", headers={"Authorization": "Bearer x"}), Message()
     with pytest.raises(HTTPError, match="nobody follows"):
         follow(asked, None, 302, "Found", headers, "http://hub/x")

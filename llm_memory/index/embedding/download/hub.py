@@ -57,10 +57,10 @@ class Hub:
         request = Request(f"{self._endpoint}/{path}", headers=headers or {})  # noqa: S310
         if self._token:  # not for the servers that the hub sends us on to
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
-        return build_opener(_NoLessSafe).open(request, timeout=_TIMEOUT)
+        return build_opener(SafeRedirects).open(request, timeout=_TIMEOUT)
 
 
-class _NoLessSafe(HTTPRedirectHandler):
+class SafeRedirects(HTTPRedirectHandler):
     """Follows to web servers alone, and from an encrypted connection to no open one: whoever reads
     that could put hashes of their own into a listing."""
 
