@@ -4,7 +4,7 @@
 
 FOLDER holds ``<set>.dev.corpus.jsonl`` and ``<set>.dev.queries.jsonl``. ``benchmarks/retrieval.py``
 and ``benchmarks/rivals.py`` measure each set without a model and with the bundled one;
-``benchmarks/everyday.py`` plays each cast of ``benchmarks/casts``. With ``--results`` the answers
+``benchmarks/everyday.py`` plays each cast that was held out of the fit. With ``--results`` the answers
 are kept there and reused: all of it may take an hour.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "dev" / "benchmarks.md"
 SETS = (("memorybank", "zh"), ("memorybank", "en"), ("madial", "zh"), ("locomo", "en"))
-CASTS = ROOT / "benchmarks" / "casts"
+CASTS = ROOT / "benchmarks" / "casts" / "held_out"
 HEAD = """# 检索测得怎么样
 
 由 `.venv/bin/python scripts/make_benchmarks.py 数据文件夹` 生成，不要手改。
@@ -132,7 +132,7 @@ def sessions(bench: Bench) -> list[str]:
 DAYS = """
 ## 日常的话
 
-`benchmarks/casts/` 里每个剧本是几个人十来天的话和二十个问题，
+`benchmarks/casts/held_out/` 里的剧本由没见过引擎的人写，不进拟合：几个人十来天的话和二十个问题。
 `benchmarks/everyday.py` 把它演一遍：读、过夜、再问。原话问、换个说法问，各答上几个；
 几次先说了旧的；闲聊和没有答案的问题里，几成什么也不插入；一问插入多少 token。
 问到密码的（自动隐去）、写下来时换了说法或补了日期的，也算没答上。
