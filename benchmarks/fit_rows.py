@@ -19,11 +19,12 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from embedders import embedder_named
 from everyday_cast import Cast
 from fit_pairs import beside_of, language_in
 from labelled import Library, Question
 from labelled_rows import corpus_rows, question_rows
-from retrieval_run import BenchClock, named_embedder, seconds_to_fill
+from retrieval_run import BenchClock, seconds_to_fill
 from without import without
 
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -47,6 +48,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import KINDS
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import language_of
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 
 ORDER = [one.name for one in fields(Features)]
 _UNIT = Linear(dict.fromkeys(ORDER, 1.0))
@@ -82,10 +84,10 @@ async def _engine(root: Path, scope_map: Any, clock: BenchClock) -> AsyncIterato
         embed_query_seconds=60.0,
         embed_write_seconds=600.0,
     )
-    engine = build_engine(
-        EnginePaths.under(root), settings, clock=clock, replacing={"weights": _RAW}
-    )
-    chosen = named_embedder("bundled", engine)
+    # Exact neighbours: Chroma's graph finds now one, now another of the furthest.
+    parts = {"weights": _RAW, "store": InMemoryVectorStore()}
+    engine = build_engine(EnginePaths.under(root), settings, clock=clock, replacing=parts)
+    chosen = embedder_named("bundled", root / "embedder")
     await engine.open()
     running = asyncio.create_task(engine.run(chosen))
     try:
