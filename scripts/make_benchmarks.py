@@ -4,8 +4,8 @@
 
 FOLDER holds ``<set>.dev.corpus.jsonl`` and ``<set>.dev.queries.jsonl``. ``benchmarks/retrieval.py``
 and ``benchmarks/rivals.py`` measure each set without a model and with the bundled one;
-``benchmarks/everyday.py`` plays each cast that was held out of the fit. With ``--results`` the answers
-are kept there and reused: all of it may take an hour.
+``benchmarks/everyday.py`` plays each cast that was held out of the fit. With ``--results`` the
+answers are kept there and reused: all of it may take an hour.
 """
 
 from __future__ import annotations
