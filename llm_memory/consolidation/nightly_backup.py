@@ -123,22 +123,6 @@ class NightlyBackup:
                     failed.append(f"backups/daily/{name}: {error.detail or error}")
         return failed
 
-    async def search(self, found_in: Callable[[Record], set[int]]) -> dict[str, set[int]]:
-        """Returns what was found in the records of the backups that stand there, by their path.
-        Raises TransferFailed for one that cannot be read."""
-        found = {}
-        async with self._making:
-            for name in await asyncio.to_thread(self._folder.names):
-                some = await shielded(asyncio.to_thread(self._found, name, found_in))
-                if some:
-                    found[f"backups/daily/{name}"] = some
-        return found
-
-    def _found(self, name: str, found_in: Callable[[Record], set[int]]) -> set[int]:
-        with closing(self._folder.read(name)) as source:
-            found: set[int] = set()
-            return found.union(*map(found_in, _gently(source.records())))
-
     def _change(self, name: str, changed: Changed) -> None:
         with closing(self._folder.read(name)) as source:
             if all(changed(record) == record for record in _gently(source.records())):

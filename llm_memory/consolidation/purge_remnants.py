@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +14,13 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.timeline import is_digest
-from ..errors import IndexUnavailable, StateUnavailable, VaultFileBroken, VaultWriteFailed
+from ..errors import (
+    IndexUnavailable,
+    StateUnavailable,
+    TransferFailed,
+    VaultFileBroken,
+    VaultWriteFailed,
+)
 from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
 from ..log import logger
@@ -22,16 +29,14 @@ from ..models.data_models import Memory
 from ..models.loop import BatchState
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope
-from ..models.transfer import FileRecord, Record
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.notice_board import NoticeBoard
+from ..runtime.shielded import shielded
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..text.normalising import same_words
-from ..transfer.rules.format import line_of
-from ..vault.markdown.entry import render
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
 from .nightly_backup import NightlyBackup
@@ -39,10 +44,12 @@ from .purged_backups import PurgedBackups
 from .rules.traces import Traces
 from .sleep_store import SqliteSleepStore
 
-_VECTORS: Final = "index/chroma"
+_VECTORS: Final = "index/chroma/"
 _PAUSES: Final = (0.1, 0.3, 0.6)
 """Seconds between two tries at a file that another program has open."""
 _DETAIL_CHARS: Final = 300
+_STATE: Final = ("state/state.sqlite", "state/state.sqlite-wal")
+"""They have the words that are looked for until those are sealed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +103,30 @@ class PurgeRemnants:
         await asyncio.to_thread(self._parts.files.remove_stale)
         await self._purge_archives()
         if purged := await self._purged():
-            self._sealed += await self._clear(purged)
+            try:
+                self._sealed += await self._clear(purged)
+            except (OSError, StateUnavailable, TransferFailed) as error:
+                self._left.append(str(error))
         else:
             left = self._left.copy()
             await self._clear_logs()
             if not self._corrected.purges.unsealed():  # nothing waits for it
                 self._left = left
-        await self._attempt(self._corrected.purges.clear_log, "state/state.sqlite")
-        if self._left:
-            detail = "；".join(dict.fromkeys(self._left))
-            logger.warning("有要彻底删除的还没删干净，下一夜再试：{}", detail)
-            params = {"detail": detail[:_DETAIL_CHARS]}
-            self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params=params))
-            return 0
-        self._notices.clear(NoticeCode.PURGE_UNFINISHED)
-        done, self._sealed = self._sealed, 0
+        done = 0
+        if await self._attempt(self._corrected.purges.clear_log, "state/state.sqlite"):
+            done, self._sealed = self._sealed, 0
         if done:
-            logger.info("彻底删除了 {} 条：数据文件夹里的哪个文件也没有了", done)
+            logger.info("彻底删除了 {} 条：数据文件夹里每个文件都搜过，哪个也没有了", done)
+        self._tell_what_is_left()
         return done
+
+    def _tell_what_is_left(self) -> None:
+        if not self._left:
+            self._notices.clear(NoticeCode.PURGE_UNFINISHED)
+            return
+        left = list(dict.fromkeys(self._left))
+        logger.warning("有要彻底删除的还没删干净，下一夜再试：{}", "；".join(left))
+        self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params={"detail": _shortened(left)}))
 
     async def _clear(self, purged: Sequence[Correction]) -> int:
         """Takes the statements out of every file, and seals those that no file has any more, but
@@ -129,14 +142,15 @@ class PurgeRemnants:
         await asyncio.to_thread(self._parts.sleep.forget, gone)
         await asyncio.to_thread(self._parts.state.drop_uses, gone)
         await self._clear_logs()
-        if self._left:
-            return 0
         traces = await self._traces(purged, gone)
-        found = await self._search(traces)
+        found, unread = await self._search(traces)
         if any(path.startswith(_VECTORS) for path in found):
             await self._attempt(self._parts.indexing.begin_anew, "index/")
-            found = await self._search(traces)
-        self._left += found
+            found, unread = await self._search(traces)
+        may_be_left = bool(self._left or unread)
+        self._left += [*found, *(f"{path}: {why}" for path, why in unread.items())]
+        if may_be_left:
+            return 0
         numbers = set[int]().union(*found.values())
         clean = [one for one in purged if one.number not in numbers]
         if clean:
@@ -146,8 +160,9 @@ class PurgeRemnants:
                     await self._corrected.purges.note(scope, memory_id, there=False)
         return len(clean)
 
-    async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> None:
-        """A file may be busy for a moment, as a backup program reads it."""
+    async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> bool:
+        """A file may be busy for a moment, as a backup program reads it. Returns whether it was
+        done."""
         for pause in (*_PAUSES, 0.0):
             try:
                 await step()
@@ -156,7 +171,8 @@ class PurgeRemnants:
                     self._left.append(f"{where}: {error}")
                 await asyncio.sleep(pause)
             else:
-                return
+                return True
+        return False
 
     async def _clear_logs(self) -> None:
         """The log of a database holds what rows were before."""
@@ -278,11 +294,14 @@ class PurgeRemnants:
         """What others say as well may stay: living and archived entries, notes, and what was said
         anew since."""
         memories = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
+        others = [one for one in memories if not is_digest(one)]
+        notes = [note.text for note in self._notes.all()]
         oldest = min(one.at for one in purged)
-        turns = await asyncio.to_thread(self._turns_since, oldest)
-        said = [render(one) for one in memories if not is_digest(one)]
-        said += [note.text for note in self._notes.all()]
-        return Traces(purged, gone, "\n".join([*said, *turns]))
+
+        def made() -> Traces:
+            return Traces(purged, gone, others, [*notes, *self._turns_since(oldest)])
+
+        return await asyncio.to_thread(made)
 
     def _turns_since(self, moment: datetime) -> list[str]:
         turns = self._parts.turns
@@ -293,19 +312,21 @@ class PurgeRemnants:
             if turn.observed_at >= moment
         ]
 
-    async def _search(self, traces: Traces) -> dict[str, set[int]]:
-        """Looks through every file but the state's, which has the words until they are sealed."""
+    async def _search(self, traces: Traces) -> tuple[dict[str, set[int]], dict[str, str]]:
+        """Looks through every file but the state's. Returns what was found, and what could not be
+        read, by path."""
+        stopped = threading.Event()
+        search = asyncio.to_thread(self._parts.files.search, traces.in_pieces, stopped)
+        found, unread = await shielded(search, on_cancel=stopped.set)
+        return {path: some for path, some in found.items() if path not in _STATE}, unread
 
-        def in_record(record: Record) -> set[int]:
-            match record:
-                case FileRecord():
-                    return traces.in_bytes(record.content)
-                case _:
-                    return traces.in_text(line_of(record))
 
-        found = await asyncio.to_thread(self._parts.files.search, traces.in_bytes)
-        found |= await self._backup.search(in_record)
-        return {path: some for path, some in found.items() if "state/state.sqlite" not in path}
+def _shortened(left: Sequence[str]) -> str:
+    detail = "；".join(left)
+    if len(detail) <= _DETAIL_CHARS:
+        return detail
+    told = detail[:_DETAIL_CHARS].rpartition("；")[0] or detail[:_DETAIL_CHARS]
+    return f"{told}；… +{len(left) - told.count('；') - 1}"
 
 
 def _said(one: Correction) -> tuple[str, str]:

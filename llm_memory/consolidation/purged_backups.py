@@ -30,7 +30,7 @@ class PurgedBackups:
         self._words = {same_words(one.words) for one in purged}
         self._ids = {one.memory_id for one in purged}
         self._named = any_of(gone)
-        self._traces = Traces(purged, gone, kept="")
+        self._traces = Traces(purged, gone)
 
     def changed(self, record: Record) -> Record | None:
         """A record as it may stay; None for one that goes."""

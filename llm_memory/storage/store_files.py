@@ -1,35 +1,35 @@
-"""The files in which the bot keeps what people say, looked through as bytes."""
+"""The files in which the bot keeps what people say, and all that lies beside them, searched."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import time
-from collections.abc import Callable, Iterator
+import stat
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from ..models.vault_layout import is_other_version
-from .files import is_temporary, remove_stale
+from ..runtime.cooperative import cooperative
+from .file_contents import contents
+from .files import remove_stale
 
-_CHUNK: Final = 4 << 20
-_OVERLAP: Final = 64 << 10
-"""Bytes that are read twice, so that what lies across the border of two chunks is found."""
-_REST_SECONDS: Final = 0.004
-_PASSED_BY: Final = (".", "adoption", "migration.sqlite", "dictionary.bin")
-"""What was brought from elsewhere is its owner's to delete; a dictionary holds no one's words."""
-_SET_ASIDE: Final = ".broken-"
 _DATABASES: Final = (".sqlite", ".sqlite3")
 _LOCKS: Final = "-shm"
-"""The end of the name of a file that holds only locks and an index of pages."""
+"""The end of the name of the file beside a database that holds only locks and numbers of pages."""
+_DICTIONARY: Final = "index/dictionary.bin"
+"""Made of a dictionary: it has a statement of one word, and holds nobody's."""
+
+type FoundIn[T] = Callable[[Iterable[bytes]], set[T]]
+"""What is found in a content, given in pieces that overlap."""
 
 
 class StoreFiles:
     """Every method blocks, and is called by one thread at a time.
 
     Args:
-        data: The data folder: of it the state and the index are searched.
-        memory: The Markdown tree.
+        data: The data folder.
+        memory: The Markdown tree, there or elsewhere.
     """
 
     def __init__(self, data: Path, memory: Path) -> None:
@@ -43,36 +43,73 @@ class StoreFiles:
             for folder, folders, names in os.walk(top):
                 remove_stale(Path(folder, name) for name in (*folders, *names))
 
-    def search[T](self, found_in: Callable[[bytes], set[T]]) -> dict[str, set[T]]:
-        """Returns what was found, by the file's path. Raises OSError for a file that cannot be
-        read: it may hold any."""
+    def search[T](
+        self, found_in: FoundIn[T], stopped: threading.Event
+    ) -> tuple[dict[str, set[T]], dict[str, str]]:
+        """Search every regular file, archives and lines of JSON unpacked, until it is ``stopped``.
+
+        Returns what was found, by the file's path, and why a file or folder could not be read, by
+        its path: it may hold any.
+        """
         found: dict[str, set[T]] = {}
-        for path in self._files():
+        unread: dict[str, str] = {}
+
+        def shut(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):  # it went meanwhile
+                unread[self._name(Path(error.filename))] = error.strerror or str(error)
+
+        for path in self._files(shut):
+            if stopped.is_set():
+                break
             try:
-                some = self._found(path, found_in)
-            except FileNotFoundError:  # it went meanwhile
+                some = self._found(path, found_in, stopped)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                unread[self._name(path)] = error.strerror or str(error)
                 continue
             if some:
-                top = self._memory if path.is_relative_to(self._memory) else self._data
-                found[path.relative_to(top).as_posix()] = some
-        return found
+                found[self._name(path)] = some
+        return found, unread
 
-    def _files(self) -> Iterator[Path]:
-        for top in (self._memory, self._data / "state", self._data / "index"):
-            yield from _below(top, _is_searched)
-        for path in _below(self._data):
-            if any(map(is_temporary, path.relative_to(self._data).parts)):
-                yield path
-
-    def _found[T](self, path: Path, found_in: Callable[[bytes], set[T]]) -> set[T]:
+    def _found[T](self, path: Path, found_in: FoundIn[T], stopped: threading.Event) -> set[T]:
         found: set[T] = set()
         with self._opened(path) as file:
-            before = b""
-            while chunk := file.read(_CHUNK):
-                found |= found_in(before + chunk)
-                before = chunk[-_OVERLAP:]
-                time.sleep(_REST_SECONDS)
+            for content in cooperative(contents(file)):
+                found |= found_in(_until(stopped, content))
         return found
+
+    def _name(self, path: Path) -> str:
+        """A path as owners know it."""
+        top = self._data if path.is_relative_to(self._data) else self._memory
+        return path.relative_to(top).as_posix()
+
+    def _files(self, shut: Callable[[OSError], None]) -> Iterator[Path]:
+        for top in self._tops():
+            for folder, _, names in os.walk(top, onerror=shut):
+                for path in (Path(folder, name) for name in names):
+                    try:
+                        is_file = stat.S_ISREG(path.lstat().st_mode)
+                    except OSError as error:
+                        shut(error)
+                        continue
+                    if is_file and not self._is_nobodys(path, names):
+                        yield path
+
+    def _tops(self) -> list[Path]:
+        """The two folders, and what an owner has put on another disk by a link in the first."""
+        tops: dict[Path, Path] = {}
+        links = [path for path in self._data.glob("*") if path.is_symlink() and path.is_dir()]
+        for top in (self._data, *links, self._memory):
+            real = top.resolve()
+            if not any(real.is_relative_to(one) for one in tops):
+                tops[real] = top
+        return list(tops.values())
+
+    def _is_nobodys(self, path: Path, names: list[str]) -> bool:
+        if path.name.endswith(_LOCKS) and path.name.removesuffix(_LOCKS) in names:
+            return True
+        return path == self._data / _DICTIONARY
 
     @contextlib.contextmanager
     def _opened(self, path: Path) -> Iterator[BinaryIO]:
@@ -95,22 +132,8 @@ class StoreFiles:
             self._held.popitem()[1].close()
 
 
-def _is_searched(name: str) -> bool:
-    if is_temporary(name):
-        return True
-    return not (
-        name.startswith(_PASSED_BY)
-        or name.endswith(_LOCKS)
-        or _SET_ASIDE in name
-        or is_other_version(name)
-    )
-
-
-def _below(top: Path, wanted: Callable[[str], bool] = lambda _: True) -> Iterator[Path]:
-    """Yields the files below a folder whose names, and whose folders' names, are wanted."""
-    for folder, folders, names in os.walk(top):
-        folders[:] = filter(wanted, folders)
-        for name in filter(wanted, names):
-            path = Path(folder, name)
-            if not path.is_symlink():
-                yield path
+def _until(stopped: threading.Event, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in cooperative(pieces):
+        if stopped.is_set():
+            return
+        yield piece

@@ -3,34 +3,48 @@ goes wrong meanwhile; what could not be done is named, and tried again every nig
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import errno
+import gzip
+import json
 import os
 import sqlite3
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
+from itertools import batched
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, Purged
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
+from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.transfer import TransferFault
+from astrbot_plugin_scoped_memory.llm_memory.storage import store_files
+from astrbot_plugin_scoped_memory.llm_memory.storage.file_contents import contents
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
 from astrbot_plugin_scoped_memory.tests.consolidation.test_purging import (
     EVENING,
+    HARMLESS,
     SECRET,
     SPEAKER,
     lived,
     night,
     purge,
     told,
+    until_words,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
-from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, say
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, StandingClock, say
 from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = [pytest.mark.engine, pytest.mark.property]
@@ -93,6 +107,41 @@ def damaged_backup(root: Path) -> Iterator[None]:
     path.unlink(missing_ok=True)
 
 
+def zipped(path: Path, words: str) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("memory/entities.md", f"{HARMLESS}\n" * 40_000 + words)
+
+
+@contextlib.contextmanager
+def damaged_archive(root: Path) -> Iterator[None]:
+    """Of an archive that somebody packed the disk has lost the middle."""
+    path = root / "exports/damaged.zip"
+    path.parent.mkdir(exist_ok=True)
+    zipped(path, SECRET)
+    content = path.read_bytes()
+    path.write_bytes(content[:40] + bytes(60) + content[100:])
+    yield
+    path.unlink()
+
+
+@contextlib.contextmanager
+def shut(root: Path, *, file: str) -> Iterator[None]:
+    """Of another user of the machine, who lets nobody read it."""
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(SECRET, "utf-8")
+
+    def refused(file: Any) -> object:
+        if file.name == str(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return contents(file)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store_files, "contents", refused)
+        yield
+    path.unlink()
+
+
 FAULTS: dict[str, Fault] = {
     "state/loop.sqlite": partial(read_by_another, file="state/loop.sqlite"),
     "state/vault.sqlite": partial(read_by_another, file="state/vault.sqlite"),
@@ -104,6 +153,8 @@ FAULTS: dict[str, Fault] = {
     "scopes/家人/.0123456789abcdef.tmp": partial(left_by_a_kill, folder="memory/scopes/家人"),
     "exports/.0123456789abcdef.tmp": partial(left_by_a_kill, folder="exports"),
     "2026-11-01.jsonl": damaged_backup,
+    "exports/damaged.zip": damaged_archive,
+    "exports/of-another.txt": partial(shut, file="exports/of-another.txt"),
 }
 """What may be wrong, by a part of the name that the owner reads then."""
 
@@ -153,6 +204,26 @@ async def test_what_is_left_is_named_and_tried_again(tmp_path: Path, fault: str)
     await purged_among(tmp_path, frozenset({fault}))
 
 
+async def test_a_folder_of_backups_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
+        await purge(rig, memory_id)
+
+        def shut(_: object) -> list[str]:
+            raise TransferFailed(TransferFault.UNREADABLE, "backups/daily: Permission denied")
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(DailyBackups, "names", shut)
+            clock.forward(days=1)
+            await until_words(rig)
+            report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
+        assert report.purged == 0
+        assert "backups/daily" in unfinished(rig)
+        assert await night(rig, clock) == 1
+        assert not unfinished(rig)
+
+
 async def test_a_busy_file_is_no_news_where_nothing_is_to_be_purged(tmp_path: Path) -> None:
     clock = StandingClock(EVENING)
     async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
@@ -160,3 +231,135 @@ async def test_a_busy_file_is_no_news_where_nothing_is_to_be_purged(tmp_path: Pa
         with read_by_another(tmp_path, file="state/loop.sqlite"):
             assert await night(rig, clock) == 0
         assert not unfinished(rig)
+
+
+def plain(path: Path, words: str) -> None:
+    path.write_text(f"## {words}\n", "utf-8")
+
+
+def utf_16(path: Path, words: str) -> None:
+    path.write_text(f"## {words}\n", "utf-16")
+
+
+def lines(path: Path, words: str) -> None:
+    content = base64.b64encode(b"\xff" + words.encode()).decode()
+    path.write_text(f"{json.dumps({'type': 'file', 'base64': content})}\n", "utf-8")
+
+
+def zipped_twice(path: Path, words: str) -> None:
+    inner = path.with_name("inner.zip")
+    zipped(inner, words)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(inner, "inner.zip")
+    inner.unlink()
+
+
+def gzipped(path: Path, words: str) -> None:
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(words)
+
+
+COPIES: dict[str, Callable[[Path, str], None]] = {
+    "memory/scopes/家人/.entities.md.swp": plain,
+    "memory/scopes/家人/entities.md~": utf_16,
+    "memory/scopes/家人/entities.sync-conflict-20261120.md": plain,
+    "memory/.trash/entities.md": plain,
+    "state/loop.broken-1.sqlite": plain,
+    "state/adoption/a-1/broken.jsonl": lines,
+    "backups/upgrade-vault-1-20261120T000000Z/memory/entities.md": plain,
+    "backups/daily/of-mine.jsonl": lines,
+    "exports/all.jsonl": lines,
+    "exports/all.zip": zipped,
+    "imports/all.jsonl.gz": gzipped,
+    "imports/two.zip": zipped_twice,
+    "index/.hidden": plain,
+    "notes.txt": plain,
+}
+"""What a person or another program has put somewhere: it is theirs."""
+
+
+@pytest.mark.parametrize("by", ["words", "id"])
+async def test_an_owners_own_copy_is_named_every_night_and_left_as_it_is(
+    tmp_path: Path, by: str
+) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
+        await rig.remember(HARMLESS, FAMILY, SPEAKER)
+        await purge(rig, memory_id)
+        for some in batched(COPIES, 5):  # a notice has no room for more
+            for name in some:
+                path = tmp_path / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                COPIES[name](path, SECRET if by == "words" else f"^{memory_id}")
+            written = {name: (tmp_path / name).read_bytes() for name in some}
+            for _ in range(2):
+                assert await night(rig, clock) == 0
+                assert sorted(unfinished(rig).split("；")) == sorted(some)
+            assert {name: (tmp_path / name).read_bytes() for name in some} == written
+            for name in some:
+                (tmp_path / name).unlink()
+        assert await night(rig, clock) == 1
+        assert not unfinished(rig)
+    assert files_holding(tmp_path, SECRET, memory_id) == set()
+
+
+ALSO = "听说奶奶把存折藏在米缸底下，爷爷不知道"
+
+
+@pytest.mark.parametrize("others", ["an entry", "a note", "a turn"])
+async def test_what_others_say_as_well_stays_where_they_say_it_alone(
+    tmp_path: Path, others: str
+) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
+        await rig.remember(HARMLESS, FAMILY, SPEAKER)
+        clock.forward(minutes=1)
+        await purge(rig, memory_id)
+        clock.forward(minutes=1)
+        match others:
+            case "an entry":
+                await rig.remember(ALSO, group(888), person(2))
+            case "a note":
+                path = tmp_path / "memory/scopes/家人/家事/奶奶.md"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"# 奶奶\n\n{ALSO}\n", "utf-8")
+                await rig.engine.notes.refresh()
+            case "a turn":
+                await say(rig, ALSO, who=person(2))
+        exports = tmp_path / "exports"
+        exports.mkdir(exist_ok=True)
+        (exports / "theirs.txt").write_text(f"{HARMLESS}\n{ALSO}\n", "utf-8")
+        copies = {"exports/its.txt": SECRET, "exports/id.txt": f"{ALSO} {memory_id}"}
+        for name, content in copies.items():
+            (tmp_path / name).write_text(content, "utf-8")
+        assert await night(rig, clock) == 0
+        assert sorted(unfinished(rig).split("；")) == sorted(copies)
+        for name in copies:
+            (tmp_path / name).unlink()
+        assert await night(rig, clock) == 1
+        assert files_holding(tmp_path, ALSO) > {"exports/theirs.txt"}
+        assert files_holding(tmp_path, memory_id) == set()
+
+
+def vectors(root: Path) -> set[tuple[str, str]]:
+    """Whose vectors the cache keeps: scope and hash of the text."""
+    with contextlib.closing(sqlite3.connect(root / "index/embeddings.sqlite")) as cache:
+        return set(cache.execute("SELECT scope, content_hash FROM vector"))
+
+
+async def test_its_vectors_leave_the_cache(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        await rig.remember(HARMLESS, FAMILY, SPEAKER)
+        await rig.until_indexed()
+        others = vectors(tmp_path)
+        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
+        await rig.until_indexed()
+        its = vectors(tmp_path) - others
+        assert its
+        await purge(rig, memory_id)
+        assert await night(rig, clock) == 1
+        assert others <= vectors(tmp_path)
+        assert its.isdisjoint(vectors(tmp_path))

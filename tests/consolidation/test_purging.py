@@ -210,11 +210,13 @@ async def test_what_was_purged_is_known_by_a_keyed_hash_and_comes_back_from_no_i
         exported = await rig.engine.service.export(conversation_id=FAMILY, actor=ADMIN)
         (tmp_path / "imports").mkdir()
         file = tmp_path / "exports" / exported.name  # type: ignore[union-attr]
-        file.rename(tmp_path / "imports" / "all.jsonl")
+        lines = file.read_bytes()
+        file.unlink()
         clock.forward(minutes=1)
         await purge(rig, stored.memory.memory.memory_id)
         await night(rig, clock)
-        assert files_holding(tmp_path, SECRET) == {"imports/all.jsonl"}
+        assert files_holding(tmp_path, SECRET) == set()
+        (tmp_path / "imports" / "all.jsonl").write_bytes(lines)
     async with running(tmp_path, clock=clock) as rig:
         await rig.engine.service.import_("all.jsonl", conversation_id=FAMILY, actor=ADMIN)
         assert texts_of(rig) == {}
