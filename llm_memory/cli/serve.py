@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome
 from ..mcp_server.sdk import (
-    NoSdk,
     check_sdk,
     keep_stdout_for_the_protocol,
     make_server,
@@ -22,7 +21,7 @@ from ..mcp_server.sdk import (
 )
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings
-from .messages import DONE, MISUSED, fail, warn
+from .messages import DONE, warn
 from .paths import plugin_version
 
 if TYPE_CHECKING:
@@ -36,10 +35,7 @@ _CLOSE_SECONDS: Final = 1.5
 
 def serve(args: argparse.Namespace) -> int:
     """Serve until stdin ends, or a signal comes."""
-    try:
-        check_sdk()
-    except NoSdk as error:
-        return fail(str(error), code=MISUSED)
+    check_sdk()
     loaded = read_settings(args)
     http = None if args.http is None else (args.host, _listening(args), _http_token(args))
     home = agent_home(args, loaded)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +15,7 @@ from ..models.data_models import (
     shown_day,
 )
 from ..models.recall import FileText, Hit
-from ..models.tasks import TaskChange, TaskReport
+from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..primer.models import Overview
 from ..text.attribution import speakers, standing
 from ..text.normalising import estimate_tokens
@@ -63,19 +63,18 @@ def search_line(hit: Hit, level: Level) -> str:
     """Returns a hit as a line: date, who, the words, what is to be known of them, its pointer."""
     marks = standing(hit, who) + (["quoted, no instruction"] if hit.quoted else [])
     about = shown_day(hit.day, who("inject.undated"))
-    if not hit.is_note:
-        about = f"{about} {speakers(hit, who)}"
+    about += "" if hit.is_note else f" {speakers(hit, who)}"
     said = f"{note_title(hit.headings)}: " if hit.headings else ""
     said += safe(hit.preview)
     behind = f" [{', '.join(marks)}]" if marks else ""
-    return f"- {about}: {said}{behind} ({safe_pointer(level.shown(hit))})"
+    return f"- {about}: {said}{behind} ({safe_pointer(level.shown(hit.scope_name, hit.pointer))})"
 
 
 def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = "") -> Answer:
     """Returns what became of a statement; ``note`` stands below one that was stored."""
     if isinstance(outcome, Rejected):
         return Answer(refusal(outcome, level.conversation), FAILED)
-    where = _pointer(outcome.memory, level)
+    where = _pointer(level, outcome.memory)
     if isinstance(outcome, Replaced):
         former = outcome.former
         kept = f"{former.memory.memory_id}, kept in archive/"
@@ -86,15 +85,15 @@ def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = 
         lines = [f"{stored}: {where}"]
         if older := outcome.conflict:
             lines.append(
-                f'may contradict an older one: "{_preview(older)}" ({_pointer(older, level)}). '
+                f'may contradict an older one: "{_preview(older)}" ({_pointer(level, older)}). '
                 "That stands as it was; if it is wrong, ask the owner to change it."
             )
     lines += ["private data in it was hidden"] if outcome.redacted else []
     return Answer("\n".join([*lines, note] if note else lines))
 
 
-def _pointer(stored: StoredMemory, level: Level) -> str:
-    return f"{level.label(stored.scope.name)}/{stored.pointer}"
+def _pointer(level: Level, stored: StoredMemory) -> str:
+    return level.shown(stored.scope.name, stored.pointer)
 
 
 def _preview(stored: StoredMemory) -> str:
@@ -105,9 +104,8 @@ def overview_lines(found: Overview, level: Level) -> list[str]:
     """Returns the sections of an overview, a heading and a line for each memory."""
     lines: list[str] = []
     for section in found.primer.sections:
-        if not (section.hits or section.words):
-            continue  # people alone, of whom nothing is known
-        lines.append(f"## {PARTS[section.part]}")
+        if section.hits or section.words:  # else it is people alone, of whom nothing is known
+            lines.append(f"## {PARTS[section.part]}")
         lines += [safe(word) for word in section.words]
         lines += [search_line(hit, level) for hit in section.hits]
     if found.shared:
@@ -116,31 +114,27 @@ def overview_lines(found: Overview, level: Level) -> list[str]:
 
 
 def task_answer(
-    fates: Iterable[tuple[TaskChange, TaskReport | Rejected]],
-    report: TaskReport | Rejected,
+    changes: Sequence[TaskChange],
+    reports: Sequence[TaskReport | Rejected],
     level: Level,
     budget: int,
 ) -> Answer:
-    """Returns what became of each task, and what is open."""
+    """Returns what became of each change, and what the last report says is open."""
     lines: list[str] = []
     refused = 0
-    for change, answer in fates:
+    for change, report in zip(changes, reports, strict=False):
         title = safe(change.titles[0])[:_PREVIEW]
-        if isinstance(answer, Rejected):
-            lines.append(f"- {title}: {refusal(answer, level.conversation)}")
-            refused += 1
-            continue
-        for outcome in answer.outcomes:
-            said = FATES[outcome.fate]
-            if outcome.rejected is not None:
-                said += f": {refusal(outcome.rejected, level.conversation)}"
-                refused += 1
-            lines.append(f"- {title}: {said}")
-    code = 0 if not refused else FAILED if refused == len(lines) else PARTLY
-    if isinstance(report, Rejected):
+        if isinstance(report, Rejected):
+            report = TaskReport((TaskOutcome(title, TaskFate.REFUSED, rejected=report),))
+        for one in report.outcomes:
+            why = f": {refusal(one.rejected, level.conversation)}" if one.rejected else ""
+            lines.append(f"- {title}: {FATES.get(one.fate, one.fate)}{why}")
+            refused += one.rejected is not None
+    code = PARTLY if 0 < refused < len(lines) else FAILED if refused else 0
+    if isinstance(report := reports[-1], Rejected):
         return Answer(fit("", lines, budget), code or FAILED)
     lines.append(f"{len(report.open)} open:" if report.open else "no open tasks")
-    lines += [f"- [ ] {_preview(stored)} ({_pointer(stored, level)})" for stored in report.open]
+    lines += [f"- [ ] {_preview(stored)} ({_pointer(level, stored)})" for stored in report.open]
     return Answer(fit("", lines, budget), code)
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import Any, Final
 
 from ..models.tasks import TaskAction, TaskChange
+from .levels import GLOBAL, PROJECT
 
 LEAST_TOKENS: Final = 100
 MOST_TOKENS: Final = 8_000
 _LONGEST: Final = 256 * 1024
 """Characters of a text."""
 _MOST_TASKS: Final = 50
+_LINES: Final = re.compile(r":([0-9]{1,7})(?:-([0-9]{1,7}))?$")
+_LONGEST_PATH: Final = 400
 _EXAMPLE: Final = '[{"title": "write tests", "status": "open"}]'
-_ACTIONS: Final = {
-    **dict.fromkeys(("done", "completed"), TaskAction.DONE),
-    **dict.fromkeys(("open", "pending", "todo"), TaskAction.ADD),
-}
-"""By the status of a task."""
+_DONE: Final = ("done", "completed")
+_OPEN: Final = ("open", "pending", "todo")
 
 
 class BadArgument(Exception):
@@ -33,27 +35,25 @@ def checked(tool: Callable[..., object], given: Mapping[str, Any] | None) -> dic
     arguments = dict(given or {})
     for name in arguments:
         if name not in taken:
-            known = ", ".join(taken)
-            raise BadArgument(f'there is no argument "{str(name)[:40]}", only: {known}')
+            raise BadArgument(f'there is no argument "{name!s:.40}", only: {", ".join(taken)}')
     found: dict[str, Any] = {}
     for name, parameter in taken.items():
         value = arguments.get(name)
         if value is not None:
-            found[name] = _value(name, value, whole=parameter.annotation == int | None)
+            read = _tokens if parameter.annotation == int | None else _text
+            found[name] = read(name, value)
         elif parameter.default is Parameter.empty:
             raise BadArgument(f"the argument {name} is missing")
     return found
 
 
-def _value(name: str, value: object, *, whole: bool) -> str | int:
-    if whole:
-        return _number(name, value)
+def _text(name: str, value: object) -> str:
     if name == "tasks_json" and isinstance(value, list | dict):
         # Some clients read what looks like JSON before they send it.
         try:
             value = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise _no_json(type(error).__name__) from error
+            raise _no_json(error) from error
     if not isinstance(value, str):
         raise BadArgument(f"the argument {name} has to be a text")
     if len(value) > _LONGEST:
@@ -61,8 +61,8 @@ def _value(name: str, value: object, *, whole: bool) -> str | int:
     return sendable(value)
 
 
-def _no_json(detail: str) -> BadArgument:
-    return BadArgument(f"not valid JSON ({detail}). For example: {_EXAMPLE}")
+def _no_json(error: Exception) -> BadArgument:
+    return BadArgument(f"not valid JSON ({str(error)[:120]}). For example: {_EXAMPLE}")
 
 
 def sendable(text: str) -> str:
@@ -70,31 +70,21 @@ def sendable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _number(name: str, value: object) -> int:
-    """A number that a client wrote as a text is one, too."""
-    try:
-        if isinstance(value, str) and len(value) < 20:
-            value = int(value)
-    except ValueError:
-        pass
+def _tokens(name: str, value: object) -> int:
+    """A number that a client wrote as a text is one, too. One out of bounds is clamped."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise BadArgument(f"the argument {name} has to be a whole number")
-    return value
-
-
-def token_budget(asked: int | None, default: int) -> int:
-    """Returns the budget, clamped."""
-    return min(max(default if asked is None else asked, LEAST_TOKENS), MOST_TOKENS)
+    return min(max(value, LEAST_TOKENS), MOST_TOKENS)
 
 
 def read_tasks(text: str) -> list[TaskChange]:
     """Returns a change for each task of a JSON list. Raises BadArgument."""
     try:
         raw = json.loads(text)
-    except ValueError as error:
-        raise _no_json(str(error)[:120]) from error
-    except RecursionError as error:
-        raise _no_json("nested too deeply") from error
+    except (ValueError, RecursionError) as error:
+        raise _no_json(error) from error
     if isinstance(raw, dict):
         raw = raw.get("tasks", [raw])
     if not isinstance(raw, list) or not raw:
@@ -112,8 +102,34 @@ def _task(number: int, raw: object) -> TaskChange:
     title, status = raw.get("title"), raw.get("status", "open")
     if not isinstance(title, str) or not title.strip():
         raise BadArgument(f"task {number} has no title")
-    if not isinstance(status, str) or status not in _ACTIONS:
+    if status not in (*_DONE, *_OPEN):
         raise BadArgument(f"the status of task {number} can only be open or done")
     words = {name: text for name, text in raw.items() if isinstance(text, str)}
+    action = TaskAction.DONE if status in _DONE else TaskAction.ADD
     next_step = words.get("next", words.get("next_step", ""))
-    return TaskChange(_ACTIONS[status], (title,), words.get("progress", ""), next_step)
+    return TaskChange(action, (title,), words.get("progress", ""), next_step)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTarget:
+    """``level`` is ``project``, ``global`` or empty where none is named, ``where`` a pointer or a
+    path inside it. The lines from ``first`` (from 1) to ``last`` are wanted; None: all that fit."""
+
+    level: str
+    where: str
+    first: int = 1
+    last: int | None = None
+
+
+def parse_target(text: str) -> ReadTarget:
+    """Returns what ``memory_read`` was given. Whether it is there is the memory's to say."""
+    where = text.strip()[:_LONGEST_PATH]
+    first, last = 1, None
+    if lines := _LINES.search(where):
+        where = where[: lines.start()]
+        first = max(int(lines[1]), 1)
+        last = int(lines[2]) if lines[2] else first
+    head, slash, rest = where.partition("/")
+    if slash and head in (PROJECT, GLOBAL):
+        return ReadTarget(head, rest, first, last)
+    return ReadTarget("", where, first, last)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import contextlib
 import hmac
 import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
 from .sdk import make_server
 from .tools import MemoryTools
 
 PATH: Final = "/mcp"
-_GRACE_SECONDS: Final = 1
 
-_Scope = MutableMapping[str, Any]
-_Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-_App = Callable[[_Scope, _Receive, _Send], Awaitable[None]]
+type _App = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 async def run_http(
@@ -37,7 +33,8 @@ async def run_http(
         _guarded(app, token),
         log_config=None,
         access_log=False,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
+        ws="none",
+        timeout_graceful_shutdown=1,
     )
     await Server(config).serve(sockets=[listening])
 
@@ -52,28 +49,23 @@ def _app(tools: MemoryTools, version: str, host: str, port: int) -> _App:
         allowed_origins=[f"http://{one}" for one in named],
     )
     try:
-        server = make_server(tools, version, transport_security=guard)
-        app: _App = server.streamable_http_app()
+        app: _App = make_server(tools, version, transport_security=guard).streamable_http_app()
     except TypeError:  # the line 2.x takes it here
-        server = make_server(tools, version)
-        app = server.streamable_http_app(transport_security=guard)
+        app = make_server(tools, version).streamable_http_app(transport_security=guard)
     return app
 
 
 def _guarded(app: _App, token: str) -> _App:
     """Refuses every request without the token."""
     wanted = f"Bearer {token}".encode()
+    headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
 
-    async def guarded(scope: _Scope, receive: _Receive, send: _Send) -> None:
-        if scope["type"] != "http":
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        shown = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or hmac.compare_digest(shown, wanted):
             await app(scope, receive, send)
-            return
-        shown = dict(scope["headers"]).get(b"authorization", b"")
-        if hmac.compare_digest(shown, wanted):
-            await app(scope, receive, send)
-            return
-        headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
+        else:
+            await send({"type": "http.response.start", "status": 401, "headers": headers})
+            await send({"type": "http.response.body", "body": b""})
 
     return guarded

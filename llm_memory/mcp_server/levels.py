@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..models.conversation import AGENT_ACCOUNT, ConversationId
-from ..models.recall import Hit
 from ..models.scope import PUBLIC_NAME
 from ..models.shelf import SHARED_FOLDER
 from ..sharing.ports import SharedMemory
@@ -17,12 +16,8 @@ PROJECT: Final = "project"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A conversation in a store.
-
-    Attributes:
-        name: ``global`` or ``project``.
-        own_store: The store is the project's own: its public scope is the project's.
-    """
+    """A conversation in a store. ``name`` is ``global`` or ``project``; ``own_store``: the store is
+    the project's own, and its public scope is the project's."""
 
     name: str
     memory: SharedMemory
@@ -34,11 +29,10 @@ class Level:
         everybody = scope_name == PUBLIC_NAME and not self.own_store
         return GLOBAL if everybody else self.name
 
-    def shown(self, hit: Hit) -> str:
-        """Returns a hit's pointer as ``memory_read`` takes it."""
-        if hit.pointer.startswith(f"{SHARED_FOLDER}/"):
-            return hit.pointer
-        return f"{self.label(hit.scope_name)}/{hit.pointer}"
+    def shown(self, scope_name: str, pointer: str) -> str:
+        """Returns a pointer as ``memory_read`` takes it."""
+        shared = pointer.startswith(f"{SHARED_FOLDER}/")
+        return pointer if shared else f"{self.label(scope_name)}/{pointer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +53,13 @@ class Levels:
     def asked(self) -> tuple[Level, ...]:
         """The levels whose recalls hold all that the agent sees: a project in the same store as
         global sees that, too."""
-        if self.project is None:
-            return (self.global_level,)
-        return (self.project, self.global_level) if self.project.own_store else (self.project,)
+        apart = self.project is None or self.project.own_store
+        return self.named("") if apart else (self.nearest,)
 
-    def named(self, name: str) -> Level | None:
-        """Returns the level of this name; None where there is none."""
-        return {GLOBAL: self.global_level, PROJECT: self.project}.get(name)
+    def named(self, name: str) -> tuple[Level, ...]:
+        """Returns the level of this name, if there is one; all for an empty name."""
+        both = (self.project, self.global_level)
+        return tuple(level for level in both if level and name in ("", level.name))
 
 
 def global_conversation(name: str = "home") -> ConversationId:

@@ -9,13 +9,15 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import metadata
-from typing import Any, Final, cast
+from typing import Any, Final
 
+from ..errors import HomeError
 from .tools import MemoryTools
 
 NAME: Final = "scoped-memory"
 LEAST: Final = (1, 23)
 """Since then a loopback server refuses foreign hosts by itself."""
+_INSTALL: Final = "pip install 'mcp>=1.23,<3'"
 INSTRUCTIONS: Final = (
     "Long-term memory across sessions. Call memory_primer at the start, memory_search before you "
     "answer about earlier decisions or preferences, memory_log for lasting facts, "
@@ -24,23 +26,17 @@ INSTRUCTIONS: Final = (
 _READS: Final = {"memory_primer", "memory_search", "memory_read"}
 
 
-class NoSdk(Exception):
-    """The package ``mcp`` is missing, or too old; the text says which."""
-
-
 def check_sdk() -> None:
-    """Raises NoSdk."""
+    """Raises HomeError where the package ``mcp`` is missing, or too old."""
     try:
         version = metadata.version("mcp")
     except metadata.PackageNotFoundError:
-        raise NoSdk(
-            "没有 mcp 包 / the package mcp is missing: pip install 'mcp>=1.23,<3'"
-        ) from None
+        zh, en = f"没有 mcp 包：{_INSTALL}", f"the package mcp is missing: {_INSTALL}"
+        raise HomeError(zh, en) from None
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     if numbers < LEAST:
-        raise NoSdk(
-            f"mcp {version} 太旧 / the package mcp {version} is too old: pip install 'mcp>=1.23,<3'"
-        )
+        en = f"the package mcp {version} is too old: {_INSTALL}"
+        raise HomeError(f"mcp {version} 太旧：{_INSTALL}", en)
 
 
 def make_server(
@@ -50,7 +46,11 @@ def make_server(
     who it speaks to; ``options`` are the SDK's own."""
     from mcp.types import CallToolResult, ToolAnnotations
 
-    base, takes_version = _server_class()
+    try:
+        base = importlib.import_module("mcp.server.fastmcp").FastMCP
+    except ModuleNotFoundError:  # the line 2.x
+        base = importlib.import_module("mcp.server.mcpserver").MCPServer
+        options["version"] = version
 
     class Server(base):  # type: ignore[misc, valid-type]
         async def list_tools(self) -> Any:
@@ -66,8 +66,7 @@ def make_server(
             content = [{"type": "text", "text": answer.text}]
             return CallToolResult.model_validate({"content": content, "isError": answer.failed})
 
-    more = {"version": version} if takes_version else {}
-    server = Server(NAME, instructions=INSTRUCTIONS, log_level="WARNING", **more, **options)
+    server = Server(NAME, instructions=INSTRUCTIONS, log_level="WARNING", **options)
     reads = ToolAnnotations(readOnlyHint=True, openWorldHint=False)
     writes = ToolAnnotations(
         readOnlyHint=False, destructiveHint=False, idempotentHint=True, openWorldHint=False
@@ -92,19 +91,8 @@ def _client_name(context: Any) -> str:
     """Returns the name that the calling program gave itself, as far as it did."""
     with contextlib.suppress(Exception):
         said = context.session.client_params
-        info = said.clientInfo if hasattr(said, "clientInfo") else said.client_info
-        return str(info.name)
+        return str((said.clientInfo if hasattr(said, "clientInfo") else said.client_info).name)
     return ""
-
-
-def _server_class() -> tuple[Any, bool]:
-    """Returns the SDK's class, and whether it takes our version."""
-    try:
-        from mcp.server.fastmcp import FastMCP
-    except ModuleNotFoundError:
-        # The line 2.x, which the type checker does not see.
-        return importlib.import_module("mcp.server.mcpserver").MCPServer, True
-    return FastMCP, False
 
 
 async def run_stdio(server: Any) -> None:
@@ -117,21 +105,17 @@ async def run_stdio(server: Any) -> None:
         await server.run_stdio_async()
 
 
+class _Stderr(io.TextIOWrapper):
+    """Prints to stderr; whoever asks for the bytes below gets another stream."""
+
+    buffer: Any = None
+
+
 def keep_stdout_for_the_protocol() -> None:
     """Whatever prints, prints to stderr from now on; the SDK's stdio server alone finds the real
     stdout, as the buffer of ``sys.stdout``. The line 2.x does so by itself, too."""
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    sys.stdout = cast("Any", _StderrBeforeTheWire(sys.stderr.buffer, wire))
-
-
-class _StderrBeforeTheWire(io.TextIOWrapper):
-    def __init__(self, stderr: Any, wire: Any) -> None:
-        super().__init__(
-            io.FileIO(os.dup(stderr.fileno()), "w"), "utf-8", "replace", line_buffering=True
-        )
-        self._wire = wire
-
-    @property
-    def buffer(self) -> Any:
-        return self._wire
+    stderr = io.FileIO(os.dup(sys.stderr.fileno()), "w")
+    sys.stdout = printed = _Stderr(stderr, "utf-8", "replace", line_buffering=True)
+    printed.buffer = wire

@@ -28,15 +28,10 @@ REFUSALS: Final[Mapping[RejectReason, str]] = {
     RejectReason.NOT_WRITTEN: "could not be written to disk ({detail})",
 }
 FATES: Final[Mapping[TaskFate, str]] = {
-    TaskFate.ADDED: "added",
-    TaskFate.UPDATED: "updated",
-    TaskFate.REOPENED: "reopened",
-    TaskFate.UNCHANGED: "unchanged",
-    TaskFate.DONE: "done",
     TaskFate.UNKNOWN: "no such task, or several",
     TaskFate.ELSEWHERE: "it stands elsewhere, read only here",
-    TaskFate.REFUSED: "refused",
 }
+"""The other fates are called as they are."""
 PARTS: Final[Mapping[PrimerPart, str]] = {
     PrimerPart.RULES: "Standing instructions",
     PrimerPart.OWNER: "From the owner",

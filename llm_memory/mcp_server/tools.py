@@ -10,17 +10,17 @@ import secrets
 import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
 from ..errors import InvalidConversationId, NoOwner, ScopedMemoryError
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import MemoryDraft, MemoryKind, Rejected, RememberOutcome, Topic
+from ..models.data_models import MemoryDraft, MemoryKind, RememberOutcome, Topic
 from ..models.recall import Arm, FileText, Hit, Recall
 from ..models.shelf import SHARED_FOLDER
-from ..models.tasks import TaskAction, TaskChange, TaskReport
+from ..models.tasks import TaskAction, TaskChange
 from ..sharing.calls import AGENT
 from ..text.normalising import one_line
 from .answers import (
@@ -34,9 +34,8 @@ from .answers import (
     search_line,
     task_answer,
 )
-from .arguments import MOST_TOKENS, BadArgument, checked, read_tasks, sendable, token_budget
+from .arguments import MOST_TOKENS, BadArgument, checked, parse_target, read_tasks, sendable
 from .levels import GLOBAL, PROJECT, Level, Levels
-from .read_target import ReadTarget, parse_target
 
 _MOST_HITS: Final = 50
 _TOKENS_A_HIT: Final = 40
@@ -46,7 +45,6 @@ _WHY: Final = 80
 _LEAST_JUDGMENT: Final = 200
 _LONGEST_JUDGMENT: Final = 2_000
 """Characters of a summary that become the judgment; the rest is its reasoning."""
-READ_TOKENS: Final = 8_000
 _TYPES: Final[Mapping[str, tuple[MemoryKind, Topic | None, str]]] = {
     "preference": (MemoryKind.KNOWLEDGE, Topic.PREFERENCES, GLOBAL),
     "instruction": (MemoryKind.KNOWLEDGE, Topic.INSTRUCTIONS, GLOBAL),
@@ -63,41 +61,36 @@ _UNTAKEN: Final = (
     "scoped-memory trust"
 )
 
-_client: ContextVar[str] = ContextVar("client", default="")
-"""Each call is a task of its own."""
+_agent: ContextVar[Actor] = ContextVar("agent", default=Actor(AGENT, ""))  # noqa: B039  (frozen)
+"""Who calls: each call is a task of its own."""
 
 
+@dataclass(frozen=True)
 class MemoryTools:
-    """``offered``: by the name of a tool, what clients are shown and may call."""
+    """``levels`` are what the agent sees; the budgets are those of the settings. ``embedder`` is
+    what the settings name, to be told of where it was not asked; ``missing`` is what it lacks, if
+    that is known."""
 
-    def __init__(
-        self,
-        levels: Levels,
-        *,
-        max_tokens: int = 1_500,
-        primer_tokens: int = 800,
-        embedder: str = "",
-        missing: str = "",
-    ) -> None:
-        """``levels`` are what the agent sees; the budgets are those of the settings. ``embedder``
-        is what the settings name, to be told of where it found nothing; ``missing`` is what it
-        lacks, if that is known."""
-        self._levels = levels
-        self._max_tokens = max_tokens
-        self._primer_tokens = primer_tokens
-        self._embedder = embedder
-        self._missing = missing
+    levels: Levels
+    max_tokens: int = 1_500
+    primer_tokens: int = 800
+    embedder: str = ""
+    missing: str = ""
+
+    @property
+    def offered(self) -> Mapping[str, Callable[..., Awaitable[Answer]]]:
+        """Returns what clients are shown and may call, by the name of the tool."""
         tools: tuple[Callable[..., Awaitable[Answer]], ...] = (
             self.primer, self.search, self.log, self.session_end, self.update_tasks, self.read,
         )  # fmt: skip
-        self.offered = {f"memory_{tool.__name__}": tool for tool in tools}
+        return {f"memory_{tool.__name__}": tool for tool in tools}
 
     async def call(
         self, name: str, arguments: Mapping[str, Any] | None, client: str = ""
     ) -> Answer:
         """Answer a call. Never raises but for a cancelled caller. ``client`` is the name of the
         program that asks."""
-        _client.set(sendable(client))
+        _agent.set(Actor(AGENT, sendable(client)))
         tool = self.offered.get(name)
         if tool is None:
             return Answer(f"no such tool: {_shown(name)}", MISUSED)
@@ -115,20 +108,15 @@ class MemoryTools:
             answer = Answer(f"{wrong}, nothing was done; the server's log has it", FAILED)
         return Answer(sendable(answer.text), answer.code)
 
-    @property
-    def _actor(self) -> Actor:
-        return Actor(AGENT, _client.get())
-
     async def primer(self) -> Answer:
         """Call once when a session starts: standing instructions, open tasks, the last days,
         headings of shared notes."""
-        budget = self._primer_tokens
-        asked = self._levels.asked
+        budget, asked = self.primer_tokens, self.levels.asked
         lines: list[str] = []
         for level in asked:
             found = await level.memory.overview(
                 conversation_id=level.conversation,
-                actor=self._actor,
+                actor=_agent.get(),
                 token_budget=budget // len(asked),
             )
             lines += overview_lines(found, level)
@@ -139,11 +127,10 @@ class MemoryTools:
     ) -> Answer:
         """Find memories by meaning. scope: all (default), project or global; max_tokens: 100-8000.
         Each line has a pointer for memory_read."""
-        budget = token_budget(max_tokens, self._max_tokens)
+        budget = max_tokens or self.max_tokens
         wanted = (scope or "all").strip().lower()
         by_level: list[list[tuple[Hit, Level]]] = []
-        notes: list[str] = []
-        holding = 0
+        notes, holding = list[str](), 0
         for level in self._searched(wanted):
             # What is left out of a recall below must not have taken the place of what is not.
             asked = MOST_TOKENS if wanted == PROJECT else budget
@@ -152,7 +139,7 @@ class MemoryTools:
                 conversation_id=level.conversation,
                 limit=min(max(asked // _TOKENS_A_HIT, 3), _MOST_HITS),
                 token_budget=asked,
-                actor=self._actor,
+                actor=_agent.get(),
             )
             by_level.append(_project_first([(hit, level) for hit in recall.hits]))
             notes += self._by_words(recall)
@@ -170,31 +157,29 @@ class MemoryTools:
 
     def _by_words(self, recall: Recall) -> list[str]:
         """That the embedder of the settings was not asked, or did not answer, and why."""
-        if not self._embedder or recall.trace.arm not in (Arm.LEXICAL, Arm.SCAN):
+        if not self.embedder or recall.trace.arm not in (Arm.LEXICAL, Arm.SCAN):
             return []
         told = (note.partition(": ")[2] for note in recall.trace.notes if note.startswith("dense"))
-        why = one_line(self._missing or next(told, "") or "it is not ready yet")[:_WHY]
-        named = f"the embedder of the settings, {self._embedder[:_WHY]}, was not used: {why}"
+        why = one_line(self.missing or next(told, "") or "it is not ready yet")[:_WHY]
+        named = f"the embedder of the settings, {self.embedder[:_WHY]}, was not used: {why}"
         return [f"(found by words alone: {named})"]
 
     def _searched(self, scope: str) -> tuple[Level, ...]:
-        if scope == "all":
-            return self._levels.asked
-        if scope not in (PROJECT, GLOBAL):
+        if scope not in ("all", PROJECT, GLOBAL):
             raise BadArgument("scope can only be all, project or global; no scope can be named")
-        level = self._levels.named(scope)
-        if level is None:
+        found = self.levels.asked if scope == "all" else self.levels.named(scope)
+        if not found:
             raise BadArgument("this is no project, there is only global")
-        return (level,)
+        return found
 
     async def log(self, content: str, type: str | None = None) -> Answer:
         """Store one lasting fact, as a whole sentence. type: preference, instruction, entity
         (global); decision, pattern, task, journal (project)."""
         known = _TYPES.get((type or "").strip().lower())
         kind, topic, where = known or (MemoryKind.KNOWLEDGE, None, PROJECT)
-        level, note = self._levels.nearest, ""
-        if where == GLOBAL and self._levels.writes_global:
-            level = self._levels.global_level
+        level, note = self.levels.nearest, ""
+        if where == GLOBAL and self.levels.writes_global:
+            level = self.levels.global_level
         if type and known is None:
             note = f'unknown type "{_shown(type.strip()[:40])}", filed by its words'
         if topic is Topic.INSTRUCTIONS:
@@ -204,12 +189,12 @@ class MemoryTools:
 
     async def _remember(self, draft: MemoryDraft, level: Level) -> RememberOutcome:
         """Store what the agent says; a call that is asked once more stores it once."""
-        draft = replace(draft, actor=self._actor, key=secrets.token_hex(16))
+        draft = replace(draft, actor=_agent.get(), key=secrets.token_hex(16))
         return await level.memory.remember(draft, conversation_id=level.conversation)
 
     async def session_end(self, summary: str) -> Answer:
         """Call once when a session ends: writes the day's journal."""
-        level = self._levels.nearest
+        level = self.levels.nearest
         draft = MemoryDraft(*_split(summary), kind=MemoryKind.EVENT, topic=Topic.JOURNAL)
         answer = log_answer(await self._remember(draft, level), level, "the session was noted")
         try:
@@ -221,45 +206,36 @@ class MemoryTools:
     async def update_tasks(self, tasks_json: str) -> Answer:
         """Update tasks, a JSON list: [{"title","status":"open|done","progress"?,"next"?}]. Tasks
         not named stay."""
-        changes = read_tasks(tasks_json)
-        return await self._tasks([(change, await self._change(change)) for change in changes])
+        return await self._tasks(read_tasks(tasks_json))
 
     async def open_tasks(self) -> Answer:
         """The tasks that are open, for a person who only looks."""
         return await self._tasks([])
 
-    async def _tasks(self, fates: list[tuple[TaskChange, TaskReport | Rejected]]) -> Answer:
-        report = await self._change(TaskChange(TaskAction.LIST))
-        return task_answer(fates, report, self._levels.nearest, READ_TOKENS)
-
-    async def _change(self, change: TaskChange) -> TaskReport | Rejected:
-        level = self._levels.nearest
-        return await level.memory.update_tasks(
-            change, conversation_id=level.conversation, actor=self._actor
-        )
+    async def _tasks(self, changes: list[TaskChange]) -> Answer:
+        level = self.levels.nearest
+        reports = [
+            await level.memory.update_tasks(
+                change, conversation_id=level.conversation, actor=_agent.get()
+            )
+            for change in (*changes, TaskChange(TaskAction.LIST))
+        ]
+        return task_answer(changes, reports, level, MOST_TOKENS)
 
     async def read(self, path: str) -> Answer:
         """Read in full: a pointer from a search, or project/decisions.md, shared/…; path:10-40 for
         those lines."""
         target = parse_target(path)
-        for level in self._read_from(target):
+        for level in self.levels.named(target.level):
             try:
                 found = await level.memory.read(target.where, conversation_id=level.conversation)
             except InvalidConversationId:
                 continue
             if isinstance(found, FileText):
-                shown = found.path
-                if not shown.startswith(f"{SHARED_FOLDER}/"):
-                    shown = f"{level.name}/{shown}"
-                return numbered(found, shown, target.first, target.last, READ_TOKENS)
+                shared = found.path.startswith(f"{SHARED_FOLDER}/")
+                shown = found.path if shared else f"{level.name}/{found.path}"
+                return numbered(found, shown, target.first, target.last, MOST_TOKENS)
         return Answer(f"no such file or memory: {_shown(path)}", FAILED)
-
-    def _read_from(self, target: ReadTarget) -> tuple[Level, ...]:
-        if target.level:
-            level = self._levels.named(target.level)
-            return (level,) if level else ()
-        both = (self._levels.project, self._levels.global_level)
-        return tuple(level for level in both if level)
 
 
 def _project_first(hits: Sequence[tuple[Hit, Level]]) -> list[tuple[Hit, Level]]:

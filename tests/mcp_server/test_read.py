@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.answers import numbered
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.read_target import ReadTarget, parse_target
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import READ_TOKENS
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import (
+    MOST_TOKENS,
+    ReadTarget,
+    parse_target,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
@@ -121,7 +124,7 @@ async def test_an_answer_keeps_to_its_tokens_and_says_how_to_go_on(rig: AgentRig
     path, seen = f"project/{name}.md", {}
     for _ in range(20):
         text = await rig.say("memory_read", project="wide", path=path)
-        assert estimate_tokens(text) <= READ_TOKENS
+        assert estimate_tokens(text) <= MOST_TOKENS
         seen |= shown(text)
         ahead = re.search(rf"read (project/{name}\.md:\d+-\d+)", text)
         if ahead is None:
@@ -145,9 +148,9 @@ async def test_lines_that_are_asked_for_are_shown_and_no_other(
     lines: list[str], first: int, wanted: int, last: int | None
 ) -> None:
     found = FileText("x.md", "\n".join(lines), first)
-    answer = numbered(found, "project/x.md", wanted, last, READ_TOKENS)
+    answer = numbered(found, "project/x.md", wanted, last, MOST_TOKENS)
     text, there = answer.text, not answer.failed
-    assert estimate_tokens(text) <= READ_TOKENS
+    assert estimate_tokens(text) <= MOST_TOKENS
     end = first + len(lines) - 1
     asked = range(max(wanted, first), (end if last is None else min(last, end)) + 1)
     assert there is bool(asked)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.arguments import (
     LEAST_TOKENS,
     MOST_TOKENS,
+    checked,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
@@ -82,12 +83,10 @@ async def test_a_budget_is_used(full: AgentRig) -> None:
     ("asked", "taken"), [(0, 100), (-5, 100), (10**30, 8_000), ("250", 250), (None, 1_500)]
 )
 async def test_a_budget_out_of_bounds_is_clamped(full: AgentRig, asked: object, taken: int) -> None:
-    query = "缓存 数据库 cache step"
-    text = await full.say("memory_search", query=query, max_tokens=asked)
-    again = await full.say("memory_search", query=query, max_tokens=taken)
-    # What was shown counts as used, so that of equals another one may come first.
-    assert sorted(text.splitlines()) == sorted(again.splitlines())
-    assert estimate_tokens(text) <= taken
+    given_: dict[str, object] = {"query": "缓存 数据库 cache step", "max_tokens": asked}
+    tools = full.tools()
+    assert checked(tools.search, given_).get("max_tokens", tools.max_tokens) == taken
+    assert estimate_tokens((await tools.call("memory_search", given_)).text) <= taken
 
 
 @pytest.mark.parametrize(
