@@ -17,6 +17,7 @@ from ..errors import InvalidConversationId
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import MemoryDraft, Source
 from ..models.tasks import TaskChange
+from ..models.workflow import is_role
 from .ports import OwnerMemory, SharedMemory
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def call(name: str) -> Call:
     answer = hints.pop("return")
     answers = get_args(answer) if isinstance(answer, UnionType) else (answer,)
     taken = inspect.signature(method).parameters
-    hints["conversation_id"] = str
+    hints["conversation_id"] = str | dict[str, str]
     return Call(
         {parameter: TypeAdapter(hint) for parameter, hint in hints.items()},
         frozenset(n for n, one in taken.items() if n != "self" and one.default is one.empty),
@@ -105,7 +106,10 @@ def forwarding(ask: Ask, port: type) -> Any:
 def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what ``decode_arguments`` reads."""
     known = call(name).parameters
-    plain = {**arguments, "conversation_id": str(arguments["conversation_id"])}
+    where: ConversationId = arguments["conversation_id"]
+    # A role is a persona, which a umo cannot say.
+    said = {"umo": where.umo, "role": where.persona} if where.persona else where.umo
+    plain = {**arguments, "conversation_id": said}
     return {key: known[key].dump_python(value, mode="json") for key, value in plain.items()}
 
 
@@ -121,7 +125,7 @@ def decode_arguments(name: str, raw: object) -> dict[str, Any]:
         raise BadCall(f"missing argument: {missing[0]}")
     try:
         values = {key: known.parameters[key].validate_python(value) for key, value in raw.items()}
-        where = ConversationId.parse(values["conversation_id"])
+        where = _conversation(values["conversation_id"])
     except (InvalidConversationId, ValueError) as error:
         raise BadCall(f"{type(error).__name__} in the arguments of {name}") from error
     if not where.is_agent:
@@ -134,6 +138,15 @@ def decode_arguments(name: str, raw: object) -> dict[str, Any]:
     if isinstance(values.get("change"), TaskChange):
         values["change"] = replace(values["change"], heard=None)
     return values
+
+
+def _conversation(said: str | dict[str, str]) -> ConversationId:
+    """Raises InvalidConversationId, and BadCall for what is no role."""
+    if isinstance(said, str):
+        return ConversationId.parse(said)
+    if set(said) != {"umo", "role"} or not is_role(said["role"]):
+        raise BadCall("not the conversation of a role")
+    return replace(ConversationId.parse(said["umo"]), persona=said["role"])
 
 
 def as_agent(actor: Actor | None) -> Actor:

@@ -8,6 +8,7 @@ import http.client
 import io
 import json
 import socket
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -180,6 +181,10 @@ class SharingServer:
         try:
             asked = self._asked[port_of(name, self._asked)]
             arguments = decode_arguments(name, json.loads(body))
+            if OwnerMemory not in self._asked:
+                # Of a bot a role is a persona, which the scope map may name: no agent's to choose.
+                where = arguments["conversation_id"]
+                arguments["conversation_id"] = replace(where, persona=None)
             value = await getattr(asked, name)(**arguments)
             return HTTPStatus.OK, encode_answer(name, value)
         except (EngineClosed, EngineOff) as error:

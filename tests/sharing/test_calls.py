@@ -198,6 +198,28 @@ def test_a_call_arrives_as_the_agents_own(name: str, data: st.DataObject) -> Non
             assert value == arguments[key]
 
 
+def test_a_role_travels_with_the_conversation() -> None:
+    as_role = replace(SITE, persona="后端")
+    message = sent(encode_arguments("read", {"where": "x", "conversation_id": as_role}))
+    assert decode_arguments("read", message)["conversation_id"] == as_role
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"umo": "aiocqhttp:GroupMessage:1", "role": "qa"},
+        {"umo": str(SITE), "role": "../qa"},
+        {"umo": str(SITE), "role": ""},
+        {"umo": str(SITE)},
+        {"umo": str(SITE), "role": "qa", "scope": "家人"},
+        {"umo": "x", "role": "qa"},
+    ],
+)
+def test_what_is_no_conversation_of_a_role_is_refused(said: dict[str, str]) -> None:
+    with pytest.raises(BadCall):
+        decode_arguments("read", {"where": "x", "conversation_id": said})
+
+
 def assert_the_agents(draft: MemoryDraft, was: MemoryDraft) -> None:
     """All of it is as it was but for what an agent cannot say of itself."""
     assert draft.source is Source.TOOL

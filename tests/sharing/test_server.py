@@ -9,6 +9,7 @@ import socket
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -672,3 +673,23 @@ async def test_calls_that_wait_for_a_thread_are_not_cancelled_with_the_owner() -
         calls.append(asyncio.create_task(remote.memory.read("x", conversation_id=SITE)))
         answers = await asyncio.gather(*calls, return_exceptions=True)
         assert {type(answer) for answer in answers} == {OwnerGone}
+
+
+async def test_over_a_bots_store_a_role_opens_no_scope_of_a_persona(tmp_path: Path) -> None:
+    async with running(tmp_path, {**MAP, "persona:qa": "家人"}, follow=False) as bot:
+        await bot.remember(FAMILY_SECRET, group(777))
+        server = SharingServer(bot.engine.service, tmp_path / "state")
+        asked = Owner(bot, await server.open())
+        stranger = ConversationId.parse("mcp:project:stranger")
+        query = {"query": "奶奶的存折在哪", "limit": 3, "token_budget": 500}
+        try:
+            found = await bot.engine.service.recall(
+                **query, conversation_id=replace(stranger, persona="qa")
+            )
+            assert "米缸" in str(found.hits)
+            where = {"umo": str(stranger), "role": "qa"}
+            status, answer = await asked.post("recall", {**query, "conversation_id": where})
+        finally:
+            await server.close()
+    assert status == 200
+    assert "米缸" not in str(answer)
