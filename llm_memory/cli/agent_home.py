@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import HomeError
@@ -25,6 +26,11 @@ from .paths import plugin_version
 
 def agent_home(args: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
     """Returns the home that the flags and settings name, not started yet. Raises HomeError."""
+    home, role = _home(args, loaded), getattr(args, "role", None)
+    return home if role is None else home.as_role(role)
+
+
+def _home(args: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
     bot: Path | None = getattr(args, "bot", None)
     address: str | None = getattr(args, "connect", None)
     if bot is None and address is None:
@@ -57,5 +63,6 @@ def levels_of(home: MemoryHome) -> Levels:
     if home.project is home.global_store:
         mine = Level(PROJECT, home.project.memory, project_conversation(home.name))
     else:  # the public scope of the project's own store
-        mine = Level(PROJECT, home.project.memory, global_conversation(home.name), own_store=True)
+        where = replace(global_conversation(home.name), persona=home.role or None)
+        mine = Level(PROJECT, home.project.memory, where, own_store=True)
     return Levels(global_level, mine, writes_global=not home.of_a_bot)

@@ -205,6 +205,7 @@ def _add_serve(commands: Any) -> None:
         "The MCP server over stdin and stdout; a coding agent starts it by itself (see init). "
         "docs/mcp.md",
     )  # fmt: skip
+    _add_role(one)
     _flag(one, "--http", "改用 HTTP", "over HTTP instead", type=int, metavar="PORT")
     _flag(one, "--host", "HTTP 的地址", "HTTP's address", default="127.0.0.1")
     _add_bot_flags(one, _both("HTTP 或 --connect 的令牌", "the token of HTTP, or of --connect"))
@@ -226,12 +227,17 @@ def _add_bot_flags(one: Any, token: str = argparse.SUPPRESS) -> None:
     )  # fmt: skip
 
 
+def _add_role(one: Any) -> None:
+    _flag(one, "--role", "项目的一个角色", "a role of the project", metavar="NAME")
+
+
 def _add_tools(commands: Any) -> None:
     """Add the commands that do what a tool of the MCP server does."""
 
     def add(name: str, zh: str, en: str) -> Any:
         one = _at_home(commands, name, "agent_commands.run", zh, en)
         _add_bot_flags(one)
+        _add_role(one)
         return one
 
     one = add("primer", "开场摘要", "what a session begins with")

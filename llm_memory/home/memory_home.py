@@ -25,6 +25,7 @@ from .project import Project, find_project, home_paths, project_paths
 from .settings import HomeSettings, LoadedSettings
 from .shared_store import Owned, SharedStore
 from .trusted_roots import is_trusted
+from .workflow import role_names
 
 _MARK: Final = 8
 """Hexadecimal digits of a folder's hash."""
@@ -44,14 +45,18 @@ class MemoryHome:
     project: The store that holds the project's memories; None outside projects.
     name: The project's name, empty outside projects.
     of_a_bot: The store is a bot's: public is what everybody there reads.
+    roles: Those of a project with a memory root of its own.
     warnings: What is to be told to the person who started this.
+    role: The role that is spoken in, empty for none.
     """
 
     global_store: SharedStore
     project: SharedStore | None
     name: str
     of_a_bot: bool = False
+    roles: tuple[str, ...] = ()
     warnings: tuple[Said, ...] = ()
+    role: str = ""
 
     @property
     def stores(self) -> tuple[SharedStore, ...]:
@@ -59,6 +64,17 @@ class MemoryHome:
         mine = self.project
         return (
             (self.global_store,) if mine in (None, self.global_store) else (self.global_store, mine)
+        )
+
+    def as_role(self, name: str) -> MemoryHome:
+        """Returns the same, spoken to in a role. Raises HomeError for one that the project has
+        not."""
+        if name in self.roles:
+            return replace(self, role=name)
+        known = ", ".join(self.roles)
+        raise HomeError(
+            f"没有这个角色：{name!r}；有：{known or '没有'}",
+            f"no such role: {name!r}; there are: {known or 'none'}",
         )
 
     def start(self) -> None:
@@ -86,7 +102,9 @@ def open_home(
         name = agent_name(project, named=is_named(loaded))
         return MemoryHome(home, home, name, warnings=warnings)
     own = _store(project_paths(settings.home, project), settings, environ, version)
-    return MemoryHome(home, own, project.title or project.name, warnings=warnings)
+    roles = role_names(project.memory, project.workflow)
+    name = project.title or project.name
+    return MemoryHome(home, own, name, warnings=warnings, roles=roles)
 
 
 def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, tuple[Said, ...]]:
