@@ -16,11 +16,13 @@ _SHOWN = 40
 @dataclass(slots=True)
 class Arguments:
     """Reads arguments by name and notes the first thing that is wrong with them. ``heard`` is what
-    the person said in the turn of the call; ``stored`` is what the tool notes that it stored."""
+    the person said in the turn of the call, and ``talk`` names that turn; ``stored`` is what the
+    tool notes that it stored."""
 
     given: Mapping[str, Any]
     texts: Texts
     heard: str | None = None
+    talk: str = ""
     problem: str = ""
     stored: list[str] = field(default_factory=list)
     read: set[str] = field(default_factory=set)
@@ -100,6 +102,15 @@ class Arguments:
             self._complain("not_option", name, options=", ".join(options))
             return default
         return value.strip().lower()
+
+    def flag(self, name: str) -> bool:
+        """True or false, false where it is not given; the words will do."""
+        value = self._take(name)
+        if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+            value = value.strip().lower() == "true"
+        if value is not None and not isinstance(value, bool):
+            self._complain("not_option", name, options="true, false")
+        return value is True
 
     def days(self, name: str, *, limit: int) -> str:
         """Words that name days, or a date and one more behind two dots."""

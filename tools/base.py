@@ -53,17 +53,18 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
         self, plugin: PluginContext, event: AstrMessageEvent, given: dict[str, Any]
     ) -> str:
         """Raises EngineClosed."""
-        arguments = Arguments(given, plugin.texts, plugin.turns.heard(event))
+        turns = plugin.turns
+        arguments = Arguments(given, plugin.texts, turns.heard(event), turns.talk(event))
         try:
-            conversation_id = await plugin.turns.conversation_id(event)
-            actor = await plugin.turns.actor(event)
+            conversation_id = await turns.conversation_id(event)
+            actor = await turns.actor(event)
             if not actor.spoke:  # no hook has heard of this agent, and what it says is kept, too
                 history = await history_of(plugin.astrbot, event.unified_msg_origin)
                 await plugin.service.view(conversation_id=conversation_id, history=history.cid)
             answer = await self.answer(plugin, arguments, conversation_id, actor)
-            plugin.turns.note_stored(event, arguments.stored)
+            turns.note_stored(event, arguments.stored)
             if self.shows_memories:
-                plugin.turns.note_recalled(event, _POINTED.findall(answer))
+                turns.note_recalled(event, _POINTED.findall(answer))
             return answer
         except EngineClosed:
             raise

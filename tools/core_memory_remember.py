@@ -99,6 +99,7 @@ class RememberTool(MemoryTool):
             source=Source.TOOL,
             actor=actor,
             heard=arguments.heard,
+            talk=arguments.talk,
         )
         if problem := arguments.finish():
             return f"error {problem}"

@@ -70,6 +70,7 @@ class TasksTool(MemoryTool):
             arguments.text("progress", limit=MAX_WORDS),
             arguments.text("next_step", limit=MAX_WORDS),
             heard=arguments.heard,
+            talk=arguments.talk,
         )
         if problem := arguments.finish():
             return f"error {problem}"

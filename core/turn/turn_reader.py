@@ -14,6 +14,7 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from ...llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
 from ...llm_memory.models.turns import PAUSED_VIEW
+from ...llm_memory.text.talk_history import anchor
 from .spoken_words import quoted_words, said_words
 from .woken_agents import WokenAgents
 
@@ -255,6 +256,11 @@ class TurnReader:
     def history(event: AstrMessageEvent) -> str:
         """The id, empty where the model was given none."""
         return str(event.get_extra(_HISTORY) or "")
+
+    @classmethod
+    def talk(cls, event: AstrMessageEvent) -> str:
+        """Names the turn in AstrBot's chat history, empty where it cannot be named."""
+        return anchor(cls.history(event), cls.user_text(event))
 
     @staticmethod
     def note_recalled(event: AstrMessageEvent, memory_ids: Iterable[str]) -> None:

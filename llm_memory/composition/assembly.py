@@ -16,6 +16,7 @@ from ..models.status import IndexState
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.model_histories import ModelHistories
 from ..remember.contradictions import ContradictingWrites
+from ..remember.rules.privacy import without_private
 from ..roles.role_notes import RoleNotes
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
@@ -33,6 +34,7 @@ from ..service.file_reading import FileReading
 from ..service.rebinds import Rebinds
 from ..service.recalls import Recalls
 from ..service.scope_admin import ScopeAdmin
+from ..service.transcripts import Transcripts
 from ..service.turns import Turns
 from ..service.writes import Writes
 from ..sync.follower import VaultFollower
@@ -237,6 +239,12 @@ def _make_service(
         arrivals.migrations.run_aside,
     )
     files = FileReading(recalls, parts.pages, recall.notes, loop.paused_conversations)
+    transcripts = Transcripts(
+        catalogue,
+        histories,
+        remember.corrected.texts,
+        lambda text: without_private(text, settings.privacy_mode, parts.private_data),
+    )
     rebinds = Rebinds(
         book, access, former, bringing, loop.paused_conversations, unread, remember.editor, life
     )
@@ -248,6 +256,7 @@ def _make_service(
         turns,
         recalls,
         files,
+        transcripts,
         writes,
         corrections,
         conversations,

@@ -267,7 +267,8 @@ class MemoryDraft:
     ``corrects``: it takes the place of whatever it contradicts for certain, for no reflection will
     read it; see ``Stored.conflict``. ``key``: drafts with the same one are one write; empty for
     none. ``day``: of what it tells, where its words name none. ``proposed``: it is a decision that
-    somebody has yet to accept, and stands among the decisions.
+    somebody has yet to accept, and stands among the decisions. ``talk``: the turn in which it was
+    said, as ``talk_history.anchor`` names it; empty where that is unknown.
     """
 
     judgment: str
@@ -287,6 +288,7 @@ class MemoryDraft:
     key: str = ""
     day: date | None = None
     proposed: bool = False
+    talk: str = ""
 
 
 class PrivateKind(StrEnum):

@@ -49,7 +49,8 @@ class TaskChange:
     """``progress`` and ``next_step`` hold for every title; empty ones change nothing.
 
     ``titles``: a title, an id or a pointer each. ``heard``: what the person said in the turn in
-    which a model asked for the change, None where no model did; see ``MemoryDraft``.
+    which a model asked for the change, None where no model did. ``talk``: that turn. See
+    ``MemoryDraft`` for both.
     """
 
     action: TaskAction
@@ -57,6 +58,7 @@ class TaskChange:
     progress: str = ""
     next_step: str = ""
     heard: str | None = None
+    talk: str = ""
 
 
 class TaskFate(StrEnum):

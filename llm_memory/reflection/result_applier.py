@@ -13,6 +13,7 @@ from datetime import datetime
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.event_day import has_day, is_another_event, with_day
+from ..catalogue.rules.talk_anchor import anchor_of
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
@@ -42,6 +43,7 @@ from ..text.normalising import clean, derived_id
 from ..text.overlap import CHANGED
 from ..text.stated import stated
 from ..text.statements import statement
+from ..text.talk_history import anchor
 from .rules.guards import may_close, may_merge, may_replace
 from .rules.speakers import NOBODY
 
@@ -156,6 +158,7 @@ class ResultApplier:
             source=Source.REFLECTION,
             actor=Actor(turn.person, turn.who, admin=True),
             said_at=turn.observed_at,
+            talk=anchor(turn.history, turn.user_text),
         )
         return await self._handlers.write(
             draft,
@@ -295,6 +298,7 @@ class ResultApplier:
             actor=Actor(origin.person, origin.who),
             said_at=newest.created_at,
             heard=None,  # it consists of the old entries' words
+            talk="#".join(anchor_of(newest) or ()),
         )
         outcome = await self._handlers.write(
             draft,

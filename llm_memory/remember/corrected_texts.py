@@ -78,6 +78,11 @@ class CorrectedTexts:
             return turn
         return replace(turn, reply_text=self._reply_without(turn, ever))
 
+    def told_again(self, turn: QueuedTurn) -> QueuedTurn:
+        """Returns a turn out of an old chat history without what was ever corrected in its scope:
+        when it was said may be unknown."""
+        return self._cut(turn, self._before(turn.scope, EVER, shown=True, person=turn.person))
+
     def _cut(self, turn: QueuedTurn, near: Sequence[Removed]) -> QueuedTurn:
         """Returns the turn without these statements; without any words if it is a copy of one and
         its words do not show which of them say it."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
+from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor
@@ -313,6 +314,6 @@ class MemoryEditor:
 
 def _words(stored: StoredMemory) -> str:
     """Returns a hash of an entry's content without its strength, which changes by itself."""
-    memory = stored.memory
+    memory = without_anchor(stored.memory)  # a move drops it
     said = (memory.judgment, memory.reasoning, memory.tags, memory.context)
     return content_hash(repr((*said, memory.provenance.who, memory.extra)))

@@ -13,6 +13,7 @@ from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.event_day import names_day, with_day
 from ..catalogue.rules.proposals import is_accepted, is_proposed, proposed
+from ..catalogue.rules.talk_anchor import anchor_field
 from ..catalogue.rules.tasks import done, is_task, reopened
 from ..errors import VaultWriteFailed
 from ..index.rules.deduplication import Decision, Reinforce, Replace
@@ -329,7 +330,7 @@ class MemoryHandlers:
             provenance=Provenance(actor.name, actor.person, conversation, source, trusted),
             role=role,
             context=draft.context,
-            extra=(MODEL_WORDED,) if worded else (),
+            extra=(*((MODEL_WORDED,) if worded else ()), *anchor_field(draft.talk)),
             quoted=quoted,
         )
         if draft.proposed:

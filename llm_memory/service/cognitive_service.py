@@ -18,6 +18,8 @@ from ..models.data_models import (
     Topic,
 )
 from ..models.recall import (
+    Expanded,
+    ExpandedNote,
     Expansion,
     Explained,
     FileText,
@@ -31,6 +33,7 @@ from ..models.settings import EngineSettings
 from ..models.status import ScopeReport
 from ..models.talk import ContextLine
 from ..models.tasks import TaskChange, TaskReport
+from ..models.transcript import KeptHistory, NoTalk, Transcript
 from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import (
     Feedback,
@@ -52,6 +55,7 @@ from .corrections import Corrections
 from .file_reading import FileReading
 from .recalls import REFUSED, Recalls
 from .scope_admin import ScopeAdmin
+from .transcripts import Transcripts
 from .turns import TurnRequest, Turns, TurnStart
 from .writes import Writes
 
@@ -72,6 +76,7 @@ class CognitiveService:
         turns: Turns,
         recalls: Recalls,
         files: FileReading,
+        transcripts: Transcripts,
         writes: Writes,
         corrections: Corrections,
         conversations: Conversations,
@@ -83,6 +88,7 @@ class CognitiveService:
         self._turns = turns
         self._recalls = recalls
         self._files = files
+        self._transcripts = transcripts
         self._writes = writes
         self._corrections = corrections
         self.conversations = conversations
@@ -212,6 +218,20 @@ class CognitiveService:
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
         return await self._recalls.expand(pointer, await self._view(conversation_id))
+
+    async def transcript(
+        self, pointer: str, *, conversation_id: ConversationId, kept: KeptHistory
+    ) -> Transcript | NoTalk | PointerNotVisible:
+        """The talk that a memory came from, or those of a day's journal, only in the conversation
+        and the scope in which it was said. Nothing is stored. Raises what ``kept`` raises."""
+        view = await self._view(conversation_id)
+        match await self._recalls.expand(pointer, view):
+            case Expanded(stored):
+                return await self._transcripts.of(stored, view, kept)
+            case ExpandedNote():
+                return NoTalk.NEVER_KEPT
+            case PointerNotVisible() as absent:
+                return absent
 
     async def read(
         self, where: str, *, conversation_id: ConversationId

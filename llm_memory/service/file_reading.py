@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from ..catalogue.rules.pointers import pointed_id
+from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.data_models import StoredMemory
 from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
@@ -27,9 +28,9 @@ from .recalls import Recalls
 _LONGEST_PATH = 300
 _FALLBACK_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGES = (MEMORY_PAGE, PRIMER_PAGE)
-_UNSHOWN = re.compile(r"(?:(?:号|在)：|(?:问法|Asks)\s*[：:])(?:(?! · ).)*(?: · |$)")
-"""Of a person and a conversation, in an entry's metadata: a reader sees names. And the questions
-that are for search alone."""
+_UNSHOWN = re.compile(r"(?:(?:号|在|历史)：|(?:问法|Asks)\s*[：:])(?:(?! · ).)*(?: · |$)")
+"""Of a person, a conversation and a talk, in an entry's metadata: a reader sees names. And the
+questions that are for search alone."""
 
 
 class FileReading:
@@ -67,7 +68,7 @@ class FileReading:
         match await self._recalls.expand(where, view):
             case Expanded(stored):
                 origin = replace(stored.memory.provenance, person="", conversation="")
-                shown = replace(stored.memory, provenance=origin, asks=())
+                shown = replace(without_anchor(stored.memory), provenance=origin, asks=())
                 return FileText(stored.path, render(shown).rstrip("\n"))
             case ExpandedNote(section):
                 return FileText(section.chunk.file, section.text, section.first)

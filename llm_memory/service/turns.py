@@ -232,6 +232,7 @@ class Turns:
             return NotObserved(note="pauses_unknown")
         if self._paused_conversations.since(conversation_id) or turn.view == PAUSED_VIEW:
             # Also where it has come to an end meanwhile: it was said off the record.
+            await self._keep_off(conversation_id, turn.history)
             return NotObserved(note="paused")
         await self._conversations.hear(conversation_id, turn.actor)
         view = self._access.view(conversation_id)
@@ -247,10 +248,20 @@ class Turns:
 
     async def mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
         """The mark of what the conversation sees now; the history is noted."""
-        if self._paused_conversations.since(view.conversation_id):
+        conversation_id = view.conversation_id
+        if self._paused_conversations.since(conversation_id):
+            await self._keep_off(conversation_id, history)
             return PAUSED_VIEW
         await self._is_mixed(view, history, empty=empty)
+        if not self._paused_conversations.known:
+            await self._keep_off(conversation_id, history)
         return view.mark
+
+    async def _keep_off(self, conversation_id: ConversationId, history: str) -> None:
+        """The history holds what was said off the record, or may."""
+        umo = conversation_id.umo
+        if history:
+            await self._life.finish(lambda: self._histories.off_the_record(umo, history))
 
     async def _is_mixed(
         self, view: ConversationView, history: str, *, empty: bool = False, switched: bool = False

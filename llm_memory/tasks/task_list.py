@@ -11,6 +11,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.pointers import pointed_id
+from ..catalogue.rules.talk_anchor import anchor_field
 from ..catalogue.rules.tasks import done, find_task, is_done, same_task, task_of, with_task
 from ..errors import VaultWriteFailed
 from ..models.consent import is_for_speaker_alone, only_reader
@@ -119,7 +120,7 @@ class TaskList:
         if known is None and pointed_id(title) is not None:  # as the list of open tasks names it
             known = find_task(title, own)
         if known is None:
-            return await self._append(title, words, by, change.heard)
+            return await self._append(title, words, by, change)
         words = _fit_for(known, words, by)
         task = task_of(known.memory)
         news = replace(
@@ -207,10 +208,10 @@ class TaskList:
         return _Words(judgment, progress, next_step, passed.hidden)
 
     async def _append(
-        self, title: str, words: _Words, by: TaskRequester, heard: str | None
+        self, title: str, words: _Words, by: TaskRequester, change: TaskChange
     ) -> TaskOutcome:
         who = by.requester.actor.name
-        worded = await asyncio.to_thread(is_model_worded, words.title, heard, who)
+        worded = await asyncio.to_thread(is_model_worded, words.title, change.heard, who)
         trusted = by.trusted and not worded
         actor = by.requester.actor
         source = Source.TOOL if actor.spoke else Source.AGENT
@@ -225,7 +226,7 @@ class TaskList:
                 actor.name, actor.person, by.requester.conversation, source, trusted
             ),
             role=by.role,
-            extra=(MODEL_WORDED,) if worded else (),
+            extra=(*((MODEL_WORDED,) if worded else ()), *anchor_field(change.talk)),
             quoted=is_quotation(said, trusted=trusted),
         )
         task = replace(task_of(memory), progress=words.progress, next_step=words.next_step)

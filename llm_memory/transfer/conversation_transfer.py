@@ -11,6 +11,7 @@ from functools import partial
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.event_day import noted_day
+from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import EngineClosed, TransferFailed
 from ..log import logger
 from ..models.conversation import Actor
@@ -279,7 +280,8 @@ def _lines(header: Header, memories: Sequence[StoredMemory]) -> Iterator[str]:
     for stored in memories:
         topic: Topic | None = topic_of(stored.path)
         name = topic.value if topic else ""
-        record = MemoryRecord(stored.scope.name, stored.path, stored.memory, topic=name)
+        memory = without_anchor(stored.memory)
+        record = MemoryRecord(stored.scope.name, stored.path, memory, topic=name)
         yield line_of(record)
     yield line_of(End(len(memories), 0))
 

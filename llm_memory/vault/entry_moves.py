@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Scope
@@ -37,8 +38,9 @@ class EntryMoves:
         def step() -> StoredMemory:
             reading, file, entry = self._entries.locate(stored)
             memory_id = entry.memory.memory_id
+            leaving = without_anchor(entry.memory)  # the talk stays where it was said
             there = self._entries.find(target, memory_id)
-            if there is not None and not says_the_same(there.memory, entry.memory):
+            if there is not None and not says_the_same(there.memory, leaving):
                 if not copied:  # another one of that id: neither is ours to cut
                     raise KeyError(memory_id)
                 # An editor saved it since we copied it.
@@ -46,7 +48,7 @@ class EntryMoves:
                 there = None
             if there is None:
                 path = self._tree.relative(stored.scope, reading.path)
-                there = self._copy(entry.memory, stored.scope, path, target)
+                there = self._copy(leaving, stored.scope, path, target)
                 copied.append(there)
             self._writer.cut(stored.scope, reading, file, entry)
             with contextlib.suppress(StateUnavailable):
@@ -77,7 +79,9 @@ class EntryMoves:
         if source is None or target is None:
             return True
         there, stands = self._entries.find(target, memory_id), self._entries.find(source, memory_id)
-        if there is None or stands is None or not says_the_same(there.memory, stands.memory):
+        if there is None or stands is None:
+            return True
+        if not says_the_same(there.memory, without_anchor(stands.memory)):
             return True
         try:
             self._writer.cut(source, *self._entries.locate(stands))

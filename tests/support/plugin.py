@@ -116,7 +116,11 @@ class FakePlugin:
         self.turns = TurnReader(personas, agents)
         self.histories = {"": "c1"}
         """AstrBot's current chat history of each conversation; that of the others below ``""``."""
-        manager = SimpleNamespace(get_curr_conversation_id=self._current_history)
+        self.talks: dict[str, Any] = {}
+        """AstrBot's conversations by the id of their history: each is given to whoever asks."""
+        manager = SimpleNamespace(
+            get_curr_conversation_id=self._current_history, get_conversation=self._talk
+        )
         self.advice = ""
         self.astrbot = SimpleNamespace(conversation_manager=manager)
         self.feedback = FeedbackService(rig.engine)
@@ -125,6 +129,9 @@ class FakePlugin:
 
     async def _current_history(self, umo: str) -> str:
         return self.histories.get(umo, self.histories[""])
+
+    async def _talk(self, umo: str, cid: str) -> Any:
+        return self.talks.get(cid)
 
     @property
     def service(self) -> CognitiveService:

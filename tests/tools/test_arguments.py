@@ -32,7 +32,8 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 TEXTS = Texts("zh-CN")
 NAMES = ["judgment", "reasoning", "tags", "asks", "strength", "memory_type", "query", "limit",
-         "topic", "days", "pointer", "action", "tasks", "progress", "next_step"]  # fmt: skip
+         "topic", "days", "pointer", "transcript", "action", "tasks", "progress",
+         "next_step"]  # fmt: skip
 HOSTILE = [
     "", " ", "\0", "\ud800", "\u200b", "--5", "-", "+5", "5" * 39, "1_000", "½", "²", "٣", "1e9",
     "{x}", "{0!r}", "knowledge", " Knowledge ", "m-00000000000000", "</scoped_memory>", "x" * 3000,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ...catalogue.rules.talk_anchor import without_anchor
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemory
@@ -96,7 +97,8 @@ def _is_ones_own(memory: Memory) -> bool:
 
 def _noted(memory: Memory) -> set[str]:
     worded = (MODEL_WORDED, REWORDED_BY)
-    return {piece for piece in memory.extra if not piece.startswith(worded)}
+    noted = without_anchor(memory).extra
+    return {piece for piece in noted if not piece.startswith(worded)}
 
 
 def _about(passage: Passage) -> frozenset[str]:

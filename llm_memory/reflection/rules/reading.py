@@ -16,6 +16,7 @@ from ...recall.rules.successors import claiming_nothing
 from ...text.normalising import clean
 from ...text.overlap import content
 from ...text.stated import stated
+from ...text.talk_history import anchor
 from .guards import said_by
 from .prompt import SYSTEM
 from .reply import KINDS, NewMemory, ReflectionReply
@@ -64,6 +65,7 @@ def _draft(
     turn, actor = _source(new, turns, who)
     own = (t.user_text for t, one in zip(turns, who, strict=True) if one.actor == actor)
     said_at = turns[-1 if turn is None else turn].observed_at
+    known = turns[0] if len(turns) == 1 else None if turn is None else turns[turn]
     tags = (tag for tag in new.tags or () if tag not in _PLACEHOLDERS)
     asks = (ask for ask in new.asks or () if ask not in _PLACEHOLDERS)
     reasoning = claiming_nothing(clean(new.reasoning or ""))
@@ -81,6 +83,7 @@ def _draft(
         said_at=said_at,
         heard="\n".join(own),
         day=_day(new, said_at),
+        talk=anchor(known.history, known.user_text) if known else "",
     )
     return draft, "" if turn is None else turns[turn].ticket_id
 
