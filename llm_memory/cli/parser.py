@@ -139,6 +139,11 @@ def _add_transfer(commands: Any, where: Any) -> None:
     _switch(one, "--keep-trust", "文件里写着可信的仍算可信", "what it calls trusted stays trusted")
     privacy = [mode.value for mode in PrivacyMode]
     _flag(one, "--privacy", "默认按面板的设置", "the panel's setting by default", choices=privacy)
+    one = _at_store(
+        commands, where, "transcript", "transcript.transcript",
+        "一条记忆出自哪段对话，机器人开着也行", "the talk a memory came from, bot running or not",
+    )  # fmt: skip
+    _flag(one, "pointer", "编号或出处", "its id or pointer: m-01…, entities.md#m-01…")
 
 
 def _add_migration(commands: Any, where: Any) -> None:

@@ -23,6 +23,7 @@ FILES: Final = {
         "slim_zip",
         "status_and_log",
         "tools",
+        "transcript",
         "webchat",
     ),
     "learning": ("corrections", "memory_loop", "primer"),

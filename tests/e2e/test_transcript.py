@@ -1,0 +1,136 @@
+"""From a memory to the talk it came from, in AstrBot's own history: what it has, and what not."""
+
+import asyncio
+import json
+import re
+import sqlite3
+from contextlib import closing, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN
+
+pytestmark = [
+    pytest.mark.astrbot,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.timeout(300),
+]
+
+HERE, ELSEWHERE, MEMBER = group(5901), group(5902), Person(5903, "阿卯")
+BEFORE, AFTER = "早上好，院子里的桂花开了", "晚上吃什么好"
+GONE, OTHER_SCOPE = "AstrBot 已经没有这段对话", "别的域"
+
+
+async def play(rig: Rig, admin: Person) -> None:
+    """One group's days: a talk, a pause, what AstrBot lets go of, and another scope."""
+    await rig.turn(HERE, MEMBER, BEFORE)
+    first = await remembered(rig, "阿卯的望远镜借给了邻居")
+    await rig.turn(HERE, MEMBER, AFTER)
+    shown = await asked(rig, first)
+    assert "→ " in shown, shown
+    assert "望远镜借给了邻居" in shown.partition("→ ")[2]
+    assert BEFORE in shown
+    assert AFTER in shown
+    assert "system_reminder" not in shown
+    assert "已记住" not in shown, "what a tool answered"
+    said = await asyncio.to_thread(at_the_command_line, rig, first)
+    assert BEFORE in said
+    assert "→ " in said
+
+    elsewhere = await asked(rig, first, ELSEWHERE)
+    assert "望远镜" in elsewhere
+    assert "桂花" not in elsewhere
+    assert "不是在本会话里说的" in elsewhere
+
+    assert "暂停" in await rig.onebot.ask(HERE, admin, "/memory pause")
+    await rig.turn(HERE, MEMBER, "其实我打算辞职")
+    assert "桂花" not in await asked(rig, first)
+    await rig.onebot.ask(HERE, admin, "/memory resume")
+    shown = await asked(rig, first)
+    assert "→ " in shown
+    assert "辞职" not in shown
+    assert "桂花" not in shown
+
+    second = await remembered(rig, "阿卯的雨靴放在门廊")
+    lasting = await shortened(rig, "雨靴")
+    change(rig, "UPDATE conversations SET content = ? WHERE user_id = ?", lasting)
+    assert GONE in await asked(rig, first), "truncated"
+    assert "→ " in await asked(rig, second)
+    await rig.onebot.ask(HERE, admin, "/reset")
+    assert GONE in await asked(rig, second), "reset"
+
+    await rig.turn(HERE, MEMBER, BEFORE)
+    third = await remembered(rig, "阿卯的地图夹在字典里")
+    shown = await asked(rig, third)
+    assert BEFORE in shown, "a new talk, all of it on the record"
+    change(rig, "DELETE FROM conversations WHERE ? <> '' AND user_id = ?", "all")
+    assert GONE in await asked(rig, third), "deleted"
+
+    fourth = await remembered(rig, "阿卯的梯子靠在车库后面")
+    assert "→ " in await asked(rig, fourth)
+    held = (await rig.panel.config())["conversation_scope_map"]
+    for scope_map in ({**held, HERE.umo: "登山队"}, held):
+        await rig.panel.save(conversation_scope_map=scope_map)
+        await rig.panel.ready()
+        shown = await asked(rig, fourth)
+        assert "梯子" in shown, "a public memory"
+        assert "→ " not in shown
+        assert OTHER_SCOPE in shown
+
+
+async def remembered(rig: Rig, fact: str) -> str:
+    """Store a fact in a turn. Returns its pointer."""
+    found = re.search(r"[\w./-]+\.md#m-[0-9a-z]+", await rig.remember(HERE, MEMBER, fact))
+    assert found is not None
+    return found[0]
+
+
+async def asked(rig: Rig, pointer: str, place: Place = HERE) -> str:
+    """What the tool answers where the talk is asked for."""
+    arguments = {"pointer": pointer, "transcript": True}
+    return await rig.use_tool(place, MEMBER, "expand_memory", arguments)
+
+
+def at_the_command_line(rig: Rig, pointer: str) -> str:
+    """What the owner reads, while the bot runs."""
+    said = StringIO()
+    with redirect_stdout(said):
+        assert main(["transcript", pointer, "--data", str(rig.bot.plugin_data)]) == 0
+    return said.getvalue()
+
+
+def database(rig: Rig) -> Path:
+    """AstrBot's."""
+    return rig.bot.plugin_data.parent.parent / "data_v4.db"
+
+
+async def shortened(rig: Rig, words: str) -> str:
+    """The group's history as it is once AstrBot has dropped all before the turn with these words,
+    which it writes a moment after it has answered."""
+    query = "SELECT content FROM conversations WHERE user_id = ?"
+
+    async def probe() -> str | None:
+        with closing(sqlite3.connect(database(rig), timeout=30)) as connection:
+            ((kept,),) = connection.execute(query, (HERE.umo,)).fetchall()
+        messages = json.loads(kept)
+        said = [n for n, one in enumerate(messages) if words in str(one) and one["role"] == "user"]
+        return json.dumps(messages[said[-1] :]) if said else None
+
+    return await until(probe, within=30, what=f"a turn with {words!r} in the history")
+
+
+def change(rig: Rig, statement: str, value: str) -> None:
+    """What AstrBot does to the group's history by itself, or in its panel."""
+    with closing(sqlite3.connect(database(rig), timeout=30)) as connection, connection:
+        connection.execute(statement, (value, HERE.umo))
+
+
+async def test_a_memory_leads_to_its_talk_as_long_as_astrbot_has_it(rig: Rig) -> None:
+    await rig.panel.ready()
+    await play(rig, ADMIN)
