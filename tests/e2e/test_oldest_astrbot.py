@@ -10,6 +10,8 @@ from astrbot_plugin_scoped_memory.harness.rig import WORDS_ALONE, Rig
 from astrbot_plugin_scoped_memory.harness.story_steps import CONFIG
 from astrbot_plugin_scoped_memory.tests.e2e import test_story as story
 from astrbot_plugin_scoped_memory.tests.e2e import test_timers as timers
+from astrbot_plugin_scoped_memory.tests.e2e import test_transcript as transcript
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN
 from astrbot_plugin_scoped_memory.tests.e2e.first_hour import first_hour
 from astrbot_plugin_scoped_memory.tests.e2e.shared_bots import ADMINS
 from astrbot_plugin_scoped_memory.tests.e2e.test_uploads import upload_without_packages
@@ -49,3 +51,9 @@ async def test_a_timer_acts_in_its_own_scope(oldest: Path, tmp_path: Path) -> No
     async with timers.split(tmp_path / "bot", oldest) as rig:
         assert "AstrBot v4.28" in await rig.bot.logged("AstrBot v")
         await timers.play(rig)
+
+
+async def test_a_memory_leads_to_its_talk(oldest: Path, tmp_path: Path) -> None:
+    async with Rig(tmp_path / "bot", python=oldest, admins=[ADMIN.user_id]) as rig:
+        assert "AstrBot v4.28" in await rig.bot.logged("AstrBot v")
+        await transcript.play(rig, ADMIN, resets=False)

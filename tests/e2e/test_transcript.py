@@ -24,11 +24,13 @@ pytestmark = [
 
 HERE, ELSEWHERE, MEMBER = group(5901), group(5902), Person(5903, "阿卯")
 BEFORE, AFTER = "早上好，院子里的桂花开了", "晚上吃什么好"
+SHORTEN = "UPDATE conversations SET content = ? WHERE user_id = ?"
 GONE, OTHER_SCOPE = "AstrBot 已经没有这段对话", "别的域"
 
 
-async def play(rig: Rig, admin: Person) -> None:
-    """One group's days: a talk, a pause, what AstrBot lets go of, and another scope."""
+async def play(rig: Rig, admin: Person, *, resets: bool = True) -> None:
+    """One group's days: a talk, a pause, what AstrBot lets go of, and another scope. ``resets``:
+    this AstrBot has the command for that."""
     await rig.turn(HERE, MEMBER, BEFORE)
     first = await remembered(rig, "阿卯的望远镜借给了邻居")
     await rig.turn(HERE, MEMBER, AFTER)
@@ -59,16 +61,21 @@ async def play(rig: Rig, admin: Person) -> None:
 
     second = await remembered(rig, "阿卯的雨靴放在门廊")
     lasting = await shortened(rig, "雨靴")
-    change(rig, "UPDATE conversations SET content = ? WHERE user_id = ?", lasting)
+    change(rig, SHORTEN, lasting)
     assert GONE in await asked(rig, first), "truncated"
     assert "→ " in await asked(rig, second)
-    await rig.onebot.ask(HERE, admin, "/reset")
+    await settled(rig, "先这样")
+    if resets:
+        await rig.onebot.ask(HERE, admin, "/reset")
+    else:
+        change(rig, SHORTEN, "[]")
     assert GONE in await asked(rig, second), "reset"
 
     await rig.turn(HERE, MEMBER, BEFORE)
     third = await remembered(rig, "阿卯的地图夹在字典里")
     shown = await asked(rig, third)
     assert BEFORE in shown, "a new talk, all of it on the record"
+    await settled(rig, "明天见")
     change(rig, "DELETE FROM conversations WHERE ? <> '' AND user_id = ?", "all")
     assert GONE in await asked(rig, third), "deleted"
 
@@ -108,6 +115,12 @@ def at_the_command_line(rig: Rig, pointer: str) -> str:
 def database(rig: Rig) -> Path:
     """AstrBot's."""
     return rig.bot.plugin_data.parent.parent / "data_v4.db"
+
+
+async def settled(rig: Rig, words: str) -> None:
+    """Have a turn, and wait for AstrBot to write it: it would write over what is done next."""
+    await rig.turn(HERE, MEMBER, words)
+    await shortened(rig, words)
 
 
 async def shortened(rig: Rig, words: str) -> str:
