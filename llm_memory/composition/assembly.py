@@ -28,6 +28,7 @@ from ..service.bylines import Bylines
 from ..service.cognitive_service import CognitiveService
 from ..service.conversations import Conversations
 from ..service.corrections import Corrections
+from ..service.decisions import DecisionDesk
 from ..service.engine import Engine, EngineRooms
 from ..service.engine_parts import EngineParts
 from ..service.file_reading import FileReading
@@ -40,6 +41,7 @@ from ..service.writes import Writes
 from ..sync.follower import VaultFollower
 from ..sync.reconciler import Reconciler
 from ..transfer.conversation_transfer import Transfer
+from .decisions import DecisionParts, make_decisions
 from .migration import MigrationParts, make_migration
 from .recall import RecallParts, make_recall
 from .reflection import LoopHooks, LoopParts, make_loop
@@ -58,6 +60,7 @@ def assemble(
     book = ScopeBook(settings, parts.state, notices, parts.accounts)
     recall = make_recall(parts, settings, notices, clock)
     remember = make_remember(parts, settings, recall, notices, clock)
+    decisions = make_decisions(parts, settings, recall, remember, notices, clock)
     arrivals = make_migration(parts, settings, recall, remember, book, notices, clock)
     migrations = arrivals.migrations
     reconciler = Reconciler(
@@ -79,6 +82,7 @@ def assemble(
             for stored in parts.vouchers.changed(recall.catalogue.all()):
                 remember.living.take(stored)
         await remember.follower.follow()
+        await decisions.stale_saves.mend()
         await recall.notes.refresh()
 
     bylines = Bylines(recall.catalogue, recall.unread, parts.state, book.ids_of, parts.is_admin)
@@ -103,6 +107,7 @@ def assemble(
         reconciler,
         former,
         bylines,
+        decisions,
     )
     rooms = EngineRooms(
         book=book,
@@ -122,6 +127,7 @@ def assemble(
         former=former,
         bylines=bylines,
         reconciler=reconciler,
+        recorder=decisions.recorder,
         follower=VaultFollower(reconciler, parts.watcher, settings.vault_pace, also=follow_files),
         loop=loop.loop,
         primer=loop.primer,
@@ -153,6 +159,7 @@ def _make_service(
     reconciler: Reconciler,
     former: FormerScopes,
     bylines: Bylines,
+    decisions: DecisionParts,
 ) -> CognitiveService:
     catalogue, unread = recall.catalogue, recall.unread
     histories = ModelHistories(parts.state)
@@ -226,7 +233,19 @@ def _make_service(
         remember.corrected,
         unread,
         remember.follower,
+        decisions.stale_saves,
         life,
+    )
+    desk = DecisionDesk(
+        access,
+        catalogue,
+        decisions.recorder,
+        remember.editor,
+        parts.private_data,
+        clock,
+        life,
+        needs_reference=parts.vouchers is not None,
+        english=settings.loop.english,
     )
     bringing = Bringing(
         former,
@@ -261,4 +280,5 @@ def _make_service(
         corrections,
         conversations,
         admin,
+        desk,
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..consolidation.backup_files import DailyBackups
 from ..consolidation.sleep_store import SqliteSleepStore
+from ..decisions.shared_files import SharedFiles
 from ..index.embedding_cache import SqliteVectorCache
 from ..index.lexical.lexical_index import SqliteLexicalIndex
 from ..index.lexical_scan import LexicalScan
@@ -126,6 +127,7 @@ def build_engine(
         sleep_store=SqliteSleepStore(loop_file),
         pages=PagesOnDisk(paths.memory),
         leases=paths.leases,
+        shared=SharedFiles(paths.memory, english=settings.loop.english),
         backups=DailyBackups(paths.daily_backups, paths.memory),
         files=StoreFiles(paths.data, paths.memory),
         legacy=legacy_collection(settings),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from .shelf import SHARED_FOLDER
@@ -30,6 +31,11 @@ class RecordFile(StrEnum):
         """``shared/DECISIONS.md``, relative to the memory root."""
         return f"{SHARED_FOLDER}/{self.value.upper()}.md"
 
+    @classmethod
+    def at(cls, path: str) -> RecordFile:
+        """Returns the file with this path. Raises ValueError for any other."""
+        return cls(path.removeprefix(f"{SHARED_FOLDER}/").removesuffix(".md").lower())
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -42,3 +48,154 @@ class Reference:
 def record_name(number: int) -> str:
     """Returns a record's number as it is written: ``D-0007``."""
     return f"D-{number:04d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Publish a proposal as a record.
+
+    Attributes:
+        proposal: Its id or pointer.
+        to: The file that takes the record.
+        supersedes: The number of a record that no longer holds, 0 for none.
+        by: Who accepts, as the record names them; empty for the one who asks.
+        anyway: Also where there are objections that a person may overrule.
+        shown: The digest of a draft that was shown: just these words are written. Empty: nothing is
+            written, and the draft is returned, unless ``unseen``.
+        unseen: Write without having shown it.
+    """
+
+    proposal: str
+    reference: Reference = field(default_factory=Reference)
+    to: RecordFile = RecordFile.DECISIONS
+    supersedes: int = 0
+    by: str = ""
+    anyway: bool = False
+    shown: str = ""
+    unseen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Turn a proposal down."""
+
+    proposal: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Write a record that takes an earlier one back; see ``Accept`` for the other fields."""
+
+    number: int
+    why: str = ""
+    by: str = ""
+    shown: str = ""
+    unseen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListDecisions:
+    """What is proposed, and what holds; ``everything``: also what holds no longer."""
+
+    everything: bool = False
+
+
+type DecisionChange = Accept | Reject | Withdraw | ListDecisions
+
+
+class DecisionFault(StrEnum):
+    """Why nothing was recorded."""
+
+    NO_PROPOSAL = "no_proposal"
+    """No open proposal that the conversation sees has this id."""
+    NOT_ALLOWED = "not_allowed"
+    REFERENCE = "reference"
+    """None is given where one is required, or it is none."""
+    OBJECTION = "objection"
+    PRIVATE = "private"
+    """Private data, or an account of the speaker's: never published."""
+    NO_SUCH_RECORD = "no_such_record"
+    """No record in force has this number."""
+    OPEN_FENCE = "open_fence"
+    """The file ends inside a code fence or comment; ``detail`` is its first line."""
+    FILE = "file"
+    """The file is a link, no text, or is being written all the time; ``detail`` says which."""
+    STATE = "state"
+    """It cannot be noted what is about to be written."""
+    HALF = "half"
+    """A part of it may stand in the file. It is completed at the next start or decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why a proposal should not be published. ``code``: guess, dispute, stale or names_speaker;
+    ``words`` are those that say so."""
+
+    code: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What everybody would read; nothing was written. ``digest`` is for ``Accept.shown``.
+    ``outdated``: another one was shown, and something has changed since."""
+
+    text: str
+    digest: str
+    number: int
+    file: RecordFile
+    outdated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """It stands in the file, from this line on. ``again``: it stood there before."""
+
+    number: int
+    file: RecordFile
+    line: int
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedDown:
+    """The proposal was rejected."""
+
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotRecorded:
+    """Nothing was recorded, and why."""
+
+    fault: DecisionFault
+    detail: str = ""
+    objections: tuple[Objection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionItem:
+    """A proposal, which has a ``memory_id`` and no number, or a record, which has a number, a file
+    and a line. ``twice``: another record has the same number."""
+
+    state: DecisionState
+    title: str
+    at: datetime | None
+    memory_id: str = ""
+    number: int = 0
+    reference: Reference = field(default_factory=Reference)
+    supersedes: int = 0
+    file: str = ""
+    line: int = 0
+    twice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Proposals first, then records by number."""
+
+    items: tuple[DecisionItem, ...] = ()
+
+
+type DecisionOutcome = Draft | Recorded | TurnedDown | Decisions | NotRecorded

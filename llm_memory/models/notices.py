@@ -38,6 +38,7 @@ class NoticeCode(StrEnum):
     BACKUP_FAILED = "backup_failed"
     PURGE_UNFINISHED = "purge_unfinished"
     PAGE_LEFT = "page_left"
+    RECORD_PUT_BACK = "record_put_back"
     VAULT_UNWRITABLE = "vault_unwritable"
     VAULT_FILE_BROKEN = "vault_file_broken"
     VAULT_SAME_ID = "vault_same_id"

@@ -127,6 +127,20 @@ class MemoryEditor:
             await self.note(UndoKind.EDIT, amended, amended.scope, requester, _words(amended))
         return amended
 
+    async def annotate(
+        self, stored: StoredMemory, made: Callable[[Memory], Memory]
+    ) -> StoredMemory | Rejected | None:
+        """Apply ``made`` to the fields of an entry as it is now. No undo takes it back."""
+
+        def step() -> StoredMemory:
+            current = self._vault.current(stored)
+            if current is None:
+                raise KeyError(stored.memory.memory_id)
+            changed = made(current.memory)
+            return current if changed == current.memory else self._vault.replace(current, changed)
+
+        return await self._change(stored, step)
+
     async def move(
         self, stored: StoredMemory, target: Scope, requester: Requester
     ) -> Moved | Rejected | None:

@@ -17,6 +17,7 @@ from ..models.data_models import (
     StoredMemory,
     Topic,
 )
+from ..models.decisions import DecisionChange, DecisionOutcome
 from ..models.recall import (
     Expanded,
     ExpandedNote,
@@ -52,6 +53,7 @@ from ..scopes.access import Access, ConversationView
 from ..transfer.line_files import LineFile
 from .conversations import Conversations
 from .corrections import Corrections
+from .decisions import DecisionDesk
 from .file_reading import FileReading
 from .recalls import REFUSED, Recalls
 from .scope_admin import ScopeAdmin
@@ -81,6 +83,7 @@ class CognitiveService:
         corrections: Corrections,
         conversations: Conversations,
         admin: ScopeAdmin,
+        decisions: DecisionDesk,
     ) -> None:
         self._settings = settings
         self._life = life
@@ -91,6 +94,7 @@ class CognitiveService:
         self._transcripts = transcripts
         self._writes = writes
         self._corrections = corrections
+        self._decisions = decisions
         self.conversations = conversations
         """What is known of conversations and of who speaks in them."""
         self.admin = admin
@@ -278,6 +282,13 @@ class CognitiveService:
         if for_good:
             return await self._corrections.purge(memory_id, view, actor)
         return await self._corrections.forget(memory_id, view, actor)
+
+    async def decide(
+        self, change: DecisionChange, *, conversation_id: ConversationId, actor: Actor
+    ) -> DecisionOutcome:
+        """List, accept, reject or withdraw decisions. Admins only. Accepting publishes words of the
+        conversation's own scope in ``shared/``, which every conversation reads."""
+        return await self._decisions.decide(change, await self._view(conversation_id), actor)
 
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor

@@ -7,7 +7,10 @@ from functools import partial
 from typing import Any
 
 from ..catalogue.rules.pointers import pointed_id
+from ..catalogue.rules.proposals import proposal_key
 from ..catalogue.unread_turns import UnreadTurns
+from ..decisions.stale_saves import StaleSaves
+from ..errors import StateUnavailable
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
@@ -51,6 +54,7 @@ class Corrections:
         corrected: CorrectedStatements,
         unread: UnreadTurns,
         follower: CorrectionFollower,
+        stale_saves: StaleSaves,
         life: Lifespan,
     ) -> None:
         self._access = access
@@ -60,6 +64,7 @@ class Corrections:
         self._corrected = corrected
         self._unread = unread
         self._follower = follower
+        self._stale_saves = stale_saves
         self._life = life
 
     async def forget(
@@ -148,7 +153,12 @@ class Corrections:
             if isinstance(forgotten, Rejected):
                 return forgotten
         memory_id = stored.memory.memory_id
-        return Purged(memory_id, await self._handlers.purge(stored.scope, memory_id))
+        left = await self._handlers.purge(stored.scope, memory_id)
+        try:
+            await self._stale_saves.forget(proposal_key(memory_id))
+        except StateUnavailable as error:
+            left = left or str(error)
+        return Purged(memory_id, left)
 
     async def edit(
         self, memory_id: str, text: str, view: ConversationView, actor: Actor

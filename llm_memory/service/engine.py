@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
 from ..consolidation.nightly_backup import NightlyBackup
+from ..decisions.recorder import Recorder
 from ..errors import EngineOff
 from ..index.embedding.ports import Embedder
 from ..index.indexing_service import IndexingService
@@ -73,6 +74,7 @@ class EngineRooms:
     former: FormerScopes
     bylines: Bylines
     reconciler: Reconciler
+    recorder: Recorder
     follower: VaultFollower
     loop: MemoryLoop
     primer: PrimerService
@@ -175,6 +177,7 @@ class Engine:
         await self.loop.open()
         self.life.opened()
         await self.rooms.reconciler.load()
+        await self.rooms.recorder.recover()
         if self.rooms.book.misses_keys:
             await asyncio.to_thread(self.rooms.book.offer_keys, list(self.rooms.catalogue.all()))
         await self.migrations.open()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..consolidation.backup_files import DailyBackups
 from ..consolidation.sleep_store import SqliteSleepStore
+from ..decisions.shared_files import SharedFiles
 from ..index.embedding.ports import Embedder
 from ..index.embedding_cache import SqliteVectorCache
 from ..index.lexical_port import LexicalIndex
@@ -70,6 +71,7 @@ class EngineParts:
     pages: PagesOnDisk
     leases: Path
     """The folder of the lock files of roles, see ``lease_file``."""
+    shared: SharedFiles
     backups: DailyBackups
     files: StoreFiles
     local: Callable[[str], Embedder]

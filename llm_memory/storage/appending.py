@@ -195,7 +195,7 @@ def _missing(content: bytes, payload: bytes, start: bytes, *, is_new: bool) -> b
     file's end changes until then. Raises NotAppended."""
     if find_lines(content, payload) is not None:
         return b""
-    if torn := _torn(content, payload):
+    if torn := torn_length(content, payload):
         return payload[torn:]
     try:
         content.decode()
@@ -209,7 +209,7 @@ def _missing(content: bytes, payload: bytes, start: bytes, *, is_new: bool) -> b
     return newline + payload if content.endswith(b"\n") else newline * 2 + payload
 
 
-def _torn(content: bytes, payload: bytes) -> int:
+def torn_length(content: bytes, payload: bytes) -> int:
     """How many bytes of the payload stand at the very end, as a write that was cut off leaves
     them; 0 for none."""
     for length in range(len(payload) - 1, _LEAST_TORN - 1, -1):

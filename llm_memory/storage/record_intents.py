@@ -89,9 +89,10 @@ class RecordIntents:
         change = "UPDATE record SET state = ?, at = ? WHERE number = ?"
         self._state.write(change, [(state.value, at.isoformat(), number)])
 
-    def note_put_back(self, number: int) -> None:
-        """Note that it was appended a second time: a third time nobody puts it back."""
-        self._state.write("UPDATE record SET put_back = 1 WHERE number = ?", [(number,)])
+    def note_put_back(self, number: int, at: datetime) -> None:
+        """Note that it was appended again, since when it is in its state anew."""
+        change = "UPDATE record SET put_back = 1, at = ? WHERE number = ?"
+        self._state.write(change, [(at.isoformat(), number)])
 
     def drop_payloads(self, numbers: Iterable[int]) -> None:
         """Keep that there are such records, and no second copy of their words."""

@@ -56,11 +56,12 @@ def test_each_step_is_there_after_a_kill(state: SqliteStateStore, path: Path) ->
     for step in (IntentState.WRITTEN, IntentState.SETTLED):
         intents.advance(7, step, later)
         assert left() == [replace(SEVEN, state=step, at=later)]
-    intents.note_put_back(7)
-    assert left()[0].put_back
+    latest = later + timedelta(hours=1)
+    intents.note_put_back(7, latest)
+    assert left() == [replace(SEVEN, state=IntentState.SETTLED, at=latest, put_back=True)]
     intents.drop_payloads([7])
     assert left() == [
-        replace(SEVEN, state=IntentState.SETTLED, at=later, put_back=True, payload=b"")
+        replace(SEVEN, state=IntentState.SETTLED, at=latest, put_back=True, payload=b"")
     ]
     intents.drop(7)
     assert left() == []

@@ -123,6 +123,11 @@ def _is_guess(text: str) -> bool:
     return bool(_GUESS.search(text)) and bool(_DOUBT.search(_GUESS.sub(" ", text)))
 
 
+def is_doubtful(text: str) -> bool:
+    """True if a text has a word of doubt: perhaps, 可能."""
+    return _DOUBT.search(text) is not None
+
+
 _TITLE = re.compile(
     r"\s*#{1,6}\s+[^，。；：:,;!！?？]*|[^，。；,;!！?？]*[：:]\s*|\s*(?:[-=*_]\s?){3,}"
 )

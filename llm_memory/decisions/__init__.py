@@ -1,0 +1,1 @@
+"""Proposed decisions, and the records of accepted ones in ``shared/``."""

@@ -1,0 +1,62 @@
+"""What is proposed and what was decided, as a list. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from ..catalogue.rules.proposals import proposal_of
+from ..models.data_models import StoredMemory
+from ..models.decisions import DecisionItem, DecisionState
+from ..vault.markdown.decision_record import settled_by, state_of
+from .shared_files import SharedRecords
+
+_OPEN = (DecisionState.PROPOSED, DecisionState.ACCEPTED)
+
+
+def decision_items(
+    entries: Iterable[StoredMemory], there: SharedRecords, *, everything: bool
+) -> tuple[DecisionItem, ...]:
+    """Returns the proposals, the newest first, then the records by number; unless ``everything``
+    without what was rejected, superseded or withdrawn, or became a record."""
+    items = [*_proposals(entries, there), *_records(there)]
+    return tuple(item for item in items if everything or item.state in _OPEN)
+
+
+def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[DecisionItem]:
+    """An accepted one whose record was deleted is still listed, with its number and no file."""
+    numbers = {record.number for record in there.records}
+    items = []
+    for stored in entries:
+        proposal, memory = proposal_of(stored.memory), stored.memory
+        if proposal is not None and proposal.number not in numbers:
+            items.append(
+                DecisionItem(
+                    proposal.state,
+                    memory.judgment,
+                    memory.created_at,
+                    memory_id=memory.memory_id,
+                    number=proposal.number,
+                )
+            )
+    return sorted(items, key=lambda item: item.at.timestamp() if item.at else 0, reverse=True)
+
+
+def _records(there: SharedRecords) -> list[DecisionItem]:
+    settled = settled_by(there.records)
+    times = Counter(record.number for record in there.records)
+    items = [
+        DecisionItem(
+            state_of(found.record, settled),
+            found.record.title,
+            found.record.at,
+            number=found.record.number,
+            reference=found.record.reference,
+            supersedes=found.record.supersedes,
+            file=file.path,
+            line=found.first,
+            twice=times[found.record.number] > 1,
+        )
+        for file, found in there.found
+    ]
+    return sorted(items, key=lambda item: (item.number, item.file, item.line))

@@ -1,0 +1,50 @@
+"""The bytes of a noted record, for a file as it is when they are appended."""
+
+from __future__ import annotations
+
+from ..storage.appending import find_lines, newline_of, torn_length
+from ..storage.record_intents import RecordIntent
+from ..vault.markdown.appended_block import open_fence
+from ..vault.markdown.decision_record import highest
+
+
+class NumberTaken(Exception):
+    """Another program has written a record with this number."""
+
+
+class HiddenBelow(Exception):
+    """The file ends inside a fence or comment that begins at ``line``."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(str(line))
+        self.line = line
+
+
+class Payload:
+    """Called with the file's content: the record's lines, in the file's line ends."""
+
+    def __init__(self, row: RecordIntent, *, again: bool = False) -> None:
+        """``again``: it stood there before, so its number is its own."""
+        self._payload = row.payload
+        self._number = row.number
+        self._asked = again
+
+    def begun(self, content: bytes) -> bool:
+        """True if all of it stands in the file, or its beginning at the file's end."""
+        lines = self._lines(content)
+        return find_lines(content, lines) is not None or torn_length(content, lines) > 0
+
+    def __call__(self, content: bytes) -> bytes:
+        """Raises NumberTaken, HiddenBelow."""
+        # Later tries find in the file what the first has left of ours.
+        first, self._asked = not self._asked, True
+        if first and not self.begun(content):
+            text = content.decode("utf-8", "replace")
+            if (line := open_fence(text)) is not None:
+                raise HiddenBelow(line)
+            if highest(text) >= self._number:
+                raise NumberTaken
+        return self._lines(content)
+
+    def _lines(self, content: bytes) -> bytes:
+        return self._payload.replace(b"\n", newline_of(content))

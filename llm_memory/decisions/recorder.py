@@ -1,0 +1,292 @@
+"""Publishes decisions: the one writer of records.
+
+What is to be written is noted in the state first, then appended to the file, then the proposal's
+entry is marked. A kill between any two of these is made good by ``recover``, at the next start and
+before the next decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue, entry_key
+from ..catalogue.rules.proposals import accepted, is_accepted, is_proposed, proposal_key
+from ..errors import StateUnavailable
+from ..log import logger
+from ..models.data_models import StoredMemory
+from ..models.decisions import (
+    DecisionFault,
+    Draft,
+    NotRecorded,
+    Recorded,
+    RecordFile,
+    record_name,
+)
+from ..remember.edit import MemoryEditor
+from ..runtime.identifiers import Clock
+from ..storage.appending import (
+    AppendFault,
+    NotAppended,
+)
+from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
+from ..vault.markdown.appended_block import open_fence
+from ..vault.markdown.decision_record import Record, render, title_and_body
+from ..vault.notes.note_book import NoteBook
+from .payload import HiddenBelow, NumberTaken, Payload
+from .shared_files import SharedFiles, SharedRecords
+
+_SHOWN_FOR: Final = timedelta(minutes=10)
+_MOST_SHOWN: Final = 50
+_TRIES: Final = 5
+_PAUSE: Final = 0.05
+"""Seconds between two tries to mark an entry that a person is just changing."""
+
+
+class Recorder:
+    """One decision at a time. It knows no scope: the caller has found the proposal."""
+
+    def __init__(
+        self,
+        files: SharedFiles,
+        intents: RecordIntents,
+        catalogue: Catalogue,
+        editor: MemoryEditor,
+        notes: NoteBook,
+        clock: Clock,
+        *,
+        english: bool,
+    ) -> None:
+        self._files = files
+        self._intents = intents
+        self._catalogue = catalogue
+        self._editor = editor
+        self._notes = notes
+        self._clock = clock
+        self._english = english
+        self._lock = asyncio.Lock()
+        self._shown: dict[str, tuple[Record, RecordFile]] = {}
+        """Drafts by digest, the latest last: they are written as they were shown."""
+
+    async def records(self) -> SharedRecords:
+        """Returns all records. Raises NotAppended."""
+        return await asyncio.to_thread(self._files.records)
+
+    async def publish(
+        self,
+        record: Record,
+        file: RecordFile,
+        stored: StoredMemory | None,
+        *,
+        shown: str,
+        unseen: bool,
+    ) -> Draft | Recorded | NotRecorded:
+        """Write a record whose number and time are still to be given, or return its draft.
+
+        ``stored``: the proposal, None for a withdrawal. What was accepted before is not written
+        again: the answer names its record.
+        """
+        async with self._lock:
+            try:
+                return await self._publish(record, file, stored, shown=shown, unseen=unseen)
+            except NotAppended as error:
+                return _not_appended(error)
+            except StateUnavailable as error:
+                return NotRecorded(DecisionFault.STATE, str(error))
+
+    async def _publish(
+        self,
+        record: Record,
+        file: RecordFile,
+        stored: StoredMemory | None,
+        *,
+        shown: str,
+        unseen: bool,
+    ) -> Draft | Recorded | NotRecorded:
+        await self._complete()
+        if stored is not None and (known := await self._known(record.proposal, stored)):
+            return known
+        there = await self.records()
+        earlier = record.supersedes or record.withdraws
+        if earlier and not there.in_force(earlier):
+            return NotRecorded(DecisionFault.NO_SUCH_RECORD)
+        rows = await asyncio.to_thread(self._intents.rows)
+        number = 1 + max(there.highest, *(row.number for row in rows), 0)
+        now = self._clock().replace(microsecond=0)
+        record = replace(record, number=number, at=now)
+        draft = self._was_shown(shown, record, file, now)
+        if draft is None and not unseen:
+            content = await asyncio.to_thread(self._files.read, file)
+            if (line := open_fence(content.decode("utf-8", "replace"))) is not None:
+                return NotRecorded(DecisionFault.OPEN_FENCE, str(line))
+            return self._show(record, file, outdated=bool(shown))
+        return await self._write(draft or record, file, stored)
+
+    def _was_shown(
+        self, digest: str, record: Record, file: RecordFile, now: datetime
+    ) -> Record | None:
+        draft, where = self._shown.get(digest, (None, file))
+        if draft is None or draft.at is None or now - draft.at > _SHOWN_FOR:
+            return None
+        return draft if where is file and replace(record, at=draft.at) == draft else None
+
+    def _show(self, record: Record, file: RecordFile, *, outdated: bool) -> Draft:
+        text = self._text(record)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        self._shown[digest] = (record, file)
+        while len(self._shown) > _MOST_SHOWN:
+            del self._shown[next(iter(self._shown))]
+        return Draft(text, digest, record.number, file, outdated)
+
+    def _text(self, record: Record) -> str:
+        return render(record, english=self._english)
+
+    async def _known(self, key: str, stored: StoredMemory) -> Recorded | None:
+        """Returns the record that the proposal became, as the files and the state say."""
+        found = (await self.records()).of_proposal(key)
+        if found is not None:
+            file, one = found
+            await self._mark(stored, one.record.number, self._clock())
+            return Recorded(one.record.number, file, one.first, again=True)
+        rows = await asyncio.to_thread(self._intents.rows)
+        done = (row for row in rows if row.state is not IntentState.INTENT)
+        row = next((row for row in done if row.proposal == key), None)
+        return None if row is None else Recorded(row.number, RecordFile.at(row.file), 0, again=True)
+
+    async def _write(
+        self, record: Record, file: RecordFile, stored: StoredMemory | None
+    ) -> Recorded | NotRecorded:
+        row = RecordIntent(
+            record.number,
+            file.path,
+            self._text(record).encode(),
+            self._clock(),
+            record.proposal,
+        )
+        await asyncio.to_thread(self._intents.begin, row)
+        try:
+            line = await self._append(row)
+        except (NotAppended, NumberTaken, HiddenBelow) as error:
+            torn = isinstance(error, NotAppended) and error.torn
+            if not torn:  # who is told that it was not done must not find it published later
+                await asyncio.to_thread(self._intents.drop, row.number)
+            return _fault(error)
+        await self._close(row, stored)
+        await self._notes.refresh()
+        return Recorded(record.number, file, line)
+
+    async def _append(self, row: RecordIntent) -> int:
+        """Returns the record's first line, once it stands in the file. Raises NotAppended,
+        NumberTaken, HiddenBelow."""
+        make = Payload(row)
+        file = RecordFile.at(row.file)
+        appended = await asyncio.to_thread(self._files.append, file, make)
+        await asyncio.to_thread(
+            self._intents.advance, row.number, IntentState.WRITTEN, self._clock()
+        )
+        return appended.line
+
+    async def _close(self, row: RecordIntent, stored: StoredMemory | None) -> None:
+        """Mark the proposal's entry; if that fails, the next ``recover`` does it."""
+        if stored is None or await self._mark(stored, row.number, row.at):
+            step = partial(self._intents.advance, row.number, IntentState.SETTLED, self._clock())
+            await asyncio.to_thread(step)
+
+    async def _mark(self, stored: StoredMemory, number: int, at: datetime) -> bool:
+        """Returns whether the entry says that it was accepted, or is gone."""
+        day = f"{at:%Y-%m-%d}"
+        for _ in range(_TRIES):
+            current = self._catalogue.get(entry_key(stored))
+            if current is None or is_accepted(current.memory):
+                return True
+            made = partial(accepted, number=number, day=day)
+            if isinstance(await self._editor.annotate(current, made), StoredMemory):
+                return True
+            await asyncio.sleep(_PAUSE)
+        return False
+
+    async def recover(self) -> None:
+        """Complete what a kill has cut off. Never raises for a disk that fails."""
+        async with self._lock:
+            try:
+                await self._complete()
+                await self._mark_published()
+            except (NotAppended, StateUnavailable) as error:
+                logger.warning("决定的记录没能核对：{}", error)
+
+    async def _complete(self) -> None:
+        """Raises StateUnavailable."""
+        for row in await asyncio.to_thread(self._intents.rows):
+            if row.state is IntentState.SETTLED:
+                continue
+            stored = self._proposals().get(row.proposal)
+            try:
+                if row.state is IntentState.INTENT and not await self._carry_out(row, stored):
+                    continue
+            except NotAppended as error:  # the other rows need not wait for this file
+                logger.warning("{} 还没有写进 {}：{}", record_name(row.number), row.file, error)
+                continue
+            await self._close(row, stored)
+
+    def _proposals(self) -> Mapping[str, StoredMemory]:
+        """Returns the proposals of all scopes by their keys: for records that name no scope."""
+        return {
+            proposal_key(stored.memory.memory_id): stored
+            for stored in self._catalogue.all()
+            if is_proposed(stored.memory) or is_accepted(stored.memory)
+        }
+
+    async def _carry_out(self, row: RecordIntent, stored: StoredMemory | None) -> bool:
+        """Append what was noted and perhaps not written. Returns False, and drops the note, where
+        the proposal is no longer what it was, or its number was taken."""
+        content = await asyncio.to_thread(self._files.read, RecordFile.at(row.file))
+        make = Payload(row)
+        if not make.begun(content) and row.proposal and not _unchanged(row, stored):
+            await asyncio.to_thread(self._intents.drop, row.number)
+            return False
+        try:
+            await self._append(row)
+        except (NumberTaken, HiddenBelow):
+            await asyncio.to_thread(self._intents.drop, row.number)
+            return False
+        return True
+
+    async def _mark_published(self) -> None:
+        """Mark open proposals whose record stands in a file though the state knows nothing of it.
+        Raises NotAppended."""
+        there = await self.records()
+        if not there.found:
+            return
+        for key, stored in self._proposals().items():
+            found = there.of_proposal(key)
+            if found is not None and is_proposed(stored.memory):
+                at = found[1].record.at or self._clock()
+                await self._mark(stored, found[1].record.number, at)
+
+
+def _unchanged(row: RecordIntent, stored: StoredMemory | None) -> bool:
+    """Whether the proposal is open, and says what was about to be published."""
+    if stored is None or not is_proposed(stored.memory):
+        return False
+    title, body = title_and_body(stored.memory.judgment, stored.memory.reasoning)
+    bare = Record(row.number, title, None, body=body)
+    said, asked = (text.split("\n", 2) for text in (row.payload.decode(), render(bare)))
+    return (said[0], said[2:]) == (asked[0], asked[2:])
+
+
+def _fault(error: NotAppended | NumberTaken | HiddenBelow) -> NotRecorded:
+    if isinstance(error, HiddenBelow):
+        return NotRecorded(DecisionFault.OPEN_FENCE, str(error.line))
+    if isinstance(error, NumberTaken):
+        return NotRecorded(DecisionFault.FILE, AppendFault.BUSY)
+    return _not_appended(error)
+
+
+def _not_appended(error: NotAppended) -> NotRecorded:
+    detail = error.detail or error.code.value
+    return NotRecorded(DecisionFault.HALF if error.torn else DecisionFault.FILE, detail)

@@ -1,0 +1,1 @@
+"""What of a decision is published. Pure."""

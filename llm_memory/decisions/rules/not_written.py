@@ -1,0 +1,89 @@
+"""What a record should not say: a guess, an open dispute, what is stale in a week, who said it.
+
+A person may publish it all the same; an account never.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from ...models.data_models import Memory, RejectReason
+from ...models.decisions import Objection, Reference
+from ...models.scope import Scope
+from ...remember.rules.quality import flaw, is_doubtful
+from ...text.dates.expressions import find_times
+from ...text.scripts import fold
+
+_STALE_WITHIN: Final = timedelta(days=7)
+_DISPUTE: Final = re.compile(
+    r"待定|未定|没定|有争议|再议|再说吧|还没(?:想好|决定)|意见不一|"
+    r"\bTB[DC]\b|\b(?:undecided|open question|no consensus|to be (?:decided|discussed)|disputed)\b|"
+    r"[?？]\s*\Z",
+    re.IGNORECASE,
+)
+_FOR_NOW: Final = re.compile(
+    r"暂时|临时|目前先|这几天|\bfor now\b|\btemporar(?:y|ily)\b|\bfor the time being\b",
+    re.IGNORECASE,
+)
+_YEAR: Final = re.compile(r"\d{4}")
+_LEAST_NAME: Final = 2
+_LEAST_ACCOUNT: Final = 4
+_REFERENCE: Final = re.compile(r"(?:[\w.-]{1,100}/[\w.-]{1,100})?#\d{1,9}|https?://[^\s<>]{1,190}")
+_BARE: Final = re.compile(r"\d{1,9}")
+
+
+def objections(
+    memory: Memory, scope: Scope, reference: Reference, now: datetime
+) -> tuple[Objection, ...]:
+    """Returns what a person has to overrule before the proposal is published. Blocks for as long as
+    its dates take to read."""
+    return tuple(_objections(memory, scope, reference, now))
+
+
+def _objections(
+    memory: Memory, scope: Scope, reference: Reference, now: datetime
+) -> Iterator[Objection]:
+    said = memory.judgment
+    sourced = bool(memory.reasoning.strip() or reference.issue or reference.pr)
+    if flaw(said) is RejectReason.SPECULATION or (is_doubtful(said) and not sourced):
+        yield Objection("guess", said)
+    if (found := _DISPUTE.search(said)) is not None:
+        yield Objection("dispute", found[0])
+    if (found := _FOR_NOW.search(said)) is not None:
+        yield Objection("stale", found[0])
+    else:
+        today = now.date()
+        for span in find_times(said, now):
+            near = abs(span.start - today) <= _STALE_WITHIN
+            # "The first Monday of a quarter" names no day.
+            if near and not span.vague and (span.relative or _YEAR.search(span.words)):
+                yield Objection("stale", span.words)
+                break
+    text = fold(f"{said}\n{memory.reasoning}")
+    names = [memory.provenance.who, "" if scope.is_public else scope.name]
+    for name in names:
+        if len(name) >= _LEAST_NAME and fold(name) in text:
+            yield Objection("names_speaker", name)
+
+
+def account_in(memory: Memory) -> str:
+    """Returns the account or conversation of the speaker that the words name, empty for none."""
+    text = fold(f"{memory.judgment}\n{memory.reasoning}")
+    for named in (memory.provenance.person, memory.provenance.conversation):
+        for part in (named, named.rpartition(":")[2]):
+            if len(part) >= _LEAST_ACCOUNT and fold(part) in text:
+                return part
+    return ""
+
+
+def read_reference(reference: Reference) -> Reference | None:
+    """Returns the reference as it is written, ``12`` as ``#12``; None if it is none."""
+    read = [
+        f"#{text}" if _BARE.fullmatch(text) else text for text in (reference.issue, reference.pr)
+    ]
+    if any(text and _REFERENCE.fullmatch(text) is None for text in read):
+        return None
+    return Reference(*read)

@@ -1,0 +1,171 @@
+"""What an admin decides on proposals of a conversation's own scope."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.proposals import (
+    is_accepted,
+    is_proposed,
+    proposal_key,
+    rejected,
+)
+from ..decisions.decision_list import decision_items
+from ..decisions.recorder import Recorder
+from ..decisions.rules.not_written import account_in, objections, read_reference
+from ..models.conversation import Actor
+from ..models.data_models import StoredMemory
+from ..models.decisions import (
+    Accept,
+    DecisionChange,
+    DecisionFault,
+    DecisionOutcome,
+    Decisions,
+    ListDecisions,
+    NotRecorded,
+    RecordFile,
+    Reference,
+    Reject,
+    TurnedDown,
+    Withdraw,
+    record_name,
+)
+from ..remember.edit import MemoryEditor
+from ..remember.rules.privacy import Finder
+from ..runtime.identifiers import Clock
+from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access, ConversationView
+from ..storage.appending import NotAppended
+from ..vault.markdown.decision_record import Record, title_and_body
+
+
+class DecisionDesk:
+    """The cognitive service's own. Accepting publishes words of one scope to all conversations:
+    an admin does it, in that scope, and sees them first."""
+
+    def __init__(
+        self,
+        access: Access,
+        catalogue: Catalogue,
+        recorder: Recorder,
+        editor: MemoryEditor,
+        private_data: Finder,
+        clock: Clock,
+        life: Lifespan,
+        *,
+        needs_reference: bool,
+        english: bool,
+    ) -> None:
+        self._access = access
+        self._catalogue = catalogue
+        self._recorder = recorder
+        self._editor = editor
+        self._private_data = private_data
+        self._clock = clock
+        self._life = life
+        self._needs_reference = needs_reference
+        self._english = english
+
+    async def decide(
+        self, change: DecisionChange, view: ConversationView, actor: Actor
+    ) -> DecisionOutcome:
+        """Carry out a change, or say why not. See ``DecisionFault``."""
+        if not actor.admin or view.readable is None:
+            return NotRecorded(DecisionFault.NOT_ALLOWED)
+        match change:
+            case ListDecisions(everything):
+                return await self._listed(view, everything=everything)
+            case Accept():
+                return await self._life.finish(lambda: self._accept(change, view, actor))
+            case Reject():
+                return await self._life.finish(lambda: self._reject(change, view, actor))
+            case Withdraw():
+                return await self._life.finish(lambda: self._withdraw(change, actor))
+
+    async def _listed(self, view: ConversationView, *, everything: bool) -> DecisionOutcome:
+        try:
+            there = await self._recorder.records()
+        except NotAppended as error:
+            return NotRecorded(DecisionFault.FILE, error.detail or error.code.value)
+        entries = self._catalogue.visible(view.readable) if view.readable else ()
+        return Decisions(decision_items(entries, there, everything=everything))
+
+    async def _accept(
+        self, change: Accept, view: ConversationView, actor: Actor
+    ) -> DecisionOutcome:
+        stored = self._access.for_admin(change.proposal, view, actor)
+        if not isinstance(stored, StoredMemory) or not _is_open(stored):
+            return NotRecorded(DecisionFault.NO_PROPOSAL)
+        memory = stored.memory
+        reference = read_reference(change.reference)
+        if reference is None or (self._needs_reference and reference == Reference()):
+            return NotRecorded(DecisionFault.REFERENCE)
+        title, body = title_and_body(memory.judgment, memory.reasoning)
+        record = Record(
+            number=0,
+            title=title,
+            at=None,
+            by=change.by or actor.name,
+            reference=reference,
+            supersedes=change.supersedes,
+            proposal=proposal_key(memory.memory_id),
+            body=body,
+        )
+        refused = await self._unfit(stored, record, anyway=change.anyway)
+        return refused or await self._recorder.publish(
+            record, change.to, stored, shown=change.shown, unseen=change.unseen
+        )
+
+    async def _unfit(
+        self, stored: StoredMemory, record: Record, *, anyway: bool
+    ) -> NotRecorded | None:
+        """Returns why these words are not published."""
+        if is_accepted(stored.memory):
+            return None  # they were
+        if named := account_in(stored.memory):
+            return NotRecorded(DecisionFault.PRIVATE, named)
+        if found := await asyncio.to_thread(self._private, record):
+            return NotRecorded(DecisionFault.PRIVATE, found)
+        step = partial(objections, stored.memory, stored.scope, record.reference, self._clock())
+        against = () if anyway else await asyncio.to_thread(step)
+        return NotRecorded(DecisionFault.OBJECTION, objections=against) if against else None
+
+    def _private(self, record: Record) -> str:
+        """Returns the kind of private data in what would be published, empty for none."""
+        text = f"{record.title}\n{record.body}\n{record.by}"
+        return next((kind.value for kind, _, _ in self._private_data(text)), "")
+
+    async def _reject(
+        self, change: Reject, view: ConversationView, actor: Actor
+    ) -> DecisionOutcome:
+        stored = self._access.for_admin(change.proposal, view, actor)
+        if not isinstance(stored, StoredMemory) or not is_proposed(stored.memory):
+            return NotRecorded(DecisionFault.NO_PROPOSAL)
+        made = partial(rejected, day=f"{self._clock():%Y-%m-%d}", why=change.why)
+        marked = await self._editor.annotate(stored, made)
+        if not isinstance(marked, StoredMemory):
+            return NotRecorded(DecisionFault.NO_PROPOSAL)
+        return TurnedDown(stored.memory.memory_id)
+
+    async def _withdraw(self, change: Withdraw, actor: Actor) -> DecisionOutcome:
+        named = record_name(change.number)
+        record = Record(
+            number=0,
+            title=f"Withdraws {named}" if self._english else f"撤回 {named}",
+            at=None,
+            by=change.by or actor.name,
+            withdraws=change.number,
+            body=change.why,
+        )
+        if found := await asyncio.to_thread(self._private, record):
+            return NotRecorded(DecisionFault.PRIVATE, found)
+        return await self._recorder.publish(
+            record, RecordFile.DECISIONS, None, shown=change.shown, unseen=change.unseen
+        )
+
+
+def _is_open(stored: StoredMemory) -> bool:
+    """True for a proposal that was not turned down. An accepted one has a record to be told of."""
+    return is_proposed(stored.memory) or is_accepted(stored.memory)

@@ -1,0 +1,105 @@
+"""What a record should not say, and that a plain decision is none of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.decisions.rules.not_written import (
+    account_in,
+    objections,
+    read_reference,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import Reference
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+
+pytestmark = pytest.mark.unit
+
+NOW = datetime(2026, 11, 23, 12, 40, tzinfo=UTC)
+TEAM = Scope.parse("后端组")
+
+
+def memory(judgment: str, reasoning: str = "") -> Memory:
+    """Of 小明 in a group."""
+    said = Provenance("小明", "aiocqhttp:10001", "aiocqhttp:GroupMessage:777")
+    return Memory("m-aaaa", judgment, NOW, reasoning=reasoning, provenance=said)
+
+
+def codes(judgment: str, reasoning: str = "", scope: Scope = TEAM, issue: str = "") -> list[str]:
+    against = objections(memory(judgment, reasoning), scope, Reference(issue), NOW)
+    return [one.code for one in against]
+
+
+@pytest.mark.parametrize(
+    "judgment",
+    [
+        "检索面用 PostgreSQL，连接池已经有了",
+        "Search runs on PostgreSQL",
+        "从 2027 年 5 月 1 日起只支持 Python 3.12",
+        "接口超过 2 秒就算超时",
+        "We release on the first Monday of a quarter",
+    ],
+)
+def test_a_plain_decision_is_published(judgment: str) -> None:
+    assert codes(judgment) == []
+
+
+@pytest.mark.parametrize(
+    ("judgment", "code"),
+    [
+        ("也许用 PostgreSQL", "guess"),
+        ("Maybe we use PostgreSQL", "guess"),
+        ("用 PostgreSQL 还是 SQLite？", "dispute"),
+        ("存储用哪个待定", "dispute"),
+        ("Storage: TBD", "dispute"),
+        ("There is no consensus on storage", "dispute"),
+        ("暂时用 SQLite", "stale"),
+        ("We use SQLite for now", "stale"),
+        ("明天发布 1.2", "stale"),
+        ("小明说检索面用 PostgreSQL", "names_speaker"),
+        ("后端组的检索面用 PostgreSQL", "names_speaker"),
+    ],
+)
+def test_what_is_not_written_has_its_reason(judgment: str, code: str) -> None:
+    assert codes(judgment) == [code]
+
+
+def test_a_doubt_with_a_reason_or_a_reference_is_no_guess() -> None:
+    assert codes("可能的话用 PostgreSQL", "压测过三次，都更快") == []
+    assert codes("可能的话用 PostgreSQL", issue="#12") == []
+
+
+def test_the_name_of_the_public_scope_is_a_plain_word() -> None:
+    assert codes("Use a public API", scope=PUBLIC) == []
+
+
+@pytest.mark.parametrize("words", ["群 777 里说的", "问 10001", "aiocqhttp:10001 定的"])
+def test_an_account_is_found_and_a_number_that_is_none_is_not(words: str) -> None:
+    assert bool(account_in(memory(words))) is ("10001" in words)
+    assert (
+        account_in(
+            memory("端口 100"),
+        )
+        == ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("", ""),
+        ("12", "#12"),
+        ("#12", "#12"),
+        ("o/r#12", "o/r#12"),
+        ("https://example.org/i/12", "https://example.org/i/12"),
+        ("#12\n## D-0001", None),
+        ("see the wiki", None),
+        ("javascript:alert(1)", None),
+        ("https://x y", None),
+    ],
+)
+def test_a_reference_is_a_number_or_an_address(given: str, read: str | None) -> None:
+    found = read_reference(Reference(issue=given))
+    assert (found.issue if found else None) == read

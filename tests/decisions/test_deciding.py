@@ -1,0 +1,298 @@
+"""An admin accepts, rejects, supersedes and withdraws: what was shown is what everybody reads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ConversationId,
+    MemoryDraft,
+    Reinforced,
+    Stored,
+)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
+    is_accepted,
+    proposal_key,
+    proposal_of,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
+    Accept,
+    DecisionChange,
+    DecisionFault,
+    DecisionItem,
+    DecisionOutcome,
+    Decisions,
+    DecisionState,
+    Draft,
+    ListDecisions,
+    NotRecorded,
+    Recorded,
+    RecordFile,
+    Reference,
+    Reject,
+    TurnedDown,
+    Withdraw,
+)
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
+
+pytestmark = pytest.mark.engine
+
+HOME, ELSEWHERE, OUTSIDE = group(777), group(888), group(999)
+ADMIN = person(9, "站长", admin=True)
+WORDS = "检索面用 PostgreSQL"
+
+
+@contextlib.asynccontextmanager
+async def deciding(
+    root: Path, words: Sequence[str] = (WORDS,)
+) -> AsyncIterator[tuple[Rig, list[str]]]:
+    """An engine over these proposals of the family's, and their ids."""
+    async with running(root, clock=StandingClock()) as rig:
+        ids = []
+        for text in words:
+            draft = MemoryDraft(text, "连接池已经有了。", actor=person(10001), proposed=True)
+            outcome = await rig.engine.service.remember(draft, conversation_id=HOME)
+            assert isinstance(outcome, Stored), outcome
+            ids.append(outcome.memory.memory.memory_id)
+        yield rig, ids
+
+
+async def decide(
+    rig: Rig,
+    change: DecisionChange,
+    where: ConversationId = HOME,
+    who: Actor = ADMIN,
+) -> DecisionOutcome:
+    return await rig.engine.service.decide(change, conversation_id=where, actor=who)
+
+
+async def accepted(rig: Rig, memory_id: str, **more: object) -> Recorded:
+    """Returns the record, published without a look."""
+    change = replace(Accept(memory_id, unseen=True), **more)  # type: ignore[arg-type]
+    outcome = await decide(rig, change)
+    assert isinstance(outcome, Recorded), outcome
+    return outcome
+
+
+async def items(
+    rig: Rig, where: ConversationId = HOME, *, everything: bool = False
+) -> list[DecisionItem]:
+    outcome = await decide(rig, ListDecisions(everything), where)
+    assert isinstance(outcome, Decisions)
+    return list(outcome.items)
+
+
+def shared(root: Path, name: str = "DECISIONS.md") -> Path:
+    return root / "memory" / "shared" / name
+
+
+async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        change = Accept(memory_id, Reference("12", "o/r#34"), by="小明")
+        draft = await decide(rig, change)
+        assert isinstance(draft, Draft)
+        assert not shared(tmp_path).exists()
+        assert draft.text == (
+            f"## D-0001 {WORDS}\n> 已接受 · 2026-11-21T09:00:00+00:00 · 接受：小明 · Issue：#12"
+            f" · PR：o/r#34 · 提案：{proposal_key(memory_id)}\n\n连接池已经有了。\n"
+        )
+        rig.clock.forward(minutes=5)  # type: ignore[attr-defined]
+        outcome = await decide(rig, replace(change, shown=draft.digest))
+        assert outcome == Recorded(1, RecordFile.DECISIONS, 5)
+        text = shared(tmp_path).read_text("utf-8")
+        assert text.startswith("# 决定\n\n<!--")
+        assert text.endswith(f"-->\n\n{draft.text}")
+        for forbidden in ("家人", "777", "10001", memory_id):
+            assert forbidden not in draft.text
+        (stored,) = rig.engine.rooms.catalogue.all()
+        proposal = proposal_of(stored.memory)
+        assert proposal is not None
+        assert (proposal.state, proposal.number) == (DecisionState.ACCEPTED, 1)
+        hits = (await rig.recall("检索面用什么", OUTSIDE)).hits
+        assert [hit.pointer.split("#")[0] for hit in hits] == ["shared/DECISIONS.md"]
+        again = await decide(rig, change)
+        assert again == Recorded(1, RecordFile.DECISIONS, 5, again=True)
+        assert shared(tmp_path).read_text("utf-8") == text
+
+
+async def test_a_draft_that_is_old_or_says_something_else_is_shown_again(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        change = Accept(memory_id)
+        first = await decide(rig, change)
+        assert isinstance(first, Draft)
+        await rig.engine.service.edit(
+            memory_id, "检索面用 SQLite", conversation_id=HOME, actor=ADMIN
+        )
+        second = await decide(rig, replace(change, shown=first.digest))
+        assert isinstance(second, Draft)
+        assert second.outdated
+        assert "SQLite" in second.text
+        rig.clock.forward(minutes=11)  # type: ignore[attr-defined]
+        third = await decide(rig, replace(change, shown=second.digest))
+        assert isinstance(third, Draft)
+        assert third.outdated
+        assert isinstance(await decide(rig, replace(change, shown=third.digest)), Recorded)
+
+
+async def test_only_an_admin_decides_and_only_in_the_proposals_scope(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        for change in (
+            Accept(memory_id, unseen=True),
+            Reject(memory_id),
+            Withdraw(1),
+            ListDecisions(),
+        ):
+            refused = await decide(rig, change, who=person(10001))
+            assert refused == NotRecorded(DecisionFault.NOT_ALLOWED)
+        for where in (ELSEWHERE, OUTSIDE):
+            for change in (Accept(memory_id, unseen=True), Reject(memory_id)):
+                assert await decide(rig, change, where) == NotRecorded(DecisionFault.NO_PROPOSAL)
+            assert await items(rig, where) == []
+        assert not shared(tmp_path).exists()
+        assert [item.memory_id for item in await items(rig)] == [memory_id]
+
+
+async def test_a_rejected_proposal_is_listed_no_more_and_not_accepted(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        assert await decide(rig, Reject(memory_id, "太贵")) == TurnedDown(memory_id)
+        assert await items(rig) == []
+        (item,) = await items(rig, everything=True)
+        assert item.state is DecisionState.REJECTED
+        refused = await decide(rig, Accept(memory_id, unseen=True))
+        assert refused == NotRecorded(DecisionFault.NO_PROPOSAL)
+        draft = MemoryDraft(WORDS, actor=person(10001), proposed=True)
+        again = await rig.engine.service.remember(draft, conversation_id=HOME)
+        assert isinstance(again, Reinforced)
+        await accepted(rig, memory_id)
+
+
+async def test_a_later_record_supersedes_or_withdraws_and_no_number_comes_twice(
+    tmp_path: Path,
+) -> None:
+    async with deciding(tmp_path, ["检索面用甲", "接口面用乙", "运维面用丙"]) as (rig, ids):
+        await accepted(rig, ids[0])
+        second = await accepted(rig, ids[1], supersedes=1, to=RecordFile.CONTRACTS)
+        assert (second.number, second.file) == (2, RecordFile.CONTRACTS)
+        refused = NotRecorded(DecisionFault.NO_SUCH_RECORD)
+        assert await decide(rig, Accept(ids[2], supersedes=1, unseen=True)) == refused
+        assert await decide(rig, Withdraw(7, unseen=True)) == refused
+        draft = await decide(rig, Withdraw(2, "不用了"))
+        assert isinstance(draft, Draft)
+        withdrawn = await decide(rig, Withdraw(2, "不用了", shown=draft.digest))
+        assert withdrawn == Recorded(3, RecordFile.DECISIONS, 10)
+        assert await decide(rig, Withdraw(2, unseen=True)) == refused
+        states = [(one.number, one.state.value) for one in await items(rig, everything=True)]
+        assert states == [(0, "proposed"), (1, "superseded"), (2, "withdrawn"), (3, "accepted")]
+        # A person deletes the last record: its number is still not given again.
+        text = shared(tmp_path).read_text("utf-8")
+        shared(tmp_path).write_text(text[: text.index("## D-0003")], "utf-8")
+        assert (await accepted(rig, ids[2])).number == 4
+
+
+async def test_a_number_that_two_branches_brought_is_named_twice(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        shared(tmp_path).parent.mkdir()
+        shared(tmp_path).write_text("## D-0007 甲\n\n## D-0007 乙\n", "utf-8")
+        assert (await accepted(rig, memory_id)).number == 8
+        assert [(i.number, i.line, i.twice) for i in await items(rig)] == [
+            (7, 1, True),
+            (7, 3, True),
+            (8, 5, False),
+        ]
+
+
+async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path: Path) -> None:
+    words = [
+        "可能用甲也可能用乙",
+        "小明说检索面用丙",
+        "令牌放在 10001 的柜子里",
+        "面板密码是 hunter2abc",
+    ]
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        ids = []
+        for text in words:
+            draft = MemoryDraft(text, actor=person(10001), proposed=True)
+            stored = await rig.engine.service.remember(draft, conversation_id=HOME)
+            assert isinstance(stored, Stored)
+            ids.append(stored.memory.memory.memory_id)
+        for memory_id, code in zip(ids, ("guess", "names_speaker"), strict=False):
+            refused = await decide(rig, Accept(memory_id, unseen=True))
+            assert isinstance(refused, NotRecorded)
+            assert (refused.fault, refused.objections[0].code) == (DecisionFault.OBJECTION, code)
+            await accepted(rig, memory_id, anyway=True)
+        account = await decide(rig, Accept(ids[2], unseen=True, anyway=True))
+        assert account == NotRecorded(DecisionFault.PRIVATE, "10001")
+        for reference in (Reference("see the wiki"), Reference(pr="javascript:alert(1)")):
+            wrong = await decide(rig, Accept(ids[2], reference, unseen=True))
+            assert wrong == NotRecorded(DecisionFault.REFERENCE)
+        assert "10001" not in shared(tmp_path).read_text("utf-8")
+
+
+async def test_private_data_is_published_by_nobody(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        file = tmp_path / "memory" / "scopes" / "家人" / "decisions.md"
+        phone = "房东的电话是 13800138000"
+        file.write_text(file.read_text("utf-8").replace("连接池已经有了。", phone), "utf-8")
+        await rig.engine.reconcile()
+        refused = await decide(rig, Accept(memory_id, unseen=True, anyway=True))
+        assert refused == NotRecorded(DecisionFault.PRIVATE, "phone")
+        assert not shared(tmp_path).exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a right there")
+async def test_a_link_and_an_open_fence_are_not_written_through(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        change = Accept(memory_id, unseen=True)
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        shared(tmp_path).parent.symlink_to(elsewhere)
+        refused = await decide(rig, change)
+        assert refused == NotRecorded(DecisionFault.FILE, "shared")
+        shared(tmp_path).parent.unlink()
+        shared(tmp_path).parent.mkdir()
+        (elsewhere / "x.md").write_text("别的\n", "utf-8")
+        shared(tmp_path).symlink_to(elsewhere / "x.md")
+        assert isinstance(await decide(rig, change), NotRecorded)
+        shared(tmp_path).unlink()
+        os.link(elsewhere / "x.md", shared(tmp_path))
+        assert isinstance(await decide(rig, change), NotRecorded)
+        assert (elsewhere / "x.md").read_text("utf-8") == "别的\n"
+        shared(tmp_path).unlink()
+        shared(tmp_path).write_text("# 决定\n```\n没有关上\n", "utf-8")
+        for one in (change, Accept(memory_id)):
+            assert await decide(rig, one) == NotRecorded(DecisionFault.OPEN_FENCE, "2")
+        shared(tmp_path).write_text("# 决定\n", "utf-8")
+        assert (await accepted(rig, memory_id)).number == 1, "no number was used up"
+
+
+async def test_a_purged_proposal_leaves_no_copy_of_its_words_in_the_state(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        await accepted(rig, memory_id)
+        assert b"PostgreSQL" in b"".join(
+            row[0] for row in rig.engine.parts.state.rows("SELECT payload FROM record")
+        )
+        await rig.engine.service.forget(memory_id, conversation_id=HOME, actor=ADMIN, for_good=True)
+        rows = rig.engine.parts.state.rows("SELECT scope, payload FROM record")
+        assert list(rows) == [("@shared", None)]
+
+
+async def test_what_was_accepted_without_its_state_is_marked_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        pass
+    shared(tmp_path).parent.mkdir()
+    record = f"## D-0031 {WORDS}\n> 已接受 · 提案：{proposal_key(memory_id)}\n"
+    shared(tmp_path).write_text(record, "utf-8")
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        (stored,) = rig.engine.rooms.catalogue.all()
+        assert is_accepted(stored.memory)
+        assert await accepted(rig, memory_id) == Recorded(31, RecordFile.DECISIONS, 1, again=True)
