@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 from unicodedata import normalize
 
@@ -15,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError, InvalidSco
 from astrbot_plugin_scoped_memory.llm_memory.home.project import (
     Project,
     find_project,
+    find_root,
     home_paths,
     name_of,
     project_paths,
@@ -85,6 +87,46 @@ def test_another_users_folder_above_takes_in_no_project(user: Path) -> None:
     root = made(user / "open" / ".scoped-memory", user / "open" / "shop")
     os.chown(user / "open" / ".scoped-memory", 12345, 12345)
     assert find_project(root) is None
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="gives a file away")
+def test_another_users_workflow_above_takes_in_no_project(user: Path) -> None:
+    root = made(user / "open" / "shop")
+    workflow = user / "open" / "workflow.toml"
+    workflow.write_text("[memory]\n", "utf-8")
+    assert find_root(root) == user / "open"
+    os.chown(workflow, 12345, 12345)
+    assert find_root(root) is None
+
+
+def test_a_workflow_of_ours_marks_a_project_before_a_repository_does(user: Path) -> None:
+    deep = made(user / "team" / "shop" / ".git", user / "team" / "shop" / "src")
+    (user / "team" / "workflow.toml").write_text("[jobs]\n", "utf-8")
+    assert find_root(deep) == user / "team" / "shop"
+    (user / "team" / "workflow.toml").write_text("[roles]\n", "utf-8")
+    assert find_root(deep) == user / "team"
+    made(user / "team" / "shop" / ".scoped-memory")
+    assert find_root(deep) == user / "team" / "shop"
+
+
+def test_the_data_folder_is_that_of_the_memory_root_whoever_names_it(user: Path) -> None:
+    home = user / "home"
+    memory = made(user / "shop" / ".scoped-memory" / "memory")
+    own, team = find_project(user / "shop"), made(user / "team")
+    assert own is not None
+    new = project_paths(home, own)
+    assert new.memory == memory
+    assert new.data.name.startswith("root-")
+    (team / "workflow.toml").write_text("[memory]\nroot = '../shop/.scoped-memory/memory'\n")
+    other = find_project(team)
+    assert other is not None
+    assert project_paths(home, other) == new
+    # What an earlier version made stays in use, under whatever name the project has now.
+    mark = sha256(os.path.normcase(user / "shop").encode()).hexdigest()[:16]
+    former = made(home / "projects" / f"shop-{mark}")
+    renamed = find_project(user / "shop", "laden")
+    assert renamed is not None
+    assert {project_paths(home, one).data for one in (own, other, renamed)} == {former}
 
 
 def test_an_illegal_name_is_an_error(user: Path) -> None:
