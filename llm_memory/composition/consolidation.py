@@ -79,6 +79,10 @@ def make_consolidation(
                 store,
                 recall.words,
                 recall.indexing,
+                {
+                    "state/migration.sqlite": parts.migrations.forget,
+                    **({"state/adoption/": parts.staging.forget} if parts.staging else {}),
+                },
             ),
             vault,
             catalogue,

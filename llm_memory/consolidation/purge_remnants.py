@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -63,6 +63,8 @@ class PurgeParts:
     sleep: SqliteSleepStore
     words: LexicalService
     indexing: IndexingService
+    walks: Mapping[str, Callable[[Collection[str]], None]]
+    """By where they lie, what records of walks over memories can forget of ids. They block."""
 
 
 class PurgeRemnants:
@@ -144,8 +146,15 @@ class PurgeRemnants:
         await self._clear_logs()
         traces = await self._traces(purged, gone)
         found, unread = await self._search(traces)
-        if any(path.startswith(_VECTORS) for path in found):
-            await self._attempt(self._parts.indexing.begin_anew, "index/")
+        ours: dict[str, Callable[[], Awaitable[object]]] = {
+            where: partial(asyncio.to_thread, forget, gone)
+            for where, forget in self._parts.walks.items()
+        }
+        ours[_VECTORS] = self._parts.indexing.begin_anew
+        holding = [where for where in ours if any(path.startswith(where) for path in found)]
+        for where in holding:
+            await self._attempt(ours[where], where)
+        if holding:
             found, unread = await self._search(traces)
         may_be_left = bool(self._left or unread)
         self._left += [*found, *(f"{path}: {why}" for path, why in unread.items())]

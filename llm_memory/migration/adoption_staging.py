@@ -184,6 +184,20 @@ class AdoptionStaging:
             database = self._connection(batch)
             database.executescript("PRAGMA secure_delete=ON; DELETE FROM memory; VACUUM;")
 
+    def forget(self, memory_ids: Collection[str]) -> None:
+        """Take the ids of purged memories out of the plans; what became of the records is kept."""
+        gone = [(name,) for name in memory_ids]
+        for path in sorted(self._folder.glob(f"*/{_PLAN}")):
+            with self._lock, _translated(self._folder):
+                database = self._connection(path.parent.name)
+                database.execute("PRAGMA secure_delete=ON")
+                with database:
+                    database.executemany(
+                        "UPDATE record SET memory_id = '' WHERE memory_id = ?", gone
+                    )
+                    database.executemany("DELETE FROM memory WHERE memory_id = ?", gone)
+                    database.executemany("DELETE FROM vector WHERE memory_id = ?", gone)
+
     def has_vectors(self, batch: str) -> bool:
         """True if the batch still has vectors."""
         return bool(self._rows(batch, "SELECT 1 FROM vector LIMIT 1"))

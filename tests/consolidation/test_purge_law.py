@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, Purged
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Added, Fate, Outcome
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import TransferFault
 from astrbot_plugin_scoped_memory.llm_memory.storage import store_files
 from astrbot_plugin_scoped_memory.llm_memory.storage.file_contents import contents
@@ -257,6 +258,22 @@ def zipped_twice(path: Path, words: str) -> None:
 def gzipped(path: Path, words: str) -> None:
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.write(words)
+
+
+async def test_records_of_walks_over_memories_forget_its_id(tmp_path: Path) -> None:
+    clock = StandingClock(EVENING)
+    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
+        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
+        walks = rig.engine.parts.migrations
+        walks.keep_added("b", [Added("家人", memory_id, "d"), Added("家人", "m-other", "d")])
+        for record in ("1", f"家人/{memory_id}"):
+            outcome = Outcome(record, Fate.ADOPTED, True, "家人", memory_id, "")
+            walks.note_outcomes("j", [outcome])
+        await purge(rig, memory_id)
+        assert await night(rig, clock) == 1, unfinished(rig)
+        assert walks.added("b") == (Added("家人", "m-other", "d"),)
+        assert walks.ids_with_outcome("j") == {"1"}
+        assert files_holding(tmp_path, memory_id) == set()
 
 
 COPIES: dict[str, Callable[[Path, str], None]] = {

@@ -164,6 +164,9 @@ def through_the_disk(
             by_scope.setdefault(planned.scope, {})[planned.memory_id] = (Topic.ENTITIES, memory)
     for name, entries in by_scope.items():
         vault.append_many(planned_scope(name), list(entries.values()))  # type: ignore[arg-type]
+    staging.forget([planned.memory_id for planned, _ in rows if planned.memory_id])
+    assert staging.ids("b1") == [planned.record_id for planned, _ in rows]
+    assert not any(one.memory_id for one in staging.planned("b1"))
     staging.close()
     path = Path(staging.place("b1"))
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
