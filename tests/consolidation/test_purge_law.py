@@ -41,7 +41,6 @@ from astrbot_plugin_scoped_memory.tests.consolidation.test_purging import (
     night,
     purge,
     told,
-    until_words,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
@@ -217,7 +216,7 @@ async def test_a_folder_of_backups_that_cannot_be_read_is_named(tmp_path: Path) 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(DailyBackups, "names", shut)
             clock.forward(days=1)
-            await until_words(rig)
+            await rig.until_words()
             report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
         assert report.purged == 0
         assert "backups/daily" in unfinished(rig)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -48,18 +47,11 @@ async def night(rig: Rig, clock: StandingClock, *, words: bool = True) -> int:
     """A whole run; how many were purged."""
     clock.forward(days=1)
     if words:
-        await until_words(rig)
+        await rig.until_words()
     report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
     assert not report.errors
     assert report.backup, report
     return report.purged
-
-
-async def until_words(rig: Rig) -> None:
-    """Wait until the index of words has written what it should."""
-    async with asyncio.timeout(30):
-        while not rig.engine.rooms.words.in_step:  # noqa: ASYNC110  (what is waited for tells nobody)
-            await asyncio.sleep(0.01)
 
 
 async def lived(rig: Rig, clock: StandingClock) -> str:

@@ -30,10 +30,10 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     legacy,
     migrating,
     status_of,
-    until,
     until_done,
     until_state,
     until_status,
+    until_told,
 )
 
 pytestmark = pytest.mark.engine
@@ -186,7 +186,7 @@ async def test_paused_it_waits_and_everything_is_recalled_all_the_same(tmp_path:
     paused = replace(SMALL, migration_paused=True)
     async with running(tmp_path, legacy=source, settings=paused) as rig, migrating(rig):
         await until_status(rig, lambda status: status.remaining == 300)
-        await until(lambda: rig.texts("第299号柜子放了什么工具", ELSEWHERE))
+        await until_told(rig, "第299号柜子放了什么工具", ELSEWHERE)
         status = await until_state(rig, MigrationState.PAUSED)
         assert (status.remaining, status.tally.scanned) == (300, 0)
         assert source.changes == []

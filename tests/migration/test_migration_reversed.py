@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
-from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     MigrationState,
@@ -35,10 +35,10 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     legacy,
     migrating,
     status_of,
-    until,
     until_done,
     until_state,
     until_status,
+    until_told,
 )
 
 pytestmark = pytest.mark.engine
@@ -63,11 +63,6 @@ def odd() -> InMemoryForeign:
 def down(_: str) -> None:
     """A server that does not answer."""
     raise IndexUnavailable("down", code="server_down")
-
-
-async def equal(source: InMemoryForeign, snapshot: dict[str, ForeignRecord]) -> bool:
-    """Whether it holds what it held."""
-    return source.records == snapshot
 
 
 async def test_reversed_the_metadata_equals_the_snapshot_field_by_field_and_new_memories_stay(
@@ -131,7 +126,7 @@ async def test_a_reverse_that_is_cut_short_is_finished_at_the_next_start(
     source.before_call = lambda _: None
     async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
         await until_state(rig, MigrationState.IDLE)
-        await until(lambda: equal(source, snapshot))
+        await until_true(lambda: source.records == snapshot)
         assert (await status_of(rig)).reversed
 
 
@@ -253,7 +248,7 @@ async def test_with_the_filter_switched_off_old_memories_come_and_learning_rests
     source.put("wild", "存折的密语", fields("存折的密语", memory_scope="../x"))
     off = replace(SMALL, scope_filter_enabled=False, migration_paused=True)
     async with running(tmp_path, legacy=source, settings=off) as rig, migrating(rig):
-        await until(lambda: rig.texts("奶奶的存折在哪里", ELSEWHERE))  # everybody reads all
+        await until_told(rig, "奶奶的存折在哪里", ELSEWHERE)  # everybody reads all
         assert not [t for t in await rig.texts("存折的密语", ELSEWHERE) if "密语" in t]
         assert "scope_filter_off" in {one.code for one in (await rig.engine.status()).notices}
     async with (

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
     EnginePaths,
@@ -25,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.cli.paths import NAME
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.support.engines import group
-from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy, until
+from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
@@ -130,7 +131,7 @@ async def test_killed_in_the_middle_twice_every_record_is_there_once_and_can_be_
     try:
         await engine.open()
         migrating = asyncio.create_task(engine.migrate())
-        await until(lambda: done(engine))
+        await until(lambda: done(engine), within=60, what="the end of the migration")
         status = await engine.status()
         tally = status.migration.tally
         assert tally.scanned == len(snapshot) == tally.patched + tally.skipped

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, EngineSettings, MigrationMode
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, Tally
@@ -22,10 +23,10 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     legacy,
     migrating,
     status_of,
-    until,
     until_done,
     until_state,
     until_status,
+    until_told,
 )
 
 pytestmark = pytest.mark.engine
@@ -157,10 +158,10 @@ async def test_while_the_collection_is_still_being_read_its_server_is_asked(
     async with running(tmp_path, legacy=source) as rig, migrating(rig):
         with held_at(source, "page"):
             await until_state(rig, MigrationState.RUNNING)
-            await until(lambda: rig.texts("第17号柜子放了什么工具", ELSEWHERE))
+            await until_told(rig, "第17号柜子放了什么工具", ELSEWHERE)
             texts = await rig.texts("第17号柜子放了什么工具", ELSEWHERE, limit=20)
             assert texts[0] == "小明在第17号柜子放了工具17x"
-            await until(lambda: _found(rig, "工具私语", FAMILY))
+            await until(lambda: _found(rig, "工具私语", FAMILY), within=60, what="a memory")
             for text in ("工具密语", "工具私语"):
                 assert text not in await rig.texts(text, ELSEWHERE, limit=20)
             assert (await status_of(rig)).remaining == 0
@@ -199,7 +200,7 @@ async def test_mode_on_recalls_what_is_written_there_after_the_end_as_public(
         }
         for name, metadata in late.items():
             source.put(name, str(metadata["judgment"]), metadata)
-        await until(lambda: _found(rig, "晚来的一条旧话", ELSEWHERE))
+        await until(lambda: _found(rig, "晚来的一条旧话", ELSEWHERE), within=60, what="a memory")
         texts = await rig.texts("晚来的一条话", ELSEWHERE, limit=20)
         assert not [text for text in texts if "家话" in text or "野话" in text]
         assert source.records["late"].metadata == fields("晚来的一条旧话")

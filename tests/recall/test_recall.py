@@ -74,14 +74,10 @@ class Random(FakeEmbedder):
         return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
-async def until_words(rig: Rig) -> None:
-    await until(lambda: rig.engine.rooms.words.in_step)
-
-
 async def until_ready(rig: Rig) -> None:
     """Both indexes hold everything, and the embedder is examined."""
     await rig.until_indexed()
-    await until_words(rig)
+    await rig.until_words()
     await until(lambda: rig.engine.trust.cohorts)
 
 
@@ -167,7 +163,7 @@ async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
     async with running(tmp_path, embedder=Unexamined(), trust=InMemoryTrust()) as rig:
         await rig.remember("小明对猫毛过敏", HERE)
         await rig.until_indexed()
-        await until_words(rig)
+        await rig.until_words()
         recall = await rig.recall("谁对猫毛过敏", HERE)
         assert recall.trace.arm is Arm.LEXICAL
         assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
@@ -233,7 +229,7 @@ async def test_a_question_in_the_first_person_prefers_what_its_asker_said(tmp_pa
     async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
         await rig.remember("我最喜欢喝冰美式咖啡", HERE, xiaoming)
         await rig.remember("我最喜欢喝热拿铁咖啡", HERE, xiaohong)
-        await until_words(rig)
+        await rig.until_words()
         for actor, first in ((xiaoming, "小明"), (xiaohong, "小红")):
             recall = await rig.engine.service.recall(
                 "我喜欢喝什么咖啡", conversation_id=HERE, limit=2, token_budget=999, actor=actor
@@ -264,7 +260,7 @@ async def test_unasked_nothing_relevant_means_nothing_and_a_search_marks_it(tmp_
         for fact, *_ in FACTS:
             draft = MemoryDraft(fact, actor=person(1))
             await rig.engine.service.remember(draft, conversation_id=HERE)
-        await until_words(rig)
+        await rig.until_words()
         for query in ("量子力学的基本原理是什么", "帮我写一首关于秋天的诗", "how do I sort a list"):
             unasked = await rig.engine.service.recall(
                 query, conversation_id=HERE, limit=5, token_budget=999, in_talk=True
@@ -291,7 +287,7 @@ async def test_a_search_finds_what_a_memory_says_word_for_word(tmp_path: Path, m
         drafts = [f"备用钥匙的第{n}把放在{n}号柜子" for n in range(many - 1)]
         for text in (target, *drafts):
             await rig.remember(text, HERE)
-        await until_words(rig)
+        await rig.until_words()
         for query in ("盆", "花盆", "花盆 底下 门口", target, "第三个花盆底下"):
             assert target in [hit.preview for hit in (await rig.recall(query, HERE, 5)).hits], query
         common = await rig.recall("备用钥匙", HERE, 5)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -141,6 +142,10 @@ class Rig:
                 if index.in_step and settled:
                     return
                 await asyncio.sleep(0.01)
+
+    async def until_words(self) -> None:
+        """Wait for the index of words to be ready and caught up."""
+        await until_true(lambda: self.engine.rooms.words.in_step)
 
 
 def plain_words(path: Path) -> SqliteLexicalIndex:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState, MigrationStatus
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
@@ -73,16 +75,6 @@ async def status_of(rig: Rig) -> MigrationStatus:
     return (await rig.engine.status()).migration
 
 
-async def until[T](check: Callable[[], Awaitable[T]]) -> T:
-    """Wait until it is true, and what it was then."""
-    pause = 0.005
-    async with asyncio.timeout(60):
-        while not (found := await check()):
-            await asyncio.sleep(pause)
-            pause = min(pause * 1.1, 0.1)  # what takes long has more of the processor
-        return found
-
-
 async def until_status(rig: Rig, reached: Callable[[MigrationStatus], bool]) -> MigrationStatus:
     """Wait for a status, and take it."""
 
@@ -90,9 +82,7 @@ async def until_status(rig: Rig, reached: Callable[[MigrationStatus], bool]) -> 
         status = await status_of(rig)
         return status if reached(status) else None
 
-    found = await until(look)
-    assert found is not None
-    return found
+    return await until(look, within=60, what="a status of the migration", pause=0.005)
 
 
 async def until_state(rig: Rig, *states: MigrationState) -> MigrationStatus:
@@ -103,6 +93,15 @@ async def until_state(rig: Rig, *states: MigrationState) -> MigrationStatus:
 async def until_done(rig: Rig) -> MigrationStatus:
     """Wait for the end."""
     return await until_state(rig, MigrationState.DONE)
+
+
+async def until_told(rig: Rig, query: str, where: ConversationId) -> None:
+    """Wait until the query recalls something."""
+
+    async def look() -> bool:
+        return bool(await rig.texts(query, where))
+
+    await until(look, within=60, what="a memory that is recalled", pause=0.005)
 
 
 def adds_up(status: MigrationStatus) -> bool:

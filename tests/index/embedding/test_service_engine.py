@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Arm, IndexState, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import Arm, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import service_embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
@@ -28,14 +28,8 @@ def embedder(server: EmbeddingServer) -> Embedder:
     return service_embedder(server.url, "small", QUICK, key=CANARY)
 
 
-async def until_words(rig: Rig) -> None:
-    async with asyncio.timeout(30):
-        while (await rig.engine.status()).words is not IndexState.READY:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
-
-
 async def until_vectors(rig: Rig) -> None:
-    await until_words(rig)
+    await rig.until_words()
     await rig.until_indexed()
 
 
@@ -46,7 +40,7 @@ async def test_words_answer_while_it_is_down_and_vectors_come_when_it_is_up(
     server.stop()
     async with running(tmp_path, embedder=chosen) as rig:
         await rig.remember(FACT, HERE)
-        await until_words(rig)
+        await rig.until_words()
         recall = await rig.recall(QUESTION, HERE)
         assert [hit.preview for hit in recall.hits] == [FACT]
         assert recall.trace.arm is Arm.LEXICAL

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.llm_memory import IndexState
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
     LexicalMatches,
@@ -66,13 +65,6 @@ def said(rig: Rig) -> int:
     return sum(notice.code is NoticeCode.LEXICAL_OFF for notice in rig.notices)
 
 
-async def until_ready(rig: Rig) -> None:
-    async def ready() -> bool | None:
-        return (await rig.engine.status()).words is IndexState.READY or None
-
-    await until(ready, within=30, what="an index of words")
-
-
 async def test_what_fails_for_good_is_told_once_and_recall_goes_on(tmp_path: Path) -> None:
     async with running(tmp_path, words=Faulty(openings=10**9)) as rig:
         await rig.remember("小明对猫毛过敏", group(777))
@@ -88,20 +80,20 @@ async def test_what_fails_for_good_is_told_once_and_recall_goes_on(tmp_path: Pat
 
 async def test_a_fault_or_two_are_nobodys_business(tmp_path: Path) -> None:
     async with running(tmp_path, words=Faulty(openings=2)) as rig:
-        await until_ready(rig)
+        await rig.until_words()
         assert said(rig) == 0
 
 
 async def test_when_it_opens_again_the_notice_goes(tmp_path: Path) -> None:
     async with running(tmp_path, words=Faulty(openings=5)) as rig:
-        await until_ready(rig)
+        await rig.until_words()
         assert (said(rig), await standing(rig)) == (1, [])
 
 
 async def test_what_cannot_be_written_for_long_is_told_until_it_can(tmp_path: Path) -> None:
     words = Faulty(writes=5)
     async with running(tmp_path, words=words) as rig:
-        await until_ready(rig)
+        await rig.until_words()
         await rig.remember("小明对猫毛过敏", group(777))
 
         async def written() -> bool | None:
@@ -117,14 +109,14 @@ async def test_what_opens_and_answers_nobody_is_not_well_until_it_answers(tmp_pa
     words = Faulty(searches=4)
     async with running(tmp_path, words=words) as rig:
         for number in range(4):
-            await until_ready(rig)
+            await rig.until_words()
             await rig.recall("谁对猫毛过敏", group(777))
 
             async def noticed(openings: int = number + 2) -> bool | None:
                 return words.opened == openings or None
 
             await until(noticed, within=30, what="another opening")
-        await until_ready(rig)
+        await rig.until_words()
         assert said(rig) == 1
         assert len(await standing(rig)) == 1
         await rig.recall("谁对猫毛过敏", group(777))
