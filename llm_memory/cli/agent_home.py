@@ -20,6 +20,7 @@ from ..mcp_server.levels import (
     project_conversation,
 )
 from ..mcp_server.tools import MemoryTools
+from ..roles.role_seat import RoleSeat
 from .home_flags import project_folder
 from .paths import plugin_version
 
@@ -44,14 +45,16 @@ def _home(args: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
     return follow_bot(bot / "state", loaded.named)
 
 
-def tools_of(home: MemoryHome, settings: HomeSettings) -> MemoryTools:
-    """Returns the tools of an agent, or of a person in its place. A bot has its own embedder."""
+def tools_of(home: MemoryHome, settings: HomeSettings, seat: RoleSeat | None = None) -> MemoryTools:
+    """Returns the tools of an agent, or of a person in its place; ``seat`` is that of its role. A
+    bot has its own embedder."""
     return MemoryTools(
         levels_of(home),
         max_tokens=settings.max_tokens,
         primer_tokens=settings.primer_tokens,
         embedder="" if home.of_a_bot else named_embedder(settings),
         missing=missing_package(settings),
+        seat=seat,
     )
 
 

@@ -19,6 +19,9 @@ from ..mcp_server.sdk import (
     make_server,
     run_stdio,
 )
+from ..models.roles import NotHeld
+from ..models.said import Said
+from ..roles.role_seat import RoleSeat
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings
 from .messages import DONE, warn
@@ -39,15 +42,31 @@ def serve(args: argparse.Namespace) -> int:
     loaded = read_settings(args)
     http = None if args.http is None else (args.host, _listening(args), _http_token(args))
     home = agent_home(args, loaded)
-    warn((*loaded.warnings, *home.warnings))
+    seat = home.new_seat()
+    warn((*loaded.warnings, *home.warnings, *_not_taken(seat)))
     _log_to_stderr()
     if args.http is None:
         keep_stdout_for_the_protocol()
-    asyncio.run(_serve(loaded.settings, home, http))
+    asyncio.run(_serve(loaded.settings, home, http, seat))
+    if seat is not None:
+        seat.release()
     # A call that still waits for an owner that hangs has a thread, and Python would wait for it.
     with contextlib.suppress(OSError):
         sys.stderr.flush()
     os._exit(DONE)
+
+
+def _not_taken(seat: RoleSeat | None) -> tuple[Said, ...]:
+    """Take the role. Returns what is to be told where another program holds it."""
+    if seat is None or not isinstance(taken := seat.take(), NotHeld):
+        return ()
+    held = f"{taken.holder or '?'} ({taken.since or '?'})"
+    return (
+        Said(
+            f"角色 {seat.role} 现在由 {held} 担任，这里先只读",
+            f"role {seat.role} is held by {held}; read only here until it is free",
+        ),
+    )
 
 
 def _listening(args: argparse.Namespace) -> socket.socket:
@@ -89,9 +108,12 @@ def _log_to_stderr() -> None:
 
 
 async def _serve(
-    settings: HomeSettings, home: MemoryHome, http: tuple[str, socket.socket, str] | None
+    settings: HomeSettings,
+    home: MemoryHome,
+    http: tuple[str, socket.socket, str] | None,
+    seat: RoleSeat | None,
 ) -> None:
-    tools = tools_of(home, settings)
+    tools = tools_of(home, settings, seat)
     _on_signals(home)
     if http is None:
         server = make_server(tools, plugin_version(), begun=home.start)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from ..roles.role_seat import LEASES
 from ..storage.local_zone import MACHINE_ZONE
 
 
@@ -51,7 +52,7 @@ class EnginePaths:
     @property
     def leases(self) -> Path:
         """A lock file for each role: who holds it holds the role."""
-        return self.state / "roles"
+        return self.state / LEASES
 
     @property
     def neighbours(self) -> Path:

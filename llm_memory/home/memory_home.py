@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..composition.paths import EnginePaths
+from ..composition.paths import EnginePaths, local_now
 from ..errors import HomeError
 from ..models.conversation import AGENT_ACCOUNT, ConversationId
 from ..models.resolution import Usable
 from ..models.said import Said
 from ..models.scope import Scope
 from ..models.settings import AgentScope, ScopeSettings
+from ..roles.role_seat import LEASES, RoleSeat
 from ..scopes.rules.scope_resolution import resolve
 from ..sharing.endpoint import Endpoint, read_endpoint
 from .places import is_folder
@@ -76,6 +77,12 @@ class MemoryHome:
             f"没有这个角色：{name!r}；有：{known or '没有'}",
             f"no such role: {name!r}; there are: {known or 'none'}",
         )
+
+    def new_seat(self) -> RoleSeat | None:
+        """Returns a new seat of the role that is spoken in, not taken yet; None without one."""
+        if not self.role or self.project is None:
+            return None
+        return RoleSeat(self.project.state / LEASES, self.role, local_now)
 
     def start(self) -> None:
         """Begin to open or follow the stores."""

@@ -77,6 +77,7 @@ class SharedStore:
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
         self._folder = folder
+        self.state = state
         self._own = own
         self._endpoint = endpoint or (lambda: read_endpoint(state))
         self._timeout = timeout

@@ -15,13 +15,14 @@ from ..models.data_models import (
     shown_day,
 )
 from ..models.recall import FileText, Hit
+from ..models.roles import Noted, NotHeld, NotNoted, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..primer.models import Overview
 from ..text.attribution import speakers, standing
 from ..text.normalising import estimate_tokens
 from ..text.safe_text import note_title, safe, safe_pointer, unmarked
 from .levels import Level
-from .texts import FATES, PARTS, refusal, who
+from .texts import FATES, LEFT_OUT, NOTE_FAULTS, PARTS, refusal, who
 
 FAILED, MISUSED, PARTLY = 1, 2, 3
 _PREVIEW: Final = 160
@@ -161,3 +162,33 @@ def numbered(found: FileText, path: str, first: int, last: int | None, budget: i
     if reached < stop:
         said.append(f"({stop - reached} more lines, read {path}:{reached + 1}-{stop})")
     return Answer("\n".join(said))
+
+
+def role_line(role: str, seat: RoleLease | NotHeld) -> str:
+    """Returns the line that tells an agent whether it holds its role."""
+    return f"You hold the role {safe(role)}." if isinstance(seat, RoleLease) else _held(role, seat)
+
+
+def note_answer(role: str, noted: Noted | NotHeld | NotNoted | Rejected, level: Level) -> Answer:
+    """Returns what became of a session's summary, and each line that was left out."""
+    match noted:
+        case Rejected():
+            return Answer(refusal(noted, level.conversation), FAILED)
+        case NotHeld():
+            return Answer(f"{_held(role, noted)} Nothing was written.", FAILED)
+        case NotNoted(fault, detail):
+            return Answer(NOTE_FAULTS[fault].format(detail=safe(detail)), FAILED)
+    lines = [
+        f"left out, {LEFT_OUT[one.reason]}: {safe(one.line[:_PREVIEW])}" for one in noted.left_out
+    ]
+    if not noted.file:
+        return Answer("\n".join(["nothing was written", *lines]), FAILED)
+    again = ", which said so before" if noted.again else ""
+    page = ["MEMORY.md of the role was not renewed: its marks are damaged"] * noted.page_left
+    return Answer("\n".join([f"noted in {safe(noted.file)}{again}", *lines, *page]))
+
+
+def _held(role: str, seat: NotHeld) -> str:
+    who_holds = f"is held by {safe(seat.holder)}" if seat.holder else "cannot be taken now"
+    since = f" since {safe(seat.since)}" if seat.since else ""
+    return f"The role {safe(role)} {who_holds}{since}; read only here."

@@ -5,6 +5,7 @@ Clients are shown the signature and the docstring of a tool's method: that is it
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import secrets
 import unicodedata
@@ -19,8 +20,10 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import MemoryDraft, MemoryKind, RememberOutcome, Topic
 from ..models.recall import Arm, FileText, Hit, Recall
+from ..models.roles import NotHeld, RoleLease, RoleNote
 from ..models.shelf import SHARED_FOLDER
 from ..models.tasks import TaskAction, TaskChange
+from ..roles.role_seat import RoleSeat
 from ..sharing.calls import AGENT
 from ..text.normalising import one_line
 from .answers import (
@@ -29,8 +32,10 @@ from .answers import (
     Answer,
     fit,
     log_answer,
+    note_answer,
     numbered,
     overview_lines,
+    role_line,
     search_line,
     task_answer,
 )
@@ -69,13 +74,14 @@ _agent: ContextVar[Actor] = ContextVar("agent", default=Actor(AGENT, ""))  # noq
 class MemoryTools:
     """``levels`` are what the agent sees; the budgets are those of the settings. ``embedder`` is
     what the settings name, to be told of where it was not asked; ``missing`` is what it lacks, if
-    that is known."""
+    that is known; ``seat`` is that of the role that the agent works in."""
 
     levels: Levels
     max_tokens: int = 1_500
     primer_tokens: int = 800
     embedder: str = ""
     missing: str = ""
+    seat: RoleSeat | None = None
 
     @property
     def offered(self) -> Mapping[str, Callable[..., Awaitable[Answer]]]:
@@ -113,6 +119,8 @@ class MemoryTools:
         headings of shared notes."""
         budget, asked = self.primer_tokens, self.levels.asked
         lines: list[str] = []
+        if self.seat is not None:
+            lines.append(role_line(self.seat.role, await _taken(self.seat)))
         for level in asked:
             found = await level.memory.overview(
                 conversation_id=level.conversation,
@@ -195,6 +203,8 @@ class MemoryTools:
     async def session_end(self, summary: str) -> Answer:
         """Call once when a session ends: writes the day's journal."""
         level = self.levels.nearest
+        if self.seat is not None:
+            return await _note_role(self.seat, summary, level)
         draft = MemoryDraft(*_split(summary), kind=MemoryKind.EVENT, topic=Topic.JOURNAL)
         answer = log_answer(await self._remember(draft, level), level, "the session was noted")
         try:
@@ -263,3 +273,17 @@ def _split(summary: str) -> tuple[str, str]:
 def _shown(path: str) -> str:
     """What a client wrote, as far as it can stand in a line."""
     return "".join(c for c in path[:80] if unicodedata.category(c)[0] != "C")
+
+
+async def _note_role(seat: RoleSeat, summary: str, level: Level) -> Answer:
+    lease = await _taken(seat)
+    if isinstance(lease, NotHeld):
+        return note_answer(seat.role, lease, level)
+    note = RoleNote(lease, summary, _agent.get().name)
+    noted = await level.memory.note_role(note, conversation_id=level.conversation)
+    return note_answer(seat.role, noted, level)
+
+
+async def _taken(seat: RoleSeat) -> RoleLease | NotHeld:
+    """Hold the role from now on, if nobody else does."""
+    return await asyncio.to_thread(seat.take, _agent.get().name)

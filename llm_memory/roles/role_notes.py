@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,7 +26,7 @@ from ..models.vault_layout import MEMORY_PAGE
 from ..remember.rules.lasting import passing
 from ..remember.rules.privacy import HIDDEN, Finder, without_private
 from ..storage.appending import AppendFault, NotAppended, append_and_verify
-from ..storage.held_file import holder, is_held_with
+from ..storage.held_file import is_held_with
 from ..text.normalising import clean
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.daily_note import (
@@ -39,6 +40,7 @@ from ..vault.markdown.daily_note import (
 from ..vault.markdown.topic_file import newline_of
 from ..vault.marked_page import rewrite
 from ..vault.pages import PagesOnDisk, text_of
+from .role_seat import lease_file, not_held
 
 MOST_CHARACTERS: Final = 8_000
 _LONGEST_NAME: Final = 40
@@ -50,12 +52,6 @@ _FAULTS: Final = {
     AppendFault.BUSY: NoteFault.BUSY,
     AppendFault.DISK: NoteFault.DISK,
 }
-
-
-def lease_file(folder: Path, role: str) -> Path:
-    """Returns the lock file of a role, by the name of its folder: whoever holds it holds the
-    role."""
-    return folder / f"{role}.lock"
 
 
 class _SaidBefore(Exception):
@@ -113,15 +109,11 @@ class RoleNotes:
         return Noted(file, left_out, again=again, page_left=not self._renew(shelf))
 
     def _refused(self, lease: RoleLease) -> NotHeld | None:
-        try:
-            path = lease_file(self._leases, lease.folder)
+        path = lease_file(self._leases, lease.folder)
+        with contextlib.suppress(OSError):  # a disk without locks: nobody can hold it
             if is_held_with(path, lease.token):
                 return None
-            words = holder(path) or {}
-        except OSError as error:  # a disk without locks: nobody can hold it
-            logger.debug("查不了谁担任角色 {}：{}", lease.folder, error)
-            words = {}
-        return NotHeld(str(words.get("client", "")), str(words.get("since", "")))
+        return not_held(path)
 
     def _lasting(self, text: str) -> tuple[str, tuple[LineLeftOut, ...]]:
         """Returns the lines that are written, and the others."""

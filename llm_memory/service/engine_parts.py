@@ -70,7 +70,7 @@ class EngineParts:
     """In ``loop_file``."""
     pages: PagesOnDisk
     leases: Path
-    """The folder of the lock files of roles, see ``lease_file``."""
+    """The folder of the lock files of roles."""
     shared: SharedFiles
     backups: DailyBackups
     files: StoreFiles

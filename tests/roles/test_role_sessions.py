@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
     RoleLease,
     RoleNote,
 )
-from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import lease_file
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import lease_file
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 

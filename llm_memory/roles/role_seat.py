@@ -1,0 +1,65 @@
+"""Who holds a role: the process that has the role's lock file, until it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from ..log import logger
+from ..models.roles import NotHeld, RoleLease
+from ..models.shelf import role_folder
+from ..storage.held_file import HeldFile, holder
+
+LEASES: Final = "roles"
+"""The folder of the lock files, in a store's folder of state."""
+
+
+def lease_file(folder: Path, role: str) -> Path:
+    """Returns the lock file of a role, by the name of its folder."""
+    return folder / f"{role}.lock"
+
+
+def not_held(path: Path) -> NotHeld:
+    """Returns who holds the role with this lock file. Blocks."""
+    try:
+        words = holder(path) or {}
+    except OSError as error:  # a disk without locks: nobody can hold it
+        logger.debug("查不了谁担任角色 {}：{}", path.stem, error)
+        words = {}
+    name = str(words.get("client", "")) or (f"process {words['pid']}" if "pid" in words else "")
+    return NotHeld(name, str(words.get("since", "")))
+
+
+class RoleSeat:
+    """A role that this process takes as soon as nobody else holds it, and keeps to its end."""
+
+    def __init__(self, leases: Path, role: str, clock: Callable[[], datetime]) -> None:
+        """``leases`` is the folder of the lock files."""
+        self.role = role
+        self._path = lease_file(leases, role_folder(role))
+        self._file = HeldFile(self._path)
+        self._clock = clock
+
+    def take(self, client: str = "") -> RoleLease | NotHeld:
+        """Take the role, or tell who holds it. ``client`` is the program that will be named to
+        others. Blocks."""
+        since = self._clock().isoformat(timespec="seconds")
+        words: dict[str, str | int] = {
+            "client": client[:40],
+            "pid": os.getpid(),
+            "role": self.role,
+            "since": since,
+        }
+        try:
+            if self._file.take(words):
+                return RoleLease(role_folder(self.role), self._file.token)
+        except OSError as error:  # a disk that is full, or knows no locks
+            logger.warning("没能担任角色 {}：{}", self.role, error)
+        return not_held(self._path)
+
+    def release(self) -> None:
+        """Give the role back. Idempotent. Blocks."""
+        self._file.release()

@@ -1,0 +1,78 @@
+"""A session that holds a role leaves its summary in its folder, and no other session does."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
+from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home, levels
+
+pytestmark = pytest.mark.engine
+
+AT = datetime(2026, 11, 27, 10, 20, tzinfo=timezone(timedelta(hours=8)))
+SUMMARY = "Wired the pool; 300 cases pass.\nI guess it might leak.\nAt risk: Windows was not tried."
+
+
+def tools_of_role(rig: AgentRig, role: str = "backend") -> tuple[MemoryTools, RoleSeat]:
+    seat = RoleSeat(EnginePaths.under(rig.root).leases, role, lambda: AT)
+    return MemoryTools(levels(rig.engine.service), seat=seat), seat
+
+
+def notes(rig: AgentRig) -> dict[str, str]:
+    root = rig.root / "memory"
+    found = (path for path in root.glob("roles/**/*.md"))
+    return {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in found}
+
+
+async def test_the_holder_writes_and_the_second_is_told(tmp_path: Path) -> None:
+    async with agent_home(tmp_path) as rig:
+        first, seat = tools_of_role(rig)
+        second, _ = tools_of_role(rig)
+        begun = await first.call("memory_primer", {}, "cursor")
+        assert begun.text.splitlines()[1] == "You hold the role backend."
+        ended = await first.call("memory_session_end", {"summary": SUMMARY}, "cursor")
+        (day,) = (path for path in notes(rig) if not path.endswith("MEMORY.md"))
+        assert ended.text.splitlines() == [
+            f"noted in {day}",
+            "left out, only a guess: I guess it might leak.",
+        ]
+        assert ended.code == 0
+        assert "Wired the pool; 300 cases pass.\nAt risk: Windows was not tried." in notes(rig)[day]
+        assert " · backend · cursor\n" in notes(rig)[day]
+        assert not list(rig.scopes.rglob("journal"))
+
+        before = notes(rig)
+        again = await first.call("memory_session_end", {"summary": SUMMARY}, "cursor")
+        assert again.text.startswith(f"noted in {day}, which said so before")
+        held = "The role backend is held by cursor since 2026-11-27T10:20:00+08:00; read only here."
+        assert held in (await second.call("memory_primer", {}, "codex")).text
+        refused = await second.call("memory_session_end", {"summary": "Mine."}, "codex")
+        assert (refused.text, refused.code) == (f"{held} Nothing was written.", 1)
+        assert notes(rig) == before
+        seat.release()
+        taken = await second.call("memory_session_end", {"summary": "Mine, tested."}, "codex")
+        assert taken.code == 0
+
+
+async def test_a_note_that_cannot_be_written_says_why(tmp_path: Path) -> None:
+    async with agent_home(tmp_path) as rig:
+        tools, seat = tools_of_role(rig)
+        long = await tools.call("memory_session_end", {"summary": "x" * 8_001})
+        assert (long.text, long.code) == ("too long: at most 8000 characters", 1)
+        guess = await tools.call("memory_session_end", {"summary": "TBD"})
+        assert guess.text == "nothing was written\nleft out, not settled yet: TBD"
+        assert guess.code == 1
+        assert notes(rig) == {}
+        seat.release()
+
+
+async def test_without_a_role_the_summary_is_the_days_journal(tmp_path: Path) -> None:
+    async with agent_home(tmp_path) as rig:
+        said = await rig.say("memory_session_end", summary="Wired the pool; 300 cases pass.")
+        assert said.startswith("the session was noted: project/journal/")
+        assert notes(rig) == {}
