@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 
 from ..models.settings import PrivacyMode
 from .home_flags import setting_flags
-from .messages import say
+from .messages import say, words
 from .paths import NAME, plugin_version
 
 _PROGRAM: Final = "scoped-memory"
@@ -30,27 +30,27 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog=_PROGRAM if Path(sys.argv[0]).stem == _PROGRAM else "python -m llm_memory",
         parents=[where],  # before the command, and behind it
-        description=_both(
-            "忆域。编程助手用的记忆：init、config、serve、primer、search、log、read、tasks；主人的：list、"
-            "forget、edit、undo、trust、status、index（docs/mcp.md）。整个记忆库：export、restore、import、migrate-scope，先停下机器人，"
-            "在插件的文件夹里运行（docs/transfer.md）。",
-            "Scoped Memory. For coding agents: init, config, serve, primer, search, log, read, "
-            "tasks. For their owner: list, forget, edit, undo, trust, status, index "
-            "(docs/mcp.md). Whole stores: export, restore, import, "
-            "migrate-scope. Stop the bot first, and run it in the plugin's folder "
-            "(docs/transfer.md).",
+        description=words(
+            "忆域。编程助手和它们的主人用的命令见 docs/mcp.md。整个记忆库：export、restore、"
+            "import、migrate-scope，先停下机器人，在插件的文件夹里运行，见 docs/transfer.md。",
+            "Scoped Memory. The commands for coding agents and for their owner: docs/mcp.md. Whole "
+            "stores (export, restore, import, migrate-scope): stop the bot first, and run them in "
+            "the plugin's folder, see docs/transfer.md.",
+        ),
+        epilog=words(
+            "退出码：0 做完，1 没有做，2 用法或输入不对，3 只做了一部分",
+            "exit codes: 0 done, 1 nothing done, 2 wrong usage or input, 3 done in part",
         ),
     )
     _flag(parser, "--version", "版本号", "print the version", action=_Version, nargs=0)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parser.names = commands.choices
-    _add_transfer(commands, where)
-    _add_migration(commands, where)
-    _add_setup(commands)
-    _add_serve(commands)
-    _add_tools(commands)
-    _add_corrections(commands)
-    _add_owners(commands)
+    _add_transfer(_Commands(commands, "run", where))
+    at_home = _Commands(commands, "run_home", setting_flags())
+    _add_setup(at_home)
+    _add_tools(at_home)
+    _add_corrections(at_home)
+    _add_owners(at_home)
     return parser
 
 
@@ -66,7 +66,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = _UNKNOWN.match(message)
         for near in get_close_matches(unknown[1], self.names, 1) if unknown else ():
-            message += "\n" + _both(f"是不是 {near}？", f"did you mean {near}?")
+            message += "\n" + words(f"是不是 {near}？", f"did you mean {near}?")
         super().error(message)
 
 
@@ -78,60 +78,47 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _both(zh: str, en: str) -> str:
-    return f"{zh} / {en}"
+class _Commands:
+    """The commands over one kind of store: what runs them stands under ``runs``, and all have the
+    flags of ``flags``."""
+
+    def __init__(self, commands: Any, runs: str, flags: argparse.ArgumentParser) -> None:
+        self._commands, self._runs, self._flags = commands, runs, flags
+
+    def add(self, name: str, run: str, zh: str, en: str, *about: str, **more: Any) -> Any:
+        """Returns the parser of a new command. ``about`` is a longer description, in both."""
+        text = words(*about) if about else words(zh, en)
+        flags = [self._flags]
+        one = self._commands.add_parser(
+            name, parents=flags, help=words(zh, en), description=text, **more
+        )
+        one.set_defaults(**{self._runs: run})
+        return one
 
 
 def _flag(one: Any, name: str, zh: str, en: str, **settings: Any) -> None:
-    one.add_argument(name, help=_both(zh, en), **settings)
+    one.add_argument(name, help=words(zh, en), **settings)
 
 
 def _switch(one: Any, name: str, zh: str, en: str) -> None:
     _flag(one, name, zh, en, action="store_true")
 
 
-def _at_store(commands: Any, where: Any, name: str, run: str, zh: str, en: str, **more: Any) -> Any:
-    """Returns the parser of a new command over a bot's store."""
-    one = commands.add_parser(name, parents=[where], help=_both(zh, en), **more)
-    one.set_defaults(run=run)
-    return one
-
-
-def _at_home(commands: Any, name: str, run: str, zh: str, en: str, *about: str) -> Any:
-    """Returns the parser of a new command over a home. ``about`` is its description, twice."""
-    text = _both(zh, en)
-    one = commands.add_parser(
-        name,
-        parents=[setting_flags()],
-        help=text,
-        description=_both(*about) if about else text,
-    )
-    one.set_defaults(run_home=run)
-    return one
-
-
-def _add_transfer(commands: Any, where: Any) -> None:
-    """Add the commands that take a store out and in."""
+def _add_transfer(commands: _Commands) -> None:
+    """Add the commands over a bot's whole store."""
     anyway = ("忘掉、改过、移走的也要", "also what was forgotten, edited or moved away since")
-    one = _at_store(
-        commands, where, "export", "files.export",
-        "整个记忆库和设置到一个文件", "a whole store and the settings into one file",
-        aliases=["backup"],
-    )  # fmt: skip
+    out = ("整个记忆库和设置到一个文件", "a whole store and the settings into one file")
+    one = commands.add("export", "files.export", *out, aliases=["backup"])
     _flag(one, "file", "默认在 exports/", "in exports/ by default", type=Path, nargs="?")
     _flag(one, "--scope", "只要这个域，可重复", "this scope alone", action="append")
-    one = _at_store(
-        commands, where, "restore", "files.restore",
-        "原样放回：域、文件、编号都不变，不过关卡", "put back as it was, past gate and privacy",
-    )  # fmt: skip
+    back = ("原样放回：域、文件、编号都不变，不过关卡", "put back as it was, past gate and privacy")
+    one = commands.add("restore", "files.restore", *back)
     one.add_argument("file", type=Path)
     _flag(one, "--scope", "只放回这个域，可重复", "this scope alone", action="append")
     _switch(one, "--yes", "不问，直接放回", "do not ask")
     _switch(one, "--anyway", *anyway)
-    one = _at_store(
-        commands, where, "import", "files.import_",
-        "并入一个域，过关卡和隐私，去重", "into one scope, through gate and privacy",
-    )  # fmt: skip
+    into = ("并入一个域，过关卡和隐私，去重", "into one scope, through gate and privacy")
+    one = commands.add("import", "files.import_", *into)
     one.add_argument("file", type=Path)
     _flag(one, "--scope", "并入哪个域", "which scope", required=True)
     _switch(one, "--anyway", *anyway)
@@ -139,32 +126,26 @@ def _add_transfer(commands: Any, where: Any) -> None:
     _switch(one, "--keep-trust", "文件里写着可信的仍算可信", "what it calls trusted stays trusted")
     privacy = [mode.value for mode in PrivacyMode]
     _flag(one, "--privacy", "默认按面板的设置", "the panel's setting by default", choices=privacy)
-    one = _at_store(
-        commands, where, "transcript", "transcript.transcript",
-        "一条记忆出自哪段对话，机器人开着也行", "the talk a memory came from, bot running or not",
-    )  # fmt: skip
+    talk = (
+        "一条记忆出自哪段对话，机器人开着也行",
+        "the talk a memory came from, bot running or not",
+    )
+    one = commands.add("transcript", "transcript.transcript", *talk)
     _flag(one, "pointer", "编号或出处", "its id or pointer: m-01…, entities.md#m-01…")
-
-
-def _add_migration(commands: Any, where: Any) -> None:
-    one = _at_store(
-        commands, where, "migrate-scope", "migration.migrate_scope",
-        "旧记忆收到哪里了，还原，收回", "how far old memories are; reverse, take back",
-    )  # fmt: skip
+    old = ("旧记忆收到哪里了，还原，收回", "how far old memories are; reverse, take back")
+    one = commands.add("migrate-scope", "migration.migrate_scope", *old)
     ways = one.add_mutually_exclusive_group()
     _switch(ways, "--status", "到哪里了（默认）", "how far (default)")
     _switch(ways, "--dry-run", "只算不做", "numbers alone")
-    _switch(
-        ways, "--reverse",
-        "旧集合里的每一条恢复原来的元数据", "give each record its former metadata back",
-    )  # fmt: skip
+    former = ("旧集合里的每一条恢复原来的元数据", "give each record its former metadata back")
+    _switch(ways, "--reverse", *former)
     _flag(ways, "--take-back", "收回一批收进来的", "take a batch out of the vault", metavar="BATCH")
 
 
-def _add_setup(commands: Any) -> None:
-    """Add ``init`` and ``config``."""
-    one = _at_home(
-        commands, "init", "init.init",
+def _add_setup(commands: _Commands) -> None:
+    """Add ``init``, ``config`` and ``serve``."""
+    one = commands.add(
+        "init", "init.init",
         "编程助手的记忆：建好，并让它们找得到", "memory for coding agents: set it up",
         "建好记忆的家，并在当前项目里让编程助手找得到它。不写客户端就看用着哪些。原有的内容不丢，"
         "改前留 .bak，再运行一次什么也不变。",
@@ -172,39 +153,27 @@ def _add_setup(commands: Any) -> None:
         "looks which are used. Nothing that is there is lost, a .bak is kept, and a second run "
         "changes nothing.",
     )  # fmt: skip
-    _switch(
-        one, "--claude",
-        "Claude Code：.mcp.json、CLAUDE.md、会话开始时的摘要",
-        "Claude Code: .mcp.json, CLAUDE.md, and the primer at the start",
-    )  # fmt: skip
-    one.add_argument(
-        "--cursor", action="store_true", help="Cursor: .cursor/mcp.json, .cursor/rules/"
-    )
+    files = "Claude Code: .mcp.json, CLAUDE.md"
+    _switch(one, "--claude", f"{files}、会话开始时的摘要", f"{files}, the primer at the start")
+    files = "Cursor: .cursor/mcp.json, .cursor/rules/"
+    _switch(one, "--cursor", files, files)
     _switch(one, "--agents", "AGENTS.md：只写怎么用", "AGENTS.md: how to use it, alone")
-    _switch(
-        one, "--store",
-        "项目的记忆放在项目里，可以提交", "the project's memories lie in it, to be committed",
-    )  # fmt: skip
-    _flag(
-        one, "--adopt",
-        "收下以前的 .openclaw_memory，只读它，可重复", "take in a former one, only read",
-        type=Path, action="append", default=[], metavar="PATH",
-    )  # fmt: skip
+    store = ("项目的记忆放在项目里，可以提交", "the project's memories lie in it, to be committed")
+    _switch(one, "--store", *store)
+    adopt = ("收下以前的 .openclaw_memory，只读它，可重复", "take in a former one, only read")
+    _flag(one, "--adopt", *adopt, type=Path, action="append", default=[], metavar="PATH")
     _switch(one, "--yes", "记忆放在项目外面时不问", "do not ask where memories lie outside it")
     _switch(one, "--dry-run", "只说会做什么", "say what would be done, do nothing")
-    _at_home(
-        commands, "config", "config.show_config",
+    commands.add(
+        "config", "config.show_config",
         "编程助手的记忆：每项设置的值和来处", "each setting, its value and where it comes from",
         "每项设置的值和来处。后面的盖过前面的：默认、家里的 config.toml、项目的 "
         ".scoped-memory/config.toml、环境变量 SCOPED_MEMORY_<KEY>、命令行。",
         "Each setting, its value and origin. The later wins: default, the home's config.toml, the "
         "project's .scoped-memory/config.toml, the environment (SCOPED_MEMORY_<KEY>), flags.",
     )  # fmt: skip
-
-
-def _add_serve(commands: Any) -> None:
-    one = _at_home(
-        commands, "serve", "serve.serve",
+    one = commands.add(
+        "serve", "serve.serve",
         "给编程助手用的 MCP 服务", "the MCP server for coding agents",
         "MCP 服务，经 stdin/stdout；编程助手自己会启动它（见 init）。docs/mcp.md",
         "The MCP server over stdin and stdout; a coding agent starts it by itself (see init). "
@@ -213,34 +182,35 @@ def _add_serve(commands: Any) -> None:
     _add_role(one)
     _flag(one, "--http", "改用 HTTP", "over HTTP instead", type=int, metavar="PORT")
     _flag(one, "--host", "HTTP 的地址", "HTTP's address", default="127.0.0.1")
-    _add_bot_flags(one, _both("HTTP 或 --connect 的令牌", "the token of HTTP, or of --connect"))
+    _add_bot_flags(one)
 
 
-def _add_bot_flags(one: Any, token: str = argparse.SUPPRESS) -> None:
+def _add_bot_flags(one: Any) -> None:
     """Add the flags that name a bot's store."""
-    one.add_argument("--token-file", type=Path, metavar="FILE", help=token)
     _flag(
         one, "--bot",
         "用机器人的记忆：它的数据文件夹；机器人要开着 advanced.mcp_share",
         "a bot's memory, by its data folder; advanced.mcp_share has to be on",
         type=Path, metavar="FOLDER",
     )  # fmt: skip
-    _flag(
-        one, "--connect",
-        "用别处机器人的记忆，配 --token-file", "a bot's memory elsewhere, with --token-file",
-        metavar="HOST:PORT",
-    )  # fmt: skip
+    elsewhere = (
+        "用别处机器人的记忆，配 --token-file",
+        "a bot's memory elsewhere, with --token-file",
+    )
+    _flag(one, "--connect", *elsewhere, metavar="HOST:PORT")
+    token = ("--connect 或 --http 的令牌", "the token of --connect, or of --http")
+    _flag(one, "--token-file", *token, type=Path, metavar="FILE")
 
 
 def _add_role(one: Any) -> None:
     _flag(one, "--role", "项目的一个角色", "a role of the project", metavar="NAME")
 
 
-def _add_tools(commands: Any) -> None:
+def _add_tools(commands: _Commands) -> None:
     """Add the commands that do what a tool of the MCP server does."""
 
     def add(name: str, zh: str, en: str) -> Any:
-        one = _at_home(commands, name, "agent_commands.run", zh, en)
+        one = commands.add(name, "agent_commands.run", zh, en)
         _add_bot_flags(one)
         _add_role(one)
         return one
@@ -257,65 +227,40 @@ def _add_tools(commands: Any) -> None:
     _flag(one, "path", "出处，或 project/decisions.md:10-40", "a pointer or a path")
     one = add("tasks", "任务", "tasks")
     form = '[{"title","status":"open|done"}]'
-    _flag(one, "tasks_json", f"{form}，默认只列出", "lists by default", nargs="?")
+    _flag(one, "tasks_json", f"{form}，默认只列出", f"{form}, lists by default", nargs="?")
 
 
 def _number(text: str) -> int:
     """Returns a number of lines. Raises ArgumentTypeError for any other text."""
     if not text.isdecimal() or not 0 < int(text) <= _MOST_LISTED:
-        raise argparse.ArgumentTypeError(_both("要是 1 到 1000 的数", "must be from 1 to 1000"))
+        raise argparse.ArgumentTypeError(words("要是 1 到 1000 的数", "must be from 1 to 1000"))
     return int(text)
 
 
-def _add_corrections(commands: Any) -> None:
+def _add_corrections(commands: _Commands) -> None:
     """Add what an owner does to single memories."""
-    named = ("编号或出处", "its id or pointer: m-01…, global/entities.md#m-01…")
-    one = _at_home(
-        commands, "list", "owner_commands.list_",
-        "列出最新的记忆", "list memories, the newest first",
-    )  # fmt: skip
+    named = (
+        "编号或出处：m-01…, global/entities.md#m-01…",
+        "an id or pointer: m-01…, global/entities.md#m-01…",
+    )
+    one = commands.add(
+        "list", "owner_commands.list_", "列出最新的记忆", "list memories, the newest first"
+    )
     _flag(one, "words", "只要有这些词的", "only those that hold each word", nargs="*")
     _flag(one, "--level", "哪一级", "which level", choices=["project", "global"])
     _flag(one, "--limit", "最多几条", "how many at most", type=_number, default=20)
-    one = _at_home(
-        commands, "forget", "owner_commands.correct",
-        "忘记，可以 undo", "forget memories; undo brings them back",
-    )  # fmt: skip
+    gone = ("忘记，可以 undo", "forget memories; undo brings them back")
+    one = commands.add("forget", "owner_commands.correct", *gone)
     _flag(one, "ids", *named, nargs="+", metavar="id")
-    one = _at_home(
-        commands, "edit", "owner_commands.correct",
-        "换一种说法，可以 undo", "give a memory other words; undo takes them back",
-    )  # fmt: skip
+    other = ("换一种说法，可以 undo", "give a memory other words; undo takes them back")
+    one = commands.add("edit", "owner_commands.correct", *other)
     _flag(one, "ids", *named, nargs=1, metavar="id")
     _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
-    one = _at_home(
-        commands, "undo", "owner_commands.correct",
-        "撤销最后一次忘记或修改", "take back the last forget or edit, of a memory or at all",
-    )  # fmt: skip
+    back = ("撤销最后一次忘记或修改", "take back the last forget or edit, of a memory or at all")
+    one = commands.add("undo", "owner_commands.correct", *back)
     _flag(one, "ids", *named, nargs="*", metavar="id")
-
-
-def _add_owners(commands: Any) -> None:
-    """Add what an owner does beside the agents."""
-    _at_home(
-        commands, "status", "status.status",
-        "开着没有、有多少、索引、警告", "what is open, how many, the indexes, warnings",
-    )  # fmt: skip
-    one = _at_home(
-        commands, "index", "index.index",
-        "把索引补到和文件一样", "bring the indexes up to the files",
-        "把词语和向量的索引补到和文件一样，说明各有多少。平时不用运行：serve 自己会跟上。"
-        "退出码：0 做完，1 没有做（别的程序开着它），3 只有向量没有做完。",
-        "Bring the indexes of words and vectors up to the files, and count them. serve does so by "
-        "itself. Exit codes: 0 done, 1 nothing done (another program has it open), 3 all but the "
-        "vectors.",
-    )  # fmt: skip
-    _switch(
-        one, "--rebuild",
-        "先删掉索引再建，算过的向量留着", "from nothing; vectors that were computed are kept",
-    )  # fmt: skip
-    one = _at_home(
-        commands, "trust", "trust.trust",
+    one = commands.add(
+        "trust", "trust.trust",
         "认可编程助手记下的一条", "vouch for what an agent logged",
         "认可编程助手记下的一条：它算你说的。是长期指示的话，移到 instructions.md，开场摘要里就当"
         "指示。改的是 Markdown 文件，服务开着也行。",
@@ -323,5 +268,22 @@ def _add_owners(commands: Any) -> None:
         "to instructions.md, and the primer gives it as a rule. This edits the Markdown file, "
         "whether or not a server runs.",
     )  # fmt: skip
-    _flag(one, "id", "编号或出处", "its id or pointer: m-01…, global/entities.md#m-01…")
+    _flag(one, "id", *named)
     _switch(one, "--no", "收回认可", "take the voucher back")
+
+
+def _add_owners(commands: _Commands) -> None:
+    """Add what an owner does to whole stores."""
+    state = ("开着没有、有多少、索引、警告", "what is open, how many, the indexes, warnings")
+    commands.add("status", "status.status", *state)
+    one = commands.add(
+        "index", "index.index",
+        "把索引补到和文件一样", "bring the indexes up to the files",
+        "把词语和向量的索引补到和文件一样，说明各有多少。平时不用运行：serve 自己会跟上。"
+        "退出码：0 做完，1 没有做（别的程序开着它），3 只有向量没有做完。",
+        "Bring the indexes of words and vectors up to the files, and count them. serve does so by "
+        "itself. Exit codes: 0 done, 1 nothing done (another program has it open), 3 all but the "
+        "vectors.",
+    )  # fmt: skip
+    kept = ("先删掉索引再建，算过的向量留着", "from nothing; vectors that were computed are kept")
+    _switch(one, "--rebuild", *kept)

@@ -306,23 +306,28 @@ def test_where_the_data_lies_is_found_and_memory_elsewhere_too(
     assert "--memory" in capsys.readouterr().err
 
 
-def test_it_runs_in_the_plugins_folder_and_helps_in_two_languages(tmp_path: Path) -> None:
+def test_it_runs_in_the_plugins_folder_and_helps_in_the_persons_language(tmp_path: Path) -> None:
     in_bot(tmp_path, lived)
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, language: str = "en") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "llm_memory", *arguments],
             cwd=checkout.ROOT, capture_output=True, text=True, check=False, encoding="utf-8",
-            env={**os.environ, "PYTHONUTF8": "1"},
+            env={**os.environ, "PYTHONUTF8": "1", "SCOPED_MEMORY_LANGUAGE": language},
         )  # fmt: skip
 
     done = run("export", str(tmp_path / "out.jsonl"), "--data", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     assert PEANUTS in (tmp_path / "out.jsonl").read_text("utf-8")
-    helped = run("--help")
-    assert helped.returncode == 0
-    for word in ("export", "restore", "import", "migrate-scope", "机器人", "Stop the bot"):
-        assert word in " ".join(helped.stdout.split())
+    for language, own, other in (
+        ("zh", "先停下机器人", "stop the bot"),
+        ("en", "stop the", "机器人"),
+    ):
+        helped = run("--help", language=language)
+        assert helped.returncode == 0
+        for word in ("export", "restore", "import", "migrate-scope", own):
+            assert word in " ".join(helped.stdout.split())
+        assert other not in helped.stdout
 
 
 def test_what_is_there_is_not_overwritten_and_what_is_not_is_not_made_up(
