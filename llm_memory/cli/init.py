@@ -12,6 +12,7 @@ from pathlib import Path
 from ..composition.paths import local_now
 from ..errors import HomeError, ScopedMemoryError
 from ..home.adoption import adopt
+from ..home.agent_stores import place_of
 from ..home.clients import CLIENTS, clients_of, plan_clients
 from ..home.file_changes import Change, apply
 from ..home.foreign_store import find_store, is_global, read_store
@@ -23,19 +24,11 @@ from ..home.making import (
     plan_layout,
     plan_mark,
 )
-from ..home.memory_home import is_named, project_scope
 from ..home.places import is_above_user
-from ..home.project import (
-    Project,
-    find_project,
-    find_root,
-    home_paths,
-    name_of,
-    project_paths,
-)
+from ..home.project import Project, find_project, find_root, name_of
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import is_trusted, trust_root
-from ..models.scope import PUBLIC_NAME
+from ..models.said import Said
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
 from .messages import Refusal, words
@@ -131,13 +124,11 @@ def _project_changes(
             f"项目的根在上面，编程助手多半在那里打开：{project.root}",
             f"the project's root is above, agents are mostly opened there: {project.root}",
         )
-    scope = project_scope(project, named=is_named(loaded)).name
-    if (args.store or project.stated_root) and (
-        home_paths(home).memory / "scopes" / scope
-    ).exists():
+    paths, scope = place_of(loaded, replace(project, own_store=False))
+    if (args.store or project.stated_root) and (paths.memory / "scopes" / scope.name).exists():
         report.note(
-            f"这个项目以前的记忆还在家里的域“{scope}”，可以导出再导入",
-            f"its memories of before stay in the home's scope {scope}, see export and import",
+            f"这个项目以前的记忆还在家里的域“{scope.name}”，可以导出再导入",
+            f"its memories of before stay in the home's scope {scope.name}, see export and import",
         )
     clients = clients or clients_of(folder)
     if not clients:
@@ -153,51 +144,42 @@ def _project_changes(
 def _adoption(path: Path, project: Project | None) -> AdoptionReport:
     """Raises HomeError."""
     top = find_store(path.expanduser().absolute())
-    if is_global(top, project.root if project else None, os.environ):
-        return AdoptionReport(top, read_store(top), None)
-    if project is None:
+    everywhere = is_global(top, project.root if project else None, os.environ)
+    if project is None and not everywhere:
         raise HomeError(
             f"{top}：是一个项目的，请到那个项目里来",
             f"{top}: belongs to a project, run this in that project",
         )
-    return AdoptionReport(top, read_store(top), project)
+    return AdoptionReport(top, read_store(top), None if everywhere else project)
 
 
 def _write(report: Report) -> None:
     """Write the files. Raises Refusal if the first one cannot be; later ones are noted."""
     now = local_now()
-    for change in report.changes:
-        if change.needed:
-            try:
-                report.written[change.path] = apply(change, now)
-            except HomeError as error:
-                if not report.written:
-                    raise Refusal(words(error.zh, str(error))) from error
-                report.fail(error.zh, str(error))
+    for change in filter(lambda one: one.needed, report.changes):
+        try:
+            report.written[change.path] = apply(change, now)
+        except HomeError as error:
+            if not report.written:
+                raise Refusal(words(error.zh, str(error))) from error
+            report.errors.append(Said(error.zh, str(error)))
 
 
 def _take(report: Report, loaded: LoadedSettings) -> None:
     """Take the former stores in; what cannot be is noted."""
-    home, privacy = report.home, loaded.settings.privacy_mode
+    privacy = loaded.settings.privacy_mode
     for adoption in report.adoptions:
-        top, project = adoption.top, adoption.project
-        paths, scope = home_paths(home), PUBLIC_NAME
-        if project is not None and project.own_store:
-            paths = project_paths(home, project)
-        elif project is not None:
-            scope = project_scope(project, named=is_named(loaded)).name
-        found = adoption.store.memories
+        top = adoption.top
+        paths, scope = place_of(loaded, adoption.project)
+        taking = adopt(
+            adoption.store.memories, paths, scope.name, privacy=privacy, version=plugin_version()
+        )
         try:
-            done = asyncio.run(
-                adopt(found, paths, scope, privacy=privacy, version=plugin_version())
-            )
+            adoption.done = asyncio.run(taking)
         except (ScopedMemoryError, OSError) as error:
             zh = error.zh if isinstance(error, HomeError) else error
-            report.fail(f"{top}：{zh}", f"{top}: {error}")
+            report.errors.append(Said(f"{top}：{zh}", f"{top}: {error}"))
             continue
-        adoption.done = done
-        if done.stopped:
-            report.fail(
-                f"{top}：写不下了，同一条命令会接着做",
-                f"{top}: no room, the same command goes on",
-            )
+        if adoption.done.stopped:
+            zh, en = "写不下了，同一条命令会接着做", "no room, the same command goes on"
+            report.errors.append(Said(f"{top}：{zh}", f"{top}: {en}"))

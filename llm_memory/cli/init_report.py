@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from ..home.file_changes import Change
 from ..home.foreign_store import ForeignStore
 from ..home.project import Project
 from ..models.said import Said
-from .messages import DONE, PARTLY, fail, say, warn, words
+from .messages import DONE, PARTLY, fail, say, say_json, say_value, warn, words
 
 
 @dataclass(slots=True)
@@ -47,89 +45,77 @@ class Report:
         """Add what the person should know."""
         self.notes.append(Said(zh, en))
 
-    def fail(self, zh: str, en: str) -> None:
-        """Add what could not be done."""
-        self.errors.append(Said(zh, en))
-
 
 def tell(report: Report, *, as_json: bool) -> int:
     """Print the report. Returns the exit code."""
     if as_json:
-        say(json.dumps(_content(report), ensure_ascii=False, indent=2, default=str))
+        say_json(_content(report))
     else:
-        for zh, en in _lines(report):
-            say(zh, en)
-        warn(report.notes)
-        for error in report.errors:
-            fail(error.zh, error.en)
+        _print(report)
     partly = any(one.store.refused or (one.done and one.done.refused) for one in report.adoptions)
     return PARTLY if report.errors or partly else DONE
 
 
-def _lines(report: Report) -> Iterator[tuple[str, str]]:
-    """Yields each line in Chinese and in English."""
+def _print(report: Report) -> None:
     dry, project = report.dry, report.project
     if dry:
-        yield "只是预演，什么也没有改：", "a dry run, nothing was changed:"
-    yield f"家：{report.home}", f"home: {report.home}"
+        say("只是预演，什么也没有改：", "a dry run, nothing was changed:")
+    say_value("家", "home", report.home)
     if project is not None:
-        name, root = project.name, project.root
-        yield f"项目：{name}（{root}）", f"project: {name} ({root})"
+        say_value("项目", "project", f"{project.name} ({project.root})")
     for folder in report.folders:
-        yield (
-            f"{'会建' if dry else '建了'}：{folder}",
-            f"{'would make' if dry else 'made'}: {folder}",
-        )
+        say_value("会建" if dry else "建了", "would make" if dry else "made", folder)
     for change in report.changes:
-        yield _change_line(change, report)
-        for line in change.shown.splitlines() if dry and change.needed else ():
-            yield (f"    + {line}",) * 2
+        _print_change(change, report)
     for adoption in report.adoptions:
-        yield from _adoption_lines(adoption)
+        _print_adoption(adoption)
     if report.written:
-        yield "已打开的编程助手要重开一次", "coding agents that are open must be restarted"
+        say("已打开的编程助手要重开一次", "coding agents that are open must be restarted")
+    warn(report.notes)
+    for error in report.errors:
+        fail(error)
 
 
-def _change_line(change: Change, report: Report) -> tuple[str, str]:
+def _print_change(change: Change, report: Report) -> None:
     path, copy = change.path, report.written.get(change.path)
     if not change.needed:
-        return f"不变：{path}", f"unchanged: {path}"
-    if report.dry:
-        return f"会写：{path}", f"would write: {path}"
-    if path not in report.written:
-        return f"没有写：{path}", f"not written: {path}"
-    if copy is None:
-        return f"写了：{path}", f"wrote: {path}"
-    return f"写了：{path}（原来的：{copy.name}）", f"wrote: {path} (former: {copy.name})"
+        say_value("不变", "unchanged", path)
+    elif report.dry:
+        say_value("会写", "would write", path)
+        for line in change.shown.splitlines():
+            say(f"    + {line}")
+    elif path not in report.written:
+        say_value("没有写", "not written", path)
+    else:
+        say_value("写了", "wrote", f"{path} ({copy.name})" if copy else path)
 
 
-def _adoption_lines(adoption: AdoptionReport) -> Iterator[tuple[str, str]]:
+def _print_adoption(adoption: AdoptionReport) -> None:
     top, store, done, project = adoption.top, adoption.store, adoption.done, adoption.project
     files, count, turns = store.files, len(store.memories), store.turns
-    yield (
+    say(
         f"{top} → {project.name if project else '家'}：{files} 个文件，{count} 条；"
         f"整段的对话不收，有 {turns} 段",
         f"{top} → {project.name if project else 'the home'}: {files} files, {count} memories, "
         f"{turns} whole conversations left out",
     )
     for path, why in store.refused:
-        yield f"  没有读：{path}：{why}", f"  not read: {path}: {why}"
+        say_value("  没有读", "  not read", f"{path}: {why}")
     if done is not None:
         new, known, refused, hidden = done.stored, done.known, len(done.refused), done.redacted
-        yield (
+        say(
             f"  新收 {new} 条，早已有 {known}，没收下 {refused}，隐去一部分 {hidden}",
             f"  {new} new, {known} known, {refused} refused, {hidden} partly hidden",
         )
         for text, why in done.refused:
-            yield f"  没收下（{why}）：{text}", f"  refused ({why}): {text}"
+            say_value(f"  没收下（{why}）", f"  refused ({why})", text)
 
 
 def _content(report: Report) -> dict[str, object]:
-    """Returns the report for JSON; its paths are to be made text."""
     return {
         "dry_run": report.dry,
         "home": report.home,
-        "project": report.project.content() if report.project else None,
+        "project": report.project and report.project.content(),
         "folders": report.folders,
         "files": [
             {
@@ -141,8 +127,8 @@ def _content(report: Report) -> dict[str, object]:
             for change in report.changes
         ],
         "adopted": [_adopted(adoption) for adoption in report.adoptions],
-        "notes": [words(one.zh, one.en) for one in report.notes],
-        "errors": [words(one.zh, one.en) for one in report.errors],
+        "notes": list(map(words, report.notes)),
+        "errors": list(map(words, report.errors)),
     }
 
 
@@ -150,7 +136,7 @@ def _adopted(adoption: AdoptionReport) -> dict[str, object]:
     store, counts = adoption.store, adoption.done or Adopted()
     return {
         "path": adoption.top,
-        "project": adoption.project.name if adoption.project else None,
+        "project": adoption.project and adoption.project.name,
         "files": store.files,
         "memories": len(store.memories),
         "conversations": store.turns,
