@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return fail(str(refusal))
     except KeyboardInterrupt:
         return fail(
-            "中断了；已写下的都在，再来一次会接着做 / interrupted; what was written stays, "
-            "and the same command goes on"
+            "中断了；已写下的都在，再来一次会接着做",
+            "interrupted; what was written stays, and the same command goes on",
         )
     except (ScopedMemoryError, OSError) as error:
-        return fail(_message(error))
+        return _failed(error)
 
 
 def _language(arguments: Sequence[str] | None) -> Spoken:
@@ -63,23 +63,24 @@ def _language(arguments: Sequence[str] | None) -> Spoken:
     return spoken(said if said in LANGUAGES else "auto")
 
 
-def _message(error: Exception) -> str:
-    """Why a command was not done."""
+def _failed(error: Exception) -> int:
+    """Print why a command was not done. Returns the exit code."""
     match error:
         case EngineOff(code=code) if code != "directory_in_use":
-            return f"打不开 / cannot be opened: {error}"
+            return fail(f"打不开：{error}", f"cannot be opened: {error}")
         case DirectoryInUse() | EngineOff():
-            return (
+            return fail(
                 "机器人正开着这个数据文件夹；请先停下机器人（或在面板里停用插件）再来，或者用 "
-                "/memory export、/memory import。 / The bot has this data folder open. Stop it (or "
-                "switch the plugin off) first, or use /memory export and /memory import."
+                "/memory export、/memory import。",
+                "The bot has this data folder open. Stop it (or switch the plugin off) first, or "
+                "use /memory export and /memory import.",
             )
         case FormatNewer():
-            return f"是更新的版本写的 / written by a newer version: {error}"
+            return fail(f"是更新的版本写的：{error}", f"written by a newer version: {error}")
         case TransferFailed():
-            return fault_text(error.code, error.detail)
+            return fail(fault_text(error.code, error.detail))
         case _:
-            return f"没有做完 / not done: {error}"
+            return fail(f"没有做完：{error}", f"not done: {error}")
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -31,7 +31,7 @@ from ..home.trusted_roots import is_trusted, trust_root
 from ..models.said import Said
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
-from .messages import Refusal, words
+from .messages import Refusal
 from .paths import plugin_version
 
 
@@ -161,7 +161,7 @@ def _write(report: Report) -> None:
             report.written[change.path] = apply(change, now)
         except HomeError as error:
             if not report.written:
-                raise Refusal(words(error.zh, str(error))) from error
+                raise Refusal(error.zh, str(error)) from error
             report.errors.append(Said(error.zh, str(error)))
 
 

@@ -14,22 +14,30 @@ from ..models.transfer import RefusedLine, TransferFault
 
 DONE, FAILED, MISUSED, PARTLY = 0, 1, 2, 3
 """Exit codes: all was done, nothing was, what was asked cannot be done, all but some lines."""
-_FAULTS: Final = {
-    TransferFault.NOT_FOUND: "没有这个文件 / no such file: {0}",
-    TransferFault.NOT_A_FILE: "不是普通文件（链接也不行） / "
-    "not a plain file (a link is not allowed either): {0}",
-    TransferFault.UNREADABLE: "读不了 / cannot be read: {0}",
-    TransferFault.NO_HEADER: "第 1 行不是 scoped-memory 的文件头，不是导出的文件 / "
-    "line 1 is not the header of a scoped-memory file, so this is not an exported file",
-    TransferFault.NEWER: "是更新的版本导出的，请先升级插件 / "
-    "it was exported by a newer version, upgrade the plugin first: {0}",
-    TransferFault.NOT_WRITTEN: "没能写入磁盘 / could not be written to disk: {0}",
+_FAULTS: Final[dict[str, Said]] = {
+    TransferFault.NOT_FOUND: Said("没有这个文件：{}", "no such file: {}"),
+    TransferFault.NOT_A_FILE: Said(
+        "不是普通文件（链接也不行）：{}", "not a plain file (a link is not allowed either): {}"
+    ),
+    TransferFault.UNREADABLE: Said("读不了：{}", "cannot be read: {}"),
+    TransferFault.NO_HEADER: Said(
+        "第 1 行不是 scoped-memory 的文件头，不是导出的文件",
+        "line 1 is not the header of a scoped-memory file, so this is not an exported file",
+    ),
+    TransferFault.NEWER: Said(
+        "是更新的版本导出的，请先升级插件：{}",
+        "it was exported by a newer version, upgrade the plugin first: {}",
+    ),
+    TransferFault.NOT_WRITTEN: Said("没能写入磁盘：{}", "could not be written to disk: {}"),
 }
 _LANGUAGE: Final[ContextVar[Spoken]] = ContextVar("language", default="en")
 
 
 class Refusal(Exception):
-    """Nothing was done; the text says why."""
+    """Nothing was done; the text says why, in the language that is spoken."""
+
+    def __init__(self, zh: str, en: str) -> None:
+        super().__init__(words(zh, en))
 
 
 def speak(language: Spoken) -> None:
@@ -65,13 +73,10 @@ def fail(zh: str | Said, en: str = "", *, code: int = FAILED) -> int:
     return code
 
 
-def warn(texts: Iterable[str | Said]) -> None:
+def warn(texts: Iterable[Said]) -> None:
     """Print what was passed over."""
     for text in texts:
-        if isinstance(text, Said):
-            fail(f"注意：{text.zh}", f"note: {text.en}")
-        else:
-            fail(f"注意 / note: {text}")
+        fail(f"注意：{text.zh}", f"note: {text.en}")
 
 
 def shown(text: str) -> str:
@@ -81,7 +86,7 @@ def shown(text: str) -> str:
 
 def fault_text(code: str, detail: str) -> str:
     """Why a file was not taken or not written."""
-    return _FAULTS.get(TransferFault(code), f"{code}: {{0}}").format(detail)
+    return words(_FAULTS.get(code, Said(f"{code}: {{}}", f"{code}: {{}}"))).format(detail)
 
 
 def tell_lines(lines: Sequence[RefusedLine], refused: int, *, cut_short: bool) -> int:
@@ -89,9 +94,9 @@ def tell_lines(lines: Sequence[RefusedLine], refused: int, *, cut_short: bool) -
     for line in lines:
         why = line.rejected.reason if line.rejected else line.fault
         detail = f" ({line.detail})" if line.detail else ""
-        say(f"第 {line.number} 行没有收下 / line {line.number} refused: {why}{detail}")
-    if refused > len(lines):
-        say(f"还有 {refused - len(lines)} 行 / {refused - len(lines)} more lines")
+        say_value(f"第 {line.number} 行没有收下", f"line {line.number} refused", f"{why}{detail}")
+    if more := refused - len(lines):
+        say(f"还有 {more} 行没有收下", f"{more} more lines refused")
     if cut_short:
-        say("文件没有最后一行，像是没有写完或没有复制完 / the file has no last line: cut short?")
+        say("文件没有最后一行，像是没有写完或没有复制完", "the file has no last line: cut short?")
     return PARTLY if refused or cut_short else DONE

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..composition.paths import EnginePaths
 from ..models.settings import DmScope, EngineSettings, GroupScope, PrivacyMode
 from ..transfer.rules.carried_settings import defaults_of
-from .messages import Refusal
+from .messages import Refusal, speak
 
 NAME: Final = "astrbot_plugin_scoped_memory"
 
@@ -58,17 +58,20 @@ def find_store_of_bot(data: Path | None, memory: Path | None, *, must_exist: boo
     data = data or next((folder for folder in _likely() if folder.is_dir()), None)
     if data is None:
         raise Refusal(
-            f"找不到数据文件夹，请写明 --data …/data/plugin_data/{NAME} / the data folder was not "
-            "found, name it with --data"
+            f"找不到数据文件夹，请写明 --data …/data/plugin_data/{NAME}",
+            f"the data folder was not found, name it with --data …/data/plugin_data/{NAME}",
         )
     data = data.resolve()
     file = data.parent.parent / "config" / f"{NAME}_config.json"
     store = BotStore(EnginePaths.under(data, memory), _config(file), file)
+    if language := store.config.get("language"):  # the bot's owner has set it
+        speak("en" if language == "en-US" else "zh")
     root = store.advanced.get("memory_root")
     if memory is None and isinstance(root, str) and root:
         store = BotStore(EnginePaths.under(data, Path(root).expanduser()), store.config, file)
     if must_exist and not (store.paths.memory / "scopes").is_dir():
-        raise Refusal(f"这里没有记忆 / no memories here: {store.paths.memory} (--data, --memory)")
+        where = f"{store.paths.memory} (--data, --memory)"
+        raise Refusal(f"这里没有记忆：{where}", f"no memories here: {where}")
     return store
 
 

@@ -195,7 +195,7 @@ def test_nothing_is_touched_while_a_bot_has_the_folder_open(
         assert code == 1
 
     in_bot(tmp_path, beside)
-    assert "停下机器人" in capsys.readouterr().err
+    assert "The bot has this data folder open" in capsys.readouterr().err
     assert not (tmp_path / "exports").exists()
 
 
@@ -444,7 +444,7 @@ def test_a_configuration_that_cannot_be_read_is_not_written_over(
 ) -> None:
     file, new, config = moved
     config.write_text('{"dm_scope": "main",', "utf-8")
-    assert main(["--data", str(new), "restore", str(file)]) == 0
+    assert main(["--data", str(new), "restore", str(file)]) == 3
     assert "settings not put back" in capsys.readouterr().out
     assert config.read_text("utf-8") == '{"dm_scope": "main",'
     assert list(new.rglob("我的.md"))
