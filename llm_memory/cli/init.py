@@ -125,7 +125,7 @@ def _project_changes(
             f"the project's root is above, agents are mostly opened there: {project.root}",
         )
     paths, scope = place_of(loaded, replace(project, own_store=False))
-    if (args.store or project.stated_root) and (paths.memory / "scopes" / scope.name).exists():
+    if (args.store or project.stated_root) and (paths.memory / scope.folder).exists():
         report.note(
             f"这个项目以前的记忆还在家里的域“{scope.name}”，可以导出再导入",
             f"its memories of before stay in the home's scope {scope.name}, see export and import",

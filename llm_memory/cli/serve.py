@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from ..errors import HomeError
-from ..home.memory_home import MemoryHome
+from ..home.memory_home import MemoryHome, read_token
 from ..mcp_server.sdk import (
     check_sdk,
     keep_stdout_for_the_protocol,
@@ -75,36 +75,28 @@ def _listening(args: argparse.Namespace) -> socket.socket:
     try:
         return socket.create_server((args.host, args.http), family=family)
     except (OSError, OverflowError) as error:
-        raise HomeError(
-            f"不能在这里监听 / cannot listen there: {args.host}:{args.http} ({error})"
-        ) from error
+        where = f"{args.host}:{args.http} ({error})"
+        raise HomeError(f"不能在这里监听：{where}", f"cannot listen there: {where}") from error
 
 
 def _http_token(args: argparse.Namespace) -> str:
     """Returns the token that HTTP callers show. Raises HomeError."""
     if args.token_file is None:
-        raise HomeError("HTTP 要有 --token-file / HTTP needs --token-file")
-    try:
-        token: str = args.token_file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise HomeError(
-            f"读不了令牌 / the token cannot be read: {args.token_file} ({error})"
-        ) from error
+        raise HomeError("HTTP 要有 --token-file", "HTTP needs --token-file")
+    token = read_token(args.token_file)
     if len(token) < 16:
-        raise HomeError("令牌太短，至少 16 个字符 / the token is too short, at least 16 characters")
+        zh, en = "令牌太短，至少 16 个字符", "the token is too short, at least 16 characters"
+        raise HomeError(zh, en)
     return token
 
 
 def _log_to_stderr() -> None:
     from ..log import logger
 
-    add = getattr(logger, "add", None)
-    if add is not None:
-        level = os.environ.get("SCOPED_MEMORY_LOG", "WARNING").upper()
+    if add := getattr(logger, "add", None):
+        level, form = os.environ.get("SCOPED_MEMORY_LOG", "WARNING").upper(), "{level} {message}"
         with contextlib.suppress(ValueError):
-            add(
-                sys.stderr, level=level, format="{level} {message}", backtrace=False, diagnose=False
-            )
+            add(sys.stderr, level=level, format=form, backtrace=False, diagnose=False)
 
 
 async def _serve(
@@ -115,25 +107,20 @@ async def _serve(
 ) -> None:
     tools = tools_of(home, settings, seat)
     _on_signals(home)
-    if http is None:
-        server = make_server(tools, plugin_version(), begun=home.start)
-        # An agent waits for the handshake; loading an engine meanwhile would slow that down.
-        late = asyncio.get_running_loop().call_later(_LATE_SECONDS, home.start)
-        try:
-            await run_stdio(server)
-        finally:
-            late.cancel()
-            await close(home)
-    else:
-        from ..mcp_server.http import PATH, run_http
+    # An agent waits for the handshake; loading an engine meanwhile would slow that down.
+    late = asyncio.get_running_loop().call_later(0 if http else _LATE_SECONDS, home.start)
+    try:
+        if http is None:
+            await run_stdio(make_server(tools, plugin_version(), begun=home.start))
+        else:
+            from ..mcp_server.http import PATH, run_http
 
-        host, listening, _ = http
-        sys.stderr.write(f"http://{host}:{listening.getsockname()[1]}{PATH}\n")
-        home.start()
-        try:
+            host, listening, _ = http
+            sys.stderr.write(f"http://{host}:{listening.getsockname()[1]}{PATH}\n")
             await run_http(tools, plugin_version(), *http)
-        finally:
-            await close(home)
+    finally:
+        late.cancel()
+        await close(home)
 
 
 def _on_signals(home: MemoryHome) -> None:

@@ -44,17 +44,13 @@ def missing_folders(home: Path, project: Project | None) -> list[Path]:
 
 
 def make_folders(folders: list[Path], home: Path) -> None:
-    """Make folders; the home's can be looked into by its user alone. Raises HomeError."""
-    try:
-        if home in folders:
-            home.parent.mkdir(parents=True, exist_ok=True)
-            home.mkdir(mode=PRIVATE)
-        PrivateFolder(home).restrict_folder()
-        for folder in folders:
-            make_folder(folder)
-    except OSError as error:
-        name, why = error.filename, error.strerror
-        raise HomeError(f"{name}：建不了：{why}", f"{name}: cannot be made: {why}") from error
+    """Make folders; the home's can be looked into by its user alone. Raises OSError."""
+    if home in folders:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=PRIVATE)
+    PrivateFolder(home).restrict_folder()
+    for folder in folders:
+        make_folder(folder)
 
 
 def plan_config(home: Path, language: str) -> Change:

@@ -179,9 +179,11 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
         raise HomeError(f"要写成 主机:端口：{address}", f"must be host:port: {address}")
-    _token(token_file)
+    read_token(token_file)
     number = int(port)
-    return _followed(token_file.parent, name, lambda: Endpoint(host, number, _token(token_file), 0))
+    return _followed(
+        token_file.parent, name, lambda: Endpoint(host, number, read_token(token_file), 0)
+    )
 
 
 def _followed(state: Path, name: str, endpoint: Callable[[], Endpoint | None]) -> MemoryHome:
@@ -190,8 +192,8 @@ def _followed(state: Path, name: str, endpoint: Callable[[], Endpoint | None]) -
     return MemoryHome(store, store if name else None, name, of_a_bot=True, warnings=warnings)
 
 
-def _token(file: Path) -> str:
-    """Returns the token in a file: alone, or an endpoint file's."""
+def read_token(file: Path) -> str:
+    """Returns the token in a file: alone, or an endpoint file's. Raises HomeError."""
     found = read_endpoint(file.parent) if file.name.endswith(".json") else None
     if found is not None:
         return found.token

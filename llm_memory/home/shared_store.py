@@ -13,13 +13,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from ..errors import (
-    DirectoryInUse,
-    EngineClosed,
-    EngineOff,
-    NoOwner,
-    OwnerGone,
-)
+from ..errors import DirectoryInUse, EngineClosed, EngineOff, NoOwner, OwnerGone
 from ..log import logger
 from ..models.conversation import ConversationId
 from ..sharing.calls import forwarding
@@ -83,10 +77,8 @@ class SharedStore:
         self._timeout = timeout
         self.memory: SharedMemory = forwarding(self._call, SharedMemory)
         self.owner: OwnerMemory = forwarding(self._call_once, OwnerMemory)
-        self._current: Connected | None = None
-        self._owned: Owned | None = None
-        self._remote: RemoteMemory | None = None
-        self._connecting: asyncio.Task[Connected] | None = None
+        self._current: Owned | RemoteMemory | None = None
+        self._connecting: asyncio.Task[Owned | RemoteMemory] | None = None
         self._opening = False
         self._closed = False
         self._stranger: NoOwner | None = None
@@ -96,7 +88,7 @@ class SharedStore:
     @property
     def owned(self) -> Owned | None:
         """The store, while this process owns it."""
-        return self._owned
+        return None if isinstance(self._current, RemoteMemory) else self._current
 
     def start(self) -> None:
         """Begin to open or to follow it."""
@@ -127,7 +119,7 @@ class SharedStore:
                 raise NoOwner(_ENDS) from None
             raise
 
-    async def _connect(self) -> Connected:
+    async def _connect(self) -> Owned | RemoteMemory:
         try:
             while True:
                 found = await self._followed() or await self._taken()
@@ -139,7 +131,7 @@ class SharedStore:
         finally:
             self._connecting = None
 
-    async def _followed(self) -> Connected | None:
+    async def _followed(self) -> RemoteMemory | None:
         """Returns the owner, if one answers."""
         self._stranger = None
         endpoint = await asyncio.to_thread(self._endpoint)
@@ -159,11 +151,10 @@ class SharedStore:
                 raise
             self._found = str(error)
             return None
-        self._remote = remote
         logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
         return remote
 
-    async def _taken(self) -> Connected | None:
+    async def _taken(self) -> Owned | None:
         """Returns the store, if its lock is free. Raises EngineOff where it cannot be opened."""
         if self._own is None or not await asyncio.to_thread(self._is_free):
             if self._stranger is not None:
@@ -175,7 +166,7 @@ class SharedStore:
         finally:
             self._opening = False
 
-    async def _opened(self, owned: Owned) -> Connected | None:
+    async def _opened(self, owned: Owned) -> Owned | None:
         try:
             await owned.open()
         except EngineOff as error:
@@ -186,7 +177,6 @@ class SharedStore:
         except BaseException:
             await owned.close()
             raise
-        self._owned = owned
         return owned
 
     def _is_free(self) -> bool:
@@ -204,9 +194,8 @@ class SharedStore:
     def _drop(self, gone: Connected) -> None:
         if self._current is gone:
             self._current = None
-        if self._remote is gone:
-            self._remote.close()
-            self._remote = None
+        if isinstance(gone, RemoteMemory):
+            gone.close()
 
     async def close(self) -> None:
         """Stop following; close the store if it is ours. A call after that, or one that was under
@@ -215,11 +204,11 @@ class SharedStore:
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
-        if self._remote is not None:
-            self._remote.close()
-        owned, self._owned, self._current = self._owned, None, None
-        if owned is not None:
-            await owned.close()
+        current, self._current = self._current, None
+        if isinstance(current, RemoteMemory):
+            current.close()
+        elif current is not None:
+            await current.close()
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         loop = asyncio.get_running_loop()

@@ -118,6 +118,7 @@ CASES: Final[list[tuple[str, int, Callable[[Place], object]]]] = [
     ("edit port words", 2, nothing),
     ("undo", 1, nothing),
     ("undo port", 2, nothing),
+    ("undo m-port1 m-nowhere1", 3, lambda _: main(["forget", "m-port1"])),
     ("trust m-port1", 0, nothing),
     ("trust m-nowhere1", 1, nothing),
     ("trust m-nowhere1", 1, lambda place: (place.public / "x.md").write_bytes(b"## \xff ^m-x")),
