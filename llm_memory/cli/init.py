@@ -15,7 +15,6 @@ from ..home.adoption import adopt
 from ..home.agent_stores import place_of
 from ..home.clients import CLIENTS, clients_of, plan_clients
 from ..home.file_changes import Change, apply
-from ..home.foreign_store import find_store, is_global, read_store
 from ..home.making import (
     launch_of,
     make_folders,
@@ -24,10 +23,11 @@ from ..home.making import (
     plan_layout,
     plan_mark,
 )
-from ..home.places import is_above_user
+from ..home.places import is_above_user, user_folder
 from ..home.project import Project, find_project, find_root, name_of
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import is_trusted, trust_root
+from ..migration.openclaw_store import find_store, is_global, read_store
 from ..models.said import Said
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
@@ -144,7 +144,7 @@ def _project_changes(
 def _adoption(path: Path, project: Project | None) -> AdoptionReport:
     """Raises HomeError."""
     top = find_store(path.expanduser().absolute())
-    everywhere = is_global(top, project.root if project else None, os.environ)
+    everywhere = is_global(top, project.root if project else None, user_folder(os.environ))
     if project is None and not everywhere:
         raise HomeError(
             f"{top}：是一个项目的，请到那个项目里来",

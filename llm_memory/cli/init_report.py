@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..home.adoption import Adopted
 from ..home.file_changes import Change
-from ..home.foreign_store import ForeignStore
 from ..home.project import Project
+from ..migration.openclaw_store import ForeignStore
 from ..models.said import Said
 from .messages import DONE, PARTLY, fail, say, say_json, say_value, warn, words
 
@@ -100,15 +100,15 @@ def _print_adoption(adoption: AdoptionReport) -> None:
         f"{turns} whole conversations left out",
     )
     for path, why in store.refused:
-        say_value("  没有读", "  not read", f"{path}: {why}")
+        say_value("  没有读", "  not read", f"{path}: {words(why)}")
     if done is not None:
         new, known, refused, hidden = done.stored, done.known, len(done.refused), done.redacted
         say(
             f"  新收 {new} 条，早已有 {known}，没收下 {refused}，隐去一部分 {hidden}",
             f"  {new} new, {known} known, {refused} refused, {hidden} partly hidden",
         )
-        for text, why in done.refused:
-            say_value(f"  没收下（{why}）", f"  refused ({why})", text)
+        for text, reason in done.refused:
+            say_value(f"  没收下（{reason}）", f"  refused ({reason})", text)
 
 
 def _content(report: Report) -> dict[str, object]:
@@ -140,7 +140,7 @@ def _adopted(adoption: AdoptionReport) -> dict[str, object]:
         "files": store.files,
         "memories": len(store.memories),
         "conversations": store.turns,
-        "not_read": [{"path": path, "why": why} for path, why in store.refused],
+        "not_read": [{"path": path, "why": words(why)} for path, why in store.refused],
         "done": adoption.done is not None,
         **asdict(counts),
         "refused": [{"text": text, "why": why} for text, why in counts.refused],

@@ -16,6 +16,7 @@ from typing import Final
 from ..composition.engine import build_engine
 from ..composition.paths import EnginePaths, local_now
 from ..errors import DirectoryInUse, EngineOff, HomeError
+from ..migration.rules.openclaw_markdown import ForeignMemory
 from ..models.data_models import Memory, Provenance, Source
 from ..models.settings import EngineSettings, PrivacyMode
 from ..models.transfer import End, Header, Imported, MemoryRecord, Record
@@ -24,7 +25,6 @@ from ..storage.files import append_durably
 from ..transfer.line_files import LineFile
 from ..transfer.rules.format import VERSION, line_of
 from ..transfer.store_transfer import FIRST
-from .foreign_markdown import ForeignMemory
 
 NOTED: Final = "adopted.txt"
 """Below the state: a line a memory, of its words alone the hash."""
@@ -91,8 +91,8 @@ async def _opened(engine: Engine) -> None:
         if isinstance(error, EngineOff) and error.code != "directory_in_use":
             raise
         raise HomeError(
-            "另一个程序正开着这里的记忆（serve 或机器人），先停下它再来 / another program has "
-            "these memories open (serve or a bot), stop it first"
+            "另一个程序正开着这里的记忆（serve 或机器人），先停下它再来",
+            "another program has these memories open (serve or a bot), stop it first",
         ) from error
 
 
@@ -102,7 +102,7 @@ async def _taken(
     lines = _lines(some.values())
     report = await engine.service.import_for_owner(lines, scope, keep_trust=False, new=True)
     if not isinstance(report, Imported):
-        raise HomeError(f"没有收下 / not taken in: {report}")
+        raise HomeError(f"没有收下：{report}", f"not taken in: {report}")
     marks, refused, why = list(some), set(), list(done.refused)
     for line in report.lines:
         place = line.number - _FIRST_LINE

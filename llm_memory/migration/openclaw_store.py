@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from ..errors import HomeError
+from ..models.said import Said
 from ..storage.local_zone import MACHINE_ZONE
 from ..vault.folder_walk import is_link
-from .foreign_markdown import ForeignMemory, read_file
-from .places import user_folder
+from .rules.openclaw_markdown import ForeignMemory, read_file
 
 FOLDER: Final = ".openclaw_memory"
 MAX_BYTES: Final = 1024 * 1024
@@ -43,11 +43,15 @@ class ForeignStore:
     memories: tuple[ForeignMemory, ...]
     files: int
     turns: int
-    refused: tuple[tuple[str, str], ...]
+    refused: tuple[tuple[str, Said], ...]
 
 
 class _NotRead(Exception):
     """Why a file is not read."""
+
+    def __init__(self, zh: str, en: str) -> None:
+        super().__init__(en)
+        self.said = Said(zh, en)
 
 
 def find_store(path: Path) -> Path:
@@ -55,20 +59,20 @@ def find_store(path: Path) -> Path:
     inside = path / FOLDER
     top = inside if path.name != FOLDER and os.path.lexists(inside) else path
     if is_link(top):
-        raise HomeError(f"{top}：是链接，不收 / is a link, not taken in")
+        raise HomeError(f"{top}：是链接，不收", f"{top}: is a link, not taken in")
     if not top.is_dir():
-        raise HomeError(f"{top}：没有这个文件夹 / no such folder")
+        raise HomeError(f"{top}：没有这个文件夹", f"{top}: no such folder")
     return top.resolve()
 
 
-def is_global(top: Path, project: Path | None, environ: Mapping[str, str]) -> bool:
+def is_global(top: Path, project: Path | None, user: Path) -> bool:
     """Returns True for a store of its user's, False for a project's.
 
-    The user's own lies in the user's folder. What lies in a project is the project's whatever it
-    holds: a checkout must not bring memories that all projects see. A copy that lies elsewhere is
-    told by its folder ``user``, which a project's store does not have.
+    The user's own lies in the user's folder ``user``. What lies in a project is the project's
+    whatever it holds: a checkout must not bring memories that all projects see. A copy that lies
+    elsewhere is told by its folder ``user``, which a project's store does not have.
     """
-    if top.parent == user_folder(environ).resolve():
+    if top.parent == user.resolve():
         return True
     if project is not None and top.is_relative_to(project.resolve()):
         return False
@@ -78,13 +82,13 @@ def is_global(top: Path, project: Path | None, environ: Mapping[str, str]) -> bo
 def read_store(top: Path) -> ForeignStore:
     """Read all Markdown files of a folder, as they are now. Raises HomeError."""
     memories: list[ForeignMemory] = []
-    refused: list[tuple[str, str]] = []
+    refused: list[tuple[str, Said]] = []
     files = turns = 0
     for relative, path in _walk(top, refused):
         try:
             text, modified = _text(path)
         except _NotRead as error:
-            refused.append((relative, str(error)))
+            refused.append((relative, error.said))
             continue
         found = read_file(relative, text, modified)
         memories += found.memories
@@ -94,17 +98,18 @@ def read_store(top: Path) -> ForeignStore:
 
 
 def _walk(
-    top: Path, refused: list[tuple[str, str]], inside: str = "", deep: int = 0
+    top: Path, refused: list[tuple[str, Said]], inside: str = "", deep: int = 0
 ) -> Iterator[tuple[str, Path]]:
     try:
         entries = sorted(top.iterdir())[:_MOST_FILES]
     except OSError as error:
-        refused.append((inside or ".", f"读不了 / cannot be read: {error.strerror}"))
+        why = Said(f"读不了：{error.strerror}", f"cannot be read: {error.strerror}")
+        refused.append((inside or ".", why))
         return
     for path in entries:
         relative = f"{inside}{path.name}"
         if is_link(path):
-            refused.append((relative, "是链接 / is a link"))
+            refused.append((relative, Said("是链接", "is a link")))
         elif path.is_dir():
             if not path.name.startswith(".") and deep < _DEEPEST:
                 yield from _walk(path, refused, f"{relative}/", deep + 1)
@@ -119,13 +124,14 @@ def _text(path: Path) -> tuple[str, datetime]:
         with open(descriptor, "rb") as file:  # noqa: PTH123  (of a descriptor)
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise _NotRead("不是普通文件 / not a plain file")
+                raise _NotRead("不是普通文件", "not a plain file")
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise _NotRead(f"读不了 / cannot be read: {error.strerror}") from error
+        why = error.strerror
+        raise _NotRead(f"读不了：{why}", f"cannot be read: {why}") from error
     if len(raw) > MAX_BYTES:
-        raise _NotRead("超过 1 MiB / larger than 1 MiB")
+        raise _NotRead("超过 1 MiB", "larger than 1 MiB")
     try:
         return raw.decode("utf-8-sig"), datetime.fromtimestamp(status.st_mtime, MACHINE_ZONE)
     except (UnicodeDecodeError, ValueError, OverflowError) as error:
-        raise _NotRead("不是 UTF-8 / not UTF-8") from error
+        raise _NotRead("不是 UTF-8", "not UTF-8") from error

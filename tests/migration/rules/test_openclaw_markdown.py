@@ -8,7 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.home.foreign_markdown import ForeignMemory, read_file
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.openclaw_markdown import (
+    ForeignMemory,
+    read_file,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]

@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import Final
 
-from ..models.data_models import NO_TIME, MemoryKind
-from ..vault.markdown.blocks import Block, Kind, blocks_of, lines_of
+from ...models.data_models import NO_TIME, MemoryKind
+from ...vault.markdown.blocks import Block, Kind, blocks_of, lines_of
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _STATED: Final = re.compile(r"(updated|created|date)\s*:\s*['\"]?(\d{4}-\d{2}-\d{2})", re.ASCII)
