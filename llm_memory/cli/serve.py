@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome, read_token
-from ..mcp_server.sdk import (
-    check_sdk,
-    keep_stdout_for_the_protocol,
-    make_server,
-    run_stdio,
-)
+from ..mcp_server.sdk import check_sdk, keep_stdout_for_the_protocol, make_server, run_stdio
 from ..models.roles import NotHeld
 from ..models.said import Said
 from ..roles.role_seat import RoleSeat

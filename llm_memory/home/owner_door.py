@@ -9,13 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import (
-    EditOutcome,
-    ForgetOutcome,
-    NotVisible,
-    Rejected,
-    RestoreOutcome,
-)
+from ..models.data_models import EditOutcome, ForgetOutcome, NotVisible, Rejected, RestoreOutcome
 from ..models.notices import Notice, NoticeCode
 from ..models.owner import Listing, StoreStatus, StoreWarning
 from ..models.resolution import Usable

@@ -20,13 +20,7 @@ from ..models.settings import PrivacyMode
 from ..vault.folder_walk import is_link
 from .places import CONFIG, PROJECT_FOLDER, default_home, expanded
 from .project import find_root
-from .setting_values import (
-    KEYS,
-    BadValue,
-    Key,
-    Language,
-    spoken,
-)
+from .setting_values import KEYS, BadValue, Key, Language, spoken
 from .toml_file import read_toml
 
 PREFIX: Final = "SCOPED_MEMORY_"

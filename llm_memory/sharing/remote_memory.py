@@ -9,14 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from ..errors import NoOwner, OwnerGone, ScopedMemoryError
-from .calls import (
-    NO_SUCH_CALL,
-    PROTOCOL,
-    BadCall,
-    decode_answer,
-    encode_arguments,
-    forwarding,
-)
+from .calls import NO_SUCH_CALL, PROTOCOL, BadCall, decode_answer, encode_arguments, forwarding
 from .endpoint import Endpoint
 from .ports import OwnerMemory, SharedMemory
 
