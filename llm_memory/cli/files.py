@@ -17,7 +17,7 @@ from ..models.transfer import Imported, NotTransferred, StoreRestored
 from ..storage.files import replace_durably
 from ..transfer.line_files import LineFile
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
-from .messages import DONE, PARTLY, Refusal, fail, fault_text, say, say_value, tell_lines, words
+from .messages import DONE, PARTLY, Refusal, agrees, fail, fault_text, say, say_value, tell_lines
 from .paths import BotStore, plugin_version, setting_defaults
 
 _SAID_AFTER = 10_000
@@ -105,9 +105,7 @@ def _agreed(plan: StoreRestored, store: BotStore) -> bool:
     for name, value in _changes(plan, store).items():
         change = f"{name} → {json.dumps(value, ensure_ascii=False)}"
         say_value("设置会变", "setting would change", change)
-    sys.stdout.write(words("要做吗？[y/N] ", "Go on? [y/N] "))
-    sys.stdout.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes", "是", "要"}
+    return agrees("要做吗？", "Go on?")
 
 
 def _changes(done: StoreRestored, store: BotStore) -> dict[str, object]:

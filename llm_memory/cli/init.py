@@ -31,7 +31,7 @@ from ..migration.openclaw_store import find_store, is_global, read_store
 from ..models.said import Said
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
-from .messages import Refusal
+from .messages import Refusal, agrees
 from .paths import plugin_version
 
 
@@ -68,16 +68,12 @@ def _ask(home: Path, project: Project) -> None:
     """Ask once whether memories may lie outside the project. Raises Refusal."""
     if is_trusted(home, *project.agreement):
         return
-    asked = words(
-        f"{project.memory} 在项目外面。用它放这个项目的记忆吗？",
-        f"{project.memory} lies outside the project. Keep its memories there?",
-    )
+    zh = f"{project.memory} 在项目外面。用它放这个项目的记忆吗？"
+    en = f"{project.memory} lies outside the project. Keep its memories there?"
     if not sys.stdin.isatty():
-        raise Refusal(words(f"{asked}要就加 --yes", f"{asked} If so, add --yes"))
-    sys.stderr.write(f"{asked} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in {"y", "yes", "是", "要"}:
-        raise Refusal(words("什么也没有改", "nothing was changed"))
+        raise Refusal(f"{zh}要就加 --yes", f"{en} If so, add --yes")
+    if not agrees(zh, en):
+        raise Refusal("什么也没有改", "nothing was changed")
 
 
 def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | None:

@@ -73,6 +73,13 @@ def fail(zh: str | Said, en: str = "", *, code: int = FAILED) -> int:
     return code
 
 
+def agrees(zh: str, en: str) -> bool:
+    """Ask the person at the terminal. Returns True for a yes."""
+    sys.stderr.write(f"{words(zh, en)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes", "是", "要"}
+
+
 def warn(texts: Iterable[Said]) -> None:
     """Print what was passed over."""
     for text in texts:
