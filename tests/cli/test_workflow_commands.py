@@ -58,6 +58,7 @@ def test_a_root_inside_is_read_once_init_has_run_and_nobody_was_asked(
     entries = shop.path / "memory" / "scopes" / "public" / "decisions.md"
     entries.parent.mkdir(parents=True)
     entries.write_text(f"## {POISON}\n", "utf-8")
+    os.utime(entries, (1_700_000_000, 1_700_000_000))  # nobody is writing it
     code, said = shop.run("search", "token pull request")
     assert (code, POISON in said) == (0, False)
     assert "not read before you run init" in said
