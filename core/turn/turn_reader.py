@@ -13,8 +13,8 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from ...llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
+from ...llm_memory.catalogue.rules.talk_history import anchor
 from ...llm_memory.models.turns import PAUSED_VIEW
-from ...llm_memory.text.talk_history import anchor
 from .spoken_words import quoted_words, said_words
 from .woken_agents import WokenAgents
 

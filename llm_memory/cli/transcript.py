@@ -10,9 +10,9 @@ from typing import Final
 
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import anchor_of
+from ..catalogue.rules.talk_history import find_turn, turns_of
 from ..models.data_models import Memory
 from ..models.transfer import EntryState, MemoryRecord
-from ..text.talk_history import find_turn, turns_of
 from ..transfer.store_reader import StoreReader
 from .messages import DONE, MISUSED, fail, say, shown, words
 from .paths import BotStore

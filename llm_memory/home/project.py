@@ -48,7 +48,8 @@ class Project:
     @property
     def stated_root(self) -> Path | None:
         """The memory root that its ``workflow.toml`` names."""
-        return self.workflow.root if self.workflow else None
+        root = self.workflow.root if self.workflow else None
+        return None if root is None else Path(root)
 
     @property
     def memory(self) -> Path:
@@ -63,9 +64,9 @@ class Project:
     @property
     def agreement(self) -> tuple[Path, Path | None]:
         """What its user agrees to: arguments of ``is_trusted`` and ``trust_root``."""
-        if self.workflow is None or self.workflow.root is None:
+        if self.workflow is None or self.stated_root is None:
             return self.root, None
-        return self.workflow.root, self.workflow.path
+        return self.stated_root, Path(self.workflow.path)
 
     def content(self) -> dict[str, object]:
         """Returns it for JSON; its paths are to be made text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any, Final
 
 from .said import Said, did_you_mean
@@ -40,8 +40,8 @@ class Workflow:
         warnings: What was not taken, with its line, and what is done instead.
     """
 
-    path: Path
-    root: Path | None = None
+    path: PurePath
+    root: PurePath | None = None
     root_line: int = 1
     has_roles: bool = True
     topk: int | None = None
@@ -50,13 +50,13 @@ class Workflow:
     warnings: tuple[Said, ...] = ()
 
 
-def parse_workflow(path: Path, text: str, tables: Mapping[str, Any]) -> Workflow:
+def parse_workflow(path: PurePath, text: str, tables: Mapping[str, Any]) -> Workflow:
     """Returns what our ``tables`` of a file say, without the root: whether that can be used, the
     disk must tell."""
     return _Reading(path, text, tables).done()
 
 
-def at_line(path: Path, text: str, table: str, key: str, zh: str, en: str) -> Said:
+def at_line(path: PurePath, text: str, table: str, key: str, zh: str, en: str) -> Said:
     """Returns what is to be said of a key, with its place in the file's ``text``."""
     line = _line(text, table, key)
     return Said(f"{path}: 第 {line} 行：{zh}", f"{path}: line {line}: {en}")
@@ -72,7 +72,7 @@ def is_role(name: object) -> bool:
 class _Reading:
     """Takes the values, and notes what is wrong with them."""
 
-    def __init__(self, path: Path, text: str, tables: Mapping[str, Any]) -> None:
+    def __init__(self, path: PurePath, text: str, tables: Mapping[str, Any]) -> None:
         self._path, self._text = path, text
         self._warnings: list[Said] = []
         self._values: dict[str, Any] = {}

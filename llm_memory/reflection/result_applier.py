@@ -14,6 +14,7 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.event_day import has_day, is_another_event, with_day
 from ..catalogue.rules.talk_anchor import anchor_of
+from ..catalogue.rules.talk_history import anchor
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
@@ -43,7 +44,6 @@ from ..text.normalising import clean, derived_id
 from ..text.overlap import CHANGED
 from ..text.stated import stated
 from ..text.statements import statement
-from ..text.talk_history import anchor
 from .rules.guards import may_close, may_merge, may_replace
 from .rules.speakers import NOBODY
 

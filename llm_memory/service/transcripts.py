@@ -10,6 +10,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.day_journal import lists
 from ..catalogue.rules.talk_anchor import anchor_of
+from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
 from ..catalogue.rules.timeline import is_digest
 from ..models.data_models import StoredMemory
 from ..models.transcript import KeptHistory, NoTalk, ShownTurn, Transcript
@@ -19,7 +20,6 @@ from ..remember.corrected_texts import CorrectedTexts
 from ..remember.rules.confidences import may_be_stored
 from ..scopes.access import ConversationView
 from ..text.normalising import estimate_tokens
-from ..text.talk_history import TalkTurn, find_turn, turns_of
 
 _BESIDE: Final = 2
 """Turns before and behind."""

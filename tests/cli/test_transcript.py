@@ -12,8 +12,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
 from astrbot_plugin_scoped_memory.llm_memory.cli.paths import NAME
-from astrbot_plugin_scoped_memory.llm_memory.text.talk_history import anchor
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...models.data_models import Memory
-from ...text.talk_history import parsed_anchor
+from .talk_history import parsed_anchor
 
 _FIELD: Final = "历史："
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Final
 
+from ...catalogue.rules.talk_history import anchor
 from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
 from ...models.turns import Contradiction, Feedback, Merge, QueuedTurn
@@ -16,7 +17,6 @@ from ...recall.rules.successors import claiming_nothing
 from ...text.normalising import clean
 from ...text.overlap import content
 from ...text.stated import stated
-from ...text.talk_history import anchor
 from .guards import said_by
 from .prompt import SYSTEM
 from .reply import KINDS, NewMemory, ReflectionReply

@@ -23,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import 
     from_entries,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     MADE_OF_ENTRIES,
@@ -35,7 +36,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     NewMemory,
     ReflectionReply,
 )
-from astrbot_plugin_scoped_memory.llm_memory.text.talk_history import anchor
 from astrbot_plugin_scoped_memory.tests.reflection.test_observe import OTHER_MAP
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from .normalising import content_hash, one_line
-from .scripts import fold
-from .turn_text import spoken
+from ...text.normalising import content_hash, one_line
+from ...text.scripts import fold
+from ...text.turn_text import spoken
 
 _ANCHOR: Final = re.compile(r"([\w.:@-]{1,64})#([0-9a-f]{12})", re.ASCII)
 _DIGITS: Final = 12

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.text.talk_history import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import (
     TalkTurn,
     anchor,
     find_turn,
