@@ -20,6 +20,7 @@ from .errors import (
     EngineOff,
     FormatNewer,
     HomeError,
+    NoOwner,
     ScopedMemoryError,
     TransferFailed,
 )
@@ -77,6 +78,8 @@ def _failed(error: Exception) -> int:
             )
         case FormatNewer():
             return fail(f"是更新的版本写的：{error}", f"written by a newer version: {error}")
+        case NoOwner():
+            return fail(f"问不到开着记忆的程序：{error}", f"no program answers: {error}")
         case TransferFailed():
             return fail(fault_text(error.code, error.detail))
         case _:

@@ -95,11 +95,10 @@ class HomeError(ScopedMemoryError):
     """A home's settings, a project's name or a folder of theirs cannot be used.
 
     ``str(error)`` is the line in English, which agents read; ``zh`` is the same line in Chinese.
-    Where ``en`` is empty, ``zh`` holds both.
     """
 
-    def __init__(self, zh: str, en: str = "") -> None:
-        super().__init__(en or zh)
+    def __init__(self, zh: str, en: str) -> None:
+        super().__init__(en)
         self.zh = zh
 
 

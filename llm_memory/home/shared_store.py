@@ -27,8 +27,8 @@ TIMEOUT_SECONDS: Final = 5.0
 OPENING_SECONDS: Final = 60.0
 """And for a store that this process is opening: a large one takes its time."""
 _POLL_SECONDS: Final = 0.05
-_ENDS: Final = "this program is about to end / 程序就要结束了"
-_SILENT: Final = "another program has it open and does not answer / 另一个程序开着它，不答话"
+_ENDS: Final = "this program is about to end"
+_SILENT: Final = "another program has it open and does not answer"
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
 
 
@@ -136,7 +136,7 @@ class SharedStore:
         self._stranger = None
         endpoint = await asyncio.to_thread(self._endpoint)
         if endpoint is None or endpoint.pid == os.getpid():
-            self._found = "no program has it open / 没有程序开着它"
+            self._found = "no program has it open"
             return None
         try:
             remote = RemoteMemory(endpoint)
