@@ -136,7 +136,7 @@ def decode_arguments(name: str, raw: object) -> dict[str, Any]:
     if isinstance(values.get("draft"), MemoryDraft):
         values["draft"] = _as_agents(values["draft"])
     if isinstance(values.get("change"), TaskChange):
-        values["change"] = replace(values["change"], heard=None)
+        values["change"] = replace(values["change"], heard=None, talk="")
     return values
 
 
@@ -161,6 +161,7 @@ def _as_agents(draft: MemoryDraft) -> MemoryDraft:
         actor=as_agent(draft.actor),
         heard=None,
         said_at=None,
+        talk="",
         key=draft.key[:_LONGEST_KEY],
     )
 

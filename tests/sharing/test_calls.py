@@ -223,10 +223,10 @@ def test_what_is_no_conversation_of_a_role_is_refused(said: dict[str, str]) -> N
 def assert_the_agents(draft: MemoryDraft, was: MemoryDraft) -> None:
     """All of it is as it was but for what an agent cannot say of itself."""
     assert draft.source is Source.TOOL
-    assert (draft.heard, draft.said_at) == (None, None)
+    assert (draft.heard, draft.said_at, draft.talk) == (None, None, "")
     assert draft.actor == as_agent(was.actor)
     assert was.key.startswith(draft.key)
-    same = plain(draft).keys() - {"source", "heard", "said_at", "actor", "key"}
+    same = plain(draft).keys() - {"source", "heard", "said_at", "talk", "actor", "key"}
     assert {key: plain(draft)[key] for key in same} == {key: plain(was)[key] for key in same}
 
 
