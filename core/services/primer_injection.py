@@ -1,12 +1,12 @@
-"""What a returning conversation is told, as text beside the memories of its first turn."""
+"""What a conversation is told as it begins or returns, beside the memories of that turn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...llm_memory import Hit, Primer, PrimerPart, Written
+from ...llm_memory import Hit, Primer, PrimerPart, PrimerSection, Written
 from ...llm_memory.text.normalising import estimate_tokens
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import safe, safe_line, safe_pointer
 from ..texts import Texts
 from .injection_service import CLOSE, OPEN, hit_line
 
@@ -15,8 +15,11 @@ def opening(primer: Primer, hits: Sequence[Hit], texts: Texts) -> str:
     """The primer and the memories that were recalled, between the same delimiters. What the primer
     tells already is not told twice."""
     written = as_written(texts)
-    lines = [OPEN, _preamble(texts)]
+    lines = [OPEN, _preamble(texts, returns=primer.away is not None)]
     for section in primer.sections:
+        if section.part is PrimerPart.CONSTITUTION:
+            lines += _constitution(section, texts)
+            continue
         lines.append(written.heading(section.part, section.names).rstrip("\n"))
         lines += [written.words(text).rstrip("\n") for text in section.words]
         lines += [written.line(hit).rstrip("\n") for hit in section.hits]
@@ -49,14 +52,24 @@ def as_written(texts: Texts) -> Written:
 
 
 def frame_tokens(texts: Texts) -> int:
-    """What a primer costs before it says anything."""
+    """What a primer after a pause costs before it says anything; the constitution's words are
+    counted by themselves."""
     recalled = _heading(texts.say("primer.recalled"))
-    return estimate_tokens("\n".join([OPEN, _preamble(texts), recalled, CLOSE]) + "\n")
+    frame = [OPEN, _preamble(texts, returns=True), recalled, CLOSE]
+    return estimate_tokens("\n".join(frame) + "\n")
 
 
-def _preamble(texts: Texts) -> str:
-    rules, owner = (texts.say(f"primer.{part}") for part in (PrimerPart.RULES, PrimerPart.OWNER))
-    return texts.say("primer.preamble", rules=rules, owner=owner)
+def _constitution(section: PrimerSection, texts: Texts) -> list[str]:
+    lines = [_heading(texts.say(f"primer.{section.part}")), *map(safe_line, section.words)]
+    if section.pointer:
+        lines.append(texts.say("primer.more", pointer=safe_pointer(section.pointer)))
+    return lines
+
+
+def _preamble(texts: Texts, *, returns: bool) -> str:
+    vouched = (PrimerPart.CONSTITUTION, PrimerPart.RULES, PrimerPart.OWNER)
+    named = {part.value: texts.say(f"primer.{part}") for part in vouched}
+    return texts.say("primer.preamble" if returns else "primer.opening", **named)
 
 
 def _heading(text: str) -> str:

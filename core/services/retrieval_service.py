@@ -71,6 +71,8 @@ class RetrievalService:
             context=context,
             history=history.cid,
             empty_history=history.empty,
+            # A third-party runner keeps its history by itself: AstrBot's own stays empty.
+            new_talk=history.empty and not self._plugin.reads_prompt_only(conversation_id),
             primer=as_written(texts) if primed else None,
             primer_tokens=loop.prime_tokens - frame_tokens(texts),
         )

@@ -79,6 +79,7 @@ def make_loop(
         catalogue,
         parts.loop_book,
         parts.pages,
+        recalling.notes,
         paces,
         acquaintances,
         clock,

@@ -17,10 +17,11 @@ from ..models.data_models import (
 from ..models.recall import FileText, Hit
 from ..models.roles import Noted, NotHeld, NotNoted, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
-from ..primer.models import Overview
+from ..primer.models import Overview, PrimerPart
 from ..text.attribution import speakers, standing
 from ..text.normalising import estimate_tokens
-from ..text.safe_text import note_title, safe, safe_pointer, unmarked
+from ..text.safe_text import note_title, safe, safe_line, safe_pointer, unmarked
+from ..vault.rules.templates import CONSTITUTION
 from .levels import Level
 from .texts import FATES, LEFT_OUT, NOTE_FAULTS, PARTS, refusal, who
 
@@ -101,10 +102,23 @@ def _preview(stored: StoredMemory) -> str:
     return safe(stored.memory.judgment)[:_PREVIEW]
 
 
-def overview_lines(found: Overview, level: Level) -> list[str]:
-    """Returns the sections of an overview, a heading and a line for each memory."""
+def constitution_lines(found: Overview) -> list[str]:
+    """Returns the rules that people wrote, and where there is more; empty without them."""
     lines: list[str] = []
     for section in found.primer.sections:
+        if section.part is PrimerPart.CONSTITUTION:
+            lines += [f"## {PARTS[section.part]} ({CONSTITUTION})", *map(safe_line, section.words)]
+            if section.pointer:
+                lines.append(f"(there is more: memory_read {safe_pointer(section.pointer)})")
+    return lines
+
+
+def overview_lines(found: Overview, level: Level) -> list[str]:
+    """Returns the other sections of an overview, a heading and a line for each memory."""
+    lines: list[str] = []
+    for section in found.primer.sections:
+        if section.part is PrimerPart.CONSTITUTION:
+            continue
         if section.hits or section.words:  # else it is people alone, of whom nothing is known
             lines.append(f"## {PARTS[section.part]}")
         lines += [safe(word) for word in section.words]

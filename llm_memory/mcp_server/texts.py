@@ -50,6 +50,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
 }
 """By the reasons of ``LineLeftOut``."""
 PARTS: Final[Mapping[PrimerPart, str]] = {
+    PrimerPart.CONSTITUTION: "Rules that people wrote",
     PrimerPart.RULES: "Standing instructions",
     PrimerPart.OWNER: "From the owner",
     PrimerPart.PEOPLE: "People",

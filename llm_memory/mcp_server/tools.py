@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Final
 
 from ..errors import InvalidConversationId, NoOwner, ScopedMemoryError
@@ -30,6 +30,7 @@ from .answers import (
     FAILED,
     MISUSED,
     Answer,
+    constitution_lines,
     fit,
     log_answer,
     note_answer,
@@ -119,6 +120,7 @@ class MemoryTools:
         headings of shared notes."""
         budget, asked = self.primer_tokens, self.levels.asked
         lines: list[str] = []
+        rules: list[list[str]] = []
         if self.seat is not None:
             lines.append(role_line(self.seat.role, await _taken(self.seat)))
         for level in asked:
@@ -127,8 +129,11 @@ class MemoryTools:
                 actor=_agent.get(),
                 token_budget=budget // len(asked),
             )
+            if (stated := constitution_lines(found)) not in rules:  # one store may be both levels
+                rules.append(stated)
             lines += overview_lines(found, level)
-        return Answer(fit(_HEAD, lines, budget) if lines else NOTHING_YET)
+        told = [fit(_HEAD, lines, budget)] if lines else []
+        return Answer("\n".join([*chain.from_iterable(rules), *told]) or NOTHING_YET)
 
     async def search(
         self, query: str, scope: str | None = None, max_tokens: int | None = None

@@ -12,10 +12,12 @@ from ..models.recall import Hit
 class PrimerPart(StrEnum):
     """A section, in the order in which they are given. Each has a text in the i18n files."""
 
+    CONSTITUTION = "constitution"
+    """What people wrote into ``shared/CONSTITUTION.md``, as rules."""
     RULES = "rules"
     """Standing instructions of trusted speakers only."""
     OWNER = "owner"
-    """What a person wrote into the scope's PRIMER.md."""
+    """What a person wrote into the scope's MEMORY.md and PRIMER.md."""
     PEOPLE = "people"
     TASKS = "tasks"
     DAYS = "days"
@@ -27,21 +29,26 @@ class PrimerSection:
 
     Attributes:
         names: The people present, in the section of people.
-        words: The owner's lines as they are in the file.
+        words: A person's lines as they are in the file.
+        left_at: The line of its text, from 1, at which a constitution is cut; 0 where it is whole.
+        pointer: What opens a constitution that is cut.
     """
 
     part: PrimerPart
     hits: tuple[Hit, ...] = ()
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    left_at: int = 0
+    pointer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Primer:
-    """Empty for most turns: only the first turn after a pause has sections.
+    """Empty for most turns: the first turn after a pause has sections, and that of a new talk has
+    the constitution.
 
     Attributes:
-        away: How long the conversation was silent; None if no primer is due.
+        away: How long the conversation was silent; None if it was not.
         tokens: The estimated tokens of all sections as rendered.
     """
 

@@ -1,4 +1,4 @@
-"""Makes the primer for the first turn after a pause."""
+"""Makes the primer for the first turn after a pause, and what a new talk opens with."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory, Topic
 from ..models.recall import Hit
-from ..models.scope import Scope, ScopeFilter
+from ..models.scope import Place, Scope, ScopeFilter
 from ..models.settings import LoopSettings
-from ..models.vault_layout import PRIMER_PAGE, topic_of
+from ..models.shelf import SHARED, SHARED_FOLDER
+from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
-from ..text.normalising import clean
+from ..text.normalising import clean, estimate_tokens
 from ..vault.markdown.marked_block import outside
-from ..vault.pages import PagesOnDisk
+from ..vault.notes.note_book import NoteBook
+from ..vault.pages import PagesOnDisk, text_of
+from ..vault.rules.templates import CONSTITUTION
 from .last_seen import LastSeen
-from .models import Primed, Primer, PrimerPart
+from .models import Primed, Primer, PrimerPart, PrimerSection
 from .rules import primer as policy
+from .rules.constitution import constitution
 from .rules.primer import (
     MOST_PEOPLE,
     Material,
@@ -64,13 +68,14 @@ AS_MARKDOWN = Written(
 
 
 class PrimerService:
-    """Takes an already resolved scope filter. Reads the catalogue and one file, no index."""
+    """Takes an already resolved scope filter. Reads the catalogue and three files, no index."""
 
     def __init__(
         self,
         catalogue: Catalogue,
         book: SqliteLoopFacts,
         pages: PagesOnDisk,
+        notes: NoteBook,
         settings: LoopSettings,
         acquaintances: Acquaintances,
         clock: Clock,
@@ -80,7 +85,9 @@ class PrimerService:
         owners_pages: bool = True,
     ) -> None:
         """``participants`` returns the people of a conversation, given its scope, id and speaker.
-        ``owners_pages`` is False where PRIMER.md may be a stranger's."""
+        ``owners_pages`` is False where MEMORY.md and PRIMER.md may be a stranger's, who pushed
+        them to a store that is committed. The constitution counts there, too: a person agreed to
+        the root before it was opened."""
         self._corrected = corrected
         self._owners_pages = owners_pages
         self._participants = participants
@@ -88,6 +95,7 @@ class PrimerService:
         self._catalogue = catalogue
         self._seen = LastSeen(book)
         self._pages = pages
+        self._notes = notes
         self._settings = settings
         self._clock = clock
         self._primed: OrderedDict[str, Primed] = OrderedDict()
@@ -99,8 +107,11 @@ class PrimerService:
         actor: Actor,
         written: Written,
         token_budget: int,
+        *,
+        new_talk: bool = False,
     ) -> Primer:
-        """Note that a turn begins. Returns the primer if it is the first after a pause.
+        """Note that a turn begins. Returns the primer if it is the first after a pause; the
+        constitution alone in the first turn of a conversation, and of a ``new_talk`` in it.
 
         Raises StateUnavailable if the time of the last turn cannot be read.
         """
@@ -111,7 +122,9 @@ class PrimerService:
         before = await self._seen.before(conversation.umo, scope, now)
         pause = timedelta(hours=self._settings.prime_after_hours)
         if before is None or now - before < pause:
-            return Primer()
+            opens = before is None or new_talk
+            rules = await self._constitution(scope_filter) if opens else None
+            return _with_rules(Primer(), rules)
         try:
             made = await self.at_once(conversation, scope_filter, actor, written, token_budget)
         except asyncio.CancelledError:  # the turn timed out: the next one gets the primer
@@ -135,13 +148,15 @@ class PrimerService:
             return Primer()
         now, scope = self._clock(), scope_filter.scopes[0]
         owner = await asyncio.to_thread(self._owners_words, scope)
+        rules = await self._constitution(scope_filter)
         known = self._acquaintances.of(scope, now, conversation=conversation.umo)
         people = self._people(conversation, scope, actor, now, known)
         participants = self._participants(scope, conversation.umo, actor)
         entries = self._entries(scope_filter, now, known, actor, participants.may_be_shown)
-        return await asyncio.to_thread(
+        made = await asyncio.to_thread(
             _make, entries, people, owner, scope, now, written, token_budget
         )
+        return _with_rules(made, rules)
 
     def primed(self, conversation: str, scope_filter: ScopeFilter) -> Primed | None:
         """Returns the last primer of a conversation if the reader still sees its sources."""
@@ -179,20 +194,35 @@ class PrimerService:
             self._primed.popitem(last=False)
 
     def _owners_words(self, scope: Scope) -> str:
-        """Returns what a person wrote into PRIMER.md outside the bot's lines. Blocks."""
+        """Returns what a person wrote into MEMORY.md and PRIMER.md outside the bot's lines.
+        Blocks."""
         if not self._owners_pages:
             return ""
+        texts = (self._text(scope, name) for name in (MEMORY_PAGE, PRIMER_PAGE))
+        return "\n".join(outside(text) or "" for text in texts)
+
+    async def _constitution(self, scope_filter: ScopeFilter) -> PrimerSection | None:
+        if SHARED not in scope_filter.shelves:
+            return None
+        name = CONSTITUTION.removeprefix(f"{SHARED_FOLDER}/")
+        section = constitution(await asyncio.to_thread(self._text, SHARED, name))
+        if section is None or not section.left_at:
+            return section
+        pieces = self._notes.visible(ScopeFilter((), shelves=(SHARED,)))
+        behind = (c for c in pieces if c.file == CONSTITUTION and c.last >= section.left_at)
+        found = min(behind, key=lambda chunk: chunk.first, default=None)
+        return replace(section, pointer=found.pointer if found else CONSTITUTION)
+
+    def _text(self, place: Place, name: str) -> str:
+        """Returns a file's text, empty for a link, and what is no UTF-8 or too large. Blocks."""
         try:
-            page = self._pages.read(scope, PRIMER_PAGE)
+            page = self._pages.read(place, name)
         except VaultWriteFailed as error:
-            logger.warning("读不了 {}/{}，开场摘要里没有它：{}", scope.name, PRIMER_PAGE, error)
+            logger.warning("读不了 {}/{}，开场摘要里没有它：{}", place.folder, name, error)
             return ""
         if page is None or len(page.raw) > _LONGEST_PAGE:
             return ""
-        try:
-            return clean(outside(page.raw.decode()) or "")
-        except UnicodeDecodeError:
-            return ""
+        return clean(text_of(page) or "")
 
     def _entries(
         self,
@@ -265,6 +295,13 @@ class _Entries:
     about: Sequence[StoredMemory]
     tasks: Sequence[StoredMemory]
     days: Sequence[StoredMemory]
+
+
+def _with_rules(primer: Primer, rules: PrimerSection | None) -> Primer:
+    if rules is None:
+        return primer
+    tokens = primer.tokens + sum(estimate_tokens(f"{line}\n") for line in rules.words)
+    return replace(primer, sections=(rules, *primer.sections), tokens=tokens)
 
 
 def _make(

@@ -49,6 +49,7 @@ class TurnRequest:
         days: See ``CognitiveService.recall``; ``context``, too.
         history: The id of the chat history that the model is given, empty for none.
         empty_history: Nothing stands in that history yet.
+        new_talk: This turn is the first of a talk, which opens with the constitution.
         primer: How a primer is written; None where the turn wants none.
         primer_tokens: For all that is written of it.
     """
@@ -62,6 +63,7 @@ class TurnRequest:
     context: Sequence[ContextLine] = ()
     history: str = ""
     empty_history: bool = False
+    new_talk: bool = False
     primer: Written | None = None
     primer_tokens: int = 0
 
@@ -181,20 +183,28 @@ class Turns:
         if request.primer is None:
             return Primer()
         await self._life.ready()
-        return await self.prime(view, actor, request.primer, request.primer_tokens)
+        return await self.prime(
+            view, actor, request.primer, request.primer_tokens, new_talk=request.new_talk
+        )
 
     async def prime(
-        self, view: ConversationView, actor: Actor, written: Written, token_budget: int
+        self,
+        view: ConversationView,
+        actor: Actor,
+        written: Written,
+        token_budget: int,
+        *,
+        new_talk: bool = False,
     ) -> Primer:
-        """The primer of a conversation that comes back after a pause, else an empty one; notes that
-        it came. Raises StateUnavailable."""
+        """The primer of a conversation that comes back after a pause, the constitution where a talk
+        begins, else an empty one; notes that it came. Raises StateUnavailable."""
         scope_filter, umo = view.readable, view.conversation_id.umo
         if scope_filter is None or self._paused_conversations.since(view.conversation_id):
             return Primer()
         complete = self._bylines.reader(scope_filter, umo, actor)
         shown = replace(written, line=lambda hit: written.line(complete(hit)))
         primer = await self._primers.prime(
-            view.conversation_id, scope_filter, actor, shown, token_budget
+            view.conversation_id, scope_filter, actor, shown, token_budget, new_talk=new_talk
         )
         return self._as_shown(primer, actor, complete)
 

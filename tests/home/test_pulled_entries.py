@@ -90,6 +90,18 @@ async def test_no_file_vouches_for_itself(checkout: Checkout, said: str) -> None
         assert "[unverified]" in found.text
 
 
+async def test_who_agreed_to_the_root_agreed_to_its_constitution(checkout: Checkout) -> None:
+    """And to no other page that a pull brings."""
+    shared = checkout.scope.parents[1] / "shared"
+    shared.mkdir()
+    (shared / "CONSTITUTION.md").write_text(f"{RULE}\n", "utf-8")
+    checkout.pull("MEMORY.md", f"{POISON}\n")
+    async with checkout.opened() as (_, tools):
+        primer = (await tools.primer()).text
+    assert RULE in primer.partition("Data from the memory")[0]
+    assert POISON not in primer
+
+
 @pytest.mark.parametrize("said", TRUSTED)
 async def test_its_owner_vouches_for_these_words_and_no_others(
     checkout: Checkout, said: str

@@ -30,7 +30,8 @@ SHARES = {
     PrimerPart.TASKS: 0.2,
     PrimerPart.DAYS: 0.25,
 }
-"""Each section's share of the budget. Unused tokens are given to the others, in their order."""
+"""Each section's share of the budget; the constitution has one of its own. Unused tokens are given
+to the others, in their order."""
 PREVIEW = 160
 """Characters of a memory, 240 of a digest: a line must fit into its section's share."""
 _PREVIEW_OF_A_DIGEST = 240
@@ -46,7 +47,7 @@ _DAYS = 3
 """The newest days with entries, of each scope."""
 MOST_PEOPLE = 5
 _LEAST_NAME = 2
-_COMMENT = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
+COMMENT = re.compile("<!--.*?(?:-->|\\Z)", re.DOTALL)
 _TITLE = re.compile("# ")
 _LONGEST_NAME = 32
 
@@ -174,7 +175,7 @@ def make_primer(
         heading: Renders a section's heading; that of the people has their names.
         words: Renders a line of the owner's.
     """
-    built = [_Section.of(part, material, line, heading, words) for part in PrimerPart]
+    built = [_Section.of(part, material, line, heading, words) for part in SHARES]
     left = token_budget
     for section in built:
         left -= section.fill(min(left, int(token_budget * SHARES[section.part])))
@@ -270,7 +271,7 @@ def _cost(text: str) -> int:
 
 def _lines(text: str) -> list[str]:
     """Returns the owner's lines without the file's title and comments."""
-    said = _COMMENT.sub("\n", text).splitlines()
+    said = COMMENT.sub("\n", text).splitlines()
     return [one_line(line)[:PREVIEW] for line in said if line.strip() and not _TITLE.match(line)]
 
 
