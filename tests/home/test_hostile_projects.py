@@ -143,7 +143,8 @@ def test_memories_that_a_checkout_brings_are_not_read_until_a_person_agrees(
     name = ".scoped-memory/memory/scopes/public/{}.md"
     checkout.write(name.format("instructions"), f"## {poison}\n> 来源：手写 · 可信：是\n")
     checkout.write(name.format("decisions"), f"## {poison}, always\n")
-    checkout.write(".scoped-memory/memory/shared/RUNBOOK.md", f"# {poison}\n")
+    for page in ("RUNBOOK.md", "CONSTITUTION.md"):
+        checkout.write(f".scoped-memory/memory/shared/{page}", f"# {poison}\n\n{poison}\n")
     for said in (checkout.all(), checkout.run("primer")[1]):
         assert poison not in said
         assert "init --store" in said  # the person is told how to agree

@@ -90,6 +90,17 @@ PLANTS = {
     "a rule logs": ("llm_memory/reflection/rules", "import logging", "rules"),
     "a format logs": ("llm_memory/vault/markdown", "import loguru", "rules"),
     "a rule opens a store": ("llm_memory/scopes/rules", "from ...storage import sqlite", "rules"),
+    "reflection decides": (
+        "llm_memory/reflection",
+        "from ..decisions import recorder",
+        "one writer",
+    ),
+    "a tool of agents decides": (
+        "llm_memory/mcp_server",
+        "from ..decisions.shared_files import SharedFiles",
+        "one writer",
+    ),
+    "a tool of the bot decides": ("tools", "from ..llm_memory import decisions", "one writer"),
     "a rule starts a task": ("llm_memory/recall/rules", "import asyncio", "rules"),
 }
 TITLES = {
@@ -98,6 +109,7 @@ TITLES = {
     "plugin": "The plugin: main >",
     "no AstrBot": "The engine knows no AstrBot",
     "rules": "Rules are pure",
+    "one writer": "One writer of shared/",
     "indexes": "The indexes are asked through",
 }
 
