@@ -10,24 +10,15 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from ...models.data_models import Memory, RejectReason
+from ...models.data_models import Memory
 from ...models.decisions import Objection, Reference
 from ...models.scope import Scope
-from ...remember.rules.quality import flaw, is_doubtful
+from ...remember.rules.lasting import passing
+from ...remember.rules.quality import is_doubtful
 from ...text.dates.expressions import find_times
 from ...text.scripts import fold
 
 _STALE_WITHIN: Final = timedelta(days=7)
-_DISPUTE: Final = re.compile(
-    r"待定|未定|没定|有争议|再议|再说吧|还没(?:想好|决定)|意见不一|"
-    r"\bTB[DC]\b|\b(?:undecided|open question|no consensus|to be (?:decided|discussed)|disputed)\b|"
-    r"[?？]\s*\Z",
-    re.IGNORECASE,
-)
-_FOR_NOW: Final = re.compile(
-    r"暂时|临时|目前先|这几天|\bfor now\b|\btemporar(?:y|ily)\b|\bfor the time being\b",
-    re.IGNORECASE,
-)
 _YEAR: Final = re.compile(r"\d{4}")
 _LEAST_NAME: Final = 2
 _LEAST_ACCOUNT: Final = 4
@@ -48,13 +39,11 @@ def _objections(
 ) -> Iterator[Objection]:
     said = memory.judgment
     sourced = bool(memory.reasoning.strip() or reference.issue or reference.pr)
-    if flaw(said) is RejectReason.SPECULATION or (is_doubtful(said) and not sourced):
+    reasons = dict(passing(said))
+    if "guess" not in reasons and is_doubtful(said) and not sourced:
         yield Objection("guess", said)
-    if (found := _DISPUTE.search(said)) is not None:
-        yield Objection("dispute", found[0])
-    if (found := _FOR_NOW.search(said)) is not None:
-        yield Objection("stale", found[0])
-    else:
+    yield from (Objection(code, words) for code, words in reasons.items())
+    if "stale" not in reasons:
         today = now.date()
         for span in find_times(said, now):
             near = abs(span.start - today) <= _STALE_WITHIN
