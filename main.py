@@ -343,6 +343,12 @@ class ScopedMemoryPlugin(Star):
         async for result in self.reply(event, "undo"):
             yield result
 
+    @memory.command("decide", alias={"决定"})
+    async def memory_decide(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
+        """提议、接受、否决、取代、撤回决定（管理员）：/memory decide [accept <编号>]"""
+        async for result in self.reply(event, "decide"):
+            yield result
+
     @memory.command("sleep", alias={"整理"})
     async def memory_sleep(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
         """现在就做一次夜间整理，再发一次看结果（管理员）：/memory sleep [now|status]"""

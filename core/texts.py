@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -13,6 +13,9 @@ try:
     from yaml import CSafeLoader as _Loader  # eight times as fast
 except ImportError:  # a PyYAML that was built without libyaml
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+if TYPE_CHECKING:  # AstrBot waits for the import of this module
+    from ..llm_memory.models.said import Said, Spoken
 
 LANGUAGES = ("zh-CN", "en-US")
 """The first one where the owner has said nothing."""
@@ -41,6 +44,7 @@ class Texts:
 
     def __init__(self, language: str) -> None:
         self._texts = _content(language)
+        self._spoken: Spoken = "zh" if language == LANGUAGES[0] else "en"
 
     def say(self, code: str, /, **params: object) -> str:
         """The text of ``<group>.<code>`` with its ``{params}`` filled in.
@@ -49,6 +53,10 @@ class Texts:
             KeyError: for an unknown code or a missing param: tests see to it that none is.
         """
         return self._texts[code].format(**params)
+
+    def said(self, line: Said) -> str:
+        """The line that the engine has in both languages."""
+        return line.text(self._spoken)
 
     def knows(self, code: str) -> bool:
         """True if there is such a text."""

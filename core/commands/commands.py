@@ -28,6 +28,7 @@ from .backup_commands import BackupCommands
 from .bring_command import status_text
 from .command_words import unknown_text
 from .correct_commands import CorrectCommands
+from .decide_commands import DecideCommands
 from .last_shown import LastShown
 from .look_commands import LookCommands
 from .memory_reference import MemoryReference
@@ -62,6 +63,7 @@ class Commands:
         self.edit: Command = correct.edit
         self.move: Command = correct.move
         self.undo: Command = correct.undo
+        self.decide: Command = DecideCommands(plugin, naming).decide
         transfers = TransferCommands(plugin)
         self.export: Command = transfers.export
         self.import_: Command = transfers.import_

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from ..models.decisions import RecordFile
 from ..models.settings import PrivacyMode
 from .home_flags import setting_flags
 from .messages import say, words
@@ -18,6 +19,7 @@ from .paths import NAME, plugin_version
 _PROGRAM: Final = "scoped-memory"
 _KINDS: Final = ("preference", "instruction", "entity", "decision", "pattern", "task", "journal")
 _MOST_LISTED: Final = 1_000
+_RECORD: Final = re.compile(r"(?:D-)?(\d{1,9})", re.IGNORECASE)
 _UNKNOWN: Final = re.compile(r"argument COMMAND: invalid choice: '(.*?)'")
 
 
@@ -50,6 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_setup(at_home)
     _add_tools(at_home)
     _add_corrections(at_home)
+    _add_decisions(at_home)
     _add_owners(at_home)
     return parser
 
@@ -230,6 +233,14 @@ def _add_tools(commands: _Commands) -> None:
     _flag(one, "tasks_json", f"{form}，默认只列出", f"{form}, lists by default", nargs="?")
 
 
+def _record_number(text: str) -> int:
+    """Returns the number in ``D-0007`` or ``7``. Raises ArgumentTypeError for any other text."""
+    found = _RECORD.fullmatch(text)
+    if found is None or not int(found[1]):
+        raise argparse.ArgumentTypeError(words("要写成 D-0007", "must be like D-0007"))
+    return int(found[1])
+
+
 def _number(text: str) -> int:
     """Returns a number of lines. Raises ArgumentTypeError for any other text."""
     if not text.isdecimal() or not 0 < int(text) <= _MOST_LISTED:
@@ -270,6 +281,49 @@ def _add_corrections(commands: _Commands) -> None:
     )  # fmt: skip
     _flag(one, "id", *named)
     _switch(one, "--no", "收回认可", "take the voucher back")
+
+
+def _add_decisions(commands: _Commands) -> None:
+    """Add ``decide`` and its actions."""
+    about = ("提议的和定下的；接受、否决、取代、撤回", "what is proposed and decided; decide on it")
+    # What stands behind the action is read here, too: --pr is no short form of --project.
+    decide = commands.add("decide", "decide.decide", *about, allow_abbrev=False)
+    actions = decide.add_subparsers(dest="action", required=True, metavar="ACTION")
+    at_home = _Commands(actions, "run_home", setting_flags())
+
+    def add(name: str, zh: str, en: str) -> Any:
+        return at_home.add(name, "decide.decide", zh, en)
+
+    def writes(one: Any) -> None:
+        _flag(one, "--by", "谁定的，默认是你的用户名", "who decides, by default you", default="")
+        _switch(one, "--yes", "直接写，不先看", "write it, without showing it first")
+
+    one = add("list", "提议和在用的决定", "proposals, and the decisions in force")
+    _switch(one, "--all", "不再有效的也要", "also what holds no longer")
+    one = at_home.add("propose", "agent_commands.run", "提议一个决定", "propose a decision")
+    _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
+    one.set_defaults(command="log", type="decision")
+    for name, zh, en in (
+        ("accept", "接受提议，写进 shared/", "accept a proposal, for all to read in shared/"),
+        ("supersede", "接受提议，取代一条决定", "accept a proposal in place of a decision"),
+    ):
+        one = add(name, zh, en)
+        if name == "supersede":
+            _flag(one, "number", "D-0001", "D-0001", type=_record_number)
+        _flag(one, "id", "提议的编号", "the proposal's id: m-01…")
+        _flag(one, "--issue", "#12、owner/repo#12 或网址", "#12, owner/repo#12, URL", default="")
+        _flag(one, "--pr", "同上", "likewise", default="")
+        files = [file.value for file in RecordFile]
+        _flag(one, "--to", "写进哪个文件", "which file", choices=files, default=files[0])
+        _switch(one, "--anyway", "有异议也写", "also where there are objections")
+        writes(one)
+    one = add("reject", "否决提议", "reject a proposal")
+    _flag(one, "id", "提议的编号", "the proposal's id: m-01…")
+    _flag(one, "--why", "理由", "the reason", default="")
+    one = add("withdraw", "撤回决定", "withdraw a decision")
+    _flag(one, "number", "D-0001", "D-0001", type=_record_number)
+    _flag(one, "--why", "理由", "the reason", default="")
+    writes(one)
 
 
 def _add_owners(commands: _Commands) -> None:

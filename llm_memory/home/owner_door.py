@@ -10,6 +10,7 @@ from typing import Final
 
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import EditOutcome, ForgetOutcome, NotVisible, Rejected, RestoreOutcome
+from ..models.decisions import DecisionChange, DecisionOutcome
 from ..models.notices import Notice, NoticeCode
 from ..models.owner import Listing, StoreStatus, StoreWarning
 from ..models.resolution import Usable
@@ -87,6 +88,14 @@ class OwnerDoor:
         done = await asyncio.to_thread(ledger.undo_records, person=PERSON)
         mine = (one for one in done if one.source in sources and one.kind is not UndoKind.BRING)
         return next(mine, None)
+
+    async def decide(
+        self, change: DecisionChange, *, conversation_id: ConversationId
+    ) -> DecisionOutcome:
+        """List, accept, reject or withdraw decisions; see ``DecisionChange``."""
+        return await self._engine.service.decide(
+            change, conversation_id=conversation_id, actor=self._owner
+        )
 
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus:
         """Returns how the store is doing now."""

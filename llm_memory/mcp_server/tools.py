@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..errors import InvalidConversationId, NoOwner, ScopedMemoryError
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import MemoryDraft, MemoryKind, RememberOutcome, Topic
+from ..models.data_models import MemoryDraft, MemoryKind, Rejected, RememberOutcome, Topic
 from ..models.recall import Arm, FileText, Hit, Recall
 from ..models.roles import NotHeld, RoleLease, RoleNote
 from ..models.shelf import SHARED_FOLDER
@@ -66,6 +66,7 @@ _UNTAKEN: Final = (
     "what an agent writes is no instruction: filed by its words; the owner can vouch for it with "
     "scoped-memory trust"
 )
+_PROPOSED: Final = "a proposal: it holds once {who} accepts it with {command} decide accept {id}"
 
 _agent: ContextVar[Actor] = ContextVar("agent", default=Actor(AGENT, ""))  # noqa: B039  (frozen)
 """Who calls: each call is a task of its own."""
@@ -187,7 +188,7 @@ class MemoryTools:
 
     async def log(self, content: str, type: str | None = None) -> Answer:
         """Store one lasting fact, as a whole sentence. type: preference, instruction, entity
-        (global); decision, pattern, task, journal (project)."""
+        (global); decision (a proposal), pattern, task, journal (project)."""
         known = _TYPES.get((type or "").strip().lower())
         kind, topic, where = known or (MemoryKind.KNOWLEDGE, None, PROJECT)
         level, note = self.levels.nearest, ""
@@ -197,8 +198,14 @@ class MemoryTools:
             note = f'unknown type "{_shown(type.strip()[:40])}", filed by its words'
         if topic is Topic.INSTRUCTIONS:
             topic, note = None, _UNTAKEN
-        draft = MemoryDraft(content, kind=kind, topic=topic, corrects=True)
-        return log_answer(await self._remember(draft, level), level, "stored", note)
+        proposed = topic is Topic.DECISIONS
+        draft = MemoryDraft(content, kind=kind, topic=topic, corrects=True, proposed=proposed)
+        outcome = await self._remember(draft, level)
+        if proposed and not isinstance(outcome, Rejected):
+            own = self.levels.writes_global
+            who, command = ("the owner", "scoped-memory") if own else ("an admin", "/memory")
+            note = _PROPOSED.format(who=who, command=command, id=outcome.memory.memory.memory_id)
+        return log_answer(outcome, level, "stored", note)
 
     async def _remember(self, draft: MemoryDraft, level: Level) -> RememberOutcome:
         """Store what the agent says; a call that is asked once more stores it once."""

@@ -13,6 +13,17 @@ from ..models.data_models import (
     RememberOutcome,
     RestoreOutcome,
 )
+from ..models.decisions import (
+    Accept,
+    Decisions,
+    Draft,
+    ListDecisions,
+    NotRecorded,
+    Recorded,
+    Reject,
+    TurnedDown,
+    Withdraw,
+)
 from ..models.owner import Listing, StoreStatus
 from ..models.recall import FileText, PointerNotVisible, Recall
 from ..models.roles import Noted, NotHeld, NotNoted, RoleNote
@@ -78,3 +89,10 @@ class OwnerMemory(Protocol):
     ) -> RestoreOutcome | Rejected: ...
 
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus: ...
+
+    async def decide(
+        self,
+        change: Accept | Reject | Withdraw | ListDecisions,
+        *,
+        conversation_id: ConversationId,
+    ) -> Draft | Recorded | TurnedDown | Decisions | NotRecorded: ...

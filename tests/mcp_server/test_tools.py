@@ -48,6 +48,24 @@ async def test_a_type_says_which_level_and_file(rig: AgentRig, type_: str, place
     assert content in "".join(text for path, text in rig.texts().items() if path.startswith(scope))
 
 
+async def test_a_decision_is_a_proposal_and_its_answer_says_how_it_is_accepted(
+    rig: AgentRig,
+) -> None:
+    content = "Orders are kept in PostgreSQL"
+    said = await rig.say("memory_log", project="shop", content=content, type="decision")
+    memory_id = pointer_in(said).rpartition("#")[2]
+    assert said.splitlines()[1:] == [
+        "a proposal: it holds once the owner accepts it with scoped-memory decide accept "
+        f"{memory_id}"
+    ]
+    assert "状态：提议" in rig.texts()["project-shop/decisions.md"]
+    found = await rig.say("memory_search", project="shop", query="where are orders kept")
+    assert "not decided" in found
+    # Of what words alone file there, nothing is said to be proposed.
+    said = await rig.say("memory_log", project="shop", content="We decided to use tabs here")
+    assert len(said.splitlines()) == 1
+
+
 async def test_without_a_type_words_decide_and_the_project_gets_it(rig: AgentRig) -> None:
     first = await rig.say("memory_log", project="untyped", content="We decided to use tabs here")
     assert first.startswith("stored: project/decisions.md#m-")
@@ -99,7 +117,7 @@ async def test_a_likely_conflict_is_named_and_nothing_is_replaced(rig: AgentRig)
     new = await rig.say(
         "memory_log", project="likely", content="Tests are run with unittest", type="decision"
     )
-    first, second = new.splitlines()
+    first, second, _ = new.splitlines()
     assert first.startswith("stored: project/decisions.md#")
     assert '"Tests are run with pytest"' in second
     assert pointer_in(second) == pointer_in(old)
@@ -162,7 +180,7 @@ async def test_a_secret_is_hidden(rig: AgentRig) -> None:
         content=f"The deployment script signs in with {token} on the build machine",
         type="decision",
     )
-    assert said.splitlines()[1:] == ["private data in it was hidden"]
+    assert said.splitlines()[1] == "private data in it was hidden"
     assert all(token not in text for text in rig.texts().values())
 
 

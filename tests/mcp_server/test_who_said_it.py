@@ -123,4 +123,4 @@ async def test_what_an_agent_logged_is_unverified_for_the_next_one(rig: AgentRig
     """Many programs speak under the one account: what one logged is no other's own word."""
     await rig.say("memory_log", project="next", content="The lathe is in hall 4", type="decision")
     found = await rig.say("memory_search", project="next", query="where is the lathe")
-    assert "[unverified]" in found
+    assert "[not decided, unverified]" in found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,21 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Rejected,
     Restored,
     Undone,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
+    Accept,
+    DecisionChange,
+    DecisionFault,
+    DecisionOutcome,
+    Decisions,
+    Draft,
+    ListDecisions,
+    NotRecorded,
+    Recorded,
+    Reference,
+    Reject,
+    TurnedDown,
+    Withdraw,
 )
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import OwnerMemory, SharedMemory
 from astrbot_plugin_scoped_memory.llm_memory.sharing.remote_memory import RemoteMemory
@@ -139,6 +154,30 @@ async def test_a_status_counts_what_there_is(shared: Shared) -> None:
     assert dict(status.memories) == {"project-shop": 2}
     assert (status.notes, status.tasks, status.vectors) == (0, 1, None)
     assert (status.embedder, status.refused) == ("lexical", "no key")
+
+
+async def test_each_decision_goes_over_as_what_it_is(shared: Shared) -> None:
+    ids = [await shared.log(words) for words in ("Orders are kept in PostgreSQL", "Use tabs here")]
+
+    async def decide(change: DecisionChange) -> DecisionOutcome:
+        return await shared.owner.decide(change, conversation_id=SHOP)
+
+    change = Accept(ids[0], Reference("12"), by="Ada")
+    draft = await decide(change)
+    assert isinstance(draft, Draft)
+    assert all(said in draft.text for said in ("Ada · Issue", "#12"))
+    assert isinstance(await decide(replace(change, shown=draft.digest)), Recorded)
+    assert await decide(Reject(ids[1], "no")) == TurnedDown(ids[1])
+    assert await decide(Reject(ids[1])) == NotRecorded(DecisionFault.NO_PROPOSAL)
+    listed = await decide(ListDecisions())
+    assert isinstance(listed, Decisions)
+    (item,) = listed.items
+    assert (item.number, item.reference) == (1, Reference("#12"))
+    assert isinstance(await decide(Withdraw(1, unseen=True)), Recorded)
+    guess = await shared.log("Orders are kept in PostgreSQL for now")
+    refused = await decide(Accept(guess))
+    assert isinstance(refused, NotRecorded)
+    assert [one.code for one in refused.objections] == ["stale"]
 
 
 async def test_an_edit_goes_through_the_checks(shared: Shared) -> None:

@@ -1,0 +1,107 @@
+"""``decide``: the owner reads what is proposed and decided, and decides."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from ..models.decisions import (
+    Accept,
+    DecisionChange,
+    DecisionFault,
+    DecisionItem,
+    DecisionOutcome,
+    Decisions,
+    Draft,
+    ListDecisions,
+    NotRecorded,
+    RecordFile,
+    Reference,
+    Reject,
+    Withdraw,
+    record_name,
+)
+from ..text.decision_words import item_line, outcome_words
+from .home_flags import wants_json
+from .messages import DONE, FAILED, fail, say, say_json, shown, words
+from .owner_levels import OwnerLevel, asked, memory_id_of
+
+
+def decide(args: argparse.Namespace) -> int:
+    """Carry out one of the actions. Raises HomeError."""
+    change = _change(args)
+    outcome = asked(args, lambda levels: _decided(levels, change))
+    if isinstance(outcome, Decisions):
+        return _listed(args, outcome)
+    code = FAILED if isinstance(outcome, Draft | NotRecorded) else DONE
+    if wants_json(args):
+        say_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
+        return code
+    said = shown(words(outcome_words(outcome)))
+    if isinstance(outcome, NotRecorded):
+        fail(said)
+        if outcome.fault is DecisionFault.OBJECTION:
+            fail("看过了还要写：加 --anyway", "to write it all the same: --anyway")
+        return code
+    say(said)
+    if isinstance(outcome, Draft):
+        fail("要写进去：再运行一次，加 --yes", "to write it: run it again with --yes")
+    return code
+
+
+def _change(args: argparse.Namespace) -> DecisionChange:
+    match args.action:
+        case "list":
+            return ListDecisions(everything=args.all)
+        case "reject":
+            return Reject(memory_id_of(args.id), args.why)
+        case "withdraw":
+            return Withdraw(args.number, args.why, by=args.by, unseen=args.yes)
+    return Accept(
+        memory_id_of(args.id),
+        Reference(args.issue, args.pr),
+        to=RecordFile(args.to),
+        supersedes=getattr(args, "number", 0),
+        by=args.by,
+        anyway=args.anyway,
+        unseen=args.yes,
+    )
+
+
+async def _decided(levels: Sequence[OwnerLevel], change: DecisionChange) -> DecisionOutcome:
+    """A project's own store has its own decisions; else those of the home hold, and what was
+    proposed outside any project is decided here, too."""
+    here, *others = levels[:1] if levels[0].level.own_store else levels
+    outcome = await here.owner.decide(change, conversation_id=here.level.conversation)
+    for one in others:
+        if isinstance(outcome, NotRecorded) and outcome.fault is DecisionFault.NO_PROPOSAL:
+            outcome = await one.owner.decide(change, conversation_id=one.level.conversation)
+    return outcome
+
+
+def _listed(args: argparse.Namespace, found: Decisions) -> int:
+    if wants_json(args):
+        say_json([_as_json(item) for item in found.items])
+        return DONE
+    for item in found.items:
+        say(shown(words(item_line(item))))
+    if not found.items:
+        say("没有提议，也没有决定", "nothing is proposed or decided")
+    return DONE
+
+
+def _as_json(item: DecisionItem) -> dict[str, object]:
+    """Returns what scripts read: null where there is none."""
+    return {
+        "id": item.memory_id or None,
+        "state": item.state,
+        "number": record_name(item.number) if item.number else None,
+        "title": item.title,
+        "at": item.at and item.at.isoformat(),
+        "issue": item.reference.issue or None,
+        "pr": item.reference.pr or None,
+        "file": item.file or None,
+        "line": item.line or None,
+        "supersedes": record_name(item.supersedes) if item.supersedes else None,
+    }

@@ -1,0 +1,115 @@
+"""``/memory decide``: an admin sees what all will read, says yes, and only then it is written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
+
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
+
+WORDS = "检索面用 PostgreSQL"
+
+
+class Desk:
+    """The commands of one plugin: what was shown is known as long as it is loaded."""
+
+    def __init__(self, rig: Rig, language: str = "zh-CN") -> None:
+        self._commands = Commands(cast("Any", FakePlugin(rig, language)))
+
+    async def __call__(self, words: str = "", number: int = 777, **more: Any) -> str:
+        more = {"sender": "9", "name": "站长", "admin": True, **more}
+        event = FakeEvent.in_group(number, f"memory decide {words}", **more)
+        answer = await self._commands.answer(cast("Any", event), self._commands.decide)
+        assert answer is not None
+        return answer
+
+    async def propose(self, words: str = WORDS) -> str:
+        """Returns the id of a new proposal."""
+        found = re.search(r"m-[0-9a-z]+", await self(f"提议 {words}"))
+        assert found
+        return found[0]
+
+
+def records(root: Path) -> str:
+    file = root / "memory" / "shared" / "DECISIONS.md"
+    return file.read_text("utf-8") if file.exists() else ""
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_what_was_shown_is_written_after_a_yes(tmp_path: Path, language: str) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk = Desk(rig, language)
+        memory_id = await desk.propose()
+        assert memory_id in await desk()
+        shown = await desk(f"accept {memory_id} issue=12 to=decisions")
+        assert not records(tmp_path)
+        # Somebody else's yes, and one in another conversation, means nothing.
+        assert await desk("yes", sender="8") == await desk("yes", number=555)
+        assert not records(tmp_path)
+        assert "D-0001" in await desk("yes")
+        written = records(tmp_path)[records(tmp_path).index("## D-0001") :]
+        assert "Issue" in written
+        assert written in f"{shown}\n"
+        await desk("yes")
+        assert records(tmp_path).count("## D-0001") == 1
+
+
+async def test_after_ten_minutes_it_is_shown_again(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk = Desk(rig)
+        await desk(f"接受 {await desk.propose()}")
+        rig.clock.forward(minutes=11)  # type: ignore[attr-defined]
+        assert "不一样" in await desk("是")
+        assert not records(tmp_path)
+        await desk("是")
+        assert WORDS in records(tmp_path)
+
+
+async def test_a_decision_is_superseded_withdrawn_and_a_proposal_rejected(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk = Desk(rig)
+        first, second = await desk.propose(), await desk.propose("检索面改用 SQLite 的全文索引")
+        assert second in await desk(f"否决 {second} 太慢")
+        assert second not in await desk()
+        assert "已否决" in await desk("列表 全部")
+        await desk(f"接受 {first}")
+        await desk("是")
+        third = await desk.propose("检索面改用自己写的索引")
+        await desk(f"取代 D-0001 {third}")
+        await desk("是")
+        assert "D-0001" not in await desk()
+        await desk("撤回 D-0002 做不完")
+        await desk("是")
+        assert "做不完" in records(tmp_path)
+        guess = await desk.propose("暂时不用缓存")
+        assert "仍要" in await desk(f"接受 {guess}")
+        assert "十分钟" in await desk(f"接受 {guess} 仍要")
+
+
+async def test_only_admins_decide_and_only_on_what_is_theirs(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk = Desk(rig)
+        memory_id = await desk.propose()
+        for words in ("", f"提议 {WORDS}", f"接受 {memory_id}", f"否决 {memory_id}", "是"):
+            assert "管理员" in await desk(words, sender="10001", admin=False)
+        assert memory_id not in await desk(number=888)
+        assert "没有这个提议" in await desk(f"接受 {memory_id}", number=888)
+        assert memory_id in await desk()
+
+
+@pytest.mark.parametrize(
+    "words", ["接受", "取代 m-x", "撤回 7", "接受 {} to=别处", "接受 {} 马上", "改 {}", "提议"]
+)
+async def test_other_words_get_the_usage(tmp_path: Path, words: str) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk = Desk(rig)
+        assert "用法" in await desk(words.format(await desk.propose()))
