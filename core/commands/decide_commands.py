@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...llm_memory import Actor, ConversationId, MemoryDraft, Source
+from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.models.decisions import (
     Accept,
     DecisionChange,
@@ -21,7 +22,6 @@ from ...llm_memory.models.decisions import (
     Reject,
     Withdraw,
 )
-from ...llm_memory.text.decision_words import item_line, outcome_words
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import added_text
 from .memory_reference import MemoryReference

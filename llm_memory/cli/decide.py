@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from ..catalogue.rules.decision_words import item_line, outcome_words
 from ..models.decisions import (
     Accept,
     DecisionChange,
@@ -22,7 +23,6 @@ from ..models.decisions import (
     Withdraw,
     record_name,
 )
-from ..text.decision_words import item_line, outcome_words
 from .home_flags import wants_json
 from .messages import DONE, FAILED, fail, say, say_json, shown, words
 from .owner_levels import OwnerLevel, asked, memory_id_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ..models.data_models import shown_day
-from ..models.decisions import (
+from ...models.data_models import shown_day
+from ...models.decisions import (
     DecisionFault,
     DecisionItem,
     DecisionState,
@@ -16,8 +16,8 @@ from ..models.decisions import (
     TurnedDown,
     record_name,
 )
-from ..models.said import Said
-from .safe_text import safe
+from ...models.said import Said
+from ...text.safe_text import safe
 
 _STATES: Final[Mapping[DecisionState, Said]] = {
     DecisionState.PROPOSED: Said("提议", "proposed"),
