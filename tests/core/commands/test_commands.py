@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.llm_memory import EngineOff
+from astrbot_plugin_scoped_memory.llm_memory import EngineOff, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import PoisonedVectorStore
@@ -360,6 +360,20 @@ async def test_the_status_counts_for_admins_what_the_second_scope_check_dropped(
         assert line in (await ask(rig, status, language)).split("\n")
         told = await ask(rig, FakeEvent.in_group(888, "memory status"), language)
         assert line not in told
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_the_status_counts_the_memories_that_have_no_questions_yet(
+    tmp_path: Path, language: str
+) -> None:
+    async with running(tmp_path, chat=ScriptedChat(), follow=False) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember("奶奶喜欢豆浆", group(777))
+        asked = MemoryDraft("钥匙在花盆下面", asks=("怎么进门",), actor=person(10001))
+        await rig.engine.service.remember(asked, conversation_id=group(777))
+        status = FakeEvent.in_group(777, "memory status", admin=True)
+        line = Texts(language).say("loop.unasked", count=2)
+        assert line in (await ask(rig, status, language)).split("\n")
 
 
 @pytest.mark.parametrize("how", ["彻底", "purge", "PURGE"])
