@@ -40,7 +40,7 @@ def show_config(args: argparse.Namespace) -> int:
     say_value("密钥", "key", key)
     where = Said("这里没有", "none here")
     if project is not None:
-        own, which = project.own_store, f"{project.name} ({project.root})"
+        own, which = project.own_store, f"{project.shown} ({project.root})"
         zh, en = ("自己的库", "its own store") if own else ("家里的一个域", "in the home")
         where = Said(f"{which}，{zh}", f"{which}, {en}")
     say_value("项目", "project", where)

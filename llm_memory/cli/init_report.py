@@ -62,7 +62,7 @@ def _print(report: Report) -> None:
         say("只是预演，什么也没有改：", "a dry run, nothing was changed:")
     say_value("家", "home", report.home)
     if project is not None:
-        say_value("项目", "project", f"{project.name} ({project.root})")
+        say_value("项目", "project", f"{project.shown} ({project.root})")
     for folder in report.folders:
         say_value("会建" if dry else "建了", "would make" if dry else "made", folder)
     for change in report.changes:

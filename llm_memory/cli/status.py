@@ -60,7 +60,7 @@ def status(args: argparse.Namespace) -> int:
             "key": words(key),
         })  # fmt: skip
         return code
-    here = f"{project.name} ({project.root})" if project else Said("这里没有", "none here")
+    here = f"{project.shown} ({project.root})" if project else Said("这里没有", "none here")
     say_value("家", "home", settings.home)
     say_value("项目", "project", shown(here) if isinstance(here, str) else here)
     for row in rows:

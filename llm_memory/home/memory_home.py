@@ -110,8 +110,7 @@ def open_home(
         return MemoryHome(home, home, name, warnings=warnings)
     own = _store(project_paths(settings.home, project), settings, environ, version)
     roles = role_names(project.memory, project.workflow)
-    name = project.title or project.name
-    return MemoryHome(home, own, name, warnings=warnings, roles=roles)
+    return MemoryHome(home, own, project.shown, warnings=warnings, roles=roles)
 
 
 def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, tuple[Said, ...]]:

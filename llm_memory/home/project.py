@@ -46,6 +46,11 @@ class Project:
     title: str = ""
 
     @property
+    def shown(self) -> str:
+        """What people and agents read: its title, else its name."""
+        return self.title or self.name
+
+    @property
     def stated_root(self) -> Path | None:
         """The memory root that its ``workflow.toml`` names."""
         root = self.workflow.root if self.workflow else None

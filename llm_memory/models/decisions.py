@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from .shelf import SHARED_FOLDER
 
@@ -35,6 +36,9 @@ class RecordFile(StrEnum):
     def at(cls, path: str) -> RecordFile:
         """Returns the file with this path. Raises ValueError for any other."""
         return cls(path.removeprefix(f"{SHARED_FOLDER}/").removesuffix(".md").lower())
+
+
+RECORD_PATHS: Final = frozenset(file.path for file in RecordFile)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ class NoteChunk:
         text: Its lines as they stand in the file, joined by ``\\n``.
         first: Number of its first line, from 1.
         last: Number of its last line.
-        modified: When its file was last written. Aware.
+        modified: When its file was last written; for a record of a decision, when that was
+            decided. Aware.
         heading_lines: So many of its first lines are its own heading: 0, 1, or more with a line
             below them.
         settled: It is of a record that a later one has superseded or withdrawn.

@@ -41,5 +41,5 @@ def said_by(passage: Passage) -> str:
 
 
 def moment_of(passage: Passage) -> datetime:
-    """When it was said, or the note last written."""
+    """When it was said or decided, or the note last written."""
     return passage.modified if isinstance(passage, NoteChunk) else passage.memory.created_at

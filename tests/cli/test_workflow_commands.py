@@ -248,6 +248,8 @@ def test_a_workflow_above_is_that_of_all_repositories_below(
     told = json.loads(said)["project"]
     assert (code, told["root"], told["own_store"]) == (0, str(above.path), True)
     assert told["workflow"]["project"] == "商店"
+    for command in ("config", "status", "init"):
+        assert f"project: 商店 ({above.path})" in other.run(command)[1]
 
 
 def test_the_name_opens_no_other_projects_memory(

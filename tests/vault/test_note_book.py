@@ -244,6 +244,16 @@ async def test_a_section_that_is_gone_is_what_was_known_of_it(
     assert (await desk.book.section(chunk)).text == "# 甲\n一"
 
 
+async def test_a_record_is_as_old_as_its_decision_whenever_the_file_was_written(desk: Desk) -> None:
+    meta = "> 已接受 · 2026-03-05T12:00:00+08:00 · Issue：#12 · 提案：sha256:1f0c4e"
+    text = f"# 决定\n\n开头\n\n## D-0003 用甲\n{meta}\n\n因为快\n\n## 附\n别的\n"
+    desk.put("shared/DECISIONS.md", text)
+    desk.put("shared/other.md", f"## D-0004 不是记录\n{meta}\n")
+    await desk.changes()
+    dated = {chunk.headings[-1] for chunk in desk.book.all() if chunk.modified.month == 3}
+    assert dated == {"D-0003 用甲"}
+
+
 async def test_a_piece_knows_whether_another_file_has_settled_its_record(desk: Desk) -> None:
     def settled() -> set[str]:
         return {chunk.headings[-1] for chunk in desk.book.all() if chunk.settled}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
+from typing import Final
 
 from ...models.notes import NoteChunk
 from ...models.passages import Passage
@@ -11,6 +13,8 @@ from .tasks import is_task, task_text
 
 HEADING_SEPARATOR = " › "
 _LONGEST_EMBEDDED = 4000
+_PROPOSAL_KEY: Final = re.compile(r"\A> (.*) · (?:提案：|Proposal: )sha256:\w+$", re.MULTILINE)
+"""Below a decision's heading: only the recorder reads the key."""
 
 
 def indexed_text(passage: Passage) -> str:
@@ -58,5 +62,7 @@ def shown_text(passage: Passage) -> str:
 
 
 def body_of(chunk: NoteChunk) -> str:
-    """Returns the piece's text without its own heading, which is in ``headings``."""
-    return "\n".join(chunk.text.split("\n")[chunk.heading_lines :]).strip()
+    """Returns the piece's text without its own heading, which is in ``headings``, and without the
+    key of a decision's proposal."""
+    body = "\n".join(chunk.text.split("\n")[chunk.heading_lines :]).strip()
+    return _PROPOSAL_KEY.sub(r"\1", body)

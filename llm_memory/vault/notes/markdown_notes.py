@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from ...errors import VaultFileBroken
+from ...models.decisions import RECORD_PATHS
 from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, Place, Scope
 from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
@@ -21,6 +22,7 @@ from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, stamp_of
 from ..folder_walk import is_link
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
+from ..markdown.decision_record import records_of
 from ..markdown.marked_block import persons_text
 from ..markdown.sections import section_of
 from ..markdown.topic_file import parse_file
@@ -205,7 +207,12 @@ def _named(
 ) -> Iterator[tuple[Chunk, NoteChunk]]:
     """Yields the pieces worth indexing, with their ids."""
     seen: dict[tuple[tuple[str, ...], str], int] = {}
+    written = modified
+    of_records = f"{place.folder}/{path}" in RECORD_PATHS
     for chunk in worth_indexing(chunks):
+        if of_records and chunk.heading_lines:
+            records = records_of(chunk.text)
+            modified = (records[0].record.at if records else None) or written
         said = chunk.headings, chunk.text
         seen[said] = seen.get(said, 0) + 1
         identifier = note_id(place, path, chunk.headings, chunk.text, seen[said])

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
-from ...models.decisions import RecordFile
+from ...models.decisions import RECORD_PATHS
 from ...models.notes import NoteChunk
 from ..markdown.decision_record import number_of, records_of, settled_by
-
-_FILES: Final = frozenset(file.path for file in RecordFile)
 
 
 def changed_standing(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
     """Returns the pieces whose ``settled`` is not what the records now say, corrected."""
-    of_records = [piece for piece in pieces if piece.file in _FILES]
+    of_records = [piece for piece in pieces if piece.file in RECORD_PATHS]
     records = (found.record for piece in of_records for found in records_of(piece.text))
     settled = settled_by(records)
     changed = []

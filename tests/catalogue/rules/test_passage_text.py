@@ -101,3 +101,13 @@ def test_a_preview_repeats_no_heading_unless_there_is_nothing_else() -> None:
 def test_a_piece_says_where_its_file_stands(place: Place, file: str, kind: str) -> None:
     piece = chunk(place=place)
     assert (piece.file, piece.pointer, piece.kind_of_place) == (file, f"{file}#n-1", kind)
+
+
+@pytest.mark.parametrize("key", ["提案：sha256:1f0c4e", "Proposal: sha256:1f0c4e"])
+def test_of_a_decision_the_key_of_its_proposal_is_not_shown(key: str) -> None:
+    decided = chunk(
+        f"## D-0003 用甲\n> 已接受 · Issue：#12 · {key}\n\n因为快", headings=("D-0003 用甲",)
+    )
+    assert shown_text(decided) == "已接受 · Issue：#12\n\n因为快"
+    quoted = chunk(f"## 引用\n第一行\n> 已接受 · {key}", headings=("引用",))
+    assert shown_text(quoted) == f"第一行\n> 已接受 · {key}"
