@@ -94,7 +94,7 @@ class RoleNotes:
             return refused
         if len(note.text) > MOST_CHARACTERS:
             return NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS))
-        text, left_out = self._lasting(note.text)
+        text, left_out = self._lasting(note.text, at)
         if not text:
             return Noted("", left_out)
         try:
@@ -115,7 +115,7 @@ class RoleNotes:
                 return None
         return not_held(path)
 
-    def _lasting(self, text: str) -> tuple[str, tuple[LineLeftOut, ...]]:
+    def _lasting(self, text: str, at: datetime) -> tuple[str, tuple[LineLeftOut, ...]]:
         """Returns the lines that are written, and the others."""
         kept: list[str] = []
         left_out: list[LineLeftOut] = []
@@ -124,7 +124,9 @@ class RoleNotes:
             is_refused = self._mode is PrivacyMode.REJECT and any(
                 mark in line for mark in _PLACEHOLDERS
             )
-            reason = "private" if is_refused else next(passing(line.strip()), ("",))[0]
+            reason = (
+                "private" if is_refused else next(passing(line.strip(), at, diary=True), ("",))[0]
+            )
             if reason:
                 left_out.append(LineLeftOut(line.strip(), reason))
             else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from ...models.data_models import Memory
@@ -15,11 +15,8 @@ from ...models.decisions import Objection, Reference
 from ...models.scope import Scope
 from ...remember.rules.lasting import passing
 from ...remember.rules.quality import is_doubtful
-from ...text.dates.expressions import find_times
 from ...text.scripts import fold
 
-_STALE_WITHIN: Final = timedelta(days=7)
-_YEAR: Final = re.compile(r"\d{4}")
 _LEAST_NAME: Final = 2
 _LEAST_ACCOUNT: Final = 4
 _REFERENCE: Final = re.compile(r"(?:[\w.-]{1,100}/[\w.-]{1,100})?#\d{1,9}|https?://[^\s<>]{1,190}")
@@ -38,19 +35,14 @@ def _objections(
     memory: Memory, scope: Scope, reference: Reference, now: datetime
 ) -> Iterator[Objection]:
     said = memory.judgment
-    sourced = bool(memory.reasoning.strip() or reference.issue or reference.pr)
-    reasons = dict(passing(said))
-    if "guess" not in reasons and is_doubtful(said) and not sourced:
-        yield Objection("guess", said)
+    reasoned = bool(memory.reasoning.strip())
+    sourced = reasoned or bool(reference.issue or reference.pr)
+    reasons = dict(passing(said, now))
+    if reasoned:
+        reasons.pop("guess", None)
+    elif is_doubtful(said) and not sourced:
+        reasons.setdefault("guess", said)
     yield from (Objection(code, words) for code, words in reasons.items())
-    if "stale" not in reasons:
-        today = now.date()
-        for span in find_times(said, now):
-            near = abs(span.start - today) <= _STALE_WITHIN
-            # "The first Monday of a quarter" names no day.
-            if near and not span.vague and (span.relative or _YEAR.search(span.words)):
-                yield Objection("stale", span.words)
-                break
     text = fold(f"{said}\n{memory.reasoning}")
     names = [memory.provenance.who, "" if scope.is_public else scope.name]
     for name in names:
