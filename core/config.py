@@ -104,6 +104,8 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
     reader_of_turns = reader.text("reflection_provider", "auto") or "auto"
     daily_tokens = reader.number("reflection_daily_tokens", 50_000, 0, 100_000_000)
     language = reader.choice("language", LANGUAGES)
+    english = language != LANGUAGES[0]
+    workflow = advanced.workflow(english=english)
     engine = EngineSettings(
         scope_map=reader.scope_map(),
         dm_scope=reader.policy("dm_scope", DmScope.PUBLIC),
@@ -139,11 +141,11 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
             prime_tokens=advanced.number("prime_tokens", 1000, 100, 8000),
             sleep_at=advanced.local_time("sleep_at", "04:00"),
             backups_keep=advanced.number("backups_keep", 7, 0, 365),
-            english=language != LANGUAGES[0],
+            english=english,
+            proposes=workflow is not None,
         ),
     )
     topk = reader.number("auto_inject_topk", 3, 0, 20)
-    workflow = advanced.workflow(english=engine.loop.english)
     if workflow is not None and workflow.topk is not None:
         topk = workflow.topk
     return PluginConfig(

@@ -150,6 +150,7 @@ def make_loop(
         writing.corrected,
         hooks.apply,
         daily_tokens=paces.daily_tokens,
+        proposes=paces.proposes,
     )
     follower = UnreadFollower(
         recalling.unread,

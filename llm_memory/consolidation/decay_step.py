@@ -11,7 +11,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.day_journal import is_journal
-from ..catalogue.rules.proposals import is_accepted
+from ..catalogue.rules.proposals import is_decided
 from ..models.data_models import StoredMemory, Topic
 from ..models.key import Key
 from ..models.scope import Scope
@@ -38,10 +38,10 @@ class DecayReport:
 
 def may_leave(stored: StoredMemory) -> bool:
     """False for what is kept on purpose: active memories, tasks, which are done or open and not
-    strong or weak, accepted proposals, and the journals of days."""
+    strong or weak, decided proposals, and the journals of days."""
     memory = stored.memory
     kept = memory.active or topic_of(stored.path) is Topic.TASKS or is_journal(stored)
-    return not (kept or is_accepted(memory))
+    return not (kept or is_decided(memory))
 
 
 class DecayStep:

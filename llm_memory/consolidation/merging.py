@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.proposals import proposal_of
 from ..index.rules.deduplication import MergeThresholds, Reinforce, Replace, decide
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
@@ -113,6 +114,8 @@ def weaker_of(
         # Whatever an index answers: what one person may read never becomes what all may.
         if other.scope != stored.scope or place_name(other) != place_name(stored):
             continue
+        if proposal_of(other.memory) != proposal_of(stored.memory):
+            continue  # a decision is open or taken in the words of one of them alone
         older, newer = sorted((stored, other), key=_age)
         match decide(newer.memory, [(older, similarity)], thresholds):
             case Reinforce() if may_leave(newer):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from ..catalogue.rules.closing import closed_by
 from ..catalogue.rules.proposals import proposal_of
 from ..models.data_models import StoredMemory
 from ..models.decisions import DecisionItem, DecisionState
@@ -18,7 +19,8 @@ def decision_items(
     entries: Iterable[StoredMemory], there: SharedRecords, *, everything: bool
 ) -> tuple[DecisionItem, ...]:
     """Returns the proposals, the newest first, then the records by number; unless ``everything``
-    without what was rejected, superseded or withdrawn, or became a record."""
+    without what was rejected, superseded or withdrawn, became a record, or was settled by what was
+    said later."""
     items = [*_proposals(entries, there), *_records(there)]
     return tuple(item for item in items if everything or item.state in _OPEN)
 
@@ -30,9 +32,10 @@ def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[De
     for stored in entries:
         proposal, memory = proposal_of(stored.memory), stored.memory
         if proposal is not None and proposal.number not in numbers:
+            settled = proposal.state is DecisionState.PROPOSED and closed_by(memory)
             items.append(
                 DecisionItem(
-                    proposal.state,
+                    DecisionState.SUPERSEDED if settled else proposal.state,
                     memory.judgment,
                     memory.created_at,
                     memory_id=memory.memory_id,

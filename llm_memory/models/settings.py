@@ -219,6 +219,7 @@ class LoopSettings:
         sleep_at: Local hour and minute of the nightly consolidation; None for never.
         backups_keep: So many backups are kept; 0 for none at all.
         english: MEMORY.md and PRIMER.md are written in English, else in Chinese.
+        proposes: Decisions found in turns are proposed, to be accepted or rejected by an admin.
     """
 
     reads_turns: bool = True
@@ -233,6 +234,7 @@ class LoopSettings:
     sleep_at: tuple[int, int] | None = (4, 0)
     backups_keep: int = 7
     english: bool = False
+    proposes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from ..errors import ChatFailed, ScopedMemoryError
@@ -42,6 +43,7 @@ class BatchReader:
 
     Args:
         daily_tokens: The most tokens of a prompt: what a whole day allows.
+        proposes: The decisions among what is learned are proposals.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class BatchReader:
         apply: Apply,
         *,
         daily_tokens: int,
+        proposes: bool,
     ) -> None:
         self._batches = batches
         self._model_calls = model_calls
@@ -60,6 +63,7 @@ class BatchReader:
         self._corrected = corrected
         self._apply = apply
         self._most = daily_tokens - REPLY_TOKENS
+        self._proposes = proposes
 
     async def read(
         self, reading: Reading, report: ReflectionReport, *, urgent: bool
@@ -77,7 +81,8 @@ class BatchReader:
             return await self._learn(reading, Feedback(), report)
         known = await self._applier.known(turns, scope)
         most = self._most
-        prompt = await asyncio.to_thread(reflection_prompt, turns, known, most_tokens=most)
+        build = partial(reflection_prompt, most_tokens=most, proposes=self._proposes)
+        prompt = await asyncio.to_thread(build, turns, known)
         if reading.made and prompt.tokens > most > LEAST_TOKENS:
             # It was made under a larger budget.
             return await self._give_up(reading, "too_large", report)
@@ -150,7 +155,8 @@ class BatchReader:
             if isinstance(answered, ReflectionReport):
                 return answered
             return await self._answered(answered, prompt, report, said, urgent=urgent)
-        return await self._learn(reading, read_reply(parsed, reading.turns), report)
+        learned = read_reply(parsed, reading.turns, proposes=self._proposes)
+        return await self._learn(reading, learned, report)
 
     async def _learn(
         self, reading: Reading, feedback: Feedback, report: ReflectionReport

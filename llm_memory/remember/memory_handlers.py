@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -12,7 +13,13 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.closing import closed, closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.event_day import names_day, with_day
-from ..catalogue.rules.proposals import is_accepted, is_proposed, proposed
+from ..catalogue.rules.proposals import (
+    is_accepted,
+    is_decided,
+    is_proposed,
+    is_rejected,
+    proposed,
+)
 from ..catalogue.rules.talk_anchor import anchor_field
 from ..catalogue.rules.tasks import done, is_task, reopened
 from ..errors import VaultWriteFailed
@@ -106,7 +113,8 @@ class MemoryHandlers:
 
         ``memory_id`` makes repeated writes idempotent; without it the id is new. ``former``: an
         entry to replace; the new one is written to the same file. Without ``asked`` no person
-        requests the write now: what was corrected since it was said stays corrected.
+        requests the write now: what was corrected since it was said stays corrected, and what was
+        rejected is not proposed again.
         """
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
@@ -119,7 +127,7 @@ class MemoryHandlers:
         said_at = passed.draft.said_at or self._clock()
         async with self._lock:
             if not asked and await self._is_corrected(scope, memory, said_at):
-                logger.debug("没有记：说过之后有人忘掉、改过或移走了它")
+                logger.debug("没有记：说过之后有人忘掉、改过或移走了它，或已经否决")
                 return Rejected(RejectReason.CORRECTED)
             try:
                 outcome = await self._settle(scope, memory, near, former, passed.draft)
@@ -140,7 +148,11 @@ class MemoryHandlers:
 
     async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
         ask = self._corrected.texts.would_revive
-        return await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True)
+        if await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True):
+            return True
+        if not is_proposed(memory):
+            return False
+        return await asyncio.to_thread(_was_rejected, memory, self._catalogue.of_scope(scope))
 
     async def _settle(
         self,
@@ -162,7 +174,9 @@ class MemoryHandlers:
                 return Reinforced(current)
             active = current.memory.active or memory.active
             again = memory.active or await self._is_open_again(current, memory)
-            before = proposed(current.memory) if draft.proposed else current.memory
+            # A reader of turns proposes what is new, and opens nothing that stands already.
+            opens = draft.proposed and draft.source is not Source.REFLECTION
+            before = proposed(current.memory) if opens else current.memory
             reinforced = await self._reinforce(current, before, active=active, again=again)
             return reinforced or await self._append(scope, memory, former, wanted)
         return await self._supersede(current, memory)
@@ -197,8 +211,6 @@ class MemoryHandlers:
         strength = max(former.memory.strength, memory.strength)
         asks = memory.asks or former.memory.asks
         successor = replace(memory, tags=tags, asks=asks, strength=strength)
-        if is_proposed(former.memory):  # in other words it is still to be decided
-            successor = proposed(successor)
         stored = await self._append(former.scope, successor, former)
         if not await self._put_away(former, stored.memory):
             return stored
@@ -206,7 +218,7 @@ class MemoryHandlers:
 
     async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
         memory = successor.memory
-        if is_accepted(former.memory):
+        if is_decided(former.memory):
             return False
         by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
         await self._closings.repoint(former, successor)
@@ -220,7 +232,7 @@ class MemoryHandlers:
 
     async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
         """Archive an entry that ``successor``, an entry of its scope on disk, replaces. Returns
-        False if that failed, a person has changed its words or deleted it, it is an accepted
+        False if that failed, a person has changed its words or deleted it, it is a decided
         proposal, or the successor is gone meanwhile: two that replace each other must not both
         go."""
         async with self._lock:
@@ -270,6 +282,8 @@ class MemoryHandlers:
         obeyed = memory.provenance.trusted and not memory.quoted
         place = None if former is None else topic_of(former.path)
         topic = beside(place, memory.kind, memory.judgment, trusted=obeyed, wanted=wanted)
+        if former is not None and is_proposed(former.memory):
+            memory = proposed(memory)  # in other words it is still to be decided
         stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
         self._recallable.take(stored)
         logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
@@ -385,6 +399,13 @@ class MemoryHandlers:
             if stored is not None:
                 self._recallable.take(stored)
         return stored
+
+
+def _was_rejected(memory: Memory, living: Sequence[StoredMemory]) -> bool:
+    """Returns whether one of these is a rejected proposal in the same words, whoever's it was."""
+    said = same_words(memory.judgment)
+    rejected = (one.memory for one in living if is_rejected(one.memory))
+    return any(same_words(one.judgment) == said for one in rejected)
 
 
 def _is_echo(draft: MemoryDraft) -> bool:

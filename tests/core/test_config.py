@@ -333,6 +333,7 @@ def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_
     file.write_text("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", "utf-8")
     config = read_config(panel)
     assert (config.auto_inject_topk, config.memory_root, config.warnings) == (9, None, ())
+    assert config.engine.loop.proposes
     file.write_text("[roles]\nenabled = ['qa']\n[memory]\nlayuot = 1\n", "utf-8")
     config = read_config(panel)
     assert config.auto_inject_topk == 5
@@ -345,4 +346,5 @@ def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_
         file.write_text(text, "utf-8")
         config = read_config(panel)
         assert (config.auto_inject_topk, config.workflow) == (5, None)
+        assert not config.engine.loop.proposes
         assert str(file) in config.warnings[0].value

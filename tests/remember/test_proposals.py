@@ -25,8 +25,12 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
     accepted,
     is_accepted,
     is_proposed,
+    proposed,
+    rejected,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.decay_step import may_leave
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.merging import weaker_of
+from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.text.attribution import standing
@@ -130,7 +134,19 @@ async def test_what_was_accepted_is_not_settled_by_what_is_said_later(
         assert is_over(found["m-aaaa"]) is not is_record
 
 
-def test_what_was_accepted_does_not_fade() -> None:
+def test_what_was_decided_does_not_fade() -> None:
     kept = StoredMemory(FAMILY, "decisions.md", as_accepted(WORDS, active=False))
     assert not may_leave(kept)
+    turned = replace(kept, memory=rejected(kept.memory, "2026-11-24"))
+    assert not may_leave(turned)
     assert may_leave(replace(kept, memory=replace(kept.memory, extra=())))
+
+
+def test_a_proposal_and_a_statement_in_the_same_words_are_two_entries() -> None:
+    thresholds = MergeThresholds(reinforce=0.5, replace=0.5)
+    bare = replace(as_accepted(WORDS, active=False), extra=())
+    plain = StoredMemory(FAMILY, "decisions.md", bare)
+    again = replace(plain, memory=replace(bare, memory_id="m-bbbb"))
+    assert weaker_of(again, [(plain, 1.0)], thresholds)
+    for one in (proposed(bare), rejected(bare, "2026-11-24")):
+        assert weaker_of(again, [(replace(plain, memory=one), 1.0)], thresholds) == []

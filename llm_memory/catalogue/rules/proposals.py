@@ -56,14 +56,18 @@ def is_proposed(memory: Memory) -> bool:
 
 
 def is_accepted(memory: Memory) -> bool:
-    """True for an accepted proposal: its record stands for it, so nothing that is said later takes
-    its place, and it does not fade."""
+    """True for an accepted proposal: its record alone settles it."""
     return _has(memory, DecisionState.ACCEPTED)
 
 
 def is_rejected(memory: Memory) -> bool:
     """True for a rejected proposal."""
     return _has(memory, DecisionState.REJECTED)
+
+
+def is_decided(memory: Memory) -> bool:
+    """True for a proposal that was accepted or rejected: the words that this was said of stay."""
+    return is_accepted(memory) or is_rejected(memory)
 
 
 def _has(memory: Memory, state: DecisionState) -> bool:

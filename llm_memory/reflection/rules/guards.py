@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ...catalogue.rules.event_day import is_another_event
+from ...catalogue.rules.proposals import proposal_of
 from ...catalogue.rules.timeline import is_digest
 from ...index.rules.deduplication import same_speaker
 from ...models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
@@ -155,6 +156,7 @@ def may_merge(memories: Sequence[Memory], text: str) -> bool:
         or memory.provenance.trusted
         or memory.quoted
         or memory.model_worded
+        or proposal_of(memory) is not None  # an admin decides on one in its own words
         or memory.kind is not first.kind
         or memory.role != first.role
         or not same_speaker(memory, first)

@@ -1,8 +1,8 @@
 """Builds the prompt of the reflection model. Pure.
 
-Two parts: ``system`` has the instructions and never changes, so that services can cache it;
-``user`` has the turns and the memories that were shown for them, as JSON lines between marks that
-no text can forge. The instructions say that these are data.
+Two parts: ``system`` has the instructions and changes with a setting alone, so that services can
+cache it; ``user`` has the turns and the memories that were shown for them, as JSON lines between
+marks that no text can forge. The instructions say that these are data.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ kind：人和物的情况用 knowledge，某天的事用 event，喜好用 emoti
 <turns> 里前后说法不同的，只记最后的。"""
 _TALKS: Final = "talk 是第几次谈话：换了就是另起的一次，“他”“那件事”不指前一次里的。"
 """Is added where turns of several chat histories are read together."""
+DECISIONS: Final = '大家已经定下的做法，那一项加 "decision": true；还在商量的不加。'
+"""Ends the instructions where decisions are proposed."""
 LEAST_TOKENS: Final = estimate_tokens(SYSTEM) + 200
 """Tokens of a prompt with one short turn."""
 
@@ -82,20 +84,25 @@ class Prompt:
 
 
 def reflection_prompt(
-    turns: Sequence[QueuedTurn], known: Sequence[StoredMemory], *, most_tokens: int
+    turns: Sequence[QueuedTurn],
+    known: Sequence[StoredMemory],
+    *,
+    most_tokens: int,
+    proposes: bool = False,
 ) -> Prompt:
     """Returns a prompt of one conversation's turns, the oldest first, and the memories known then.
 
     Texts are cut, and memories left out, until it has at most ``most_tokens``; the smallest version
-    is returned even if it has more.
+    is returned even if it has more. ``proposes``: it also asks which memories are decisions.
     """
+    system = f"{SYSTEM}\n{DECISIONS}" if proposes else SYSTEM
     told = [_known_line(stored) for stored in known[:_MOST_KNOWN]]
     for chars in _TURN_CHARS:
         lines = _turn_lines(turns, chars)
-        prompt = _prompt(turns, lines, told)
+        prompt = Prompt(system, _data(turns, lines, told))
         if estimate_tokens("\n".join(lines)) <= MOST_TURN_TOKENS and prompt.tokens <= most_tokens:
             return prompt
-    return _prompt(turns, _turn_lines(turns, _TURN_CHARS[-1]), [])
+    return Prompt(system, _data(turns, _turn_lines(turns, _TURN_CHARS[-1]), []))
 
 
 def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
@@ -108,7 +115,7 @@ def how_many_fit(turns: Sequence[QueuedTurn], most_tokens: int) -> int:
     return min(len(turns), MOST_TURNS)
 
 
-def _prompt(turns: Sequence[QueuedTurn], lines: Sequence[str], known: Sequence[str]) -> Prompt:
+def _data(turns: Sequence[QueuedTurn], lines: Sequence[str], known: Sequence[str]) -> str:
     names = {speaker.label: _who(speaker.name, speaker.person) for speaker in speakers(turns)}
     parts = [
         "说话的人：" + as_data(names),
@@ -118,7 +125,7 @@ def _prompt(turns: Sequence[QueuedTurn], lines: Sequence[str], known: Sequence[s
         *lines,
         "</turns>",
     ]
-    return Prompt(SYSTEM, "\n".join(parts))
+    return "\n".join(parts)
 
 
 def _turn_lines(turns: Sequence[QueuedTurn], chars: int) -> list[str]:

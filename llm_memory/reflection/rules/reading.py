@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Final
 
@@ -34,15 +35,17 @@ _LIKING: Final = re.compile(
 )
 
 
-def read_reply(reply: ReflectionReply, turns: Sequence[QueuedTurn]) -> Feedback:
-    """Returns the answer as feedback on these turns."""
+def read_reply(
+    reply: ReflectionReply, turns: Sequence[QueuedTurn], *, proposes: bool = False
+) -> Feedback:
+    """Returns the answer as feedback on these turns. ``proposes``: a new memory that is marked as a
+    decision is a proposal."""
     who = speakers(turns)
-
     return Feedback(
         useful_ids=tuple(dict.fromkeys(reply.useful_ids)),
         useless_ids=tuple(dict.fromkeys(reply.useless_ids)),
         drafts=tuple(
-            _draft(new, turns, who)[0]
+            replace(_draft(new, turns, who)[0], proposed=proposes and new.decision is True)
             for new in reply.new_memories
             if not _is_bots_liking(new, turns, who)
         ),

@@ -40,7 +40,8 @@ _STRICT: Final[dict[str, Any]] = {"strict": True, "extra": "ignore"}
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """One memory in the model's words. ``turn`` counts from 1, ``who`` is a speaker's label."""
+    """One memory in the model's words. ``turn`` counts from 1, ``who`` is a speaker's label.
+    ``decision`` counts if it is true; a model that was not asked may put anything there."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
@@ -53,6 +54,7 @@ class NewMemory:
     turn: int | None = None
     who: str | None = None
     when: str | None = None
+    decision: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,6 +123,7 @@ def test_nothing_is_lost_in_a_merge_and_nothing_new(texts: tuple[str, ...], merg
         {"kind": MemoryKind.TASK},
         {"quoted": True},
         {"role": "海盗"},
+        {"extra": ("状态：提议",)},
     ],
 )
 def test_only_what_is_vouched_for_alike_is_merged(other: dict[str, object]) -> None:

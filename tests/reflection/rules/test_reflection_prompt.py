@@ -25,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import (
+    DECISIONS,
     LEAST_TOKENS,
     MOST_TURN_TOKENS,
     MOST_TURNS,
@@ -81,7 +82,7 @@ GROUP = [
 @pytest.mark.parametrize("kind", [ReflectionReply, NewMemory, Correction, Joining])
 def test_a_reader_is_asked_for_each_field_that_is_read(kind: Any) -> None:
     for field in fields(kind):
-        assert f'"{field.name}": ' in SYSTEM
+        assert f'"{field.name}": ' in f"{SYSTEM}\n{DECISIONS}"
 
 
 def test_a_reader_is_told_what_kinds_there_are_and_what_stands_for_nothing() -> None:
@@ -92,6 +93,30 @@ def test_a_reader_is_told_what_kinds_there_are_and_what_stands_for_nothing() -> 
 
 def test_what_is_asked_for_costs_little() -> None:
     assert estimate_tokens(SYSTEM) <= 570
+    assert estimate_tokens(DECISIONS) <= 30
+
+
+def test_decisions_are_asked_for_by_one_line_more_and_only_where_they_are_proposed() -> None:
+    plain, asked = (
+        reflection_prompt(GROUP, [], most_tokens=ROOMY, proposes=proposes)
+        for proposes in (False, True)
+    )
+    assert (plain.system, plain.user) == (SYSTEM, asked.user)
+    assert asked.system.splitlines() == [*SYSTEM.splitlines(), DECISIONS]
+    reply = parse_reply(
+        '{"new_memories": [{"judgment": "小明周日去爬山", "turn": 1, "decision": true}]}'
+    )
+    assert isinstance(reply, ReflectionReply)
+    drafts = [read_reply(reply, GROUP, proposes=some).drafts[0] for some in (False, True)]
+    assert [draft.proposed for draft in drafts] == [False, True]
+
+
+@pytest.mark.parametrize("mark", ["true", "D-0001", 1, {"accept": True}, [True], False, None])
+def test_a_mark_that_is_not_true_marks_nothing_and_spoils_no_answer(mark: object) -> None:
+    given = {"judgment": "小明周日去爬山", "turn": 1, "decision": mark}
+    reply = parse_reply(json.dumps({"new_memories": [given]}))
+    assert isinstance(reply, ReflectionReply)
+    assert not read_reply(reply, GROUP, proposes=True).drafts[0].proposed
 
 
 def test_three_who_talk_at_once_are_three_speakers_though_two_have_one_name() -> None:
@@ -135,14 +160,16 @@ def test_no_text_and_no_name_forges_a_mark_or_a_line(text: str, name: str) -> No
     assert prompt.system == SYSTEM
 
 
+@pytest.mark.parametrize("proposes", [False, True])
 @pytest.mark.parametrize("most", [LEAST_TOKENS + 100, 1_500, 3_000, ROOMY])
-def test_the_turns_that_fit_make_a_prompt_that_fits(most: int) -> None:
+def test_the_turns_that_fit_make_a_prompt_that_fits(most: int, proposes: bool) -> None:
     many = [turn("长" * 3_000, ticket_id=f"t-{number}") for number in range(60)]
     some = [turn(f"第{number}句话", ticket_id=f"t-{number}") for number in range(60)]
     for turns in (many, some):
         count = how_many_fit(turns, most)
         assert 1 <= count <= MOST_TURNS
-        prompt = reflection_prompt(turns[:count], [known("旧" * 200)] * 50, most_tokens=most)
+        old = [known("旧" * 200)] * 50
+        prompt = reflection_prompt(turns[:count], old, most_tokens=most, proposes=proposes)
         assert prompt.tokens <= max(most, LEAST_TOKENS) + 100
         assert prompt.tokens < MOST_TURN_TOKENS + 8_000
 
