@@ -105,7 +105,7 @@ class ListDecisions:
     everything: bool = False
 
 
-type DecisionChange = Accept | Reject | Withdraw | ListDecisions
+DecisionChange = Accept | Reject | Withdraw | ListDecisions
 
 
 class DecisionFault(StrEnum):
@@ -202,4 +202,4 @@ class Decisions:
     items: tuple[DecisionItem, ...] = ()
 
 
-type DecisionOutcome = Draft | Recorded | TurnedDown | Decisions | NotRecorded
+DecisionOutcome = Draft | Recorded | TurnedDown | Decisions | NotRecorded

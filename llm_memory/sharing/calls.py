@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from types import NoneType, UnionType
+from types import SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any, Final, get_args, get_type_hints
 
 from ..errors import InvalidConversationId
@@ -34,7 +34,6 @@ NO_SUCH_CALL: Final = "no such call"
 _LONGEST_NAME: Final = 40
 _LONGEST_KEY: Final = 100
 
-
 type Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
 """Makes a call by its name and its arguments by their names."""
 
@@ -55,7 +54,7 @@ class Call:
 def port_of(name: str, ports: Iterable[type] = PORTS) -> type:
     """Returns the port that has a call of this name. Raises BadCall where none has."""
     for port in ports:
-        if not name.startswith("_") and inspect.iscoroutinefunction(getattr(port, name, None)):
+        if name in _calls_of(port):
             return port
     raise BadCall(f"{NO_SUCH_CALL}: {name}")
 
@@ -78,29 +77,23 @@ def call(name: str) -> Call:
     )
 
 
-class _Forwarding:
-    """Has the methods of a port. Each binds its arguments as the port spells them, and asks."""
+def forwarding(ask: Ask, port: type) -> Any:
+    """Returns an object that has the methods of ``port`` and answers each by ``ask``."""
 
-    def __init__(self, ask: Ask, port: type) -> None:
-        self._ask = ask
-        self._port = port
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        method = getattr(self._port, name, None)
-        if name.startswith("_") or not inspect.iscoroutinefunction(method):
-            raise AttributeError(f"{self._port.__name__} has no method {name}")
-        bind = inspect.signature(method).bind
+    def method(name: str) -> Callable[..., Awaitable[Any]]:
+        bind = inspect.signature(getattr(port, name)).bind
 
         def asking(*arguments: Any, **named: Any) -> Awaitable[Any]:
-            given = bind(self, *arguments, **named).arguments
-            return self._ask(name, {key: one for key, one in given.items() if key != "self"})
+            _, *given = bind(None, *arguments, **named).arguments.items()  # without ``self``
+            return ask(name, dict(given))
 
         return asking
 
+    return SimpleNamespace(**{name: method(name) for name in _calls_of(port)})
 
-def forwarding(ask: Ask, port: type) -> Any:
-    """Returns an object that has the methods of ``port`` and answers each by ``ask``."""
-    return _Forwarding(ask, port)
+
+def _calls_of(port: type) -> list[str]:
+    return [name for name, method in vars(port).items() if inspect.iscoroutinefunction(method)]
 
 
 def encode_arguments(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,13 +168,9 @@ def encode_answer(name: str, value: object) -> dict[str, Any]:
 def decode_answer(name: str, raw: object) -> Any:
     """Raises BadCall for what is no answer to this call."""
     answers = call(name).answers
-    if not isinstance(raw, Mapping):
-        raise BadCall(f"no answer to {name}")
-    kind = raw.get("type")
+    kind = raw.get("type") if isinstance(raw, Mapping) else None
     if not isinstance(kind, str) or kind not in answers:
         raise BadCall(f"no answer to {name}")
-    if kind == NoneType.__name__:
-        return None
     try:
         return answers[kind].validate_python(raw.get("value"))
     except ValueError as error:

@@ -13,20 +13,10 @@ from ..models.data_models import (
     RememberOutcome,
     RestoreOutcome,
 )
-from ..models.decisions import (
-    Accept,
-    Decisions,
-    Draft,
-    ListDecisions,
-    NotRecorded,
-    Recorded,
-    Reject,
-    TurnedDown,
-    Withdraw,
-)
+from ..models.decisions import DecisionChange, DecisionOutcome
 from ..models.owner import Listing, StoreStatus
 from ..models.recall import FileText, PointerNotVisible, Recall
-from ..models.roles import Noted, NotHeld, NotNoted, RoleNote
+from ..models.roles import NoteOutcome, RoleNote
 from ..models.tasks import TaskChange, TaskReport
 from ..primer.models import Overview
 
@@ -64,7 +54,7 @@ class SharedMemory(Protocol):
 
     async def note_role(
         self, note: RoleNote, *, conversation_id: ConversationId
-    ) -> Noted | NotHeld | NotNoted | Rejected: ...
+    ) -> NoteOutcome | Rejected: ...
 
 
 class OwnerMemory(Protocol):
@@ -91,8 +81,5 @@ class OwnerMemory(Protocol):
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus: ...
 
     async def decide(
-        self,
-        change: Accept | Reject | Withdraw | ListDecisions,
-        *,
-        conversation_id: ConversationId,
-    ) -> Draft | Recorded | TurnedDown | Decisions | NotRecorded: ...
+        self, change: DecisionChange, *, conversation_id: ConversationId
+    ) -> DecisionOutcome: ...

@@ -114,9 +114,7 @@ class SharingServer:
         writer.transport.set_write_buffer_limits(high=0)  # `drain` waits until all is sent
         try:
             async with asyncio.timeout(self._seconds):
-                name, length = self._admitted(await reader.readuntil(b"\r\n\r\n"))
-                self._strangers.pop(task, None)
-                self._begin(task)
+                name, length = self._admitted(await reader.readuntil(b"\r\n\r\n"), task)
                 body = await reader.readexactly(length)
             await self._answer(writer, *await self._answered(name, body))
         except _Refused as error:
@@ -129,12 +127,6 @@ class SharingServer:
             self._strangers.pop(task, None)
             self._calls.discard(task)
             writer.close()
-
-    def _begin(self, task: asyncio.Task[Any]) -> None:
-        """A call is under way. Raises _Refused where too many are."""
-        if len(self._calls) >= MOST_CALLS:
-            raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many calls at once")
-        self._calls.add(task)
 
     async def _answer(
         self, writer: asyncio.StreamWriter, status: HTTPStatus, answer: dict[str, Any]
@@ -152,8 +144,9 @@ class SharingServer:
         except (TimeoutError, OSError):
             writer.transport.abort()
 
-    def _admitted(self, head: bytes) -> tuple[str, int]:
-        """Returns the name of the call and the length of its arguments. Raises _Refused."""
+    def _admitted(self, head: bytes, task: asyncio.Task[Any]) -> tuple[str, int]:
+        """Returns the name of the call and the length of its arguments; who shows the token is no
+        stranger any more. Raises _Refused."""
         first, _, rest = head.partition(b"\r\n")
         method, _, target = first.decode("latin-1").partition(" ")
         try:
@@ -164,6 +157,10 @@ class SharingServer:
         shown = headers.get("authorization", "").removeprefix("Bearer ")
         if not token or not hmac.compare_digest(shown.encode(), token.encode()):
             raise _Refused(HTTPStatus.UNAUTHORIZED, "a wrong token")
+        self._strangers.pop(task, None)
+        if len(self._calls) >= MOST_CALLS:
+            raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many calls at once")
+        self._calls.add(task)
         path, _, version = target.partition(" ")
         if not version.startswith("HTTP/1.") or not path.startswith(PATH):
             raise _Refused(HTTPStatus.NOT_FOUND, "no such path")
