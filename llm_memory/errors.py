@@ -198,3 +198,7 @@ class OwnerGone(ScopedMemoryError):
 
 class NoOwner(ScopedMemoryError):
     """No process has the store open that is to be followed, or none that answers."""
+
+
+class OtherProtocol(NoOwner):
+    """The process that has the store open is of another version, if it is still alive."""

@@ -73,8 +73,8 @@ async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -
     if rebuild:
         await asyncio.to_thread(discard_caches, store.paths, store.version)
     missing = missing_package(store.settings)
-    await store.open(vectors=not missing)
     try:
+        await store.open(vectors=not missing)
         await read_files(store.engine)
         words_fault, fault = await _faults(store.engine, progress, vectors=not missing)
         fault = missing or store.refused or fault

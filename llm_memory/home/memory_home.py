@@ -6,10 +6,10 @@ import asyncio
 import hashlib
 import importlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ..composition.paths import EnginePaths, local_now
 from ..errors import HomeError
@@ -24,9 +24,12 @@ from ..sharing.endpoint import Endpoint, read_endpoint
 from .places import is_folder
 from .project import Project, find_project, home_paths, project_paths
 from .settings import HomeSettings, LoadedSettings
-from .shared_store import Owned, SharedStore
+from .shared_store import SharedStore
 from .trusted_roots import is_trusted
 from .workflow import role_names
+
+if TYPE_CHECKING:
+    from .owned_store import OwnedStore
 
 _MARK: Final = 8
 """Hexadecimal digits of a folder's hash."""
@@ -229,15 +232,14 @@ def project_scope(project: Project, *, named: bool) -> Scope:
 def _store(
     paths: EnginePaths, settings: HomeSettings, environ: Mapping[str, str], version: str
 ) -> SharedStore:
-    async def own() -> Owned:
+    async def own() -> OwnedStore:
         # Loaded by the owner alone: a follower stays small.
         await asyncio.to_thread(importlib.import_module, ".owned_store", __package__)
         from .owned_store import OwnedStore
 
         return OwnedStore(paths, settings, environ, version)
 
-    opened: Callable[[], Awaitable[Owned]] = own
-    return SharedStore(paths.data, paths.state, opened)
+    return SharedStore(paths.data, paths.state, own)
 
 
 def make_home(home: Path) -> None:

@@ -56,15 +56,11 @@ class OwnedStore:
 
     async def open(self, *, shared: bool = True, vectors: bool = True) -> None:
         """Own the folder, read it, follow it, and answer others. Without ``vectors`` their index
-        stays as it is. Raises EngineOff."""
-        try:
-            await self.engine.open()
-            # A command asks once, and at once: what is taken in later comes too late for it.
-            await self.engine.reconcile()
-            await self.engine.scan_notes()
-        except BaseException:
-            await self.engine.close()
-            raise
+        stays as it is. Raises EngineOff; whatever it raises, ``close`` is due."""
+        await self.engine.open()
+        # A command asks once, and at once: what is taken in later comes too late for it.
+        await self.engine.reconcile()
+        await self.engine.scan_notes()
         embedder = None
         try:
             embedder = choose_embedder(self.engine, self.settings, self.environ)

@@ -11,9 +11,9 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import DirectoryInUse, EngineClosed, EngineOff, NoOwner, OwnerGone
+from ..errors import DirectoryInUse, EngineClosed, EngineOff, NoOwner, OtherProtocol, OwnerGone
 from ..log import logger
 from ..models.conversation import ConversationId
 from ..sharing.calls import forwarding
@@ -21,6 +21,9 @@ from ..sharing.endpoint import Endpoint, read_endpoint
 from ..sharing.ports import OwnerMemory, SharedMemory
 from ..sharing.remote_memory import RemoteMemory
 from ..storage.directory_lock import DirectoryLock
+
+if TYPE_CHECKING:  # a follower loads no engine
+    from .owned_store import OwnedStore
 
 TIMEOUT_SECONDS: Final = 5.0
 """So long a call waits for an owner that does not answer."""
@@ -31,23 +34,7 @@ _ENDS: Final = "this program is about to end"
 _SILENT: Final = "another program has it open and does not answer"
 _ASIDE: Final = ConversationId.parse("mcp:global:ping")
 
-
-class Connected(Protocol):
-    """A store that answers: this process's own, or another's."""
-
-    @property
-    def memory(self) -> SharedMemory: ...
-
-    @property
-    def owner(self) -> OwnerMemory: ...
-
-
-class Owned(Connected, Protocol):
-    """A store that this process has opened."""
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
+type _Connected = OwnedStore | RemoteMemory
 
 
 class SharedStore:
@@ -65,7 +52,7 @@ class SharedStore:
         self,
         folder: Path,
         state: Path,
-        own: Callable[[], Awaitable[Owned]] | None,
+        own: Callable[[], Awaitable[OwnedStore]] | None,
         *,
         endpoint: Callable[[], Endpoint | None] | None = None,
         timeout: float = TIMEOUT_SECONDS,
@@ -77,18 +64,11 @@ class SharedStore:
         self._timeout = timeout
         self.memory: SharedMemory = forwarding(self._call, SharedMemory)
         self.owner: OwnerMemory = forwarding(self._call_once, OwnerMemory)
-        self._current: Owned | RemoteMemory | None = None
-        self._connecting: asyncio.Task[Owned | RemoteMemory] | None = None
+        self._current: _Connected | None = None
+        self._connecting: asyncio.Task[_Connected] | None = None
         self._opening = False
         self._closed = False
-        self._stranger: NoOwner | None = None
-        self._fault = ""  # of the last round, as a whole
-        self._found = ""  # so far in this one
-
-    @property
-    def owned(self) -> Owned | None:
-        """The store, while this process owns it."""
-        return None if isinstance(self._current, RemoteMemory) else self._current
+        self._fault = _SILENT
 
     def start(self) -> None:
         """Begin to open or to follow it."""
@@ -96,106 +76,6 @@ class SharedStore:
             self._connecting = asyncio.create_task(self._connect())
             # Nobody may be waiting: the next call begins anew, and is told what is wrong.
             self._connecting.add_done_callback(lambda task: task.cancelled() or task.exception())
-
-    async def connected(self, seconds: float) -> Connected:
-        """Returns what answers calls now. Raises NoOwner after ``seconds``, and EngineOff where the
-        store cannot be opened."""
-        if self._closed:
-            raise NoOwner(_ENDS)
-        if (current := self._current) is not None:
-            return current
-        self.start()
-        connecting = self._connecting
-        assert connecting is not None  # noqa: S101
-        try:
-            async with asyncio.timeout(seconds):
-                return await asyncio.shield(connecting)
-        except TimeoutError:
-            if (current := self._current) is not None:  # at the last moment
-                return current
-            raise NoOwner(self._fault or _SILENT) from None
-        except asyncio.CancelledError:
-            if connecting.cancelled():  # `close` alone does that
-                raise NoOwner(_ENDS) from None
-            raise
-
-    async def _connect(self) -> Owned | RemoteMemory:
-        try:
-            while True:
-                found = await self._followed() or await self._taken()
-                if found is not None:
-                    self._current = found
-                    return found
-                self._fault = self._found
-                await asyncio.sleep(_POLL_SECONDS)
-        finally:
-            self._connecting = None
-
-    async def _followed(self) -> RemoteMemory | None:
-        """Returns the owner, if one answers."""
-        self._stranger = None
-        endpoint = await asyncio.to_thread(self._endpoint)
-        if endpoint is None or endpoint.pid == os.getpid():
-            self._found = "no program has it open"
-            return None
-        try:
-            remote = RemoteMemory(endpoint)
-        except NoOwner as error:  # unless it is dead: then another version has taken its place
-            self._found, self._stranger = str(error), error
-            return None
-        try:
-            await remote.memory.read("", conversation_id=_ASIDE)
-        except BaseException as error:
-            remote.close()
-            if not isinstance(error, OwnerGone):
-                raise
-            self._found = str(error)
-            return None
-        logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
-        return remote
-
-    async def _taken(self) -> Owned | None:
-        """Returns the store, if its lock is free. Raises EngineOff where it cannot be opened."""
-        if self._own is None or not await asyncio.to_thread(self._is_free):
-            if self._stranger is not None:
-                raise self._stranger
-            return None
-        self._opening = True
-        try:
-            return await self._opened(await self._own())
-        finally:
-            self._opening = False
-
-    async def _opened(self, owned: Owned) -> Owned | None:
-        try:
-            await owned.open()
-        except EngineOff as error:
-            if error.code == "directory_in_use":
-                self._found = _SILENT
-                return None
-            raise
-        except BaseException:
-            await owned.close()
-            raise
-        return owned
-
-    def _is_free(self) -> bool:
-        """Whether the lock could be had just now: an engine is made, and its packages are loaded,
-        for the one who gets it alone. Blocks."""
-        lock = DirectoryLock(self._folder)
-        try:
-            lock.acquire()
-        except DirectoryInUse:
-            self._found = _SILENT
-            return False
-        lock.release()
-        return True
-
-    def _drop(self, gone: Connected) -> None:
-        if self._current is gone:
-            self._current = None
-        if isinstance(gone, RemoteMemory):
-            gone.close()
 
     async def close(self) -> None:
         """Stop following; close the store if it is ours. A call after that, or one that was under
@@ -214,7 +94,7 @@ class SharedStore:
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
-            current = await self._connected_since(began)
+            current = await self._connected(began)
             try:
                 return await getattr(current.memory, name)(**arguments)
             except (OwnerGone, EngineClosed) as error:
@@ -224,7 +104,7 @@ class SharedStore:
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def _call_once(self, name: str, arguments: dict[str, Any]) -> Any:
-        current = await self._connected_since(asyncio.get_running_loop().time())
+        current = await self._connected(asyncio.get_running_loop().time())
         try:
             return await getattr(current.owner, name)(**arguments)
         except (OwnerGone, EngineClosed) as error:
@@ -233,12 +113,95 @@ class SharedStore:
                 f"the program that had the store open has ended, and may have done it: {error}"
             ) from error
 
-    async def _connected_since(self, began: float) -> Connected:
-        """Returns what answers. Waits longer where this process is opening the store."""
+    def _drop(self, gone: _Connected) -> None:
+        if self._current is gone:
+            self._current = None
+        if isinstance(gone, RemoteMemory):
+            gone.close()
+
+    async def _connected(self, began: float) -> _Connected:
+        """Returns what answers a call that ``began`` then. Raises NoOwner where nothing does in
+        time, and EngineOff where the store cannot be opened."""
         while True:
-            try:
-                return await self.connected(self._timeout)
-            except NoOwner:
-                waited = asyncio.get_running_loop().time() - began
-                if not self._opening or waited >= OPENING_SECONDS:
-                    raise
+            self.start()
+            if self._current is not None:
+                return self._current
+            connecting = self._connecting
+            if connecting is None:
+                raise NoOwner(_ENDS)
+            await asyncio.wait([connecting], timeout=self._timeout)
+            if connecting.cancelled():  # `close` alone does that
+                raise NoOwner(_ENDS)
+            if connecting.done():
+                return connecting.result()
+            waited = asyncio.get_running_loop().time() - began
+            if not self._opening or waited >= OPENING_SECONDS:
+                raise NoOwner(self._fault)
+
+    async def _connect(self) -> _Connected:
+        try:
+            while True:
+                found = await self._followed()
+                if isinstance(found, NoOwner):
+                    found = await self._taken(found)
+                if not isinstance(found, NoOwner):
+                    self._current = found
+                    return found
+                self._fault = str(found)
+                await asyncio.sleep(_POLL_SECONDS)
+        finally:
+            self._connecting = None
+
+    async def _followed(self) -> RemoteMemory | NoOwner:
+        """Returns the owner, or why none can be asked."""
+        endpoint = await asyncio.to_thread(self._endpoint)
+        if endpoint is None or endpoint.pid == os.getpid():
+            return NoOwner("no program has it open")
+        try:
+            remote = RemoteMemory(endpoint)
+        except OtherProtocol as error:
+            return error
+        try:
+            await remote.memory.read("", conversation_id=_ASIDE)
+        except BaseException as error:
+            remote.close()
+            if isinstance(error, OwnerGone):
+                return NoOwner(str(error))
+            raise
+        logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
+        return remote
+
+    async def _taken(self, why: NoOwner) -> OwnedStore | NoOwner:
+        """Returns the store, or why it is not this process's: ``why`` it has no owner to follow,
+        where none may be had. Raises EngineOff where it cannot be opened, and ``why`` where its
+        owner is alive and of another protocol."""
+        if self._own is None or not await asyncio.to_thread(self._is_free):
+            if isinstance(why, OtherProtocol):
+                raise why
+            return why if self._own is None else NoOwner(_SILENT)
+        self._opening = True
+        try:
+            return await self._opened(await self._own())
+        finally:
+            self._opening = False
+
+    async def _opened(self, owned: OwnedStore) -> OwnedStore | NoOwner:
+        try:
+            await owned.open()
+        except BaseException as error:
+            await owned.close()
+            if isinstance(error, EngineOff) and error.code == "directory_in_use":
+                return NoOwner(_SILENT)
+            raise
+        return owned
+
+    def _is_free(self) -> bool:
+        """Whether the lock could be had just now: an engine is made, and its packages are loaded,
+        for the one who gets it alone. Blocks."""
+        lock = DirectoryLock(self._folder)
+        try:
+            lock.acquire()
+        except DirectoryInUse:
+            return False
+        lock.release()
+        return True

@@ -8,7 +8,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from ..errors import NoOwner, OwnerGone, ScopedMemoryError
+from ..errors import OtherProtocol, OwnerGone, ScopedMemoryError
 from .calls import NO_SUCH_CALL, PROTOCOL, BadCall, decode_answer, encode_arguments, forwarding
 from .endpoint import Endpoint
 from .ports import OwnerMemory, SharedMemory
@@ -23,9 +23,9 @@ class RemoteMemory:
     where the owner does not answer, and ScopedMemoryError with what it said where it refused."""
 
     def __init__(self, endpoint: Endpoint, *, seconds: float = CALL_SECONDS) -> None:
-        """Raises NoOwner for an owner of another protocol. ``seconds``: the most a call takes."""
+        """Raises OtherProtocol. ``seconds``: the most a call takes."""
         if endpoint.protocol != PROTOCOL:
-            raise NoOwner(
+            raise OtherProtocol(
                 f"the owner speaks protocol {endpoint.protocol}, this program {PROTOCOL}: "
                 "both must be of one version"
             )

@@ -207,8 +207,8 @@ async def test_two_repositories_with_one_root_have_one_owner(
     store = owner.project
     assert store is not None
     try:
-        await store.connected(30)
-        assert store.owned is not None
+        status = await store.owner.status(conversation_id=global_conversation())
+        assert status.pid == os.getpid()
         log = ["log", "Orders are kept in PostgreSQL", "--type", "decision"]
         follower = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "llm_memory", *log, "--project-folder", str(other.path)),
