@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from llm_memory import Actor, ConversationId
+from llm_memory.composition.paths import EnginePaths
 from llm_memory.home.owned_store import OwnedStore
-from llm_memory.home.project import home_paths
 from llm_memory.home.settings import load_settings
 
 WHERE = ConversationId.parse("mcp:global:home")
@@ -18,7 +18,7 @@ AGENT = Actor("mcp:agent", "benchmark")
 async def main(home: str, embedding: str, limit: int, budget: int) -> None:
     flags = {"home": home, "embedding": embedding}
     loaded = load_settings(flags=flags, environ={"HOME": home}, cwd=Path(home))
-    store = OwnedStore(home_paths(loaded.settings.home), loaded.settings, {}, "")
+    store = OwnedStore(EnginePaths.under(loaded.settings.home), loaded.settings, {}, "")
     await store.open(shared=False)
     words, notes = store.engine.rooms.words, store.engine.notes
     while not (words.in_step and notes.scanned):  # noqa: ASYNC110  (nothing tells when)

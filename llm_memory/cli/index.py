@@ -8,9 +8,9 @@ import os
 import sys
 
 from ..errors import DirectoryInUse, EngineOff
-from ..home.agent_stores import AgentStore, holder, stores_of
+from ..home.agent_stores import AgentStore, chosen_project, holder, stores_of
 from ..home.index_building import PACE, Built, build_index
-from ..home.memory_home import chosen_project, make_home
+from ..home.memory_home import make_home
 from ..home.owned_store import OwnedStore
 from ..home.settings import LoadedSettings
 from ..models.said import Said

@@ -10,9 +10,8 @@ from dataclasses import asdict
 from typing import Final
 
 from ..errors import NoOwner, ScopedMemoryError
-from ..home.agent_stores import AgentStore, holder, stores_of
+from ..home.agent_stores import AgentStore, chosen_project, holder, stores_of
 from ..home.embedder_choice import missing_package
-from ..home.memory_home import chosen_project
 from ..models.owner import StoreStatus
 from ..models.said import Said
 from ..models.status import IndexState

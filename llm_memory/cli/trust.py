@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from ..home.agent_stores import scopes_of
-from ..home.memory_home import chosen_project
+from ..home.agent_stores import chosen_project, scopes_of
 from ..models.said import Said
 from ..remember.home_vouchers import HomeVouchers
 from ..remember.vouching import Vouched, Voucher

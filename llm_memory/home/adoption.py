@@ -7,15 +7,16 @@ copy, nor what was forgotten or edited here since.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import batched
+from pathlib import Path
 from typing import Final
 
 from ..composition.engine import build_engine
 from ..composition.paths import EnginePaths, local_now
-from ..errors import DirectoryInUse, EngineOff, HomeError
+from ..errors import EngineOff, HomeError
 from ..migration.rules.openclaw_markdown import ForeignMemory
 from ..models.data_models import Memory, Provenance, Source
 from ..models.settings import EngineSettings, PrivacyMode
@@ -28,6 +29,8 @@ from ..transfer.store_transfer import FIRST
 
 NOTED: Final = "adopted.txt"
 """Below the state: a line a memory, of its words alone the hash."""
+_FIRST_LINE: Final = 2
+"""The number of the first memory's line: the header stands above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,69 +66,63 @@ async def adopt(
         HomeError: another program has the store open.
         EngineOff: the store cannot be opened.
     """
-    noted = _noted(paths)
-    new = {_mark(scope, memory): memory for memory in memories}
+    file = paths.state / NOTED
+    noted = _noted(file)
+    marked = {_mark(scope, memory): memory for memory in memories}
+    new = {mark: memory for mark, memory in marked.items() if mark not in noted}
     done = Adopted(known=len(memories) - len(new))
-    left = {mark: memory for mark, memory in new.items() if mark not in noted}
-    done = replace(done, known=done.known + len(new) - len(left))
-    if not left:
+    if not new:
         return done
     settings = EngineSettings(privacy_mode=privacy, open_retry_seconds=0.0)
     engine = build_engine(paths, settings, version=version, remembers=False)
     try:
-        await _opened(engine)
+        await engine.open()
         # So few at a time that the report names each one that is refused.
-        for some in batched(left.items(), FIRST):
-            done = await _taken(engine, dict(some), scope, paths, done)
+        for some in batched(new.items(), FIRST):
+            done = await _taken(engine, dict(some), scope, file, done)
             if done.stopped:
                 break
-    finally:
-        await engine.close()
-    return done
-
-
-async def _opened(engine: Engine) -> None:
-    try:
-        await engine.open()
-    except (DirectoryInUse, EngineOff) as error:
-        if isinstance(error, EngineOff) and error.code != "directory_in_use":
+    except EngineOff as error:
+        if error.code != "directory_in_use":
             raise
         raise HomeError(
             "另一个程序正开着这里的记忆（serve 或机器人），先停下它再来",
             "another program has these memories open (serve or a bot), stop it first",
         ) from error
+    finally:
+        await engine.close()
+    return done
 
 
 async def _taken(
-    engine: Engine, some: dict[str, ForeignMemory], scope: str, paths: EnginePaths, done: Adopted
+    engine: Engine, some: Mapping[str, ForeignMemory], scope: str, file: Path, done: Adopted
 ) -> Adopted:
-    lines = _lines(some.values())
-    report = await engine.service.import_for_owner(lines, scope, keep_trust=False, new=True)
+    report = await engine.service.import_for_owner(
+        _lines(some.values()), scope, keep_trust=False, new=True
+    )
     if not isinstance(report, Imported):
         raise HomeError(f"没有收下：{report}", f"not taken in: {report}")
-    marks, refused, why = list(some), set(), list(done.refused)
-    for line in report.lines:
-        place = line.number - _FIRST_LINE
-        refused.add(place)
-        memory = some[marks[place]]
-        why.append((memory.text[:40], str(line.rejected.reason if line.rejected else line.fault)))
-    end = report.stopped_at - _FIRST_LINE if report.stopped_at else len(marks)
-    taken = [mark for place, mark in enumerate(marks[:end]) if place not in refused]
-    if taken:
-        append_durably(paths.state / NOTED, "".join(f"{mark}\n" for mark in taken).encode())
-    return replace(
-        done,
-        stored=done.stored + report.stored + report.replaced,
-        known=done.known + report.known + report.reinforced,
-        refused=tuple(why),
-        redacted=done.redacted + report.redacted,
+    by_line = dict(enumerate(some, _FIRST_LINE))
+    refused = {
+        line.number: str(line.rejected.reason if line.rejected else line.fault)
+        for line in report.lines
+    }
+    end = report.stopped_at or len(some) + _FIRST_LINE
+    if taken := [mark for line, mark in by_line.items() if line < end and line not in refused]:
+        append_durably(file, "".join(f"{mark}\n" for mark in taken).encode())
+    why = ((some[by_line[line]].text[:40], reason) for line, reason in refused.items())
+    return Adopted(
+        done.stored + report.stored + report.replaced,
+        done.known + report.known + report.reinforced,
+        (*done.refused, *why),
+        done.redacted + report.redacted,
         stopped=bool(report.stopped_at),
     )
 
 
-def _noted(paths: EnginePaths) -> frozenset[str]:
+def _noted(file: Path) -> frozenset[str]:
     with suppress(FileNotFoundError):
-        return frozenset((paths.state / NOTED).read_text("ascii", errors="replace").split())
+        return frozenset(file.read_text("ascii", errors="replace").split())
     return frozenset()
 
 
@@ -134,29 +131,22 @@ def _mark(scope: str, memory: ForeignMemory) -> str:
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-_FIRST_LINE: Final = 2
-"""The number of the first memory's line: the header stands above it."""
-
-
 def _lines(memories: Iterable[ForeignMemory]) -> LineFile:
     """Returns memories that were read elsewhere as a file to be imported."""
-    header = Header(VERSION, "", local_now(), (), whole=False)
-    found = [_record(memory) for memory in memories]
-    records: list[Record] = [header, *found, End(len(found), 0)]
-    return LineFile("\n".join(map(line_of, records)).encode())
-
-
-def _record(memory: ForeignMemory) -> MemoryRecord:
-    return MemoryRecord(
-        scope="",
-        path="",
-        memory=Memory(
+    found = [
+        Memory(
             memory_id="",
             judgment=memory.text,
             created_at=memory.said_at,
             reasoning=memory.more,
             kind=memory.kind,
             provenance=Provenance(source=Source.IMPORT),
-        ),
-        missing=frozenset({"id"}),
-    )
+        )
+        for memory in memories
+    ]
+    records: list[Record] = [
+        Header(VERSION, "", local_now(), (), whole=False),
+        *(MemoryRecord("", "", memory, missing=frozenset({"id"})) for memory in found),
+        End(len(found), 0),
+    ]
+    return LineFile("\n".join(map(line_of, records)).encode())

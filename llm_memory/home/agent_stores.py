@@ -1,19 +1,29 @@
-"""The stores and scopes that an agent in a folder works with, for commands that work on files."""
+"""The stores and scopes that an agent in a folder works with."""
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from ..composition.paths import EnginePaths
+from ..models.conversation import AGENT_ACCOUNT, ConversationId
+from ..models.resolution import Usable
 from ..models.said import Said
 from ..models.scope import PUBLIC, Scope
+from ..models.settings import AgentScope, ScopeSettings
+from ..scopes.rules.scope_resolution import resolve
 from ..storage.directory_lock import LOCK_NAME
-from .memory_home import chosen_project, is_named, project_scope
-from .project import Project, home_paths, project_paths
+from .places import is_folder
+from .project import Project, find_project, project_paths, short_hash
 from .settings import LoadedSettings
+from .trusted_roots import is_trusted
+
+_MARK: Final = 8
+"""Hexadecimal digits of a folder's hash."""
+_LONGEST: Final = 64 - len("project-") - _MARK - 1
 
 type LevelName = Literal["project", "global"]
 type _Level = tuple[LevelName, EnginePaths, Scope]
@@ -52,10 +62,59 @@ def place_of(loaded: LoadedSettings, project: Project | None) -> tuple[EnginePat
     """Returns where a project's memories lie; without one, those that hold everywhere."""
     home = loaded.settings.home
     if project is None:
-        return home_paths(home), PUBLIC
+        return EnginePaths.under(home), PUBLIC
     if project.own_store:
         return project_paths(home, project), PUBLIC
-    return home_paths(home), project_scope(project, named=is_named(loaded))
+    where = ConversationId.parse(f"{AGENT_ACCOUNT}:project:{agent_name(loaded, project)}")
+    found = resolve(where, ScopeSettings(agent_scope=AgentScope.PER_PROJECT))
+    assert isinstance(found, Usable)  # noqa: S101  (the policy refuses no project)
+    return EnginePaths.under(home), found.scope
+
+
+def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, tuple[Said, ...]]:
+    """Returns the project of a folder, and what its user is to be told. It has no store of its own
+    here where its user has not agreed to that one: a checkout may be a stranger's. Raises
+    HomeError."""
+    home = loaded.settings.home
+    project = find_project(folder, loaded.settings.project, os.environ, home)
+    if project is None:
+        return None, ()
+    told = project.workflow.warnings if project.workflow else ()
+    why = _why_not_used(project, home) if project.own_store else None
+    return (project, told) if why is None else (replace(project, own_store=False), (*told, why))
+
+
+def _why_not_used(project: Project, home: Path) -> Said | None:
+    memory, root, workflow = project.memory, project.root, project.workflow
+    if is_trusted(home, *project.agreement):
+        if is_folder(memory):
+            return None
+        return Said(
+            f"没有 {memory} 这个文件夹，先用家里的记忆；重建就运行 init",
+            f"there is no folder {memory}, so the home's memory is used; run init to make it again",
+        )
+    if workflow is not None and workflow.root is not None and not project.is_memory_inside:
+        return Said(
+            f"{workflow.path}: 第 {workflow.root_line} 行：记忆放在项目外面：{workflow.root}。"
+            "先用家里的；确认请运行 init",
+            f"{workflow.path}: line {workflow.root_line}: the memory root lies outside the "
+            f"project: {workflow.root}. The home's memory is used until you run init to agree",
+        )
+    command = "init" if project.stated_root else "init --store"
+    return Said(
+        f"{root} 自带记忆，先用家里的；运行 {command} 之后才读",
+        f"{root} brings memories of its own, which are not read before you run {command} there",
+    )
+
+
+def agent_name(loaded: LoadedSettings, project: Project) -> str:
+    """Returns what a project is called in the home: as a person named it by a flag, variable or the
+    home's file, else with a mark of its folder. A folder that calls itself like another project
+    must not read that one's memories."""
+    if loaded.named and loaded.named == loaded.settings.project:
+        return project.name
+    mark = short_hash(os.path.normcase(project.root.resolve()), _MARK)
+    return f"{project.name[:_LONGEST]}-{mark}"
 
 
 def holder(paths: EnginePaths) -> int | None:

@@ -9,6 +9,7 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
+from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..storage.files import PRIVATE, make_folder
 from ..storage.private_folder import PrivateFolder
@@ -16,7 +17,7 @@ from ..vault.rules.templates import role_template, shared_templates
 from .clients import Launch
 from .file_changes import Change, planned, refuse_links
 from .places import CONFIG, PROJECT_FOLDER
-from .project import Project, home_paths
+from .project import Project
 from .setting_values import spoken
 from .settings import DEFAULT, PREFIX, HomeSettings, config_text, project_text
 from .workflow import role_names
@@ -31,7 +32,7 @@ def missing_folders(home: Path, project: Project | None) -> list[Path]:
     Raises:
         HomeError: something else stands in the place of one, or a link does.
     """
-    wanted = [home, _scopes(home_paths(home).memory), home / "projects"]
+    wanted = [home, _scopes(EnginePaths.under(home).memory), home / "projects"]
     if project is not None and project.own_store:
         top, memory = _memory_below(project)
         wanted.append(_scopes(memory))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import importlib
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,27 +11,18 @@ from typing import TYPE_CHECKING, Final
 
 from ..composition.paths import EnginePaths, local_now
 from ..errors import HomeError
-from ..models.conversation import AGENT_ACCOUNT, ConversationId
-from ..models.resolution import Usable
 from ..models.said import Said
-from ..models.scope import Scope
-from ..models.settings import AgentScope, ScopeSettings
 from ..roles.role_seat import LEASES, RoleSeat
-from ..scopes.rules.scope_resolution import resolve
 from ..sharing.endpoint import Endpoint, read_endpoint
-from .places import is_folder
-from .project import Project, find_project, home_paths, project_paths
+from .agent_stores import agent_name, chosen_project
+from .project import project_paths
 from .settings import HomeSettings, LoadedSettings
 from .shared_store import SharedStore
-from .trusted_roots import is_trusted
 from .workflow import role_names
 
 if TYPE_CHECKING:
     from .owned_store import OwnedStore
 
-_MARK: Final = 8
-"""Hexadecimal digits of a folder's hash."""
-_LONGEST: Final = 64 - len("project-") - _MARK - 1
 _NO_NAME: Final = Said(
     "没有项目名，只读机器人的公共记忆；请写 --project 名字（或环境变量、家里的 config.toml），"
     "项目自己的文件和文件夹名不算数",
@@ -105,66 +94,14 @@ def open_home(
     settings = loaded.settings
     project, warnings = chosen_project(loaded, folder)
     make_home(settings.home)
-    home = _store(home_paths(settings.home), settings, environ, version)
+    home = _store(EnginePaths.under(settings.home), settings, environ, version)
     if project is None:
         return MemoryHome(home, None, "")
     if not project.own_store:
-        name = agent_name(project, named=is_named(loaded))
-        return MemoryHome(home, home, name, warnings=warnings)
+        return MemoryHome(home, home, agent_name(loaded, project), warnings=warnings)
     own = _store(project_paths(settings.home, project), settings, environ, version)
     roles = role_names(project.memory, project.workflow)
     return MemoryHome(home, own, project.shown, warnings=warnings, roles=roles)
-
-
-def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, tuple[Said, ...]]:
-    """Returns the project of a folder, and what its user is to be told. It has no store of its own
-    here where its user has not agreed to that one: a checkout may be a stranger's. Raises
-    HomeError."""
-    home = loaded.settings.home
-    project = find_project(folder, loaded.settings.project, os.environ, home)
-    if project is None:
-        return None, ()
-    told = project.workflow.warnings if project.workflow else ()
-    if not project.own_store:
-        return project, told
-    warning = None
-    if not is_trusted(home, *project.agreement):
-        warning = _not_agreed(project)
-    elif not is_folder(project.memory):
-        warning = Said(
-            f"没有 {project.memory} 这个文件夹，先用家里的记忆；重建就运行 init",
-            f"there is no folder {project.memory}, so the home's memory is used; run init to make "
-            "it again",
-        )
-    if warning is None:
-        return project, told
-    return replace(project, own_store=False), (*told, warning)
-
-
-def _not_agreed(project: Project) -> Said:
-    workflow, root = project.workflow, project.root
-    if workflow is None or workflow.root is None:
-        return Said(
-            f"{root} 自带记忆，还没有答应用它，先用家里的；答应就运行 init --store",
-            f"{root} brings memories of its own, which are not read before you run init --store "
-            "there",
-        )
-    if project.is_memory_inside:
-        return Said(
-            f"{root} 自带记忆，先用家里的；运行 init 之后才读",
-            f"{root} brings memories of its own, which are not read before you run init there",
-        )
-    return Said(
-        f"{workflow.path}: 第 {workflow.root_line} 行：记忆放在项目外面：{workflow.root}。"
-        "先用家里的；确认请运行 init",
-        f"{workflow.path}: line {workflow.root_line}: the memory root lies outside the project: "
-        f"{workflow.root}. The home's memory is used until you run init to agree",
-    )
-
-
-def is_named(loaded: LoadedSettings) -> bool:
-    """Returns whether a person said the project's name, and not the project's own file."""
-    return bool(loaded.named) and loaded.named == loaded.settings.project
 
 
 def follow_bot(state: Path, name: str) -> MemoryHome:
@@ -208,25 +145,6 @@ def read_token(file: Path) -> str:
     if not token:
         raise HomeError(f"令牌是空的：{file}", f"the token is empty: {file}")
     return token
-
-
-def agent_name(project: Project, *, named: bool) -> str:
-    """Returns what a project is called in the home: as a person ``named`` it by a flag, variable or
-    the home's file, else with a mark of its folder. A folder that calls itself like another project
-    must not read that one's memories."""
-    if named:
-        return project.name
-    root = os.path.normcase(project.root.resolve())
-    mark = hashlib.sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:_MARK]
-    return f"{project.name[:_LONGEST]}-{mark}"
-
-
-def project_scope(project: Project, *, named: bool) -> Scope:
-    """Returns the project's scope in the home."""
-    umo = f"{AGENT_ACCOUNT}:project:{agent_name(project, named=named)}"
-    found = resolve(ConversationId.parse(umo), ScopeSettings(agent_scope=AgentScope.PER_PROJECT))
-    assert isinstance(found, Usable)  # noqa: S101  (the policy refuses no project)
-    return found.scope
 
 
 def _store(

@@ -136,7 +136,7 @@ def name_of(root: Path) -> str:
     if may_be_given(whole):
         return whole
     kept = _LOST.sub("-", whole).strip("-")
-    mark = _short_hash(whole, 8)
+    mark = short_hash(whole, 8)
     short = kept[: MAX_SCOPE_LENGTH - len(mark) - len("project--")].rstrip("-")
     name = f"{short}-{mark}" if short else f"project-{mark}"
     return (
@@ -155,20 +155,15 @@ def check_name(name: str) -> None:
         )
 
 
-def home_paths(home: Path) -> EnginePaths:
-    """Returns where the home's own store lies."""
-    return EnginePaths.under(home)
-
-
 def project_paths(home: Path, project: Project) -> EnginePaths:
     """Returns where the store of a project with ``own_store`` lies: its Markdown in the memory
     root, the rest in the home, under a name that is the memory root's alone. So all projects that
     share one have one data folder, and one owner."""
     memory = project.memory
-    name = f"root-{_short_hash(os.path.normcase(memory), 16)}"
+    name = f"root-{short_hash(os.path.normcase(memory), 16)}"
     if memory.parts[-2:] == (PROJECT_FOLDER, "memory"):
         # The name that earlier versions gave, by the folder of the project.
-        mark = _short_hash(os.path.normcase(memory.parent.parent), 16)
+        mark = short_hash(os.path.normcase(memory.parent.parent), 16)
         former = sorted(path.name for path in (home / "projects").glob(f"*-{mark}"))
         mine = f"{project.name}-{mark}"
         name = mine if mine in former else next(iter(former), name)
@@ -191,5 +186,6 @@ def _is_owned(path: Path, start: Path) -> bool:
         return False
 
 
-def _short_hash(text: str, digits: int) -> str:
+def short_hash(text: str, digits: int) -> str:
+    """Returns the first hexadecimal digits of a text's hash."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:digits]

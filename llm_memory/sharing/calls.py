@@ -168,10 +168,11 @@ def encode_answer(name: str, value: object) -> dict[str, Any]:
 def decode_answer(name: str, raw: object) -> Any:
     """Raises BadCall for what is no answer to this call."""
     answers = call(name).answers
-    kind = raw.get("type") if isinstance(raw, Mapping) else None
+    answer = raw if isinstance(raw, Mapping) else {}
+    kind = answer.get("type")
     if not isinstance(kind, str) or kind not in answers:
         raise BadCall(f"no answer to {name}")
     try:
-        return answers[kind].validate_python(raw.get("value"))
+        return answers[kind].validate_python(answer.get("value"))
     except ValueError as error:
         raise BadCall(f"a damaged answer to {name}") from error

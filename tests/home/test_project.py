@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.home.project import (
     Project,
     find_project,
     find_root,
-    home_paths,
     name_of,
     project_paths,
 )
@@ -194,9 +193,3 @@ async def test_a_projects_store_puts_markdown_into_the_project_and_nothing_else(
     assert any(name.endswith(".md") for name in left)
     assert (root / ".scoped-memory" / "memory").stat().st_mode & 0o777 == 0o755
     assert (paths.data / "owner.lock").exists()
-
-
-def test_the_homes_own_store_lies_in_the_home(tmp_path: Path) -> None:
-    paths = home_paths(tmp_path)
-    assert (paths.data, paths.memory) == (tmp_path, tmp_path / "memory")
-    assert paths.owned == (tmp_path.resolve(),)
