@@ -141,7 +141,7 @@ class SharedStore:
     async def _connect(self) -> _Connected:
         try:
             while True:
-                found = await self._followed()
+                found: _Connected | NoOwner = await self._followed()
                 if isinstance(found, NoOwner):
                     found = await self._taken(found)
                 if not isinstance(found, NoOwner):
