@@ -37,11 +37,12 @@ def fence(hits: Sequence[Hit], texts: Texts) -> str:
 
 def hit_line(hit: Hit, texts: Texts) -> str:
     """One recalled memory: date, speaker, a word where something newer was said and where nobody
-    vouches for it, pointer, preview. One piece of a note: the word for it, date, headings, pointer,
-    preview; what a memory's line begins with is a date, for any speaker."""
+    vouches for it, pointer, preview. One piece of a note: the word for it, date, headings, the same
+    words, pointer, preview; what a memory's line begins with is a date, for any speaker."""
     if hit.is_note:
-        about = [texts.say("inject.note"), f"{hit.created_at:%Y-%m-%d}"]
+        about = [texts.say("inject.note"), f"{hit.day:%Y-%m-%d}"]
         about += [note_title(hit.headings)] if hit.headings else []
+        about += standing(hit, texts.say)
         return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {safe(hit.preview)}"
     text = safe(hit.preview)
     if hit.quoted:

@@ -26,6 +26,9 @@ class NoteChunk:
         heading_lines: So many of its first lines are its own heading: 0, 1, or more with a line
             below them.
         settled: It is of a record that a later one has superseded or withdrawn.
+        reference: Where the record that it is of was discussed, ``Issue #12 · PR #34``; empty for
+            any other piece.
+        unvouched: An agent wrote it, as the summary of its session.
     """
 
     note_id: str
@@ -38,6 +41,8 @@ class NoteChunk:
     modified: datetime
     heading_lines: int = 0
     settled: bool = False
+    reference: str = ""
+    unvouched: bool = False
 
     @property
     def kind_of_place(self) -> str:

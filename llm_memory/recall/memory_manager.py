@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from ..catalogue.catalogue import Catalogue
 from ..index.indexing_service import IndexingService
@@ -23,7 +24,7 @@ from .joined import joined
 from .parsed_question import Ask, read_question, readable
 from .request import Course, RecallRequest
 from .reranking import Reranking
-from .rules.closed_last import closed_last
+from .rules.closed_last import closed_last, records_instead
 from .rules.newer import newer_first
 from .rules.parts import parts_of
 from .rules.ranking import Candidate, Sifted, choose, journals_last, sift
@@ -142,7 +143,9 @@ class MemoryManager:
         if not ranked.whole:
             best = await self._reranking.order(query, sifted.best, course)
             sifted = Sifted(self._living(best, ranked.lost), sifted.below)
-        sifted = merge_same_facts(closed_last(sifted, self._passages.get))
+        record = partial(self._passages.record, scope_filter=ask.scope_filter)
+        sifted = closed_last(records_instead(sifted, record), self._passages.get)
+        sifted = merge_same_facts(sifted)
         if ranked.arm is Arm.DATES:
             return sifted
         if not ask.times:

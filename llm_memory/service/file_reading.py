@@ -15,7 +15,7 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.data_models import StoredMemory
 from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
 from ..models.scope import Scope, ScopeFilter
-from ..models.shelf import SHARED, SHARED_FOLDER
+from ..models.shelf import SHARED
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..scopes.access import ConversationView
 from ..scopes.paused_conversations import PausedConversations
@@ -34,8 +34,8 @@ questions that are for search alone."""
 
 
 class FileReading:
-    """A path opens a file of the conversation's own scope or of ``shared/``, and no other. What is
-    absent and what is another's are answered alike."""
+    """A path opens a file of the conversation's own scope, of ``shared/`` or of its role's folder,
+    and no other. What is absent and what is another's are answered alike."""
 
     def __init__(
         self,
@@ -59,8 +59,12 @@ class FileReading:
         path = legal_path(where)
         if path is None:
             return PointerNotVisible(where)
-        if path.startswith(f"{SHARED_FOLDER}/"):
-            return self._shared(path, seen) or PointerNotVisible(where)
+        for shelf in seen.shelves:
+            if shelf.folder and path.startswith(f"{shelf.folder}/"):
+                text = await self._notes.text(shelf, path.removeprefix(f"{shelf.folder}/"))
+                if text is None:
+                    return PointerNotVisible(where)
+                return FileText(path, text.rstrip("\n"))
         found = await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
         return found or PointerNotVisible(where)
 
@@ -74,15 +78,6 @@ class FileReading:
                 return FileText(section.chunk.file, section.text, section.first)
             case PointerNotVisible() as absent:
                 return absent
-
-    def _shared(self, path: str, seen: ScopeFilter) -> FileText | None:
-        if SHARED not in seen.shelves:
-            return None
-        chunks = self._notes.visible(ScopeFilter((), shelves=(SHARED,)))
-        mine = sorted((one for one in chunks if one.file == path), key=lambda one: one.first)
-        if not mine:
-            return None
-        return FileText(path, "\n".join(chunk.text for chunk in mine), mine[0].first)
 
     def _of_scope(self, scope: Scope, path: str, view: ConversationView) -> FileText | None:
         """Blocks."""

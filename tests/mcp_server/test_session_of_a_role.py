@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import Levels
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home, levels
@@ -20,7 +22,12 @@ SUMMARY = "Wired the pool; 300 cases pass.\nI guess it might leak.\nAt risk: Win
 
 def tools_of_role(rig: AgentRig, role: str = "backend") -> tuple[MemoryTools, RoleSeat]:
     seat = RoleSeat(EnginePaths.under(rig.root).leases, role, lambda: AT)
-    return MemoryTools(levels(rig.engine.service), seat=seat), seat
+    seen = levels(rig.engine.service)
+    spoken_in = [
+        replace(level, conversation=replace(level.conversation, persona=role))
+        for level in seen.named("")
+    ]
+    return MemoryTools(Levels(spoken_in[1], spoken_in[0]), seat=seat), seat
 
 
 def notes(rig: AgentRig) -> dict[str, str]:
@@ -57,6 +64,34 @@ async def test_the_holder_writes_and_the_second_is_told(tmp_path: Path) -> None:
         seat.release()
         taken = await second.call("memory_session_end", {"summary": "Mine, tested."}, "codex")
         assert taken.code == 0
+
+
+async def test_what_a_session_left_is_opened_by_its_path_and_told_as_an_agents_word(
+    tmp_path: Path,
+) -> None:
+    async with agent_home(tmp_path) as rig:
+        by_a_person = rig.root / "memory" / "roles" / "backend" / "pool.md"
+        by_a_person.parent.mkdir(parents=True)
+        by_a_person.write_text("# Pool\n\n300 cases pass when the pool is wired.\n", "utf-8")
+        mine, seat = tools_of_role(rig)
+        noted = await mine.call("memory_session_end", {"summary": SUMMARY}, "cursor")
+        path = noted.text.splitlines()[0].removeprefix("noted in ")
+        assert (
+            "Wired the pool; 300 cases pass."
+            in (await mine.call("memory_read", {"path": path})).text
+        )
+        found = (await mine.call("memory_search", {"query": "pool wired 300 cases"})).text
+        lines = {
+            name: line for line in found.splitlines() for name in (path, "pool.md") if name in line
+        }
+        assert "unverified" in lines[path]
+        assert "unverified" not in lines["pool.md"]
+
+        others, _ = tools_of_role(rig, "qa")
+        for name in (path, "roles/backend/pool.md", f"project/{path}"):
+            refused = await others.call("memory_read", {"path": name})
+            assert (refused.text, refused.code) == (f"no such file or memory: {name}", 1)
+        seat.release()
 
 
 async def test_a_note_that_cannot_be_written_says_why(tmp_path: Path) -> None:

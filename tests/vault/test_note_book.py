@@ -11,7 +11,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
 from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
@@ -272,3 +273,20 @@ async def test_a_piece_knows_whether_another_file_has_settled_its_record(desk: D
     (desk.root / "shared/CONTRACTS.md").unlink()
     await desk.changes()
     assert settled() == set()
+
+
+async def test_each_piece_of_a_record_knows_its_reference(desk: Desk) -> None:
+    meta = "> 已接受 · 2026-11-02T23:40:00+08:00 · 接受：小明 · Issue：#12 · PR：o/r#34"
+    desk.put(
+        "shared/DECISIONS.md",
+        f"# 决定\n\n## D-0003 用甲\n{meta}\n\n一\n### 细节\n二\n\n## 别的\n三\n",
+    )
+    await desk.changes()
+    told = {chunk.headings[-1]: chunk.reference for chunk in desk.book.all()}
+    of_record = "Issue #12 · PR o/r#34"
+    assert told == {"D-0003 用甲": of_record, "细节": of_record, "别的": ""}
+    everybody, nobody = ScopeFilter((), shelves=(SHARED,)), ScopeFilter((PUBLIC,))
+    found = desk.book.record(3, everybody)
+    assert found is not None
+    assert (found.first, desk.book.record(4, everybody)) == (3, None)
+    assert desk.book.record(3, nobody) is None

@@ -57,12 +57,24 @@ def context_text(passage: Passage) -> str:
 def shown_text(passage: Passage) -> str:
     """Returns the text that previews are cut from."""
     if isinstance(passage, NoteChunk):
-        return body_of(passage) or HEADING_SEPARATOR.join(passage.headings)
+        return said_of(passage) or HEADING_SEPARATOR.join(passage.headings)
     return task_text(passage.memory) if is_task(passage) else passage.memory.judgment
 
 
 def body_of(chunk: NoteChunk) -> str:
     """Returns the piece's text without its own heading, which is in ``headings``, and without the
     key of a decision's proposal."""
-    body = "\n".join(chunk.text.split("\n")[chunk.heading_lines :]).strip()
-    return _PROPOSAL_KEY.sub(r"\1", body)
+    return _PROPOSAL_KEY.sub(r"\1", _below_heading(chunk))
+
+
+def said_of(chunk: NoteChunk) -> str:
+    """Returns the same without the line of fields of a record whose reference is shown before
+    it."""
+    body = _below_heading(chunk)
+    if chunk.reference and chunk.heading_lines and body.startswith(">"):
+        return body.partition("\n")[2].strip()
+    return body_of(chunk)
+
+
+def _below_heading(chunk: NoteChunk) -> str:
+    return "\n".join(chunk.text.split("\n")[chunk.heading_lines :]).strip()

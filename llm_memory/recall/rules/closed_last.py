@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...catalogue.rules.closing import closed_by
-from ...catalogue.rules.proposals import is_rejected
+from ...catalogue.rules.proposals import is_rejected, proposal_of
 from ...models.key import Key
 from ...models.notes import NoteChunk
 from ...models.passages import Passage, place_name
@@ -35,6 +35,28 @@ def closed_last(sifted: Sifted, find: Callable[[Key], Passage | None]) -> Sifted
             ordered.setdefault(instead.key, known.get(instead.key, instead))
     below = [one for one in sifted.below if one.key not in ordered]
     return Sifted([*ordered.values(), *behind], below)
+
+
+def records_instead(sifted: Sifted, record: Callable[[int], Passage | None]) -> Sifted:
+    """In the place of an accepted proposal stands its record, which is what was decided.
+    ``record`` returns it by its number, if the reader sees it."""
+    found = {one.key: record(number) for one in sifted.best if (number := _accepted_as(one))}
+    if not any(found.values()):
+        return sifted
+    known = {one.key: one for one in sifted.best}
+    ordered: dict[Key, Candidate] = {}
+    for candidate in sifted.best:
+        there = found.get(candidate.key)
+        one = candidate if there is None else replace(candidate, passage=there)
+        ordered.setdefault(one.key, known.get(one.key, one))
+    return Sifted([*ordered.values()], [one for one in sifted.below if one.key not in ordered])
+
+
+def _accepted_as(candidate: Candidate) -> int:
+    """Returns the number of the record that it became, 0 for none."""
+    stored = candidate.passage
+    proposal = None if isinstance(stored, NoteChunk) else proposal_of(stored.memory)
+    return 0 if proposal is None else proposal.number
 
 
 def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage | None:

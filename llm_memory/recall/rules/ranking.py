@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.event_day import noted_day
-from ...catalogue.rules.passage_text import shown_text
+from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import is_proposed
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import UNDATED, StoredMemory, shown_day
@@ -233,7 +233,15 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         )
     else:
         text = excerpt(shown_text(passage), query, preview_chars)
-        hit = replace(hit, preview=text, headings=passage.headings, closed=passage.settled)
+        if passage.reference:  # the decision itself is in the headings
+            text = " · ".join([passage.reference] + ([text] if said_of(passage) else []))
+        hit = replace(
+            hit,
+            preview=text,
+            headings=passage.headings,
+            unvouched=passage.unvouched,
+            closed=passage.settled,
+        )
     about = " ".join((who, *hit.headings))
     line = f"{hit.preview} {about} {hit.pointer} {shown_day(hit.created_at, UNDATED)}"
     return replace(

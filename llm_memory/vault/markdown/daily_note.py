@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 
@@ -24,7 +24,8 @@ MOST_LINES = 20
 """Lines of a role's MEMORY.md that are kept between its marks."""
 _LONGEST_LINE = 120
 _NAME = re.compile(r"\d{4}-\d\d-\d\d\.md")
-_HEADING = re.compile(r"## (\d\d:\d\d) · .*")
+_TITLE = re.compile(r"(\d\d:\d\d) · .*")
+_HEADING = re.compile(f"## {_TITLE.pattern}")
 _SENTENCE = re.compile(r".*?(?:[。！？!?](?=.)|[.](?=\s))", re.DOTALL)
 
 
@@ -47,6 +48,12 @@ def day_title(at: datetime, *, newline: str = "\n") -> str:
 def holds(file: str, note: str) -> bool:
     """True if a block of the file says just this: a session's end that is repeated is one block."""
     return body_lines(note) in [body for _, body in _blocks(file)]
+
+
+def is_session_note(name: str, headings: Sequence[str]) -> bool:
+    """True if a piece below these headings, of a role's file of this name, is a session's."""
+    is_daily = _NAME.fullmatch(name) is not None
+    return is_daily and any(_TITLE.fullmatch(title) for title in headings)
 
 
 def memory_lines(files: Mapping[str, str]) -> str:

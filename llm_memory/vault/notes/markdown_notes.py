@@ -22,6 +22,7 @@ from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, stamp_of
 from ..folder_walk import is_link
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
+from ..markdown.daily_note import is_session_note
 from ..markdown.decision_record import records_of
 from ..markdown.marked_block import persons_text
 from ..markdown.sections import section_of
@@ -114,6 +115,10 @@ class MarkdownNotes:
             return ()
         pieces = _named(place, path, chunk_markdown(text), modified)
         return tuple(named for _, named in pieces)
+
+    def text(self, place: Place, path: str) -> str:
+        """Returns what a file says; of a MEMORY.md, what a person wrote. Raises VaultFileBroken."""
+        return self._text(place, path)[0]
 
     def section(self, chunk: NoteChunk) -> NoteSection | None:
         """Returns the section around a piece as its file is now; None if the piece was removed.
@@ -209,6 +214,7 @@ def _named(
     seen: dict[tuple[tuple[str, ...], str], int] = {}
     written = modified
     of_records = f"{place.folder}/{path}" in RECORD_PATHS
+    of_role = isinstance(place, Shelf) and place != SHARED
     for chunk in worth_indexing(chunks):
         if of_records and chunk.heading_lines:
             records = records_of(chunk.text)
@@ -226,5 +232,6 @@ def _named(
             last=chunk.last,
             modified=modified,
             heading_lines=chunk.heading_lines,
+            unvouched=of_role and is_session_note(path, chunk.headings),
         )
         yield chunk, named

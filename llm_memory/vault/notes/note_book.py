@@ -15,7 +15,7 @@ from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import Place, ScopeFilter
 from ...models.shelf import SHARED
 from ...runtime.notice_board import NoticeBoard
-from ..rules.settled_records import changed_standing
+from ..rules.record_marks import changed_marks, record_piece
 from .markdown_notes import MarkdownNotes
 from .models import NoteFolder
 from .note_files import (
@@ -114,6 +114,18 @@ class NoteBook:
         """Returns the number of pieces by place name."""
         return {name: len(pieces) for name, pieces in self._pieces.items() if pieces}
 
+    def record(self, number: int, scope_filter: ScopeFilter) -> NoteChunk | None:
+        """Returns where the record with this number begins, if the filter admits ``shared/``."""
+        shared = self._pieces.get(SHARED.name, {}) if scope_filter.admits(SHARED.name) else {}
+        return record_piece(shared.values(), number)
+
+    async def text(self, place: Place, path: str) -> str | None:
+        """Returns a note as its file is now; None if there is none, or it cannot be read."""
+        try:
+            return await asyncio.to_thread(self._source.text, place, path)
+        except VaultFileBroken:
+            return None
+
     async def section(self, chunk: NoteChunk) -> NoteSection:
         """Returns the section around a piece as its file is now; if that fails, the piece as
         known."""
@@ -178,9 +190,9 @@ class NoteBook:
             logger.debug("笔记：{} 读了 {} 个文件，共 {} 段", place.name, len(changed), self._size)
 
     async def _mark_records(self) -> None:
-        """Mark what belongs to a record that another one has settled, perhaps in another file."""
+        """Tell the pieces of records what their records say, also those in other files."""
         pieces = list(self._pieces.get(SHARED.name, {}).values())
-        for chunk in await asyncio.to_thread(changed_standing, pieces):
+        for chunk in await asyncio.to_thread(changed_marks, pieces):
             if self.get(key_of(chunk)) is not None:
                 self._pieces[SHARED.name][chunk.note_id] = chunk
 

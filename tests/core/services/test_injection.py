@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given
@@ -103,6 +103,15 @@ def test_a_piece_of_a_note_is_one_line_that_says_so(
     assert line.startswith({"zh-CN": "[笔记 · 2026", "en-US": "[note · 2026"}[language])
     assert "<" not in line
     assert pointed_id(line[: line.index(NOTE_ID) + len(NOTE_ID) + 1]) == NOTE_ID
+
+
+def test_a_record_is_told_with_its_day_and_whether_it_still_holds() -> None:
+    found = Hit(
+        NOTE_ID, f"shared/DECISIONS.md#{NOTE_ID}", "@shared", "Issue #12", "", NOW, 0.5, 9,
+        ("决定", "D-0003 用甲"), closed=True, told_day=date(2026, 3, 2),
+    )  # fmt: skip
+    told = "[笔记 · 2026-03-02 · 决定 › D-0003 用甲 · 已了结 · shared/DECISIONS.md#"
+    assert hit_line(found, Texts("zh-CN")) == f"{told}{NOTE_ID}] Issue #12"
 
 
 @given(hostile, st.lists(hostile, max_size=3), st.sampled_from(LANGUAGES))

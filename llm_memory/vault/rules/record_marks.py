@@ -1,0 +1,62 @@
+"""What the pieces of ``shared/`` are told of their records: the reference, and whether a later one
+has superseded or withdrawn it.
+
+A record is never edited, so what settles it stands in another one, often in another file. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...models.decisions import RECORD_PATHS, Reference
+from ...models.notes import NoteChunk
+from ..markdown.decision_record import Record, number_of, records_of, settled_by
+
+
+def changed_marks(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
+    """Returns the pieces whose marks are not what the records now say, corrected."""
+    in_order = sorted(_of_records(pieces), key=lambda piece: (piece.path, piece.first))
+    begun = [(piece, _begun(piece)) for piece in in_order]
+    settled = settled_by(record for _, record in begun if record)
+    current: Record | None = None
+    changed = []
+    for piece, record in begun:
+        current = record or current
+        number = _number(piece)
+        mine = current if current is not None and number == current.number else None
+        marked = replace(
+            piece,
+            settled=number in settled,
+            reference=_words(mine.reference) if mine else "",
+        )
+        if marked != piece:
+            changed.append(marked)
+    return changed
+
+
+def record_piece(pieces: Iterable[NoteChunk], number: int) -> NoteChunk | None:
+    """Returns the piece that the record with this number begins with, None for no such record."""
+    found = (piece for piece in _of_records(pieces) if _number(piece) == number)
+    return next((piece for piece in found if _begun(piece)), None)
+
+
+def _of_records(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
+    return [piece for piece in pieces if piece.file in RECORD_PATHS]
+
+
+def _begun(piece: NoteChunk) -> Record | None:
+    """Returns the record that begins in a piece."""
+    found = records_of(piece.text)
+    return found[0].record if found else None
+
+
+def _number(piece: NoteChunk) -> int:
+    """Returns the number in the nearest heading that has one, 0 for none."""
+    numbers = [number for title in piece.headings if (number := number_of(title))]
+    return numbers[-1] if numbers else 0
+
+
+def _words(reference: Reference) -> str:
+    named = (("Issue", reference.issue), ("PR", reference.pr))
+    return " · ".join(f"{name} {text}" for name, text in named if text)
