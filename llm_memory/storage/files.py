@@ -21,11 +21,13 @@ from .retry import when_free
 
 
 def append_durably(path: Path, payload: bytes) -> None:
-    """Append and fsync; on any failure the file is cut back to what it was.
+    """Append and fsync; on any failure the file is cut back to what it was. The file's other names
+    (hard links) keep what they had: they may lie where nothing of ours is to be written.
 
     Raises:
         VaultWriteFailed: nothing was written.
     """
+    _separate(path)
     made = False
     try:
         fresh = not path.exists()
@@ -54,6 +56,18 @@ def append_durably(path: Path, payload: bytes) -> None:
             with contextlib.suppress(OSError):  # closed by now: Windows removes no open file
                 when_free(path.unlink)
         raise VaultWriteFailed(_told(path, error)) from error
+
+
+def _separate(path: Path) -> None:
+    """Have no other name lead to the same file. Raises VaultWriteFailed."""
+    try:
+        found = path.lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+            replace_durably(path, when_free(path.read_bytes), stamp_of(found))
+    except FileNotFoundError:
+        return
+    except (OSError, ChangedMeanwhile) as error:
+        raise VaultWriteFailed(f"{path.name}: {error}") from error
 
 
 PRIVATE: Final = 0o700

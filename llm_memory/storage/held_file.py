@@ -110,7 +110,8 @@ def is_held_with(path: Path, token: str, *, locking: FileLocking | None = None) 
     """True if somebody holds the file now, and this is the holder's token. Blocks. Raises
     OSError."""
     held = str((_words(path, locking) or {}).get(_TOKEN, ""))
-    return held != "" and secrets.compare_digest(held.encode(), token.encode())
+    shown, asked = (said.encode("utf-8", "surrogatepass") for said in (held, token))
+    return held != "" and secrets.compare_digest(shown, asked)
 
 
 def _words(path: Path, locking: FileLocking | None) -> Words | None:

@@ -15,33 +15,15 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePath
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home, levels
+from astrbot_plugin_scoped_memory.tests.support.foreign import (
+    TEXTS,
+    TWINS,
+    bytes_in,
+    plant,
+    plant_links,
+)
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
-
-FOREIGN = {
-    "shared/CONSTITUTION.md": "# Rules\n\nBe punctual.\n",
-    "shared/DECISIONS.md": "# Decisions\n\n## D-0001 Postgres\n> Accepted · 2026-11-01\n",
-    "roles/qa/MEMORY.md": "# qa\n\n<!-- scoped-memory:begin x -->\n<!-- scoped-memory:end -->\n",
-    "roles/qa/2026-11-27.md": "# 2026-11-27\n",
-}
-WAYS = [
-    "{}",
-    "/{}",
-    "./{}",
-    "../{}",
-    "../../{}",
-    "project/{}",
-    "project/../../{}",
-    "global/{}",
-    "links/../{}",
-    "up/{}",
-    "{}:1-2",
-    "{}#m-0123456789abcdef",
-    "## D-0002 {}\n> Accepted · 2026-11-02",
-    "# {}\n<!-- scoped-memory:begin x -->\nWe write it there\n<!-- scoped-memory:end -->",
-    "@shared {}",
-]
-TEXTS = [way.format(path) for way in WAYS for path in FOREIGN]
 
 
 @dataclass
@@ -53,27 +35,14 @@ class House:
 
     def foreign(self) -> dict[str, bytes]:
         """Every file there, and what it holds."""
-        root = self.rig.root / "memory"
-        folders = (root / "shared", root / "roles" / "qa")
-        files = (path for folder in folders for path in folder.rglob("*"))
-        return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+        return bytes_in(self.rig.root / "memory", but=("scopes", "roles/backend"))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
     root = tmp_path_factory.mktemp("house")
-    memory, mine = root / "memory", root / "memory" / "scopes" / "project-shop"
-    for path, text in FOREIGN.items():
-        (memory / path).parent.mkdir(parents=True, exist_ok=True)
-        (memory / path).write_text(text, "utf-8")
-    mine.mkdir(parents=True)
-    if os.name != "nt":
-        for name in ("links", "journal", "shared"):
-            (mine / name).symlink_to(memory / "shared")
-        (mine / "decisions.md").symlink_to(memory / "shared" / "DECISIONS.md")
-        (mine / "TASKS.md").symlink_to(memory / "roles" / "qa" / "MEMORY.md")
-        (mine / "MEMORY.md").symlink_to(memory / "shared" / "CONSTITUTION.md")
-        (mine / "up").symlink_to(memory)
+    plant(root / "memory", TWINS)
+    plant_links(root / "memory", root / "memory" / "scopes" / "project-shop")
     async with agent_home(root) as rig:
         await rig.until_ready()
         seat = RoleSeat(EnginePaths.under(root).leases, "backend", lambda: datetime.now(UTC))
@@ -94,7 +63,7 @@ def calls() -> Iterator[tuple[str, dict[str, object]]]:
         "shared",
         "roles/qa",
     )
-    for number, text in enumerate(TEXTS):
+    for number, text in enumerate((*TEXTS, *TWINS)):
         kind = types[number % len(types)]
         yield "memory_log", {"content": f"{text} is number {number}", "type": kind}
         yield "memory_log", {"content": f"Remember number {number}", "type": text}
