@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
 from ..errors import NoOwner, ScopedMemoryError
 from ..home.agent_stores import AgentStore, chosen_project, holder, stores_of
 from ..home.embedder_choice import missing_package
+from ..models.notices import NoticeCode
 from ..models.owner import StoreStatus
 from ..models.said import Said
 from ..models.status import IndexState
@@ -25,6 +26,13 @@ _CLOSED: Final = Said("索引没有打开", "the index is not open")
 _WITHOUT: Final = {
     IndexState.LEXICAL: Said("不用，只按词语", "none, words alone"),
     IndexState.OFF: Said("索引用不了", "the index cannot be used"),
+}
+_MEANT: Final[Mapping[str, Said]] = {
+    NoticeCode.ROOT_READ: Said("（放在根文件夹里，当作笔记读）", " (in the root, read as notes)"),
+    NoticeCode.ROOT_UNREAD: Said(
+        "（放在根文件夹里，没有读；请放进 shared/ 或 scopes/<域>/）",
+        " (in the root, not read; put them into shared/ or scopes/<scope>/)",
+    ),
 }
 
 type _Row = tuple[AgentStore, StoreStatus | str, int | None]
@@ -97,6 +105,7 @@ def _tell(store: AgentStore, found: StoreStatus | str, pid: int | None) -> None:
         say_value("  没有用上嵌入服务", "  the service is not used", found.refused)
     for one in found.warnings:
         about = shown(" ".join(filter(None, (one.subject, one.detail))))
+        about += words(_MEANT.get(one.code, ""))
         say_value(f"  警告 {one.code}", f"  warning {one.code}", about)
     if found.warnings:
         say("  见 docs/troubleshooting.md", "  see docs/troubleshooting.md")

@@ -163,7 +163,7 @@ def _make_service(
 ) -> CognitiveService:
     catalogue, unread = recall.catalogue, recall.unread
     histories = ModelHistories(parts.state)
-    access = Access(settings, book, catalogue)
+    access = Access(settings, book, catalogue, reads_root=parts.vouchers is not None)
     recalls = Recalls(
         access,
         book,

@@ -104,7 +104,7 @@ def build_engine(
             make_id=partial(make_id, "m"),
         ),
         watcher=FolderWatcher(paths.memory),
-        notes=MarkdownNotes(paths.memory),
+        notes=MarkdownNotes(paths.memory, reads_root=not paths.owns_memory),
         private=[PrivateFolder(folder) for folder in paths.owned],
         private_data=PrivateData(),
         state=kept,

@@ -20,6 +20,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..service.engine_parts import EngineParts
 from ..vault.notes.note_book import NoteBook
+from ..vault.notes.root_notes import RootNotices
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ def make_recall(
     vouchers = parts.vouchers
     catalogue = Catalogue() if vouchers is None else Catalogue(vouchers.as_held)
     # What follows the notes asks the note book, too: it is told of its followers afterwards.
-    notes = NoteBook(parts.notes, notices)
+    root = RootNotices(notices, parts.state, reads_root=vouchers is not None)
+    notes = NoteBook(parts.notes, notices, root)
     pending = PendingRecords(catalogue)
     unread = UnreadTurns()
     passages = Passages(catalogue, notes, pending, unread)

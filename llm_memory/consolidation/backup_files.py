@@ -24,6 +24,7 @@ from ..storage.files import Stamp, make_folder, move, stamp_of
 from ..transfer.line_files import LineFile, translated, write_lines
 from ..transfer.store_reader import MARKDOWN, MAX_FILE, StoreReader
 from ..vault.folder_walk import everything, is_link
+from ..vault.notes.root_notes import notes_in_root
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.jsonl")
 _STAGE: Final = ".stage"
@@ -77,17 +78,17 @@ class DailyBackups:
         return [f"{_SCOPES}/{p.name}" for p in scopes.iterdir() if p.is_dir() and not is_link(p)]
 
     def _look(self) -> dict[str, Stamp]:
-        found = {}
+        paths = list(notes_in_root(self._memory))
         for top in (_SCOPES, SHARED.folder, ROLES_FOLDER):
-            if is_link(self._memory / top):
-                continue
-            for inside in everything(self._memory / top, []):
-                path = f"{top}/{inside}"
-                with contextlib.suppress(FileNotFoundError):
-                    status = (self._memory / path).lstat()
-                    wanted = inside.lower().endswith(MARKDOWN) and stat.S_ISREG(status.st_mode)
-                    if wanted and status.st_size <= MAX_FILE:
-                        found[path] = stamp_of(status)
+            if not is_link(self._memory / top):
+                inside = everything(self._memory / top, [])
+                paths += [f"{top}/{path}" for path in inside if path.lower().endswith(MARKDOWN)]
+        found = {}
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                status = (self._memory / path).lstat()
+                if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FILE:
+                    found[path] = stamp_of(status)
         return found
 
     def _copy(self, path: str, stamp: Stamp) -> None:

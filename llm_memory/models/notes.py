@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from .scope import Place
-from .shelf import SHARED, Shelf
+from .shelf import ROOT_NOTES, SHARED, Shelf
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class NoteChunk:
         """``shared``, ``role`` or ``scope``."""
         if self.place == SHARED:
             return "shared"
-        return "role" if isinstance(self.place, Shelf) else "scope"
+        is_role = isinstance(self.place, Shelf) and self.place != ROOT_NOTES
+        return "role" if is_role else "scope"
 
     @property
     def file(self) -> str:
@@ -58,7 +59,8 @@ class NoteChunk:
 
     @property
     def pointer(self) -> str:
-        """What leads back to it: ``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``."""
+        """What leads back to it: ``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``,
+        ``./MEMORY.md#n-…``."""
         return f"{self.file}#{self.note_id}"
 
 

@@ -39,6 +39,8 @@ class NoticeCode(StrEnum):
     PURGE_UNFINISHED = "purge_unfinished"
     PAGE_LEFT = "page_left"
     RECORD_PUT_BACK = "record_put_back"
+    ROOT_READ = "root_read"
+    ROOT_UNREAD = "root_unread"
     VAULT_UNWRITABLE = "vault_unwritable"
     VAULT_FILE_BROKEN = "vault_file_broken"
     VAULT_SAME_ID = "vault_same_id"

@@ -1,5 +1,6 @@
-"""Places outside all scopes: folders of notes, ``shared/`` and ``roles/<role>/``, and, for each
-person, what the bot learned from them in private chats that share the public scope.
+"""Places outside all scopes: folders of notes, ``shared/`` and ``roles/<role>/``, the memory root
+of a project, and, for each person, what the bot learned from them in private chats that share the
+public scope.
 
 A shelf has a name in the index, beside the scopes' names, so that one filter decides on all that is
 read. It begins with ``@``, which no scope's name contains: no shelf is ever taken for a scope.
@@ -13,6 +14,7 @@ import unicodedata
 from typing import Final
 
 _SHARED: Final = "@shared"
+_ROOT: Final = "@root"
 _ROLE: Final = "@role:"
 _PERSON: Final = "@person:"
 SHARED_FOLDER: Final = "shared"
@@ -107,8 +109,8 @@ class Shelf:
     @classmethod
     def named(cls, name: str) -> Shelf | None:
         """The shelf with this name in the index. None if no shelf has it."""
-        if name == _SHARED:
-            return SHARED
+        if name in (_SHARED, _ROOT):
+            return SHARED if name == _SHARED else ROOT_NOTES
         if _PERSON_NAME.fullmatch(name):
             return cls._make(name, "")
         return cls.of_folder(name.removeprefix(_ROLE)) if name.startswith(_ROLE) else None
@@ -122,13 +124,15 @@ class Shelf:
 
     @property
     def name(self) -> str:
-        """As it stands in the index: ``@shared``, ``@role:<folder>``, ``@person:<hash>``."""
+        """As it stands in the index: ``@shared``, ``@root``, ``@role:<folder>``,
+        ``@person:<hash>``."""
         return self._name
 
     @property
     def folder(self) -> str:
-        """Where it stands under the memory root: ``shared``, ``roles/<folder>``. Empty for a
-        person's, whose memories stand in the files of their scope."""
+        """Where it stands under the memory root: ``shared``, ``roles/<folder>``, or ``.`` for what
+        lies in the root itself. Empty for a person's, whose memories stand in the files of their
+        scope."""
         return self._folder
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -145,12 +149,15 @@ class Shelf:
 
 
 SHARED: Final = Shelf._make(_SHARED, SHARED_FOLDER)
+ROOT_NOTES: Final = Shelf._make(_ROOT, ".")
+"""Markdown that lies in a project's memory root itself, as an older layout had it. People write it.
+"""
 
 
 def folder_of(place: str) -> str:
     """Where the notes of a place stand under the memory root, by its name in the index."""
-    if place == _SHARED:
-        return SHARED_FOLDER
+    if place in (_SHARED, _ROOT):
+        return SHARED_FOLDER if place == _SHARED else ROOT_NOTES.folder
     if place.startswith(_ROLE):
         return f"{ROLES_FOLDER}/{place.removeprefix(_ROLE)}"
     return f"scopes/{place}"

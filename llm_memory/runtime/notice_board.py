@@ -14,12 +14,12 @@ class NoticeBoard:
         self._standing: dict[tuple[NoticeCode, str], Notice] = {}
         self._listener = listener
 
-    def post(self, notice: Notice) -> None:
-        """Put a notice up, or renew it."""
+    def post(self, notice: Notice, *, said: bool = False) -> None:
+        """Put a notice up, or renew it. ``said``: its owner has heard it before this start."""
         place = (notice.code, notice.subject)
         new = place not in self._standing
         self._standing[place] = notice
-        if new and self._listener is not None:
+        if new and not said and self._listener is not None:
             self._listener(notice)
 
     def clear(self, code: NoticeCode, subject: str | None = None) -> None:

@@ -66,7 +66,16 @@ class Access:
     """Resolves what a conversation may read and write, and decides who may change what in it. The
     cognitive service's own: every other part gets a scope or a filter that it made."""
 
-    def __init__(self, settings: EngineSettings, book: ScopeBook, catalogue: Catalogue) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        book: ScopeBook,
+        catalogue: Catalogue,
+        *,
+        reads_root: bool = False,
+    ) -> None:
+        """``reads_root``: the store is a project's, whose notes may lie in the memory root."""
+        self._reads_root = reads_root
         self._settings = settings
         self._book = book
         self._catalogue = catalogue
@@ -101,8 +110,9 @@ class Access:
         if not self._settings.scope_filter_enabled:
             return ScopeFilter((PUBLIC,), everything=True)
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
-        shelves = shelves_of(conversation_id, resolution) + self._own_shelves(conversation_id)
-        return ScopeFilter.reading_as(scope, shelves=shelves)
+        shelves = shelves_of(conversation_id, resolution, reads_root=self._reads_root)
+        own = self._own_shelves(conversation_id)
+        return ScopeFilter.reading_as(scope, shelves=shelves + own)
 
     def _exportable(
         self, conversation_id: ConversationId, resolution: Resolution

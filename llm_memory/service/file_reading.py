@@ -35,7 +35,8 @@ questions that are for search alone."""
 
 class FileReading:
     """A path opens a file of the conversation's own scope, of ``shared/`` or of its role's folder,
-    and no other. What is absent and what is another's are answered alike."""
+    or as ``./…`` a note in a project's memory root, and no other. What is absent and what is
+    another's are answered alike."""
 
     def __init__(
         self,
@@ -65,6 +66,8 @@ class FileReading:
                 if text is None:
                     return PointerNotVisible(where)
                 return FileText(path, text.rstrip("\n"))
+        if path.startswith("./"):
+            return PointerNotVisible(where)
         found = await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
         return found or PointerNotVisible(where)
 
@@ -114,9 +117,11 @@ class FileReading:
 
 
 def legal_path(text: str) -> str | None:
-    """Returns a path inside a scope's folder, or below ``shared/``, in the form NFC. None for what
-    is absolute, leads upwards, is hidden or archived, has a drive or a control character."""
-    path = unicodedata.normalize("NFC", text.strip())
+    """Returns a path inside a scope's folder, below a shelf's, or as ``./…`` in the memory root, in
+    the form NFC. None for what is absolute, leads upwards, is hidden or archived, has a drive or a
+    control character."""
+    whole = unicodedata.normalize("NFC", text.strip())
+    path = whole.removeprefix("./")
     if not path or len(path) > _LONGEST_PATH or not path.isprintable():
         return None
     if any(mark in path for mark in '\\:~*?"<>|') or path.startswith("/"):
@@ -125,4 +130,4 @@ def legal_path(text: str) -> str | None:
     if any(not part or part.startswith(".") or part != part.strip(" .") for part in parts):
         return None
     is_page = path in _PAGES
-    return path if is_page or is_recalled(path) else None
+    return whole if is_page or is_recalled(path) else None

@@ -11,13 +11,14 @@ from typing import Final
 from ..errors import VaultFileBroken
 from ..models.data_models import Memory
 from ..models.scope import Scope
-from ..models.shelf import ROLES_FOLDER, SHARED, Shelf
+from ..models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
 from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
 from ..models.vault_layout import ARCHIVE, is_recalled, topic_of
 from ..text.normalising import is_sendable
 from ..vault.archive import state_of
 from ..vault.folder_walk import everything, is_link
 from ..vault.markdown.topic_file import behind
+from ..vault.notes.root_notes import notes_in_root
 from ..vault.vault_tree import VaultTree
 
 MAX_FILE: Final = 12 * 1024 * 1024
@@ -49,10 +50,16 @@ class StoreReader:
             elif only is None or name in only:
                 yield from self._scope(scope)
         if only is None:
-            for name, folder in self._shelves():
-                for path in self._markdown(name, folder):
-                    if (record := self._file(name, path, folder / path)) is not None:
-                        yield record
+            for name, path, place in self._notes():
+                if (record := self._file(name, path, place)) is not None:
+                    yield record
+
+    def _notes(self) -> Iterator[tuple[str, str, Path]]:
+        """The files of the shelves: the shelf's name, the path in it, and the path on the disk."""
+        for name, folder in self._shelves():
+            yield from ((name, path, folder / path) for path in self._markdown(name, folder))
+        for path, place in notes_in_root(self._root).items():
+            yield ROOT_NOTES.name, path, place
 
     def _shelves(self) -> Iterator[tuple[str, Path]]:
         """The shelves' names and folders, as the disk spells them."""

@@ -15,10 +15,11 @@ from ..errors import StateUnavailable, TransferFailed, VaultFileBroken, VaultWri
 from ..log import logger
 from ..models.data_models import Memory, Topic
 from ..models.scope import Scope
-from ..models.shelf import SHARED, Shelf
+from ..models.shelf import ROOT_NOTES, Shelf
 from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
 from ..models.vault_layout import archive_path, is_recalled, part_path, topic_path
 from ..remember.rules.routing import route
+from ..scopes.rules.note_files import may_be_note
 from ..storage.files import replace_durably
 from ..text.normalising import is_sendable
 from ..vault.folder_walk import is_link
@@ -212,6 +213,8 @@ class StoreWriter:
             folder = self._tree.folder(scope)
         elif (shelf := _shelf(name)) is not None:
             folder = self._root / shelf.folder
+            if shelf == ROOT_NOTES and not may_be_note(shelf, path):
+                raise TransferFailed(LineFault.ILLEGAL_PATH, path[:80])
         else:
             raise TransferFailed(LineFault.ILLEGAL_SCOPE, shown(name)[:80])
         target = folder.joinpath(*path.split("/"))
@@ -294,11 +297,8 @@ def _own_path(record: MemoryRecord) -> str:
 
 
 def _shelf(name: str) -> Shelf | None:
-    if name == SHARED.name:
-        return SHARED
-    prefix, _, folder = name.partition(":")
-    shelf = Shelf.of_folder(folder) if folder and is_sendable(folder) else None
-    return shelf if shelf is not None and shelf.name.partition(":")[0] == prefix else None
+    shelf = Shelf.named(name) if is_sendable(name) else None
+    return shelf if shelf is not None and shelf.folder else None  # a person's has no folder
 
 
 def _is_inside(path: str) -> bool:

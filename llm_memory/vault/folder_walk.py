@@ -36,13 +36,22 @@ class Stamps:
     shut: tuple[str, ...] = ()
 
 
-def list_files(top: Path, wanted: Callable[[str], bool] = is_recalled) -> Listing:
-    """Returns the wanted files of a scope's folder, by path, without its archive and hidden
-    files."""
+def is_looked_into(relative: str) -> bool:
+    """True for a folder that is looked into: not the archive, not what is hidden."""
+    return is_sendable(relative) and not is_passed_by(relative)
+
+
+def list_files(
+    top: Path,
+    wanted: Callable[[str], bool] = is_recalled,
+    into: Callable[[str], bool] = is_looked_into,
+) -> Listing:
+    """Returns the wanted files of a scope's folder, by path, and of the folders below it that
+    ``into`` admits."""
     files: list[Path] = []
     misnamed: list[str] = []
     shut: list[str] = []
-    for relative, entry in _walk(top, _opens, shut):
+    for relative, entry in _walk(top, into, shut):
         if not is_sendable(relative):
             misnamed.append(_shown(relative))
         elif wanted(relative) and not entry.is_dir(follow_symlinks=False):
@@ -55,7 +64,7 @@ def stamps(top: Path) -> Stamps:
     files: list[tuple[str, Stamp]] = []
     misnamed: list[str] = []
     shut: list[str] = []
-    for relative, entry in _walk(top, _opens, shut):
+    for relative, entry in _walk(top, is_looked_into, shut):
         if not is_sendable(relative):
             misnamed.append(_shown(relative))
         elif is_recalled(relative) and not entry.is_dir(follow_symlinks=False):
@@ -70,10 +79,6 @@ def stamps(top: Path) -> Stamps:
             except OSError:
                 shut.append(relative)
     return Stamps(tuple(sorted(files)), tuple(sorted(misnamed)), tuple(sorted(shut)))
-
-
-def _opens(relative: str) -> bool:
-    return is_sendable(relative) and not is_passed_by(relative)
 
 
 def _shown(relative: str) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
 from ..models.scope import Place, Scope
-from ..models.shelf import SHARED
+from ..models.shelf import ROOT_NOTES, SHARED
 from ..models.vault_layout import ARCHIVE, folded, is_recalled
 from ..storage.files import Stamp, make_folder, stamp_of
 from ..storage.retry import when_free
@@ -74,10 +74,13 @@ class VaultTree:
     def make(self, place: Place) -> None:
         """Make a place's folder, if it is missing: whoever writes into one begins here.
 
-        Raises VaultWriteFailed; also for ``shared/``, which the recorder alone writes.
+        Raises VaultWriteFailed; also for ``shared/``, which the recorder alone writes, and for what
+        lies in the root itself, which people alone write.
         """
         if place == SHARED:
             raise VaultWriteFailed(f"{SHARED.folder}: only accepted decisions are written there")
+        if place == ROOT_NOTES:
+            raise VaultWriteFailed("the memory root: only people write there")
         folder = self.folder(place)
         self.require_disk()
         self.refuse_links(folder)

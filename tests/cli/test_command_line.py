@@ -286,6 +286,19 @@ def test_no_line_leads_out_of_the_store(tmp_path: Path, capsys: pytest.CaptureFi
     assert found == ["entities.md"]
 
 
+def test_into_the_root_itself_come_notes_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = ["memory/2026-11-20.md", "MEMORY.md", "docs/guide.md", "memory/x.md", "archive/x.md"]
+    line = {"type": "file", "scope": "@root", "modified": 1, "text": "The lamps are dim.\n"}
+    file = write(tmp_path / "f.jsonl", HEADER, *({**line, "path": path} for path in paths))
+    assert main(["--data", str(tmp_path / "b"), "restore", str(file)]) == 3
+    assert capsys.readouterr().out.count("illegal_path") == 3
+    memory = tmp_path / "b" / "memory"
+    found = sorted(p.relative_to(memory).as_posix() for p in memory.rglob("*.md"))
+    assert found == ["MEMORY.md", "memory/2026-11-20.md"]
+
+
 def test_where_the_data_lies_is_found_and_memory_elsewhere_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,6 +117,23 @@ def test_init_leaves_what_a_person_wrote_and_what_the_layout_has_not(
     assert files["shared/CONTRACTS.md"] == ""
 
 
+def test_what_lies_in_the_root_from_before_is_read_and_told(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Folder(user / "new", capsys, '[memory]\nroot = "."\n')
+    for path in ("README.md", "MEMORY.md", "memory/2026-11-20.md"):
+        (shop.path / path).parent.mkdir(exist_ok=True)
+        (shop.path / path).write_text(f"The importer of {path} is slow.\n", "utf-8")
+    code, said = shop.run("init", "--agents")
+    assert (code, "itself is read as notes of the project: MEMORY.md, memory/" in said) == (0, True)
+    found = shop.run("search", "importer slow")[1]
+    assert ("MEMORY.md is slow" in found, "2026-11-20.md is slow" in found) == (True, True)
+    assert "README" not in found
+    told = "warning root_read: MEMORY.md, memory/2026-11-20.md (in the root, read as notes)"
+    assert told in shop.run("status")[1]
+    assert "当作笔记读" in shop.run("status", "--language", "zh")[1]
+
+
 def test_init_makes_no_layout_through_a_link(
     user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -74,6 +74,7 @@ async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) ->
     for shelf in ("shared", "roles/猫娘"):
         (memory / shelf).mkdir(parents=True)
         (memory / shelf / "SOUL.md").write_bytes(b"\xef\xbb\xbf# soul\nno line end")
+    (memory / "MEMORY.md").write_bytes(b"of an older layout\r\n")
     async with running(root, clock=Ticker(NIGHT), follow=False) as rig:
         for number, where in enumerate((HERE, OFFICE, SQUARE) * 3):
             stored = await rig.remember(f"我喜欢第{number}种水果", where)

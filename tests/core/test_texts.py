@@ -95,6 +95,8 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.BACKUP_FAILED: {"detail": "满"},
     NoticeCode.PURGE_UNFINISHED: {"detail": "state/loop.sqlite"},
     NoticeCode.RECORD_PUT_BACK: {"number": "D-0007", "path": "shared/DECISIONS.md"},
+    NoticeCode.ROOT_READ: {"files": "MEMORY.md"},
+    NoticeCode.ROOT_UNREAD: {"files": "MEMORY.md"},
     NoticeCode.PAGE_LEFT: {"scope": "家人", "path": "MEMORY.md"},
     NoticeCode.VAULT_UNWRITABLE: {"detail": "满"},
     NoticeCode.VAULT_HELD: {"scope": "家人", "count": "7"},

@@ -1,4 +1,5 @@
-"""`shared/` and `roles/` are written at the doors named here, and by people's editors.
+"""`shared/`, `roles/` and what lies in the memory root itself are written at the doors named here,
+and by people's editors.
 
 No other module names such a place and calls what writes. What is handed a `Place` by another module
 is told of scopes alone; `tests/mcp_server/test_foreign_places.py` tries that at run time.
@@ -27,6 +28,7 @@ PLACES = frozenset(
     {
         "SHARED",
         "SHARED_FOLDER",
+        "ROOT_NOTES",
         "ROLES_FOLDER",
         "Shelf",
         "folder_of",

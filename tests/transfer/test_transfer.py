@@ -51,6 +51,7 @@ PATHS = (
 NOTES = (
     "scopes/家人/PRIMER.md", "scopes/public/MEMORY.md", "scopes/家人/trips/japan.md",
     "shared/RUNBOOK.md", "roles/猫娘/SOUL.md", "roles/猫娘/notes/一.md",
+    "MEMORY.md", "memory/2026-11-21.md",
 )  # fmt: skip
 few = settings(max_examples=max(settings().max_examples // 5, 5))
 """Each of them makes two stores on a disk."""

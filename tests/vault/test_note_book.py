@@ -14,10 +14,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.models import NoteFolder
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_book import NoteBook
+from astrbot_plugin_scoped_memory.llm_memory.vault.notes.root_notes import RootNotices
 
 pytestmark = pytest.mark.unit
 
@@ -68,7 +70,10 @@ class Desk:
         (root / "scopes").mkdir(exist_ok=True)
         self.source = CountingNotes(root)
         self.notices = NoticeBoard()
-        self.book = NoteBook(self.source, self.notices, most=most)
+        state = SqliteStateStore(root / "state.sqlite")
+        state.open_in_memory()
+        root_notices = RootNotices(self.notices, state, reads_root=False)
+        self.book = NoteBook(self.source, self.notices, root_notices, most=most)
         self.follower = Follower(self.book)
         self.book.follow_with(self.follower)
 

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import ROOT_NOTES, SHARED, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import MEMORY_PAGE
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
@@ -110,11 +110,13 @@ def test_each_taker_writes_into_the_folder_of_the_place_and_nowhere_else(
 
 
 @pytest.mark.parametrize("write", TAKERS, ids=lambda write: write.__name__)
-def test_no_taker_writes_into_shared_or_for_a_person(
+def test_no_taker_writes_into_shared_or_the_root_or_for_a_person(
     takers: Takers, write: Callable[[Takers, Place], None]
 ) -> None:
     with pytest.raises(VaultWriteFailed, match="shared: only accepted decisions"):
         write(takers, SHARED)
+    with pytest.raises(VaultWriteFailed, match="only people write there"):
+        write(takers, ROOT_NOTES)
     with pytest.raises(ValueError, match="has no folder"):
         write(takers, PERSON)
     assert files(takers.root) == []

@@ -10,7 +10,7 @@ from ...models.conversation import ConversationId
 from ...models.data_models import Topic
 from ...models.resolution import Refused, Resolution, Usable
 from ...models.scope import Place
-from ...models.shelf import SHARED, Shelf
+from ...models.shelf import ROOT_NOTES, SHARED, Shelf
 from ...models.vault_layout import MEMORY_PAGE, is_markdown, is_recalled
 
 _TOPICS = "|".join(topic.value for topic in Topic if topic is not Topic.JOURNAL)
@@ -18,7 +18,10 @@ _TOPIC_FILE = re.compile(
     rf"(?:{_TOPICS})(?:-\d+)?\.md|{Topic.JOURNAL.value}/\d{{4}}-\d\d-\d\d(?:-\d+)?\.md",
     re.IGNORECASE,
 )
+_DATED = re.compile(r"(?:memory/)?\d{4}-\d\d-\d\d(?:\D[^/]*)?\.md", re.ASCII | re.IGNORECASE)
 _ID_DIGITS = 20
+OLDER_FOLDER = "memory"
+"""Where older layouts have a file for each day, below the memory root."""
 
 
 def is_topic_file(path: str) -> bool:
@@ -28,10 +31,18 @@ def is_topic_file(path: str) -> bool:
 
 def may_be_note(place: Place, path: str) -> bool:
     """True for any Markdown of a shelf; for a file of a scope that is a note, if no entry stands in
-    it. A scope's own MEMORY.md is one, as far as a person wrote it."""
+    it. A scope's own MEMORY.md is one, as far as a person wrote it. Of the memory root itself: what
+    lies in it, and the days below ``memory/``."""
+    if place == ROOT_NOTES:
+        return is_markdown(path) and ("/" not in path or is_dated(path))
     if isinstance(place, Shelf):
         return is_markdown(path)
     return path == MEMORY_PAGE or (is_recalled(path) and not is_topic_file(path))
+
+
+def is_dated(path: str) -> bool:
+    """True for a file of the memory root, or of ``memory/`` there, that is named by a day."""
+    return _DATED.fullmatch(path) is not None
 
 
 def note_id(place: Place, path: str, headings: tuple[str, ...], text: str, nth: int) -> str:
@@ -43,8 +54,11 @@ def note_id(place: Place, path: str, headings: tuple[str, ...], text: str, nth: 
     return f"n-{digest[:_ID_DIGITS]}"
 
 
-def shelves_of(conversation_id: ConversationId, resolution: Resolution) -> tuple[Shelf, ...]:
-    """``shared/`` for everybody; a persona's notes where it is known which persona is in force.
+def shelves_of(
+    conversation_id: ConversationId, resolution: Resolution, *, reads_root: bool = False
+) -> tuple[Shelf, ...]:
+    """``shared/`` for everybody, and where the store is a project's the notes in its root; a
+    persona's notes where it is known which persona is in force.
 
     A conversation that the owner's map is wrong about reads what is everybody's, and no more: its
     persona may be what the map would have kept apart.
@@ -52,4 +66,5 @@ def shelves_of(conversation_id: ConversationId, resolution: Resolution) -> tuple
     if isinstance(resolution, Refused):
         return ()
     persona = conversation_id.persona if isinstance(resolution, Usable) else None
-    return (SHARED, Shelf.of_role(persona)) if persona else (SHARED,)
+    everybodys = (SHARED, ROOT_NOTES) if reads_root else (SHARED,)
+    return (*everybodys, Shelf.of_role(persona)) if persona else everybodys

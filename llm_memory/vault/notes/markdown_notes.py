@@ -16,11 +16,11 @@ from ...errors import VaultFileBroken
 from ...models.decisions import RECORD_PATHS
 from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, Place, Scope
-from ...models.shelf import ROLES_FOLDER, SHARED, Shelf
+from ...models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
 from ...models.vault_layout import MEMORY_PAGE
 from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, stamp_of
-from ..folder_walk import is_link
+from ..folder_walk import Listing, is_link
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
 from ..markdown.daily_note import is_session_note
 from ..markdown.decision_record import records_of
@@ -31,6 +31,7 @@ from ..models import FileReport
 from ..rules.encodings import likely_encoding
 from ..vault_tree import VaultTree
 from .models import NoteFolder, NotePlaces
+from .root_notes import is_root_note, notes_in_root
 
 MAX_FILE = 1024 * 1024
 """Bytes. A larger file is a log or an export rather than a note."""
@@ -44,8 +45,11 @@ else:  # does not block on a pipe, and does not follow a link in the last step
 class MarkdownNotes:
     """Implements the ``NoteSource`` port."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, reads_root: bool = False) -> None:
+        """``reads_root``: the store is a project's, and what lies in the root itself is its notes.
+        Elsewhere everybody would read it."""
         self._root = root
+        self._reads_root = reads_root
         # The vault's lock guards the bot's writes; notes are only read.
         self._tree = VaultTree(root, contextlib.nullcontext())
 
@@ -79,12 +83,14 @@ class MarkdownNotes:
                 broken.append(FileReport(where, name, "illegal_role"))
             else:
                 places.append(shelf)
-        return NotePlaces(tuple(places), tuple(broken))
+        if self._reads_root:
+            places.append(ROOT_NOTES)
+        return NotePlaces(tuple(places), tuple(broken), tuple(notes_in_root(self._root)))
 
     def list_files(self, place: Place) -> NoteFolder:
         """Returns the files of a place and their stamps."""
         top = self._tree.folder(place)
-        found = self._tree.list_files(place, partial(may_be_note, place))
+        found = self._listed(place)
         files: dict[str, Stamp] = {}
         broken: list[FileReport] = []
         inside = len(os.fspath(top)) + 1
@@ -104,6 +110,11 @@ class MarkdownNotes:
             broken += [FileReport(label_of(place), path, "misnamed") for path in found.misnamed]
             broken += [FileReport(label_of(place), path, "unreadable") for path in found.shut]
         return NoteFolder(files, tuple(broken), whole=not found.shut)
+
+    def _listed(self, place: Place) -> Listing:
+        if place == ROOT_NOTES:
+            return Listing(tuple(notes_in_root(self._root).values()))
+        return self._tree.list_files(place, partial(may_be_note, place))
 
     def read(self, place: Place, path: str) -> tuple[NoteChunk, ...]:
         """Returns the pieces of a note worth indexing; none for a file of entries.
@@ -137,7 +148,8 @@ class MarkdownNotes:
 
     def _text(self, place: Place, path: str) -> tuple[str, datetime]:
         """Raises VaultFileBroken."""
-        if not may_be_note(place, path):
+        in_root = place == ROOT_NOTES
+        if not (is_root_note(self._root, path) if in_root else may_be_note(place, path)):
             raise VaultFileBroken(path, "unreadable")
         target = self._tree.folder(place) / path
         inside = (target, *target.parents)
@@ -166,7 +178,9 @@ class MarkdownNotes:
 
 def label_of(place: Place) -> str:
     """Returns the place's name for notices."""
-    return f"memory/{place.folder}" if isinstance(place, Shelf) else place.name
+    if not isinstance(place, Shelf):
+        return place.name
+    return "memory" if place == ROOT_NOTES else f"memory/{place.folder}"
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -12,10 +12,14 @@ from ..models import FileReport
 
 @dataclass(frozen=True, slots=True)
 class NotePlaces:
-    """The places that have a folder, and folders that no conversation can read."""
+    """The places that have a folder, and folders that no conversation can read.
+
+    ``in_root``: Markdown that lies in the memory root itself, whether or not it is read.
+    """
 
     places: tuple[Place, ...]
     broken: tuple[FileReport, ...] = ()
+    in_root: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from .note_files import (
     NoteReports,
     read_files,
 )
+from .root_notes import RootNotices
 
 MAX_PIECES = 20_000
 """Pieces that are kept in memory, about 20 MB of them."""
@@ -62,10 +63,12 @@ class NoteBook:
         self,
         source: MarkdownNotes,
         notices: NoticeBoard,
+        root_notices: RootNotices,
         *,
         most: int = MAX_PIECES,
     ) -> None:
         self._source = source
+        self._root_notices = root_notices
         self._followers: list[NoteFollower] = []
         self._most = most
         self._pieces: dict[str, dict[str, NoteChunk]] = {}
@@ -150,6 +153,7 @@ class NoteBook:
             if found is None:
                 return  # the tree is unavailable; what is known is kept
             self._reports.post(None, found.broken)
+            await self._root_notices.post(found.in_root)
             for place in self._files.places():
                 if place not in found.places:
                     await self._settle(place, NoteFolder())

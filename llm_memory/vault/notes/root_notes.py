@@ -1,0 +1,67 @@
+"""Markdown that lies in the memory root itself, as an older layout had it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from ...errors import StateUnavailable
+from ...models.notices import Notice, NoticeCode, Severity
+from ...models.shelf import ROOT_NOTES
+from ...models.vault_layout import MEMORY_PAGE
+from ...models.workflow import WORKFLOW
+from ...runtime.notice_board import NoticeBoard
+from ...scopes.rules.note_files import OLDER_FOLDER, is_dated, may_be_note
+from ...storage.state_store import SqliteStateStore
+from ..folder_walk import list_files
+
+_NAMED: Final = 3
+"""Files that the notice names."""
+
+
+def is_root_note(root: Path, path: str) -> bool:
+    """Returns whether such a file of the root is a note. A project's own folder has a README and
+    more: there, only what the older layout had is one. Blocks."""
+    if not may_be_note(ROOT_NOTES, path):
+        return False
+    return path == MEMORY_PAGE or is_dated(path) or not os.path.lexists(root / WORKFLOW)
+
+
+def notes_in_root(root: Path) -> dict[str, Path]:
+    """Returns the files by their path in the root. Looks into ``memory/`` and no other folder.
+    Blocks."""
+    found = list_files(root, partial(is_root_note, root), lambda folder: folder == OLDER_FOLDER)
+    return {path.relative_to(root).as_posix(): path for path in found.files}
+
+
+class RootNotices:
+    """One notice, which stands as long as there are such files, and is said when the first ones are
+    seen: not at every start."""
+
+    def __init__(self, notices: NoticeBoard, state: SqliteStateStore, *, reads_root: bool) -> None:
+        """``reads_root``: they are read, as a project's notes."""
+        self._notices = notices
+        self._state = state
+        self._code = NoticeCode.ROOT_READ if reads_root else NoticeCode.ROOT_UNREAD
+        self._severity = Severity.INFO if reads_root else Severity.WARNING
+        self._said: bool | None = None
+
+    async def post(self, files: Sequence[str]) -> None:
+        """Have the notice stand for these files; without any, take it down."""
+        said, self._said = self._said, bool(files)
+        with suppress(StateUnavailable):  # then it is said once more
+            if said is None:
+                said = await asyncio.to_thread(self._state.has_mark, self._code)
+            if said != bool(files):
+                await asyncio.to_thread(self._state.set_mark, self._code, there=bool(files))
+        if not files:
+            self._notices.clear(self._code)
+            return
+        named = ", ".join(files[:_NAMED]) + (", …" if len(files) > _NAMED else "")
+        notice = Notice(self._code, params={"files": named}, severity=self._severity)
+        self._notices.post(notice, said=bool(said))
