@@ -77,6 +77,7 @@ class Hit:
         unvouched: It is not vouched for, and the asker did not say it.
         closed: Something that was said later has settled it, or it was rejected.
         undecided: It is a proposal that nobody has accepted or rejected.
+        record: It is a proposal that was accepted as the record with this number, else 0.
         also: What others have said just so: shown in the same line, by their names.
         earlier: Another memory found says something newer of the same thing.
         weak: It may have little to do with the question: it would not be shown unasked.
@@ -99,6 +100,7 @@ class Hit:
     byline: Byline = Byline()
     closed: bool = False
     undecided: bool = False
+    record: int = 0
     also: tuple[Hit, ...] = ()
     earlier: bool = False
     weak: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ..models.decisions import record_name
 from ..models.recall import UNKNOWN, Byline, Hit
 from .safe_text import as_one_name, safe
 
@@ -46,12 +47,14 @@ def _byline(about: Byline, say: Say) -> str:
 
 def standing(hit: Hit, say: Say) -> list[str]:
     """A word where it may be beside the question, one where something newer was said or the matter
-    is settled, one for a proposal that nobody has decided on, and one where nobody vouches for it;
-    a quotation is marked as such elsewhere."""
+    is settled, one for a proposal that nobody has decided on, the record's name for one that was
+    accepted, and one where nobody vouches for it; a quotation is marked as such elsewhere."""
     found = [say("inject.weak")] if hit.weak else []
     if hit.closed or hit.earlier:
         found.append(say("inject.closed" if hit.closed else "inject.earlier"))
     if hit.undecided:
         found.append(say("inject.undecided"))
+    if hit.record:
+        found.append(record_name(hit.record))
     unvouched = not hit.quoted and all(one.unvouched for one in (hit, *hit.also))
     return [*found, say("inject.unvouched")] if unvouched else found

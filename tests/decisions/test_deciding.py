@@ -40,6 +40,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     TurnedDown,
     Withdraw,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.attribution import standing
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 
@@ -121,6 +122,18 @@ async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
         again = await decide(rig, change)
         assert again == Recorded(1, RecordFile.DECISIONS, 5, again=True)
         assert shared(tmp_path).read_text("utf-8") == text
+
+
+async def test_an_accepted_proposal_names_a_record_that_is_not_there(tmp_path: Path) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        await accepted(rig, memory_id)
+        (hit,) = (await rig.recall("检索面用什么", HOME, limit=1)).hits
+        assert hit.is_note
+        shared(tmp_path).write_text("# 决定\n", "utf-8")
+        await rig.engine.rooms.notes.refresh()
+        (hit,) = (await rig.recall("检索面用什么", HOME)).hits
+        assert hit.memory_id == memory_id
+        assert standing(hit, lambda code, **_: code)[0] == "D-0001"
 
 
 async def test_a_draft_that_is_old_or_says_something_else_is_shown_again(tmp_path: Path) -> None:

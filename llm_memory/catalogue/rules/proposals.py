@@ -55,9 +55,15 @@ def is_proposed(memory: Memory) -> bool:
     return _has(memory, DecisionState.PROPOSED)
 
 
+def accepted_as(memory: Memory) -> int:
+    """Returns the number of the record that a proposal became, 0 for any other entry."""
+    proposal = proposal_of(memory) if memory.extra else None
+    return proposal.number if proposal is not None else 0
+
+
 def is_accepted(memory: Memory) -> bool:
     """True for an accepted proposal: its record alone settles it."""
-    return _has(memory, DecisionState.ACCEPTED)
+    return accepted_as(memory) > 0
 
 
 def is_rejected(memory: Memory) -> bool:

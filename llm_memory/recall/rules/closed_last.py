@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...catalogue.rules.closing import closed_by
-from ...catalogue.rules.proposals import is_rejected, proposal_of
+from ...catalogue.rules.proposals import accepted_as, is_rejected
 from ...models.key import Key
 from ...models.notes import NoteChunk
 from ...models.passages import Passage, place_name
@@ -55,8 +55,7 @@ def records_instead(sifted: Sifted, record: Callable[[int], Passage | None]) -> 
 def _accepted_as(candidate: Candidate) -> int:
     """Returns the number of the record that it became, 0 for none."""
     stored = candidate.passage
-    proposal = None if isinstance(stored, NoteChunk) else proposal_of(stored.memory)
-    return 0 if proposal is None else proposal.number
+    return 0 if isinstance(stored, NoteChunk) else accepted_as(stored.memory)
 
 
 def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...catalogue.rules.closing import is_over
 from ...catalogue.rules.event_day import noted_day
 from ...catalogue.rules.passage_text import said_of, shown_text
-from ...catalogue.rules.proposals import is_proposed
+from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import UNDATED, StoredMemory, shown_day
 from ...models.key import Key
@@ -229,6 +229,7 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
             unvouched=not memory.provenance.vouched,
             closed=is_over(memory),
             undecided=is_proposed(memory),
+            record=accepted_as(memory),
             told_day=noted_day(memory),
         )
     else:
@@ -249,6 +250,6 @@ def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
         tokens=estimate_tokens(line)
         + (_QUOTATION_TOKENS if hit.quoted else _UNVOUCHED_TOKENS if hit.unvouched else 0)
         + (_UNVOUCHED_TOKENS if hit.closed or hit.earlier or hit.weak else 0)
-        + (_UNVOUCHED_TOKENS if hit.undecided else 0)
+        + (_UNVOUCHED_TOKENS if hit.undecided or hit.record else 0)
         + sum(estimate_tokens(one.who) for one in hit.also),
     )
