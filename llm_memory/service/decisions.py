@@ -107,7 +107,7 @@ class DecisionDesk:
             number=0,
             title=title,
             at=None,
-            by=change.by or actor.name,
+            by=change.by or _name_of(actor),
             reference=reference,
             supersedes=change.supersedes,
             proposal=proposal_key(memory.memory_id),
@@ -155,7 +155,7 @@ class DecisionDesk:
             number=0,
             title=f"Withdraws {named}" if self._english else f"撤回 {named}",
             at=None,
-            by=change.by or actor.name,
+            by=change.by or _name_of(actor),
             withdraws=change.number,
             body=change.why,
         )
@@ -169,3 +169,8 @@ class DecisionDesk:
 def _is_open(stored: StoredMemory) -> bool:
     """True for a proposal that was not turned down. An accepted one has a record to be told of."""
     return is_proposed(stored.memory) or is_accepted(stored.memory)
+
+
+def _name_of(actor: Actor) -> str:
+    """Returns a name; none where the platform knows none and the account stands for it."""
+    return "" if actor.person.endswith(f":{actor.name}") else actor.name

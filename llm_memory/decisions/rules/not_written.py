@@ -15,7 +15,7 @@ from ...models.decisions import Objection, Reference
 from ...models.scope import Scope
 from ...remember.rules.lasting import passing
 from ...remember.rules.quality import is_doubtful
-from ...text.scripts import fold
+from ...text.scripts import normalise
 
 _LEAST_NAME: Final = 2
 _LEAST_ACCOUNT: Final = 4
@@ -43,19 +43,19 @@ def _objections(
     elif is_doubtful(said) and not sourced:
         reasons.setdefault("guess", said)
     yield from (Objection(code, words) for code, words in reasons.items())
-    text = fold(f"{said}\n{memory.reasoning}")
+    text = normalise(f"{said}\n{memory.reasoning}")
     names = [memory.provenance.who, "" if scope.is_public else scope.name]
     for name in names:
-        if len(name) >= _LEAST_NAME and fold(name) in text:
+        if len(name) >= _LEAST_NAME and normalise(name) in text:
             yield Objection("names_speaker", name)
 
 
 def account_in(memory: Memory) -> str:
     """Returns the account or conversation of the speaker that the words name, empty for none."""
-    text = fold(f"{memory.judgment}\n{memory.reasoning}")
+    text = normalise(f"{memory.judgment}\n{memory.reasoning}")
     for named in (memory.provenance.person, memory.provenance.conversation):
         for part in (named, named.rpartition(":")[2]):
-            if len(part) >= _LEAST_ACCOUNT and fold(part) in text:
+            if len(part) >= _LEAST_ACCOUNT and normalise(part) in text:
                 return part
     return ""
 
