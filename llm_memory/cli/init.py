@@ -9,9 +9,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from ..composition.openclaw_adoption import adopt
 from ..composition.paths import local_now
 from ..errors import HomeError, ScopedMemoryError
-from ..home.adoption import adopt
 from ..home.agent_stores import place_of
 from ..home.clients import CLIENTS, clients_of, plan_clients
 from ..home.file_changes import Change, apply

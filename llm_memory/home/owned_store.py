@@ -17,7 +17,7 @@ from ..models.settings import AgentScope, EngineSettings, IndexPace, LoopSetting
 from ..service.engine import Engine
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
-from .embedder_choice import has_bundled_model, uses_service
+from .embedder_choice import chosen_embedder
 from .owner_door import OwnerDoor
 from .setting_values import spoken
 from .settings import HomeSettings
@@ -111,22 +111,15 @@ def engine_settings(settings: HomeSettings) -> EngineSettings:
 def choose_embedder(
     engine: Engine, settings: HomeSettings, environ: Mapping[str, str]
 ) -> Embedder | None:
-    """Returns what the settings name; ``auto`` is the configured service, else the bundled model
-    where its package is installed. None: words alone. Raises InvalidService."""
-    wanted = settings.embedding
-    if wanted == "lexical":
-        return None
-    if uses_service(settings):
-        return _service(settings, environ)
-    if wanted == "auto":
-        return engine.bundled if has_bundled_model() else None
-    if wanted == "bundled":
-        return engine.bundled
-    return engine.local(wanted)
-
-
-def _service(settings: HomeSettings, environ: Mapping[str, str]) -> Embedder:
-    key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
-    return service_embedder(
-        settings.embedding_url, settings.embedding_model, engine_settings(settings), key=key
-    )
+    """Returns what the settings name. None: words alone. Raises InvalidService."""
+    match chosen_embedder(settings):
+        case "lexical":
+            return None
+        case "bundled":
+            return engine.bundled
+        case "http":
+            key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
+            url, model = settings.embedding_url, settings.embedding_model
+            return service_embedder(url, model, engine_settings(settings), key=key)
+        case folder:
+            return engine.local(folder)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.composition import openclaw_adoption
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
+from astrbot_plugin_scoped_memory.llm_memory.composition.openclaw_adoption import Adopted, adopt
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
-from astrbot_plugin_scoped_memory.llm_memory.home import adoption
-from astrbot_plugin_scoped_memory.llm_memory.home.adoption import Adopted, adopt
 from astrbot_plugin_scoped_memory.llm_memory.home.places import user_folder
 from astrbot_plugin_scoped_memory.llm_memory.migration.openclaw_store import (
     MAX_BYTES,
@@ -127,7 +127,7 @@ async def test_a_run_that_was_cut_off_is_gone_on_with(
 ) -> None:
     paths = EnginePaths.under(tmp_path / "home")
     memories = tuple(said(f"{room} 号会议室的投影仪是{room}年买的") for room in range(2001, 2031))
-    real = adoption.append_durably
+    real = openclaw_adoption.append_durably
     calls = 0
 
     def cut_off(path: Path, payload: bytes) -> None:
@@ -137,7 +137,7 @@ async def test_a_run_that_was_cut_off_is_gone_on_with(
             raise KeyboardInterrupt
         real(path, payload)
 
-    monkeypatch.setattr(adoption, "append_durably", cut_off)
+    monkeypatch.setattr(openclaw_adoption, "append_durably", cut_off)
     with pytest.raises(KeyboardInterrupt):
         await take(memories, paths)
     monkeypatch.undo()

@@ -14,8 +14,6 @@ from itertools import batched
 from pathlib import Path
 from typing import Final
 
-from ..composition.engine import build_engine
-from ..composition.paths import EnginePaths, local_now
 from ..errors import EngineOff, HomeError
 from ..migration.rules.openclaw_markdown import ForeignMemory
 from ..models.data_models import Memory, Provenance, Source
@@ -26,6 +24,8 @@ from ..storage.files import append_durably
 from ..transfer.line_files import LineFile
 from ..transfer.rules.format import VERSION, line_of
 from ..transfer.store_transfer import FIRST
+from .engine import build_engine
+from .paths import EnginePaths, local_now
 
 NOTED: Final = "adopted.txt"
 """Below the state: a line a memory, of its words alone the hash."""
