@@ -22,10 +22,11 @@ def trust(args: argparse.Namespace) -> int:
     loaded = read_settings(args)
     folder = project_folder(args)
     warn((*loaded.warnings, *chosen_project(loaded, folder)[1]))
-    for level, paths, scope in scopes_of(loaded, folder):
+    for store in scopes_of(loaded, folder):
+        level, paths = store.level, store.paths
         VaultFormat(paths.memory, paths.backups, version=plugin_version()).check()
         vouchers = None if paths.owns_memory else HomeVouchers(paths.state)
-        found = Voucher(paths.memory, scope, vouchers).vouch(memory_id, trusted=trusted)
+        found = Voucher(paths.memory, store.scope, vouchers).vouch(memory_id, trusted=trusted)
         if found is not None:
             if wants_json(args):
                 say_json({"ok": True, "id": memory_id, "level": level, **asdict(found)})

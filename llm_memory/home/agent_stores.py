@@ -25,16 +25,14 @@ _MARK: Final = 8
 """Hexadecimal digits of a folder's hash."""
 _LONGEST: Final = 64 - len("project-") - _MARK - 1
 
-type LevelName = Literal["project", "global"]
-type _Level = tuple[LevelName, EnginePaths, Scope]
-
 
 @dataclass(frozen=True, slots=True)
 class AgentStore:
-    """``level``: ``global`` for the home's store, ``project`` for one of the project's own."""
+    """A level of what an agent may see, and where its memories lie: a scope of a store."""
 
-    level: LevelName
+    level: Literal["project", "global"]
     paths: EnginePaths
+    scope: Scope
 
     @property
     def named(self) -> Said:
@@ -45,17 +43,18 @@ class AgentStore:
 def stores_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentStore, ...]:
     """Returns the home's store, and the project's own where its user has agreed to it. Raises
     HomeError."""
-    places = {level: paths for level, paths, _ in reversed(scopes_of(loaded, folder))}
-    stores = [AgentStore(level, paths) for level, paths in places.items()]
-    return tuple(stores if stores[0].paths != stores[-1].paths else stores[:1])
+    stores = {one.paths: one for one in scopes_of(loaded, folder)}
+    return tuple(reversed(stores.values()))
 
 
-def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[_Level, ...]:
-    """Returns the levels of what an agent in a folder may see, each with its store and scope, the
-    nearest first: the project's scope, and the home's public one. Raises HomeError."""
+def scopes_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentStore, ...]:
+    """Returns the levels of what an agent in a folder may see, the nearest first: the project's
+    scope, and the home's public one. Raises HomeError."""
     project, _ = chosen_project(loaded, folder)
-    everywhere: _Level = ("global", *place_of(loaded, None))
-    return (("project", *place_of(loaded, project)), everywhere) if project else (everywhere,)
+    everywhere = AgentStore("global", *place_of(loaded, None))
+    if project is None:
+        return (everywhere,)
+    return AgentStore("project", *place_of(loaded, project)), everywhere
 
 
 def place_of(loaded: LoadedSettings, project: Project | None) -> tuple[EnginePaths, Scope]:

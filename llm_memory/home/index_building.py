@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -151,7 +151,6 @@ async def _faults(engine: Engine, progress: Progress, *, vectors: bool) -> tuple
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _standing(engine: Engine, codes: Iterable[NoticeCode]) -> str:
-    standing = {notice.code: notice for notice in engine.notices}
-    found = (standing[code].params.get("detail", str(code)) for code in codes if code in standing)
-    return next(found, "")
+def _standing(engine: Engine, codes: Collection[NoticeCode]) -> str:
+    told = (one for one in engine.notices if one.code in codes)
+    return next((one.params.get("detail", str(one.code)) for one in told), "")

@@ -54,10 +54,7 @@ class MemoryHome:
     @property
     def stores(self) -> tuple[SharedStore, ...]:
         """Each store once."""
-        mine = self.project
-        return (
-            (self.global_store,) if mine in (None, self.global_store) else (self.global_store, mine)
-        )
+        return tuple(dict.fromkeys(filter(None, (self.global_store, self.project))))
 
     def as_role(self, name: str) -> MemoryHome:
         """Returns the same, spoken to in a role. Raises HomeError for one that the project has

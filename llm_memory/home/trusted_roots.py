@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -41,15 +42,11 @@ def trust_root(home: Path, root: Path, workflow: Path | None = None) -> None:
 
 
 def _known(home: Path) -> frozenset[str]:
-    try:
+    raw = None
+    with contextlib.suppress(OSError, ValueError, RecursionError):
         raw = json.loads((home / FILE_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return frozenset()
-    return (
-        frozenset(one for one in raw if isinstance(one, str))
-        if isinstance(raw, list)
-        else frozenset()
-    )
+    listed = raw if isinstance(raw, list) else []
+    return frozenset(one for one in listed if isinstance(one, str))
 
 
 def _name(root: Path, workflow: Path | None) -> str:

@@ -216,7 +216,12 @@ class MemoryTools:
         """Call once when a session ends: writes the day's journal."""
         level = self.levels.nearest
         if self.seat is not None:
-            return await _note_role(self.seat, summary, level)
+            lease = await _taken(self.seat)
+            if isinstance(lease, NotHeld):
+                return note_answer(self.seat.role, lease, level)
+            note = RoleNote(lease, summary, _agent.get().name)
+            noted = await level.memory.note_role(note, conversation_id=level.conversation)
+            return note_answer(self.seat.role, noted, level)
         draft = MemoryDraft(*_split(summary), kind=MemoryKind.EVENT, topic=Topic.JOURNAL)
         answer = log_answer(await self._remember(draft, level), level, "the session was noted")
         try:
@@ -228,13 +233,10 @@ class MemoryTools:
     async def update_tasks(self, tasks_json: str) -> Answer:
         """Update tasks, a JSON list: [{"title","status":"open|done","progress"?,"next"?}]. Tasks
         not named stay."""
-        return await self._tasks(read_tasks(tasks_json))
+        return await self.open_tasks(read_tasks(tasks_json))
 
-    async def open_tasks(self) -> Answer:
-        """The tasks that are open, for a person who only looks."""
-        return await self._tasks([])
-
-    async def _tasks(self, changes: list[TaskChange]) -> Answer:
+    async def open_tasks(self, changes: Sequence[TaskChange] = ()) -> Answer:
+        """Make changes; for a person who only looks, none. Then the tasks that are open."""
         level = self.levels.nearest
         reports = [
             await level.memory.update_tasks(
@@ -285,15 +287,6 @@ def _split(summary: str) -> tuple[str, str]:
 def _shown(path: str) -> str:
     """What a client wrote, as far as it can stand in a line."""
     return "".join(c for c in path[:80] if unicodedata.category(c)[0] != "C")
-
-
-async def _note_role(seat: RoleSeat, summary: str, level: Level) -> Answer:
-    lease = await _taken(seat)
-    if isinstance(lease, NotHeld):
-        return note_answer(seat.role, lease, level)
-    note = RoleNote(lease, summary, _agent.get().name)
-    noted = await level.memory.note_role(note, conversation_id=level.conversation)
-    return note_answer(seat.role, noted, level)
 
 
 async def _taken(seat: RoleSeat) -> RoleLease | NotHeld:

@@ -95,7 +95,7 @@ def test_a_name_that_opens_a_scope_is_a_persons(
         assert bool(home.warnings) is not bool(mine)  # why nothing but public is read
         return
     # In a home a checkout may call itself something, with a mark of its folder behind it.
-    scope = scopes_of(loaded, machine.checkout)[0][2].name
+    scope = scopes_of(loaded, machine.checkout)[0].scope.name
     assert scope == f"project-{mine}" or re.fullmatch("project-.+-[0-9a-f]{8}", scope)
     if not (said["checkout"] or "").strip() or mine in (said["flag"], said["variable"]):
         assert (scope == f"project-{mine}") is bool(mine)
