@@ -10,6 +10,7 @@ from ..consolidation.models import Postponed
 from ..consolidation.nightly_backup import NightlyBackup
 from ..consolidation.overviews import Overviews
 from ..models.settings import EngineSettings
+from ..primer.changed_rules import ChangedRules
 from ..primer.primer_service import PrimerService
 from ..reflection.batch_reader import Apply, BatchReader
 from ..reflection.batches import Batches
@@ -85,6 +86,7 @@ def make_loop(
         clock,
         bylines.participants,
         writing.corrected,
+        ChangedRules(parts.state),
         owners_pages=parts.vouchers is None,
     )
     queue = TurnQueue(

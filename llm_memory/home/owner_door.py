@@ -19,6 +19,7 @@ from ..models.status import IndexState
 from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..service.engine import Engine
 from ..vault.models import UndoKind, UndoRecord
+from ..vault.rules.templates import CONSTITUTION
 
 PERSON: Final = "owner:cli"
 """The account of whoever asks here. No caller can name another one."""
@@ -104,6 +105,8 @@ class OwnerDoor:
             TaskChange(TaskAction.LIST), conversation_id=conversation_id, actor=self._owner
         )
         status = await engine.status()
+        changed = await engine.rooms.primer.rules_changed("owner")
+        news = Notice(NoticeCode.CONSTITUTION_CHANGED, params={"path": CONSTITUTION})
         notes = sum(status.notes.values())
         entries = status.total + notes
         words = entries - engine.rooms.words.pending if status.words in _OPEN else None
@@ -119,7 +122,9 @@ class OwnerDoor:
             refused=self._refused(),
             # A home has no scope map that could be wrong: each project has its scope by itself.
             warnings=tuple(
-                _warning(notice) for notice in status.notices if notice.code not in _OF_A_MAP
+                _warning(notice)
+                for notice in (*([news] if changed else []), *status.notices)
+                if notice.code not in _OF_A_MAP
             ),
         )
 

@@ -107,7 +107,9 @@ def constitution_lines(found: Overview) -> list[str]:
     lines: list[str] = []
     for section in found.primer.sections:
         if section.part is PrimerPart.CONSTITUTION:
-            lines += [f"## {PARTS[section.part]} ({CONSTITUTION})", *map(safe_line, section.words)]
+            news = ", changed since the last session" if section.changed else ""
+            lines.append(f"## {PARTS[section.part]} ({CONSTITUTION}{news})")
+            lines += map(safe_line, section.words)
             if section.pointer:
                 lines.append(f"(there is more: memory_read {safe_pointer(section.pointer)})")
     return lines

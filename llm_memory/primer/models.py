@@ -32,6 +32,7 @@ class PrimerSection:
         words: A person's lines as they are in the file.
         left_at: The line of its text, from 1, at which a constitution is cut; 0 where it is whole.
         pointer: What opens a constitution that is cut.
+        changed: It is another constitution than at the last session.
     """
 
     part: PrimerPart
@@ -40,6 +41,7 @@ class PrimerSection:
     words: tuple[str, ...] = ()
     left_at: int = 0
     pointer: str = ""
+    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
 from ..vault.rules.templates import CONSTITUTION
+from .changed_rules import ChangedRules
 from .last_seen import LastSeen
 from .models import Primed, Primer, PrimerPart, PrimerSection
 from .rules import primer as policy
@@ -50,6 +51,7 @@ _LOOKED_AT = 5000
 _KEPT = 200
 """Conversations whose last primer is kept."""
 _LONGEST_PAGE = 200_000
+_RULES = CONSTITUTION.removeprefix(f"{SHARED_FOLDER}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class PrimerService:
         clock: Clock,
         participants: Callable[[Scope, str, Actor], Participants],
         corrected: CorrectedStatements,
+        changed_rules: ChangedRules,
         *,
         owners_pages: bool = True,
     ) -> None:
@@ -89,6 +92,7 @@ class PrimerService:
         them to a store that is committed. The constitution counts there, too: a person agreed to
         the root before it was opened."""
         self._corrected = corrected
+        self._changed_rules = changed_rules
         self._owners_pages = owners_pages
         self._participants = participants
         self._acquaintances = acquaintances
@@ -149,6 +153,8 @@ class PrimerService:
         now, scope = self._clock(), scope_filter.scopes[0]
         owner = await asyncio.to_thread(self._owners_words, scope)
         rules = await self._constitution(scope_filter)
+        if rules is not None and await self.rules_changed("session"):
+            rules = replace(rules, changed=True)
         known = self._acquaintances.of(scope, now, conversation=conversation.umo)
         people = self._people(conversation, scope, actor, now, known)
         participants = self._participants(scope, conversation.umo, actor)
@@ -204,14 +210,21 @@ class PrimerService:
     async def _constitution(self, scope_filter: ScopeFilter) -> PrimerSection | None:
         if SHARED not in scope_filter.shelves:
             return None
-        name = CONSTITUTION.removeprefix(f"{SHARED_FOLDER}/")
-        section = constitution(await asyncio.to_thread(self._text, SHARED, name))
+        section = constitution(await asyncio.to_thread(self._text, SHARED, _RULES))
         if section is None or not section.left_at:
             return section
         pieces = self._notes.visible(ScopeFilter((), shelves=(SHARED,)))
         behind = (c for c in pieces if c.file == CONSTITUTION and c.last >= section.left_at)
         found = min(behind, key=lambda chunk: chunk.first, default=None)
         return replace(section, pointer=found.pointer if found else CONSTITUTION)
+
+    async def rules_changed(self, asker: str) -> bool:
+        """Returns whether the constitution is another one than when the same asker was here before.
+        False where the owner writes it: what a checkout brings changes unseen."""
+        if self._owners_pages:
+            return False
+        text = await asyncio.to_thread(self._text, SHARED, _RULES)
+        return await asyncio.to_thread(self._changed_rules.changed, asker, text)
 
     def _text(self, place: Place, name: str) -> str:
         """Returns a file's text, empty for a link, and what is no UTF-8 or too large. Blocks."""

@@ -126,3 +126,30 @@ async def test_its_owner_vouches_for_these_words_and_no_others(
     async with checkout.opened() as (_, tools):
         assert RULE not in await checkout.rules(tools)
     assert not list(checkout.root.rglob("vouched*"))
+
+
+async def test_a_pull_that_changes_the_constitution_is_told_once(checkout: Checkout) -> None:
+    shared = checkout.scope.parents[1] / "shared"
+    shared.mkdir()
+
+    async def told() -> bool:
+        async with checkout.opened() as (store, tools):
+            primer = (await tools.primer()).text
+            assert RULE in primer.partition("Data from the memory")[0]
+            rows = list(store.engine.parts.state.rows("SELECT name FROM meta"))
+            assert all(RULE not in name for (name,) in rows)
+        return "shared/CONSTITUTION.md, changed since the last session)" in primer
+
+    async def warned() -> bool:
+        async with checkout.opened() as (store, _):
+            status = await store.owner.status(conversation_id=global_conversation("shop"))
+        return [one.code for one in status.warnings] == ["constitution_changed"]
+
+    (shared / "CONSTITUTION.md").write_text(f"{RULE}\n", "utf-8")
+    assert [await told(), await told(), await warned(), await warned()] == [False] * 4
+    for more in ("Be punctual.\n", "Be polite.\n"):
+        (shared / "CONSTITUTION.md").write_text(f"{RULE}\n{more}", "utf-8")
+        assert [await told(), await told()] == [True, False]
+        assert [await warned(), await warned()] == [True, False]
+    (shared / "CONSTITUTION.md").write_text(f"{RULE}\n", "utf-8")
+    assert await told(), "an older one is another one, too"
