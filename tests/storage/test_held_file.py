@@ -59,13 +59,27 @@ def test_the_second_is_refused_and_reads_who_holds_it_until_it_is_given_back(pat
 def test_nothing_but_the_present_token_is_a_proof(path: Path) -> None:
     file = HeldFile(path)
     assert file.take(WORDS)
-    for token in ("", "x", file.token[:-1], f"{file.token}x", "令牌"):
+    for token in ("", "x", file.token[:-1], f"{file.token}x", "令牌", "\ud800"):
         assert not is_held_with(path, token)
     copied = path.with_name("qa.lock")
     copied.write_bytes(path.read_bytes())
     assert not is_held_with(copied, file.token), "words without the lock"
     file.release()
     assert not is_held_with(path, ""), "nobody's token is empty"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no open file is removed there")
+def test_who_holds_a_file_that_was_removed_proves_nothing_to_its_successor(path: Path) -> None:
+    former, later = HeldFile(path), HeldFile(path)
+    assert former.take(WORDS)
+    path.unlink()
+    assert not is_held_with(path, former.token)
+    assert later.take(WORDS)
+    assert is_held_with(path, later.token)
+    assert not is_held_with(path, former.token)
+    former.release()
+    assert is_held_with(path, later.token), "giving back the old one gives back nothing else"
+    later.release()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="modes say nothing there")
