@@ -226,14 +226,15 @@ class CognitiveService:
     async def transcript(
         self, pointer: str, *, conversation_id: ConversationId, kept: KeptHistory
     ) -> Transcript | NoTalk | PointerNotVisible:
-        """The talk that a memory came from, or those of a day's journal, only in the conversation
-        and the scope in which it was said. Nothing is stored. Raises what ``kept`` raises."""
+        """The talk that a memory or a decision came from, or those of a day's journal, only in the
+        conversation and the scope in which it was said. Nothing is stored. Raises what ``kept``
+        raises."""
         view = await self._view(conversation_id)
         match await self._recalls.expand(pointer, view):
             case Expanded(stored):
                 return await self._transcripts.of(stored, view, kept)
-            case ExpandedNote():
-                return NoTalk.NEVER_KEPT
+            case ExpandedNote(section):
+                return await self._transcripts.of_record(section, view, kept)
             case PointerNotVisible() as absent:
                 return absent
 

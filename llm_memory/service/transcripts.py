@@ -9,10 +9,12 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.day_journal import lists
+from ..catalogue.rules.proposals import proposal_of
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
 from ..catalogue.rules.timeline import is_digest
 from ..models.data_models import StoredMemory
+from ..models.notes import NoteSection
 from ..models.transcript import KeptHistory, NoTalk, ShownTurn, Transcript
 from ..models.turns import QueuedTurn
 from ..reflection.model_histories import ModelHistories
@@ -20,6 +22,7 @@ from ..remember.corrected_texts import CorrectedTexts
 from ..remember.rules.confidences import may_be_stored
 from ..scopes.access import ConversationView
 from ..text.normalising import estimate_tokens
+from ..vault.rules.record_marks import record_number
 
 _BESIDE: Final = 2
 """Turns before and behind."""
@@ -62,6 +65,16 @@ class Transcripts:
                 turns += [turn for turn in found.turns if turn not in turns]
                 alone = alone or found.alone
         return Transcript(tuple(_within_budget(turns, 0)), alone) if turns else why
+
+    async def of_record(
+        self, section: NoteSection, view: ConversationView, kept: KeptHistory
+    ) -> Transcript | NoTalk:
+        """A record names no talk: it is that of its proposal, for those who see that entry. Raises
+        what ``kept`` raises."""
+        number, seen = record_number(section.chunk), view.readable
+        entries = tuple(self._catalogue.visible(seen)) if number and seen else ()
+        found = await asyncio.to_thread(_accepted_as, number, entries)
+        return NoTalk.NEVER_KEPT if found is None else await self.of(found, view, kept)
 
     def _listed(self, journal: StoredMemory, view: ConversationView) -> list[StoredMemory]:
         """The entries that a journal lists, as far as the conversation sees them."""
@@ -134,6 +147,15 @@ class Transcripts:
         return ShownTurn(
             _cut(left.user_text), _cut(left.reply_text), queued.who, turn.at, origin=origin
         )
+
+
+def _accepted_as(number: int, entries: Sequence[StoredMemory]) -> StoredMemory | None:
+    """Returns the entry that became the record with this number."""
+    for one in entries:
+        proposal = proposal_of(one.memory)
+        if proposal is not None and proposal.number == number:
+            return one
+    return None
 
 
 def _within_budget(turns: Sequence[ShownTurn], origin: int) -> list[ShownTurn]:

@@ -16,14 +16,15 @@ from ..markdown.decision_record import Record, number_of, records_of, settled_by
 
 def changed_marks(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
     """Returns the pieces whose marks are not what the records now say, corrected."""
-    in_order = sorted(_of_records(pieces), key=lambda piece: (piece.path, piece.first))
+    of_records = (piece for piece in pieces if piece.file in RECORD_PATHS)
+    in_order = sorted(of_records, key=lambda piece: (piece.path, piece.first))
     begun = [(piece, _begun(piece)) for piece in in_order]
     settled = settled_by(record for _, record in begun if record)
     current: Record | None = None
     changed = []
     for piece, record in begun:
         current = record or current
-        number = _number(piece)
+        number = record_number(piece)
         mine = current if current is not None and number == current.number else None
         marked = replace(
             piece,
@@ -37,24 +38,21 @@ def changed_marks(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
 
 def record_piece(pieces: Iterable[NoteChunk], number: int) -> NoteChunk | None:
     """Returns the piece that the record with this number begins with, None for no such record."""
-    found = (piece for piece in _of_records(pieces) if _number(piece) == number)
+    found = (piece for piece in pieces if record_number(piece) == number)
     return next((piece for piece in found if _begun(piece)), None)
 
 
-def _of_records(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
-    return [piece for piece in pieces if piece.file in RECORD_PATHS]
+def record_number(piece: NoteChunk) -> int:
+    """Returns the number of the record that a piece is of, 0 for none."""
+    titles = piece.headings if piece.file in RECORD_PATHS else ()
+    numbers = [number for title in titles if (number := number_of(title))]
+    return numbers[-1] if numbers else 0
 
 
 def _begun(piece: NoteChunk) -> Record | None:
     """Returns the record that begins in a piece."""
     found = records_of(piece.text)
     return found[0].record if found else None
-
-
-def _number(piece: NoteChunk) -> int:
-    """Returns the number in the nearest heading that has one, 0 for none."""
-    numbers = [number for title in piece.headings if (number := number_of(title))]
-    return numbers[-1] if numbers else 0
 
 
 def _words(reference: Reference) -> str:
