@@ -9,7 +9,7 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.day_journal import lists
-from ..catalogue.rules.proposals import proposal_of
+from ..catalogue.rules.proposals import accepted_as
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
 from ..catalogue.rules.timeline import is_digest
@@ -73,7 +73,7 @@ class Transcripts:
         what ``kept`` raises."""
         number, seen = record_number(section.chunk), view.readable
         entries = tuple(self._catalogue.visible(seen)) if number and seen else ()
-        found = await asyncio.to_thread(_accepted_as, number, entries)
+        found = await asyncio.to_thread(_proposal_of, number, entries)
         return NoTalk.NEVER_KEPT if found is None else await self.of(found, view, kept)
 
     def _listed(self, journal: StoredMemory, view: ConversationView) -> list[StoredMemory]:
@@ -149,13 +149,9 @@ class Transcripts:
         )
 
 
-def _accepted_as(number: int, entries: Sequence[StoredMemory]) -> StoredMemory | None:
+def _proposal_of(number: int, entries: Sequence[StoredMemory]) -> StoredMemory | None:
     """Returns the entry that became the record with this number."""
-    for one in entries:
-        proposal = proposal_of(one.memory)
-        if proposal is not None and proposal.number == number:
-            return one
-    return None
+    return next((one for one in entries if accepted_as(one.memory) == number), None)
 
 
 def _within_budget(turns: Sequence[ShownTurn], origin: int) -> list[ShownTurn]:

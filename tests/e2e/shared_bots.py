@@ -26,7 +26,7 @@ FILES: Final = {
         "transcript",
         "webchat",
     ),
-    "learning": ("corrections", "memory_loop", "primer"),
+    "learning": ("corrections", "memory_loop", "primer", "why_decided"),
     "queueing": ("scope_policies", "turns_observed"),
     "vectors": ("embedding_provider", "restart"),
     "splitting": ("local_model", "split_groups", "timers"),
@@ -50,6 +50,7 @@ LEARNING: Final[JsonObject] = {
         group(7701).umo: "小家",
         "aiocqhttp:FriendMessage:9001": "小家",
         group(8801).umo: "单位",
+        group(8851).umo: "社团",
     },
     "reflection_provider": "auto",
 }

@@ -131,7 +131,7 @@ def test_a_section_is_shown_as_it_stands_with_where_it_stands() -> None:
     assert note_text(Texts("zh-CN"), NoteSection(chunk, chunk.text, 3, 8)).splitlines() == [
         f"笔记 shared/ops/a.md#{NOTE_ID}（共享笔记）",
         "标题：甲 › 乙",
-        "第 3–8 行，文件改于 2026-11-21T00:00+00:00",
+        "第 3–8 行，写于 2026-11-21T00:00+00:00",
         "正文：",
         "    # 甲",
         "    ```py",
