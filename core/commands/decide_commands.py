@@ -33,6 +33,7 @@ _ACTIONS: Final = {
 _ALL: Final = frozenset({"all", "全部"})
 _ANYWAY: Final = frozenset({"anyway", "仍要"})
 _OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
+_WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"D-(\d{1,9})", re.IGNORECASE)
 _MOST_SHOWN: Final = 100
 """Persons who were shown a draft; the engine keeps the drafts themselves for ten minutes."""
@@ -56,7 +57,10 @@ class DecideCommands:
         first, _, more = rest.strip().partition(" ")
         action, more = _ACTIONS.get(first, first.lower()), more.strip()
         if action == "propose" and more:
-            draft = MemoryDraft(more, source=Source.COMMAND, actor=actor, proposed=True)
+            words, *why = _WHY.split(more, maxsplit=1)
+            draft = MemoryDraft(
+                words, "".join(why), source=Source.COMMAND, actor=actor, proposed=True
+            )
             stored = await self._plugin.service.remember(draft, conversation_id=conversation_id)
             return added_text(self._plugin.texts, stored)
         change: DecisionChange | None

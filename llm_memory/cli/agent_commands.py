@@ -32,10 +32,15 @@ def content_of(args: argparse.Namespace) -> str:
         raise HomeError(zh, en) from error
 
 
+def _with_reason(args: argparse.Namespace) -> str:
+    content, why = content_of(args), getattr(args, "why", "")
+    return f"{content}\n\n{why}" if why and content.strip() else content
+
+
 _TOOLS: Final[Mapping[str, tuple[str, Callable[[argparse.Namespace], dict[str, Any]]]]] = {
     "primer": ("memory_primer", lambda _: {}),
     "search": ("memory_search", lambda args: {"query": args.query, "scope": args.level}),
-    "log": ("memory_log", lambda args: {"content": content_of(args), "type": args.type}),
+    "log": ("memory_log", lambda args: {"content": _with_reason(args), "type": args.type}),
     "read": ("memory_read", lambda args: {"path": args.path}),
     "tasks": ("memory_update_tasks", lambda args: {"tasks_json": args.tasks_json}),
 }

@@ -298,10 +298,12 @@ def _add_decisions(commands: _Commands) -> None:
         _flag(one, "--by", "谁定的，默认是你的用户名", "who decides, by default you", default="")
         _switch(one, "--yes", "直接写，不先看", "write it, without showing it first")
 
+    named = ("提议的编号、它的开头，或出处", "a proposal's id, its beginning, or a pointer")
     one = add("list", "提议和在用的决定", "proposals, and the decisions in force")
     _switch(one, "--all", "不再有效的也要", "also what holds no longer")
     one = at_home.add("propose", "agent_commands.run", "提议一个决定", "propose a decision")
     _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
+    _flag(one, "--why", "理由", "the reason", default="")
     one.set_defaults(command="log", type="decision")
     for name, zh, en in (
         ("accept", "接受提议，写进 shared/", "accept a proposal, for all to read in shared/"),
@@ -310,7 +312,7 @@ def _add_decisions(commands: _Commands) -> None:
         one = add(name, zh, en)
         if name == "supersede":
             _flag(one, "number", "D-0001", "D-0001", type=_record_number)
-        _flag(one, "id", "提议的编号", "the proposal's id: m-01…")
+        _flag(one, "id", *named)
         _flag(one, "--issue", "#12、owner/repo#12 或网址", "#12, owner/repo#12, URL", default="")
         _flag(one, "--pr", "同上", "likewise", default="")
         files = [file.value for file in RecordFile]
@@ -318,7 +320,7 @@ def _add_decisions(commands: _Commands) -> None:
         _switch(one, "--anyway", "有异议也写", "also where there are objections")
         writes(one)
     one = add("reject", "否决提议", "reject a proposal")
-    _flag(one, "id", "提议的编号", "the proposal's id: m-01…")
+    _flag(one, "id", *named)
     _flag(one, "--why", "理由", "the reason", default="")
     one = add("withdraw", "撤回决定", "withdraw a decision")
     _flag(one, "number", "D-0001", "D-0001", type=_record_number)

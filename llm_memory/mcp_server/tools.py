@@ -199,7 +199,10 @@ class MemoryTools:
         if topic is Topic.INSTRUCTIONS:
             topic, note = None, _UNTAKEN
         proposed = topic is Topic.DECISIONS
-        draft = MemoryDraft(content, kind=kind, topic=topic, corrects=True, proposed=proposed)
+        why = ""
+        if proposed:  # its reason stands below an empty line
+            content, _, why = content.strip().partition("\n\n")
+        draft = MemoryDraft(content, why, kind=kind, topic=topic, corrects=True, proposed=proposed)
         outcome = await self._remember(draft, level)
         if proposed and not isinstance(outcome, Rejected):
             own = self.levels.writes_global

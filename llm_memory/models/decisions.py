@@ -59,7 +59,7 @@ class Accept:
     """Publish a proposal as a record.
 
     Attributes:
-        proposal: Its id or pointer.
+        proposal: Its id or pointer, or a beginning of the id that no other proposal's has.
         to: The file that takes the record.
         supersedes: The number of a record that no longer holds, 0 for none.
         by: Who accepts, as the record names them; empty for the one who asks.
@@ -113,6 +113,8 @@ class DecisionFault(StrEnum):
 
     NO_PROPOSAL = "no_proposal"
     """No open proposal that the conversation sees has this id."""
+    AMBIGUOUS = "ambiguous"
+    """Several have ids that begin so; ``detail`` names them."""
     NOT_ALLOWED = "not_allowed"
     REFERENCE = "reference"
     """None is given where one is required, or it is none."""

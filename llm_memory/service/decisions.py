@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 from ..catalogue.catalogue import Catalogue
+from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import (
     is_accepted,
     is_proposed,
@@ -95,9 +96,9 @@ class DecisionDesk:
     async def _accept(
         self, change: Accept, view: ConversationView, actor: Actor
     ) -> DecisionOutcome:
-        stored = self._access.for_admin(change.proposal, view, actor)
-        if not isinstance(stored, StoredMemory) or not _is_open(stored):
-            return NotRecorded(DecisionFault.NO_PROPOSAL)
+        stored = self._proposal(change.proposal, view, actor)
+        if isinstance(stored, NotRecorded):
+            return stored
         memory = stored.memory
         reference = read_reference(change.reference)
         if reference is None or (self._needs_reference and reference == Reference()):
@@ -117,6 +118,23 @@ class DecisionDesk:
         return refused or await self._recorder.publish(
             record, change.to, stored, shown=change.shown, unseen=change.unseen
         )
+
+    def _proposal(
+        self, named: str, view: ConversationView, actor: Actor
+    ) -> StoredMemory | NotRecorded:
+        """Returns the proposal of the conversation's own scope with this id, or whose id alone
+        begins so. An accepted one has a record to be told of."""
+        stored = self._access.for_admin(named, view, actor)
+        beginning = pointed_id(named)
+        if not isinstance(stored, StoredMemory) and beginning and view.readable:
+            seen = ((one, one.memory.memory_id) for one in self._catalogue.visible(view.readable))
+            ids = [name for one, name in seen if name.startswith(beginning) and _is_open(one)]
+            if len(ids) > 1:
+                return NotRecorded(DecisionFault.AMBIGUOUS, ", ".join(sorted(ids)))
+            stored = self._access.for_admin(ids[0], view, actor) if ids else stored
+        if isinstance(stored, StoredMemory) and _is_open(stored):
+            return stored
+        return NotRecorded(DecisionFault.NO_PROPOSAL)
 
     async def _unfit(
         self, stored: StoredMemory, record: Record, *, anyway: bool
@@ -140,8 +158,10 @@ class DecisionDesk:
     async def _reject(
         self, change: Reject, view: ConversationView, actor: Actor
     ) -> DecisionOutcome:
-        stored = self._access.for_admin(change.proposal, view, actor)
-        if not isinstance(stored, StoredMemory) or not is_proposed(stored.memory):
+        stored = self._proposal(change.proposal, view, actor)
+        if isinstance(stored, NotRecorded):
+            return stored
+        if is_accepted(stored.memory):
             return NotRecorded(DecisionFault.NO_PROPOSAL)
         made = partial(rejected, day=f"{self._clock():%Y-%m-%d}", why=change.why)
         marked = await self._editor.annotate(stored, made)
@@ -167,7 +187,7 @@ class DecisionDesk:
 
 
 def _is_open(stored: StoredMemory) -> bool:
-    """True for a proposal that was not turned down. An accepted one has a record to be told of."""
+    """True for a proposal that was not turned down."""
     return is_proposed(stored.memory) or is_accepted(stored.memory)
 
 

@@ -76,6 +76,19 @@ def test_a_decision_is_superseded_withdrawn_and_a_proposal_rejected(shell: Shell
     }
 
 
+def test_a_proposal_is_given_with_its_reason_and_named_by_a_beginning(shell: Shell) -> None:
+    found = ID.search(shell("decide", "propose", WORDS, "--why", POOL))
+    assert found
+    other = shell.log("Orders are kept for ten years")
+    for named in (found[0][:12], f"project/decisions.md#{found[0]}"):
+        shown = shell("decide", "accept", named, code=1)
+        assert f"## D-0001 {WORDS}\n" in shown
+        assert f"\n\n{POOL}\n" in shown
+    assert shell("decide", "reject", other[:12]) == f"rejected: {other}\n"
+    shell("decide", "propose", " ", "--why", POOL, code=1)
+    assert len(shell.json("decide", "list")) == 1
+
+
 def test_a_guess_is_written_only_by_a_person_who_insists(shell: Shell, own_user: Path) -> None:
     guess = shell.log("Orders are kept in PostgreSQL for now")
     said = shell("decide", "accept", guess, "--yes", code=1)

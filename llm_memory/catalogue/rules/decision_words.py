@@ -28,6 +28,7 @@ _STATES: Final[Mapping[DecisionState, Said]] = {
 }
 _FAULTS: Final[Mapping[DecisionFault, Said]] = {
     DecisionFault.NO_PROPOSAL: Said("这里没有这个提议", "no such proposal here"),
+    DecisionFault.AMBIGUOUS: Said("不止一个提议这样开头：{}", "several begin like this: {}"),
     DecisionFault.NOT_ALLOWED: Said("只有管理员能决定", "only an admin decides"),
     DecisionFault.REFERENCE: Said(
         "要写出处（issue 或 pr）：#12、owner/repo#12 或网址",

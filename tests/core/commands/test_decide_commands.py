@@ -95,6 +95,22 @@ async def test_a_decision_is_superseded_withdrawn_and_a_proposal_rejected(tmp_pa
         assert "十分钟" in await desk(f"接受 {guess} 仍要")
 
 
+async def test_a_reason_stands_behind_its_sign_and_a_beginning_names_a_proposal(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk = Desk(rig)
+        first = await desk.propose(f"{WORDS} 理由=连接池 why=够用")
+        shown = await desk(f"接受 {first[:-3]}")
+        assert f"D-0001 {WORDS}\n" in shown
+        assert "\n\n连接池 why=够用\n" in shown
+        second = await desk.propose("接口面用 REST")
+        assert second.startswith(first[:6])
+        said = await desk(f"接受 {first[:6]}")
+        assert first in said
+        assert second in said
+
+
 async def test_only_admins_decide_and_only_on_what_is_theirs(tmp_path: Path) -> None:
     async with running(tmp_path, clock=StandingClock()) as rig:
         desk = Desk(rig)
