@@ -8,7 +8,7 @@ import os
 import sys
 
 from ..errors import DirectoryInUse, EngineOff
-from ..home.agent_stores import AgentStore, chosen_project, holder, stores_of
+from ..home.agent_stores import AgentStore, chosen_project, stores_of
 from ..home.index_building import PACE, Built, build_index
 from ..home.memory_home import make_home
 from ..home.owned_store import OwnedStore
@@ -46,7 +46,7 @@ def _built(store: AgentStore, loaded: LoadedSettings, *, rebuild: bool) -> Built
     except (DirectoryInUse, EngineOff) as error:
         if isinstance(error, EngineOff) and error.code != "directory_in_use":
             raise
-        return holder(store.paths)
+        return store.holder()
     finally:
         if sys.stderr.isatty():
             sys.stderr.write("\r\x1b[K")

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Final
 
 from ..errors import NoOwner, ScopedMemoryError
-from ..home.agent_stores import AgentStore, chosen_project, holder, stores_of
+from ..home.agent_stores import AgentStore, chosen_project, stores_of
 from ..home.embedder_choice import missing_package
 from ..models.notices import NoticeCode
 from ..models.owner import StoreStatus
@@ -86,7 +86,7 @@ async def _row(store: AgentStore, one: OwnerLevel) -> _Row:
     try:
         found = await one.owner.status(conversation_id=one.level.conversation)
     except NoOwner as error:
-        return store, str(error), await asyncio.to_thread(holder, store.paths)
+        return store, str(error), await asyncio.to_thread(store.holder)
     except (ScopedMemoryError, OSError) as error:
         return store, str(error), None
     return store, found, None if found.pid == os.getpid() else found.pid

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -15,7 +14,7 @@ from ..models.said import Said
 from ..models.scope import PUBLIC, Scope
 from ..models.settings import AgentScope, ScopeSettings
 from ..scopes.rules.scope_resolution import resolve
-from ..storage.directory_lock import LOCK_NAME
+from ..storage.directory_lock import signed_pid
 from .places import is_folder
 from .project import Project, find_project, project_paths, short_hash
 from .settings import LoadedSettings
@@ -38,6 +37,10 @@ class AgentStore:
     def named(self) -> Said:
         """What a person calls it."""
         return Said("家", "home") if self.level == "global" else Said("项目", "project")
+
+    def holder(self) -> int | None:
+        """Returns the process that has the store open, as its lock says. Blocks."""
+        return next(filter(None, map(signed_pid, self.paths.owned)), None)
 
 
 def stores_of(loaded: LoadedSettings, folder: Path) -> tuple[AgentStore, ...]:
@@ -114,15 +117,3 @@ def agent_name(loaded: LoadedSettings, project: Project) -> str:
         return project.name
     mark = short_hash(os.path.normcase(project.root.resolve()), _MARK)
     return f"{project.name[:_LONGEST]}-{mark}"
-
-
-def holder(paths: EnginePaths) -> int | None:
-    """Returns the process that has a store open, as its lock says. Blocks."""
-    for folder in paths.owned:
-        try:
-            signed = (folder / LOCK_NAME).read_text(encoding="ascii", errors="replace")
-        except OSError:
-            continue
-        if found := re.match(r"pid ([0-9]{1,10})\b", signed):
-            return int(found[1])
-    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,12 +11,10 @@ from ..composition.export_restore import owned
 from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.conversation import ConversationId
-from ..models.notices import NoticeCode
 from ..models.owner import StoreStatus
 from ..models.said import Said
 from ..models.settings import IndexPace
-from ..models.status import IndexState
-from ..service.engine import Engine
+from ..service.catching_up import Progress, catch_up, read_files
 from ..storage.retry import when_free
 from ..vault.folder_walk import is_link
 from .embedder_choice import missing_package
@@ -27,22 +24,10 @@ from .setting_values import spoken
 PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
 """No bot wants the time between two batches, and a person does not want to wait a minute for the
 next attempt."""
-_LOOK_SECONDS: Final = 0.1
-STALL_SECONDS: Final = 15.0
-"""So long something may fail again and again, with nothing done in between, before it is given up:
-attempts with fewer and fewer texts, to find the one that an embedder cannot take, need ten."""
-_SAVES: Final = 3
-"""The most waits for a file into which a person writes at this moment."""
 _PAID: Final = "embeddings.sqlite"
 """The vectors that were computed, perhaps for money. Its neighbours have the same beginning."""
 _HOME: Final = ConversationId.parse("mcp:global:home")
-_OF_WORDS: Final = (NoticeCode.LEXICAL_OFF,)
-_OF_VECTORS: Final = (NoticeCode.EMBEDDER_FAILING, NoticeCode.INDEX_OFF, NoticeCode.INDEX_FULL)
 _NOT_TAKEN: Final = Said("嵌入模型不收这些文字", "the embedder does not take these texts")
-WORDS, VECTORS = Said("词语", "words"), Said("向量", "vectors")
-
-type Progress = Callable[[Said, int, int], None]
-"""Hears the part, ``WORDS`` or ``VECTORS``, how many of its entries are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +61,7 @@ async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -
     try:
         await store.open(vectors=not missing)
         await read_files(store.engine)
-        words_fault, fault = await _faults(store.engine, progress, vectors=not missing)
+        words_fault, fault = await catch_up(store.engine, progress, vectors=not missing)
         fault = missing or store.refused or fault
         status = await store.owner.status(conversation_id=_HOME)
     finally:
@@ -114,43 +99,3 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
             raise HomeError(
                 f"{file}：删不掉：{why}", f"{file}: cannot be removed: {why}"
             ) from error
-
-
-async def read_files(engine: Engine) -> None:
-    """Take in what people did to the files, and wait for those that they are writing."""
-    for _ in range(_SAVES):
-        await engine.reconcile()
-        due = engine.rooms.reconciler.next_due
-        if due is None:
-            return
-        await asyncio.sleep(due)
-
-
-async def _faults(engine: Engine, progress: Progress, *, vectors: bool) -> tuple[str, str]:
-    """Wait until both indexes are complete, or one cannot be. Returns why the words are not, and
-    why the vectors are not: what stands and has let nothing happen for long."""
-    words, indexing = engine.rooms.words, engine.rooms.indexing
-    now = asyncio.get_running_loop().time
-    seen, since = None, now()
-    while True:
-        state = words.state, words.pending, indexing.state, indexing.backlog, indexing.leaving
-        if state != seen:
-            seen, since = state, now()
-        stalled = now() - since >= STALL_SECONDS
-        words_fault = _standing(engine, _OF_WORDS) if stalled else ""
-        fault = _standing(engine, _OF_VECTORS) if stalled else ""
-        scanned = engine.notes.scanned
-        total = sum(engine.rooms.catalogue.counts().values()) + len(engine.notes)
-        none_wanted = not vectors or indexing.state is IndexState.LEXICAL
-        if not (words_fault or (scanned and words.in_step)):
-            progress(WORDS, total - words.pending, total)
-        elif none_wanted or fault or (scanned and indexing.in_step):
-            return words_fault, fault
-        else:
-            progress(VECTORS, total - indexing.backlog, total)
-        await asyncio.sleep(_LOOK_SECONDS)
-
-
-def _standing(engine: Engine, codes: Collection[NoticeCode]) -> str:
-    told = (one for one in engine.notices if one.code in codes)
-    return next((one.params.get("detail", str(one.code)) for one in told), "")

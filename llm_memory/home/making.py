@@ -19,7 +19,7 @@ from .file_changes import Change, planned, refuse_links
 from .places import CONFIG, PROJECT_FOLDER
 from .project import Project
 from .setting_values import spoken
-from .settings import DEFAULT, PREFIX, HomeSettings, config_text, project_text
+from .settings import DEFAULT, PREFIX, HomeSettings, config_text
 from .workflow import role_names
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
@@ -64,7 +64,7 @@ def plan_mark(root: Path, name: str, language: str) -> Change:
     """Plan the file that makes a folder a project, and names it; one that is there stays. Raises
     HomeError."""
     relative = f"{PROJECT_FOLDER}/{CONFIG}"
-    return planned(root, relative, lambda text: text or project_text(name, language))
+    return planned(root, relative, lambda text: text or config_text(language, name))
 
 
 def plan_layout(project: Project, language: str) -> list[Change]:

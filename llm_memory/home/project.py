@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -82,20 +82,11 @@ class Project:
 def find_project(
     start: Path, named: str = "", environ: Mapping[str, str] = os.environ, home: Path | None = None
 ) -> Project | None:
-    """Find the project of ``start``.
+    """Returns the project of the folder ``start``, which is one by itself if a person ``named`` it;
+    None if there is neither a name nor a marked folder. ``environ`` is for the paths in its
+    ``workflow.toml``, and the folder of the ``home`` can be no project's memory root.
 
-    Args:
-        start: The folder to look in first.
-        named: The project's name if a person gave one. With a name, ``start`` is a project even if
-            nothing marks it as one.
-        environ: For the paths in its ``workflow.toml``.
-        home: The folder of the home, which can be no project's memory root.
-
-    Returns:
-        None if there is neither a name nor a marked folder.
-
-    Raises:
-        HomeError: ``named`` is no legal name, or its ``workflow.toml`` cannot be used.
+    Raises HomeError where ``named`` is no legal name, or its ``workflow.toml`` cannot be used.
     """
     root = find_root(start)
     if named:
@@ -105,9 +96,8 @@ def find_project(
     where = root or start.resolve()
     workflow = read_workflow(where / WORKFLOW, environ, home) if root else None
     title = workflow.project if workflow and not named else ""
-    found = Project(named or name_of(where), where, own_store=False, workflow=workflow, title=title)
-    stored = found.stated_root or (root and _has_store(where))
-    return replace(found, own_store=True) if stored else found
+    stored = bool(workflow and workflow.root) or (root is not None and _has_store(where))
+    return Project(named or name_of(where), where, stored, workflow, title)
 
 
 def find_root(start: Path) -> Path | None:

@@ -8,7 +8,7 @@ key.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,12 +20,13 @@ from ..models.settings import PrivacyMode
 from ..vault.folder_walk import is_link
 from .places import CONFIG, PROJECT_FOLDER, default_home, expanded
 from .project import find_root
-from .setting_values import KEYS, BadValue, Key, Language, spoken
+from .setting_values import KEYS, BadValue, Language, spoken
 from .toml_file import read_toml
 
 PREFIX: Final = "SCOPED_MEMORY_"
 DEFAULT: Final = "default"
 _MOST_KEYS: Final = 50
+_UNUSABLE: Final = object()
 _HEAD: Final = Said(
     "# 记忆的设置；去掉行首的 # 就生效。看现在的值：python -m llm_memory config\n",
     "# Settings of the memory; remove the # to set one. The values in force: python -m llm_memory "
@@ -123,11 +124,11 @@ class _Layers:
         self._origins = dict.fromkeys(KEYS, DEFAULT)
         self._warnings: list[Said] = []
         self._named = ""
-        self._keyless = False
 
     def done(self) -> LoadedSettings:
         """Returns what came of all layers."""
-        if self._keyless:  # the key of another service must not be sent in its place
+        if self.values.get("embedding_key_file") is _UNUSABLE:
+            # The key of another service must not be sent in its place.
             self.values |= {"embedding_key_file": None, "embedding_key_env": ""}
         settings, origins = HomeSettings(**self.values), MappingProxyType(self._origins)
         return LoadedSettings(settings, origins, tuple(self._warnings), self._named)
@@ -164,10 +165,9 @@ class _Layers:
             if origin == flag_of(name) or not isinstance(error, BadValue):
                 raise HomeError(f"{origin}: {error.zh}", f"{origin}: {error}") from error
             self._warn(origin, f"{name}：{error.zh}", f"{name}: {error}")
-            self._keyless |= name == "embedding_key_file"
+            if name == "embedding_key_file":
+                self.values[name] = _UNUSABLE
             return
-        if name == "embedding_key_file":
-            self._keyless = False
         if name == "project":
             if not read:
                 return  # no name says nothing
@@ -178,24 +178,17 @@ class _Layers:
         self._warnings.append(Said(f"{origin}: {zh}", f"{origin}: {en}"))
 
 
-def config_text(language: str) -> str:
-    """Returns a home's settings file that sets nothing, with every key and its default."""
-    return _file_text(language, (key for name, key in KEYS.items() if name != "home"))
-
-
-def project_text(name: str, language: str) -> str:
-    """Returns a project's settings file that sets its name alone."""
-    return _file_text(language, (key for key in KEYS.values() if key.of_project), name)
-
-
-def _file_text(language: str, keys: Iterable[Key], project: str = "") -> str:
-    """Returns a file with all keys as comments, but for a project's name."""
+def config_text(language: str, project: str = "") -> str:
+    """Returns a settings file with every key and its default as a comment: a home's, which sets
+    nothing, or a project's, which sets its name alone."""
     plain, speech = HomeSettings(Path()), spoken(language)
     text = _HEAD.text(speech)
-    for key in keys:
-        stated = project if key.name == "project" else ""
+    for name, key in KEYS.items():
+        if name == "home" or (project and not key.of_project):
+            continue
+        stated = project if name == "project" else ""
         # Of text and whole numbers, JSON writes what TOML reads.
-        value = json.dumps(stated or getattr(plain, key.name) or "", ensure_ascii=False)
+        value = json.dumps(stated or getattr(plain, name) or "", ensure_ascii=False)
         mark = "" if stated else "# "
-        text += f"\n# {key.zh if speech == 'zh' else key.en}\n{mark}{key.name} = {value}\n"
+        text += f"\n# {key.zh if speech == 'zh' else key.en}\n{mark}{name} = {value}\n"
     return text

@@ -159,3 +159,11 @@ def _sign(file: FileIO) -> None:
     with suppress(OSError):
         file.truncate(0)
         file.write(f"pid {os.getpid()}\n".encode())
+
+
+def signed_pid(folder: Path) -> int | None:
+    """Returns the process that has a directory, as its lock says; None where none says so."""
+    with suppress(OSError, ValueError):
+        signed = (folder / LOCK_NAME).read_text(encoding="ascii")
+        return int(signed.removeprefix("pid "))
+    return None

@@ -27,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice, index_building
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
+from astrbot_plugin_scoped_memory.llm_memory.service import catching_up
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
@@ -116,8 +117,8 @@ def test_a_person_reads_the_counts(home: Path, capsys: pytest.CaptureFixture[str
 def test_a_terminal_shows_how_far_it_is(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def held(*_: object, progress: index_building.Progress, **__: object) -> None:
-        progress(index_building.WORDS, 1, 30)
+    async def held(*_: object, progress: catching_up.Progress, **__: object) -> None:
+        progress(catching_up.WORDS, 1, 30)
         raise DirectoryInUse("home")
 
     monkeypatch.setattr(command, "build_index", held)
@@ -291,7 +292,7 @@ def test_a_service_that_is_down_costs_its_vectors_alone(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(index_building, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(catching_up, "STALL_SECONDS", 1.0)
     fill(home / "memory", "public", 8)
     service.stop()
     code, (row,) = told(capsys)
