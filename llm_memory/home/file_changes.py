@@ -57,12 +57,9 @@ class Change:
 
 
 def planned(root: Path, relative: str, edit: Edit) -> Change:
-    """Read the file ``relative`` below ``root`` and plan its edit. Changes nothing.
-
-    Raises:
-        HomeError: the way there leads through a link, it is no plain file of text, or ``edit``
-            refuses it.
-    """
+    """Read the file ``relative`` below ``root`` and plan its edit. Changes nothing. Raises
+    HomeError where the way there leads through a link, it is no plain file of text, or ``edit``
+    refuses it."""
     path = root.joinpath(*relative.split("/"))
     refuse_links(root, path)
     before, stamp = _read(path)
@@ -85,14 +82,8 @@ def refuse_links(root: Path, path: Path) -> None:
 
 
 def apply(change: Change, now: datetime) -> Path | None:
-    """Write a change that is needed.
-
-    Returns:
-        The copy of what stood there; None where nothing did.
-
-    Raises:
-        HomeError: the file is as it was.
-    """
+    """Write a change. Returns the copy of what stood there; None where nothing did. Raises
+    HomeError: the file is as it was."""
     try:
         copy = _copied(change.path, change.before, now) if change.before and change.needed else None
         change.path.parent.mkdir(parents=True, exist_ok=True)

@@ -27,10 +27,7 @@ _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
 def missing_folders(home: Path, project: Project | None) -> list[Path]:
     """Returns the folders that are to be made: the home's, and those of a store of the project's
-    own, if it is to have one.
-
-    Raises:
-        HomeError: something else stands in the place of one, or a link does.
+    own, if it is to have one. Raises HomeError where a file or a link stands in the place of one.
     """
     wanted = [home, _scopes(EnginePaths.under(home).memory), home / "projects"]
     if project is not None and project.own_store:

@@ -80,16 +80,12 @@ class LoadedSettings:
 def load_settings(
     *, flags: Mapping[str, str], environ: Mapping[str, str], cwd: Path
 ) -> LoadedSettings:
-    """Read the layers.
+    """Returns what the layers come to: ``flags`` by key, and ``SCOPED_MEMORY_<KEY>`` of the
+    environment; an empty text says nothing. Relative paths begin at ``cwd``, the folder of the
+    project or one below it.
 
-    Args:
-        flags: What the command line says, by key; an empty text says nothing.
-        environ: The environment. ``SCOPED_MEMORY_<KEY>`` sets a key; empty says nothing.
-        cwd: The folder of the project, or one below it. Relative paths begin there.
-
-    Raises:
-        HomeError: a file is no TOML or cannot be read, a flag's value is none of its key, or a
-            project's name is illegal.
+    Raises HomeError where a file is no TOML or cannot be read, a flag's value is none of its key,
+    or a project's name is illegal.
     """
     layers = _Layers(environ)
     said = [
@@ -126,7 +122,6 @@ class _Layers:
         self._named = ""
 
     def done(self) -> LoadedSettings:
-        """Returns what came of all layers."""
         if self.values.get("embedding_key_file") is _UNUSABLE:
             # The key of another service must not be sent in its place.
             self.values |= {"embedding_key_file": None, "embedding_key_env": ""}

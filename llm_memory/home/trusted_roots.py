@@ -20,16 +20,8 @@ def is_trusted(home: Path, root: Path, workflow: Path | None = None) -> bool:
 
 
 def trust_root(home: Path, root: Path, workflow: Path | None = None) -> None:
-    """Note that the user wants memories read. Blocks.
-
-    Args:
-        home: The folder of the home.
-        root: The project's folder, or the memory root that its ``workflow`` names.
-        workflow: The ``workflow.toml``. What it names is agreed to together with it.
-
-    Raises:
-        HomeError: it cannot be noted.
-    """
+    """Note that the user wants the memories of a project's folder read, or of the memory root that
+    its ``workflow`` names: the two are agreed to together. Blocks. Raises HomeError."""
     known, name = _known(home), _name(root, workflow)
     if name in known:
         return

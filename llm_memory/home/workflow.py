@@ -34,19 +34,13 @@ def is_workflow(path: Path) -> bool:
 def read_workflow(
     path: Path, environ: Mapping[str, str] | None = None, home: Path | None = None
 ) -> Workflow | None:
-    """Read the file; nothing is made.
+    """Returns what the file of an absolute ``path`` says; None where there is none, or it has
+    neither ``[memory]`` nor ``[roles]``. Nothing is made.
 
-    Args:
-        path: Absolute.
-        environ: For ``~`` and ``${VAR}`` in the root. None where the root is not looked at, as of
-            a bot's, whose memory root is a setting of its own.
-        home: The folder of the home, which can be no project's root.
+    ``environ`` is for ``~`` and ``${VAR}`` in the root; None where the root is not looked at, as of
+    a bot's, whose memory root is a setting of its own. The folder of the ``home`` can be no root.
 
-    Returns:
-        None where there is no such file, or it has neither ``[memory]`` nor ``[roles]``.
-
-    Raises:
-        HomeError: it is no TOML, or its root cannot be used on this machine, or at all.
+    Raises HomeError where it is no TOML, or its root cannot be used on this machine, or at all.
     """
     text = _text(path)
     tables = _tables(path, text)
