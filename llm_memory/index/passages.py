@@ -62,9 +62,9 @@ class Passages:
         """Every piece of a note that the filter admits, the reader's own scope first."""
         return self._notes.visible(scope_filter)
 
-    def record(self, number: int, scope_filter: ScopeFilter) -> NoteChunk | None:
-        """Where the record of a decision begins, if the filter admits it."""
-        return self._notes.record(number, scope_filter)
+    def record(self, proposal: str, scope_filter: ScopeFilter) -> NoteChunk | None:
+        """Where the record of a proposal begins, by its key, if the filter admits it."""
+        return self._notes.record(proposal, scope_filter)
 
     def gone(self, keys: Iterable[Key]) -> list[Key]:
         """Those of an index's keys that nothing lives under. Of notes nobody knows before they were

@@ -28,6 +28,7 @@ class NoteChunk:
         settled: It is of a record that a later one has superseded or withdrawn.
         reference: Where the record that it is of was discussed, ``Issue #12 · PR #34``; empty for
             any other piece.
+        proposal: The key of what that record was, before it was accepted.
         unvouched: An agent wrote it, as the summary of its session.
     """
 
@@ -42,6 +43,7 @@ class NoteChunk:
     heading_lines: int = 0
     settled: bool = False
     reference: str = ""
+    proposal: str = ""
     unvouched: bool = False
 
     @property

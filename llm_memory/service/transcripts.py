@@ -9,11 +9,12 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.day_journal import lists
-from ..catalogue.rules.proposals import accepted_as
+from ..catalogue.rules.proposals import is_accepted, proposal_key
 from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
 from ..catalogue.rules.timeline import is_digest
 from ..models.data_models import StoredMemory
+from ..models.decisions import RECORD_PATHS
 from ..models.notes import NoteSection
 from ..models.transcript import KeptHistory, NoTalk, ShownTurn, Transcript
 from ..models.turns import QueuedTurn
@@ -22,7 +23,7 @@ from ..remember.corrected_texts import CorrectedTexts
 from ..remember.rules.confidences import may_be_stored
 from ..scopes.access import ConversationView
 from ..text.normalising import estimate_tokens
-from ..vault.rules.record_marks import record_number
+from ..vault.markdown.decision_record import records_of
 
 _BESIDE: Final = 2
 """Turns before and behind."""
@@ -71,9 +72,9 @@ class Transcripts:
     ) -> Transcript | NoTalk:
         """A record names no talk: it is that of its proposal, for those who see that entry. Raises
         what ``kept`` raises."""
-        number, seen = record_number(section.chunk), view.readable
-        entries = tuple(self._catalogue.visible(seen)) if number and seen else ()
-        found = await asyncio.to_thread(_proposal_of, number, entries)
+        seen = view.readable if section.chunk.file in RECORD_PATHS else None
+        entries = () if seen is None else tuple(self._catalogue.visible(seen))
+        found = await asyncio.to_thread(_proposal_of, section.text, entries)
         return NoTalk.NEVER_KEPT if found is None else await self.of(found, view, kept)
 
     def _listed(self, journal: StoredMemory, view: ConversationView) -> list[StoredMemory]:
@@ -149,9 +150,11 @@ class Transcripts:
         )
 
 
-def _proposal_of(number: int, entries: Sequence[StoredMemory]) -> StoredMemory | None:
-    """Returns the entry that became the record with this number."""
-    return next((one for one in entries if accepted_as(one.memory) == number), None)
+def _proposal_of(record: str, entries: Sequence[StoredMemory]) -> StoredMemory | None:
+    """Returns the entry that became the record with this text."""
+    keys = [found.record.proposal for found in records_of(record)[:1] if found.record.proposal]
+    accepted = (one for one in entries if keys and is_accepted(one.memory))
+    return next((one for one in accepted if proposal_key(one.memory.memory_id) in keys), None)
 
 
 def _within_budget(turns: Sequence[ShownTurn], origin: int) -> list[ShownTurn]:

@@ -281,7 +281,7 @@ async def test_a_piece_knows_whether_another_file_has_settled_its_record(desk: D
 
 
 async def test_each_piece_of_a_record_knows_its_reference(desk: Desk) -> None:
-    meta = "> 已接受 · 2026-11-02T23:40:00+08:00 · 接受：小明 · Issue：#12 · PR：o/r#34"
+    meta = "> 已接受 · 2026-11-02T23:40:00+08:00 · Issue：#12 · PR：o/r#34 · 提案：sha256:1f0c"
     desk.put(
         "shared/DECISIONS.md",
         f"# 决定\n\n## D-0003 用甲\n{meta}\n\n一\n### 细节\n二\n\n## 别的\n三\n",
@@ -291,7 +291,7 @@ async def test_each_piece_of_a_record_knows_its_reference(desk: Desk) -> None:
     of_record = "Issue #12 · PR o/r#34"
     assert told == {"D-0003 用甲": of_record, "细节": of_record, "别的": ""}
     everybody, nobody = ScopeFilter((), shelves=(SHARED,)), ScopeFilter((PUBLIC,))
-    found = desk.book.record(3, everybody)
+    found = desk.book.record("sha256:1f0c", everybody)
     assert found is not None
-    assert (found.first, desk.book.record(4, everybody)) == (3, None)
-    assert desk.book.record(3, nobody) is None
+    assert (found.first, desk.book.record("", everybody)) == (3, None)
+    assert desk.book.record("sha256:1f0c", nobody) is None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...catalogue.rules.closing import closed_by
-from ...catalogue.rules.proposals import accepted_as, is_rejected
+from ...catalogue.rules.proposals import is_accepted, is_rejected, proposal_key
 from ...models.key import Key
 from ...models.notes import NoteChunk
 from ...models.passages import Passage, place_name
@@ -37,10 +37,10 @@ def closed_last(sifted: Sifted, find: Callable[[Key], Passage | None]) -> Sifted
     return Sifted([*ordered.values(), *behind], below)
 
 
-def records_instead(sifted: Sifted, record: Callable[[int], Passage | None]) -> Sifted:
+def records_instead(sifted: Sifted, record: Callable[[str], Passage | None]) -> Sifted:
     """In the place of an accepted proposal stands its record, which is what was decided.
-    ``record`` returns it by its number, if the reader sees it."""
-    found = {one.key: record(number) for one in sifted.best if (number := _accepted_as(one))}
+    ``record`` returns it by the proposal's key, if the reader sees it."""
+    found = {one.key: record(key) for one in sifted.best if (key := _accepted(one.passage))}
     if not any(found.values()):
         return sifted
     known = {one.key: one for one in sifted.best}
@@ -52,10 +52,11 @@ def records_instead(sifted: Sifted, record: Callable[[int], Passage | None]) -> 
     return Sifted([*ordered.values()], [one for one in sifted.below if one.key not in ordered])
 
 
-def _accepted_as(candidate: Candidate) -> int:
-    """Returns the number of the record that it became, 0 for none."""
-    stored = candidate.passage
-    return 0 if isinstance(stored, NoteChunk) else accepted_as(stored.memory)
+def _accepted(passage: Passage) -> str:
+    """Returns the key of an accepted proposal, empty for anything else."""
+    if isinstance(passage, NoteChunk) or not is_accepted(passage.memory):
+        return ""
+    return proposal_key(passage.memory.memory_id)
 
 
 def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage | None:

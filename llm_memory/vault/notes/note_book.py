@@ -15,7 +15,7 @@ from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import Place, ScopeFilter
 from ...models.shelf import SHARED
 from ...runtime.notice_board import NoticeBoard
-from ..rules.record_marks import changed_marks, record_piece
+from ..rules.record_marks import changed_marks, record_of
 from .markdown_notes import MarkdownNotes
 from .models import NoteFolder
 from .note_files import (
@@ -117,10 +117,11 @@ class NoteBook:
         """Returns the number of pieces by place name."""
         return {name: len(pieces) for name, pieces in self._pieces.items() if pieces}
 
-    def record(self, number: int, scope_filter: ScopeFilter) -> NoteChunk | None:
-        """Returns where the record with this number begins, if the filter admits ``shared/``."""
+    def record(self, proposal: str, scope_filter: ScopeFilter) -> NoteChunk | None:
+        """Returns where the record of a proposal begins, by the proposal's key, if the filter
+        admits ``shared/``."""
         shared = self._pieces.get(SHARED.name, {}) if scope_filter.admits(SHARED.name) else {}
-        return record_piece(shared.values(), number)
+        return record_of(shared.values(), proposal)
 
     async def text(self, place: Place, path: str) -> str | None:
         """Returns a note as its file is now; None if there is none, or it cannot be read."""

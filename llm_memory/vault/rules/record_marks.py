@@ -1,5 +1,5 @@
-"""What the pieces of ``shared/`` are told of their records: the reference, and whether a later one
-has superseded or withdrawn it.
+"""What the pieces of ``shared/`` are told of their records: the reference, the proposal, and
+whether a later one has superseded or withdrawn it.
 
 A record is never edited, so what settles it stands in another one, often in another file. Pure.
 """
@@ -24,35 +24,36 @@ def changed_marks(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
     changed = []
     for piece, record in begun:
         current = record or current
-        number = record_number(piece)
+        number = _number(piece)
         mine = current if current is not None and number == current.number else None
         marked = replace(
             piece,
             settled=number in settled,
             reference=_words(mine.reference) if mine else "",
+            proposal=mine.proposal if mine else "",
         )
         if marked != piece:
             changed.append(marked)
     return changed
 
 
-def record_piece(pieces: Iterable[NoteChunk], number: int) -> NoteChunk | None:
-    """Returns the piece that the record with this number begins with, None for no such record."""
-    found = (piece for piece in pieces if record_number(piece) == number)
-    return next((piece for piece in found if _begun(piece)), None)
-
-
-def record_number(piece: NoteChunk) -> int:
-    """Returns the number of the record that a piece is of, 0 for none."""
-    titles = piece.headings if piece.file in RECORD_PATHS else ()
-    numbers = [number for title in titles if (number := number_of(title))]
-    return numbers[-1] if numbers else 0
+def record_of(pieces: Iterable[NoteChunk], proposal: str) -> NoteChunk | None:
+    """Returns the piece that the record of a proposal begins with, by the proposal's key. Numbers
+    do not tell: two branches of one repository may give the same."""
+    found = [piece for piece in pieces if proposal and piece.proposal == proposal]
+    return min(found, key=lambda piece: piece.first, default=None)
 
 
 def _begun(piece: NoteChunk) -> Record | None:
     """Returns the record that begins in a piece."""
     found = records_of(piece.text)
     return found[0].record if found else None
+
+
+def _number(piece: NoteChunk) -> int:
+    """Returns the number in the nearest heading that has one, 0 for none."""
+    numbers = [number for title in piece.headings if (number := number_of(title))]
+    return numbers[-1] if numbers else 0
 
 
 def _words(reference: Reference) -> str:
