@@ -169,6 +169,10 @@ class Recorder:
             record.proposal,
         )
         await asyncio.to_thread(self._intents.begin, row)
+        if stored is not None and not _unchanged(row, self._catalogue.get(entry_key(stored))):
+            # Forgotten, rejected or edited while another decision was written.
+            await asyncio.to_thread(self._intents.drop, row.number)
+            return NotRecorded(DecisionFault.NO_PROPOSAL)
         try:
             line = await self._append(row)
         except (NotAppended, NumberTaken, HiddenBelow) as error:

@@ -5,6 +5,7 @@ And those name neither the scope, nor the conversation, nor who proposed it.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator
@@ -29,6 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Accept,
+    DecisionFault,
     Draft,
     ListDecisions,
     NotRecorded,
@@ -283,3 +285,29 @@ async def test_a_purged_proposal_leaves_its_words_in_the_record_alone(tmp_path: 
 def _holding(root: Path, word: bytes) -> set[str]:
     files = (path for path in root.rglob("*") if path.is_file())
     return {path.relative_to(root).as_posix() for path in files if word in path.read_bytes()}
+
+
+@pytest.mark.parametrize("meanwhile", ["forgotten", "purged", "rejected", "edited"])
+async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
+    tmp_path: Path, meanwhile: str
+) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        service, desk = rig.engine.service, rig.engine.service._decisions
+        at: dict[str, Any] = {"conversation_id": FAMILY, "actor": ADMIN}
+        draft = MemoryDraft("窗帘用灰布", "耐洗", actor=person(10001), proposed=True)
+        stored = await service.remember(draft, conversation_id=FAMILY)
+        assert isinstance(stored, Stored)
+        memory_id = stored.memory.memory.memory_id
+        async with desk._recorder._lock:
+            waiting = asyncio.create_task(service.decide(Accept(memory_id, unseen=True), **at))
+            await asyncio.sleep(0.05)
+            match meanwhile:
+                case "rejected":
+                    await service.decide(Reject(memory_id), **at)
+                case "edited":
+                    await service.edit(memory_id, "窗帘用白布", **at)
+                case _:
+                    await service.forget(memory_id, **at, for_good=meanwhile == "purged")
+        assert await waiting == NotRecorded(DecisionFault.NO_PROPOSAL)
+        assert not (tmp_path / "memory" / "shared").exists()
+        assert list(rig.engine.parts.state.rows("SELECT payload FROM record")) == []

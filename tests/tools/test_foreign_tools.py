@@ -1,12 +1,14 @@
-"""Whatever a model passes to the bot's tools, `shared/` and the roles' folders keep every byte."""
+"""No tool of a model and no command of a person changes a byte of `shared/` or a role's folder."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, running
 from astrbot_plugin_scoped_memory.tests.support.foreign import (
     TEXTS,
@@ -58,3 +60,30 @@ async def test_no_tool_writes_there_and_each_answers_in_words(tmp_path: Path, nu
         assert any(
             "由机器人来写" in one.memory.judgment for one in rig.engine.rooms.catalogue.all()
         )
+
+
+@pytest.mark.parametrize("number", [777, 888])
+async def test_no_command_writes_there_but_an_accept(tmp_path: Path, number: int) -> None:
+    memory = tmp_path / "memory"
+    plant(memory, TWINS)
+    plant_links(memory, memory / "scopes" / "家人")
+    plant_links(memory, memory / "scopes" / "公司", hard=True)
+    async with running(tmp_path, MAP, follow=False) as rig:
+        plugin: Any = TurnPlugin(rig)
+        commands = Commands(plugin)
+        of_the_whole_bot = {"backup", "restore", "sleep"}
+        names = [name for name, one in vars(commands).items() if callable(one) and name[0] != "_"]
+        others = ("scopes", ".pauses.json")
+        before = bytes_in(memory, but=others)
+        for text in (*TEXTS[number % 9 :: 9], *TWINS[::3]):
+            for name in ("add", *names):
+                decided = ("list", "propose", "reject", "supersede D-0001", "撤回 D-0009", "yes")
+                for first in decided if name == "decide" else ("", "公共", "确认"):
+                    words = f"memory {name.strip('_')} {first} {text}"
+                    event: Any = FakeEvent.in_group(number, words, admin=True)
+                    said = await commands.answer(event, getattr(commands, name))
+                    assert said, words
+                    assert "Error" not in said or name in of_the_whole_bot, words
+            assert bytes_in(memory, but=others) == before, text
+        await plugin.settled()
+        assert {"decide", "edit", "move", "import_", "scope"} <= set(names)
