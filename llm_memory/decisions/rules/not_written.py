@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
+from ...models.conversation import Actor
 from ...models.data_models import Memory
 from ...models.decisions import Objection, Reference
 from ...models.scope import Scope
@@ -43,21 +44,43 @@ def _objections(
     elif is_doubtful(said) and not sourced:
         reasons.setdefault("guess", said)
     yield from (Objection(code, words) for code, words in reasons.items())
-    text = normalise(f"{said}\n{memory.reasoning}")
-    names = [memory.provenance.who, "" if scope.is_public else scope.name]
-    for name in names:
-        if len(name) >= _LEAST_NAME and normalise(name) in text:
+    text = _published(memory)
+    who = "" if _is_agents(memory) else memory.provenance.who
+    words = (part for part in _accounts(memory) if part.isalpha())
+    for name in dict.fromkeys((who, "" if scope.is_public else scope.name, *words)):
+        if len(name) >= _LEAST_NAME and _stands_in(normalise(name), text):
             yield Objection("names_speaker", name)
 
 
 def account_in(memory: Memory) -> str:
-    """Returns the account or conversation of the speaker that the words name, empty for none."""
-    text = normalise(f"{memory.judgment}\n{memory.reasoning}")
+    """Returns the account or conversation of the speaker that the words name, empty for none. One
+    that is a plain word may be meant as that: it is a name, which a person may let pass."""
+    text = _published(memory)
+    ids = (part for part in _accounts(memory) if not part.isalpha())
+    return next((part for part in ids if normalise(part) in text), "")
+
+
+def _published(memory: Memory) -> str:
+    return normalise(f"{memory.judgment}\n{memory.reasoning}")
+
+
+def _accounts(memory: Memory) -> Iterator[str]:
+    """Returns none of a coding agent's: the names of a program and of its project are no secret."""
     for named in (memory.provenance.person, memory.provenance.conversation):
         for part in (named, named.rpartition(":")[2]):
-            if len(part) >= _LEAST_ACCOUNT and normalise(part) in text:
-                return part
-    return ""
+            if len(part) >= _LEAST_ACCOUNT and not _is_agents(memory):
+                yield part
+
+
+def _is_agents(memory: Memory) -> bool:
+    return Actor(memory.provenance.person, "").is_agent
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Both in normal form. False for ``ann`` in ``planned``."""
+    before = "(?<![a-z0-9])" if name[:1].isascii() else ""
+    behind = "(?![a-z0-9])" if name[-1:].isascii() else ""
+    return re.search(f"{before}{re.escape(name)}{behind}", text) is not None
 
 
 def read_reference(reference: Reference) -> Reference | None:

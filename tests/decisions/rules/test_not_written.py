@@ -71,6 +71,28 @@ def test_a_doubt_with_a_reason_or_a_reference_is_no_guess() -> None:
     assert codes("可能的话用 PostgreSQL", issue="#12") == []
 
 
+@pytest.mark.parametrize(
+    ("person", "who", "judgment", "named"),
+    [
+        ("aiocqhttp:10001", "Ann", "We planned the manual", ""),
+        ("aiocqhttp:10001", "Ann", "Ann's plan is taken", "Ann"),
+        ("aiocqhttp:10001", "小明", "A小明B 的方案", "小明"),
+        ("aiocqhttp:10001", "小明", "小\u200d明的方案", "小明"),
+        ("webchat:astrbot", "站长", "The bots run on AstrBot", "astrbot"),
+        ("mcp:agent", "cursor", "Lists use cursor pagination, and the agent retries", ""),
+        ("mcp:agent", "cursor", "后端组的列表用游标分页", "后端组"),
+    ],
+)
+def test_a_name_is_told_from_a_word_that_holds_it(
+    person: str, who: str, judgment: str, named: str
+) -> None:
+    said = Provenance(who, person, "mcp:project:lists" if person.startswith("mcp") else "")
+    proposal = Memory("m-aaaa", judgment, NOW, provenance=said)
+    against = objections(proposal, TEAM, Reference("#1"), NOW)
+    assert [one.words for one in against] == ([named] if named else [])
+    assert account_in(proposal) == ""
+
+
 def test_the_name_of_the_public_scope_is_a_plain_word() -> None:
     assert codes("Use a public API", scope=PUBLIC) == []
 
