@@ -32,6 +32,8 @@ class Payload:
     def begun(self, content: bytes) -> bool:
         """True if all of it stands in the file, or its beginning at the file's end."""
         lines = self._lines(content)
+        if not lines:  # a purge has cleared them
+            return False
         return find_lines(content, lines) is not None or torn_length(content, lines) > 0
 
     def __call__(self, content: bytes) -> bytes:

@@ -30,10 +30,7 @@ from ..models.decisions import (
 )
 from ..remember.edit import MemoryEditor
 from ..runtime.identifiers import Clock
-from ..storage.appending import (
-    AppendFault,
-    NotAppended,
-)
+from ..storage.appending import AppendFault, NotAppended
 from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import Record, render, title_and_body
@@ -161,13 +158,8 @@ class Recorder:
     async def _write(
         self, record: Record, file: RecordFile, stored: StoredMemory | None
     ) -> Recorded | NotRecorded:
-        row = RecordIntent(
-            record.number,
-            file.path,
-            self._text(record).encode(),
-            self._clock(),
-            record.proposal,
-        )
+        text = self._text(record).encode()
+        row = RecordIntent(record.number, file.path, text, self._clock(), record.proposal)
         await asyncio.to_thread(self._intents.begin, row)
         if stored is not None and not _unchanged(row, self._catalogue.get(entry_key(stored))):
             # Forgotten, rejected or edited while another decision was written.
@@ -190,9 +182,8 @@ class Recorder:
         make = Payload(row)
         file = RecordFile.at(row.file)
         appended = await asyncio.to_thread(self._files.append, file, make)
-        await asyncio.to_thread(
-            self._intents.advance, row.number, IntentState.WRITTEN, self._clock()
-        )
+        step = partial(self._intents.advance, row.number, IntentState.WRITTEN, self._clock())
+        await asyncio.to_thread(step)
         return appended.line
 
     async def _close(self, row: RecordIntent, stored: StoredMemory | None) -> None:

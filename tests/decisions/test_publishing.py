@@ -40,6 +40,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Withdraw,
 )
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import AS_MARKDOWN
+from astrbot_plugin_scoped_memory.llm_memory.storage.record_intents import (
+    RecordIntent,
+    RecordIntents,
+)
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import normalise
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -311,3 +315,16 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
         assert await waiting == NotRecorded(DecisionFault.NO_PROPOSAL)
         assert not (tmp_path / "memory" / "shared").exists()
         assert list(rig.engine.parts.state.rows("SELECT payload FROM record")) == []
+
+
+async def test_what_was_purged_before_a_kill_is_not_completed_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path) as rig:
+        intents = RecordIntents(rig.engine.parts.state)
+        row = RecordIntent(7, "shared/DECISIONS.md", b"## D-0007 x\n", rig.clock(), "sha256:x")
+        intents.begin(row)
+        intents.drop_payloads([7])
+    async with running(tmp_path) as rig:
+        assert RecordIntents(rig.engine.parts.state).rows() == []
+    assert not (tmp_path / "memory" / "shared").exists()
