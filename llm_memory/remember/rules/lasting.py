@@ -16,6 +16,8 @@ from ...text.dates.expressions import find_times
 from ...text.dates.spans import TimeSpan
 from .quality import flaw
 
+_MENTIONED: Final = re.compile(r"“[^”]*”|「[^」]*」|\"[^\"]*\"|`[^`]*`")
+"""Words that are spoken of, not said."""
 _BEGIN: Final = r"(?:^|[，。；：、,.;:(（]\s*)"
 _HERE: Final = r"[^，。；,.;]"
 """A character of the same clause."""
@@ -27,7 +29,7 @@ _DISPUTE: Final = re.compile(
     r"共识|一致|统一(?!码)|达成|结论)|"
     rf"(?:投票|表决|讨论|商量|争论|评审|谈){_HERE}{{0,12}}[，,]?没有?结果|"
     r"待[定议]|[再另][议定](?!义|位)|再(?:商量|讨论|谈谈?|想想|研究|说吧)|"
-    r"有争议|分歧|争论|争执|各[执说]|悬而未决|意见不[一统]|举棋不定|"
+    r"有争议|分歧|争论|争执|各执|各说各|悬而未决|意见不[一统]|举棋不定|"
     r"还在(?:讨论|商量|争|谈|吵|犹豫|纠结)|"
     r"\bTB[DC]\b|\bto be (?:decided|discussed|determined)\b|"
     r"\b(?:undecided|unsettled|unresolved|open question|disput(?:e|ed)|disagree(?:s|d|ments?)?|"
@@ -42,7 +44,9 @@ _DISPUTE: Final = re.compile(
     r"[?？]\s*\Z",
     re.IGNORECASE,
 )
-_IF: Final = re.compile(rf"(?:如果|若|当|\b(?:if|when|whenever|unless|until)\b){_HERE}*\Z", re.I)
+_IF: Final = re.compile(
+    rf"(?:如果|若|当|\b(?:if|when|whenever|unless|until)\b){_HERE}{{0,80}}\Z", re.I
+)
 _OF_A_KIND: Final = re.compile(r"[致定]?(?:的(?!$|[，。；])|时|之?前|之?后)")
 """Behind a phrase: it names a kind of case, as "有争议的" does."""
 
@@ -52,12 +56,12 @@ _HUNCH: Final = re.compile(
     r"可能是(?!否)|大概(?!\s*[\d一二三四五六七八九十百千半两几])|八成(?=是|会|又|因|没|在)|"
     rf"估计(?=[能会是要得也就不没有可快慢])|(?:{_BEGIN}|我们?|总|都)(?:感觉|觉得)(?!到)|"
     # A cause that is not known.
-    rf"(?:应该|怀疑|可能){_HERE}*(?:问题|原因|造成|导致|引起|的锅|错了?(?!误)|出在)|"
+    rf"(?:应该|怀疑|可能){_HERE}{{0,40}}(?:问题|原因|造成|导致|引起|的锅|错了?(?!误)|出在)|"
     rf"(?:问题|原因|毛病){_HERE}{{0,6}}可能|"
-    r"\b(?:probably|presumably|perhaps|possibly|maybe|apparently|supposedly|likely|hunch|"
+    r"\b(?:probably|presumably|perhaps|possibly|maybe|apparently|supposedly|hunch|"
     r"(?:i|we) (?:think|guess|believe|suppose|suspect|bet)|i(?:['’]d| would) (?:say|guess|bet)|"
     r"my (?:guess|bet|feeling)|(?:a|the) feeling that|no idea|"
-    r"it (?:seems|appears|looks)|seems (?:to|like|that)|"
+    r"it (?:seems|appears|looks)|(?<!that )seems (?:to|like|that)|(?<!how )likely|"
     r"(?:might|could|must) be (?:the|due|caused|because|related)|"
     r"(?:might|could|may) have (?:been|to do))\b|"
     rf"{_BEGIN}(?:might|could|may) be\b|{_BEGIN}(?:looks|seems|sounds) like\b",
@@ -75,7 +79,7 @@ _VERB: Final = "[关停用改放换禁开绕加把由借顶调撤切跑写搬存
 _FOR_NOW: Final = re.compile(
     rf"暂时|临时(?={_VERB}|方案|措施|办法|补丁|处理|安排|替代)|这几天|"
     rf"(?:目前|现在|眼下|此刻|这会儿)(?:先|{_HERE}{{0,12}}(?:正|在跑|占|卡|挂|坏|断|红|故障))|"
-    rf"此刻|先(?:停|关|用|放|跳过|凑合|不合并|不动|这样)(?!{_HERE}*[，,]?(?:再|然后|后))|"
+    rf"此刻|先(?:停|关|用|放|跳过|凑合|不合并|不动|这样)(?!{_HERE}{{0,40}}[，,]?(?:再|然后|后))|"
     rf"(?:{_BEGIN}|要|得|还在|先|正在?)等(?:待)?(?![于级价幂号同]){_HERE}{{1,15}}"
     r"(?:回来|恢复|重启|回[复应]|反馈|评审|意见|审批|通知|修好)(?!之?后|以后|再|才)|"
     rf"正在?[\u4e00-\u9fff]{{1,4}}(?:$|[，。；])|"
@@ -103,15 +107,16 @@ def passing(text: str, now: datetime, *, diary: bool = False) -> Iterator[tuple[
         now: When it was said.
         diary: It tells of a day's work: "today" is a part of it.
     """
-    if flaw(text) is RejectReason.SPECULATION or (
-        _HUNCH.search(text) and not _EVIDENCE.search(text)
+    said = _MENTIONED.sub("", text)
+    if flaw(said) is RejectReason.SPECULATION or (
+        _HUNCH.search(said) and not _EVIDENCE.search(said)
     ):
         yield "guess", text
-    if (found := next(filter(_stands, _DISPUTE.finditer(text)), None)) is not None:
+    if (found := next(filter(_stands, _DISPUTE.finditer(said)), None)) is not None:
         yield "dispute", found[0]
-    if (found := _FOR_NOW.search(text)) is not None:
+    if (found := _FOR_NOW.search(said)) is not None:
         yield "stale", found[0].strip("，。；：、,.;:(（ ")
-    elif soon := _soon(text, now, diary=diary):
+    elif soon := _soon(said, now, diary=diary):
         yield "stale", soon
 
 

@@ -32,6 +32,8 @@ NOW = datetime(2026, 11, 27, 18, 0, tzinfo=UTC)  # a Friday
         ("If two reviewers disagree, the owner decides", []),
         ("先写数据库，再发消息", []),
         ("大概三成的请求是重复的", []),
+        ("把握不够的标“也许”", []),
+        ("Nothing tells how likely an answer is", []),
         ("剩下的风险：迁移脚本可能要跑一小时", []),
         ("The template holds contemporary names", []),
         ("", []),
