@@ -55,6 +55,8 @@ class DecideCommands:
         if not actor.admin:
             return self._say("outcome.admins_only")
         first, _, more = rest.strip().partition(" ")
+        if first.lower() in _ALL:
+            first, more = "", first
         action, more = _ACTIONS.get(first, first.lower()), more.strip()
         if action == "propose" and more:
             words, *why = _WHY.split(more, maxsplit=1)
@@ -79,7 +81,7 @@ class DecideCommands:
     ) -> DecisionChange | None:
         """Returns the change that is asked for, None for words that ask for none."""
         if action == "list":
-            return ListDecisions(everything=bool(_ALL.intersection(words)))
+            return ListDecisions(everything=any(word.lower() in _ALL for word in words))
         number, left = 0, list(words)
         if action in ("supersede", "withdraw"):
             found = _NUMBER.fullmatch(left.pop(0)) if left else None
