@@ -44,6 +44,8 @@ _DISPUTE: Final = re.compile(
     r"[?？]\s*\Z",
     re.IGNORECASE,
 )
+_CLAUSE: Final = 80
+"""Characters in which a condition is looked for, before what it is said of."""
 _IF: Final = re.compile(
     rf"(?:如果|若|当|\b(?:if|when|whenever|unless|until)\b){_HERE}{{0,80}}\Z", re.I
 )
@@ -123,7 +125,8 @@ def passing(text: str, now: datetime, *, diary: bool = False) -> Iterator[tuple[
 def _stands(found: re.Match[str]) -> bool:
     """False where the words are said of any such case."""
     text = found.string
-    return not (_IF.search(text[: found.start()]) or _OF_A_KIND.match(text, found.end()))
+    before = text[max(0, found.start() - _CLAUSE) : found.start()]
+    return not (_IF.search(before) or _OF_A_KIND.match(text, found.end()))
 
 
 def _soon(text: str, now: datetime, *, diary: bool) -> str:
