@@ -1,5 +1,6 @@
-"""Fifty accepts at once, a person who saves the file all the time, and a process that is killed at
-any write: no number comes twice, nothing is lost or doubled, and the person's words stay."""
+"""Fifty accepts of five command lines at once, a person who saves the file all the time, and
+whoever has the store open killed at any write: no number comes twice, nothing is lost or doubled,
+and the person's words stay."""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
     is_accepted,
     proposal_key,
     proposal_of,
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.decision_record import records_of
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import running
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = [
@@ -33,8 +34,12 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="no such signal"),
 ]
 
-DECIDING = program.PROGRAMS / "deciding.py"
-PROPOSALS, KILLS, MOMENTS = 50, 6, 160
+ACCEPTING = program.PROGRAMS / "accepting.py"
+PROPOSALS, LINES = 50, 5
+KEEPERS_KILLED, LINES_KILLED = 2, 2
+NEWLINE = "\r\n"
+MOMENTS = 160
+"""Writes of about eight accepts."""
 _OURS = re.compile(r"## D-|> 已接受|第\d+件为什么")
 
 
@@ -81,58 +86,85 @@ class Editor(threading.Thread):
         self.join(30)
 
 
-async def propose(root: Path) -> None:
-    """Fifty proposals of one family."""
-    async with running(root, words_alone=True) as rig:
-        for number in range(PROPOSALS):
-            draft = MemoryDraft(
-                f"第{number}件事用方案{number * 7}",
-                f"第{number}件为什么这样定。",
-                actor=person(10001),
-                proposed=True,
-            )
-            outcome = await rig.engine.service.remember(draft, conversation_id=group(777))
-            assert isinstance(outcome, Stored), outcome
+def propose(home: Path) -> list[str]:
+    """Fifty proposals, as people write them. Returns their ids."""
+    ids = [f"m-{number:04d}accepting" for number in range(PROPOSALS)]
+    entries = (
+        f"## 第{n}件事用方案{n * 7} ^{memory_id}\n> 状态：提议\n\n第{n}件为什么这样定。\n"
+        for n, memory_id in enumerate(ids)
+    )
+    file = home / "memory" / "scopes" / "public" / "decisions.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("\n".join(entries), "utf-8")
+    return ids
 
 
-def killed(root: Path, at: int, acknowledged: dict[str, int]) -> bool:
-    """Let it run until it is killed at this write, or was done before. Returns which."""
-    process = program.start(DECIDING, root, at, stdin=subprocess.PIPE)
-    done = read(process, acknowledged)
-    process.kill()
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL, errors[-4000:]
-    return not done
+class Keeper(threading.Thread):
+    """Has the store open, and is killed and started anew; the last time it is not killed."""
+
+    def __init__(self, moments: list[int]) -> None:
+        super().__init__(daemon=True)
+        self._moments = moments
+        self._ended = threading.Event()
+        self.opened = threading.Event()
+        self.deaths = 0
+        self.errors = ""
+
+    def run(self) -> None:
+        for at in (*self._moments, 0):
+            process = program.start(ACCEPTING, at, stdin=subprocess.PIPE)
+            assert process.stdout is not None
+            if process.stdout.readline():
+                self.opened.set()
+            while process.poll() is None and not self._ended.wait(0.05):
+                pass
+            _, self.errors = process.communicate("", 60)
+            self.deaths += process.returncode == -signal.SIGKILL
+            if self._ended.is_set():
+                return
+
+    def stop(self) -> None:
+        """Returns once the store is closed."""
+        self._ended.set()
+        self.join(60)
 
 
-def read(process: subprocess.Popen[str], acknowledged: dict[str, int]) -> bool:
-    """All that it acknowledges until it is done or dead. What was told never changes."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line == "done\n":
-            return True
-        number, memory_id = line.split()
-        assert acknowledged.setdefault(memory_id, int(number)) == int(number)
-    return False
+def accept(ids: list[str], at: int, acknowledged: dict[str, int]) -> None:
+    """Accept them at a command line, which is killed at this write, if it ever writes, and started
+    anew. What was told never changes."""
+    while left := [memory_id for memory_id in ids if memory_id not in acknowledged]:
+        process = program.start(ACCEPTING, at, *left)
+        assert process.stdout is not None
+        for line in process.stdout:
+            number, memory_id = line.split()
+            acknowledged[memory_id] = int(number)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode in (0, -signal.SIGKILL), errors[-4000:]
+        at = 0
 
 
-@pytest.mark.parametrize(("seed", "newline"), [(1, "\n"), (2, "\r\n")])
 async def test_fifty_accepts_beside_a_person_who_saves(
-    tmp_path: Path, seed: int, newline: str
+    own_user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await propose(tmp_path)
-    path = tmp_path / "memory" / "shared" / "DECISIONS.md"
-    editor = Editor(path, newline, seed)
+    monkeypatch.chdir(own_user)
+    monkeypatch.setenv("SCOPED_MEMORY_LANGUAGE", "zh")
+    home = own_user / "memories"
+    ids = propose(home)
+    path = home / "memory" / "shared" / "DECISIONS.md"
+    editor = Editor(path, NEWLINE, seed=1)
     editor.start()
-    moments = random.Random(seed)
+    moments = random.Random(1)
+    keeper = Keeper([moments.randint(30, MOMENTS) for _ in range(KEEPERS_KILLED)])
+    keeper.start()
+    assert await asyncio.to_thread(keeper.opened.wait, 60)
     acknowledged: dict[str, int] = {}
-    deaths = [
-        await asyncio.to_thread(killed, tmp_path, moments.randint(1, MOMENTS), acknowledged)
-        for _ in range(KILLS)
-    ]
-    assert any(deaths)
-    process = program.start(DECIDING, tmp_path, 0, stdin=subprocess.PIPE)
-    assert await asyncio.to_thread(read, process, acknowledged)
+    killed = [moments.randint(1, MOMENTS) for _ in range(LINES_KILLED)]
+    asking = (
+        asyncio.to_thread(accept, ids[n::LINES], at, acknowledged)
+        for n, at in zip(range(LINES), chain(killed, repeat(0)), strict=False)
+    )
+    await asyncio.gather(*asking)
+    assert keeper.deaths > 0
     time.sleep(0.2)
     editor.stop()
 
@@ -140,8 +172,8 @@ async def test_fifty_accepts_beside_a_person_who_saves(
         return path.read_bytes().decode()
 
     await until_true(lambda: len(records_of(text())) >= PROPOSALS)
-    out, errors = await asyncio.to_thread(process.communicate, "", 60)
-    assert (process.returncode, out) == (0, ""), errors[-4000:]
+    await asyncio.to_thread(keeper.stop)
+    assert "Traceback" not in keeper.errors, keeper.errors[-4000:]
 
     found = [one.record for one in records_of(text())]
     assert len({record.number for record in found}) == PROPOSALS == len(found)
@@ -152,10 +184,10 @@ async def test_fifty_accepts_beside_a_person_who_saves(
     # where the editor had just emptied the file.
     lines = [f"{line}\n" for line in text().split("\n")]
     own = [line for line in lines if line.strip() and not _OURS.match(line)]
-    assert sorted(own) == sorted(f"{line}{newline}" for line in (*editor.top, *editor.end))
-    top = {f"{line}{newline}" for line in editor.top}
-    assert [line for line in own if line in top] == [f"{line}{newline}" for line in editor.top]
-    async with running(tmp_path, words_alone=True) as rig:
+    assert sorted(own) == sorted(f"{line}{NEWLINE}" for line in (*editor.top, *editor.end))
+    top = {f"{line}{NEWLINE}" for line in editor.top}
+    assert [line for line in own if line in top] == [f"{line}{NEWLINE}" for line in editor.top]
+    async with running(home, words_alone=True) as rig:
         for stored in rig.engine.rooms.catalogue.all():
             proposal = proposal_of(stored.memory)
             assert proposal is not None
