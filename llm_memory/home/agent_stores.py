@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ..composition.paths import EnginePaths
-from ..models.conversation import AGENT_ACCOUNT, ConversationId
-from ..models.resolution import Usable
 from ..models.said import Said
 from ..models.scope import PUBLIC, Scope
-from ..models.settings import AgentScope, ScopeSettings
-from ..scopes.rules.scope_resolution import resolve
+from ..scopes.rules.scope_resolution import project_scope
 from ..storage.directory_lock import signed_pid
 from .places import is_folder
 from .project import Project, find_project, project_paths, short_hash
@@ -67,10 +64,7 @@ def place_of(loaded: LoadedSettings, project: Project | None) -> tuple[EnginePat
         return EnginePaths.under(home), PUBLIC
     if project.own_store:
         return project_paths(home, project), PUBLIC
-    where = ConversationId.parse(f"{AGENT_ACCOUNT}:project:{agent_name(loaded, project)}")
-    found = resolve(where, ScopeSettings(agent_scope=AgentScope.PER_PROJECT))
-    assert isinstance(found, Usable)  # noqa: S101  (the policy refuses no project)
-    return EnginePaths.under(home), found.scope
+    return EnginePaths.under(home), project_scope(agent_name(loaded, project))
 
 
 def chosen_project(loaded: LoadedSettings, folder: Path) -> tuple[Project | None, tuple[Said, ...]]:

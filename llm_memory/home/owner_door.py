@@ -6,11 +6,11 @@ import asyncio
 import getpass
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import EditOutcome, ForgetOutcome, NotVisible, Rejected, RestoreOutcome
-from ..models.decisions import DecisionChange, DecisionOutcome
+from ..models.data_models import NotVisible, Rejected, RestoreOutcome
 from ..models.notices import Notice, NoticeCode
 from ..models.owner import Listing, StoreStatus, StoreWarning
 from ..models.resolution import Usable
@@ -36,6 +36,10 @@ class OwnerDoor:
         self._engine = engine
         self._refused = refused
         self._owner = Actor(PERSON, _login_name(), admin=True)
+        # Of the conversation's own scope, and as the service does it for an admin.
+        self.forget = partial(engine.service.forget, actor=self._owner)
+        self.edit = partial(engine.service.edit, actor=self._owner)
+        self.decide = partial(engine.service.decide, actor=self._owner)
 
     async def listed(
         self, *, conversation_id: ConversationId, limit: int, naming: str = "", public: bool = True
@@ -48,22 +52,6 @@ class OwnerDoor:
         if not public:
             found = [stored for stored in found if stored.scope.name != PUBLIC_NAME]
         return Listing(tuple(found[:limit]), more=len(found) > limit)
-
-    async def forget(
-        self, memory_id: str, *, conversation_id: ConversationId
-    ) -> ForgetOutcome | Rejected:
-        """Move a memory of the conversation's own scope to the archive."""
-        return await self._engine.service.forget(
-            memory_id, conversation_id=conversation_id, actor=self._owner
-        )
-
-    async def edit(
-        self, memory_id: str, text: str, *, conversation_id: ConversationId
-    ) -> EditOutcome | Rejected:
-        """Give a memory of the conversation's own scope other words."""
-        return await self._engine.service.edit(
-            memory_id, text, conversation_id=conversation_id, actor=self._owner
-        )
 
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId
@@ -89,14 +77,6 @@ class OwnerDoor:
         done = await asyncio.to_thread(ledger.undo_records, person=PERSON)
         mine = (one for one in done if one.source in sources and one.kind is not UndoKind.BRING)
         return next(mine, None)
-
-    async def decide(
-        self, change: DecisionChange, *, conversation_id: ConversationId
-    ) -> DecisionOutcome:
-        """List, accept, reject or withdraw decisions; see ``DecisionChange``."""
-        return await self._engine.service.decide(
-            change, conversation_id=conversation_id, actor=self._owner
-        )
 
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus:
         """Returns how the store is doing now."""

@@ -198,13 +198,13 @@ def _agent(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
         case "global":
             return Usable(PUBLIC, why)
         case "project":
-            return Usable(_project_scope(name), why)
+            return Usable(project_scope(name), why)
         case _:
             return ReadPublicOnly(Why(WhyCode.AGENT_UNMAPPED, conversation_id.umo))
 
 
-def _project_scope(name: str) -> Scope:
-    """``project-<name>``, or one with a hash where that is no legal name."""
+def project_scope(name: str) -> Scope:
+    """Returns ``project-<name>``, or one with a hash where that is no legal name."""
     try:
         return Scope.parse(f"project-{name}")
     except InvalidScope:
