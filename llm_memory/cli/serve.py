@@ -45,7 +45,7 @@ def serve(args: argparse.Namespace) -> int:
     asyncio.run(_serve(loaded.settings, home, http, seat))
     if seat is not None:
         seat.release()
-    # A call that still waits for an owner that hangs has a thread, and Python would wait for it.
+    # A thread may still wait for a disk or standard input, and Python would wait for it.
     with contextlib.suppress(OSError):
         sys.stderr.flush()
     os._exit(DONE)

@@ -85,9 +85,7 @@ class SharedStore:
             self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
         current, self._current = self._current, None
-        if isinstance(current, RemoteMemory):
-            current.close()
-        elif current is not None:
+        if not isinstance(current, RemoteMemory | None):
             await current.close()
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
@@ -116,8 +114,6 @@ class SharedStore:
     def _drop(self, gone: _Connected) -> None:
         if self._current is gone:
             self._current = None
-        if isinstance(gone, RemoteMemory):
-            gone.close()
 
     async def _connected(self, began: float) -> _Connected:
         """Returns what answers a call that ``began`` then. Raises NoOwner where nothing does in
@@ -159,15 +155,11 @@ class SharedStore:
             return NoOwner("no program has it open")
         try:
             remote = RemoteMemory(endpoint)
+            await remote.memory.read("", conversation_id=_ASIDE)
         except OtherProtocol as error:
             return error
-        try:
-            await remote.memory.read("", conversation_id=_ASIDE)
-        except BaseException as error:
-            remote.close()
-            if isinstance(error, OwnerGone):
-                return NoOwner(str(error))
-            raise
+        except OwnerGone as error:
+            return NoOwner(str(error))
         logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
         return remote
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import json
-from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import Any, Final
 
 from ..errors import OtherProtocol, OwnerGone, ScopedMemoryError
@@ -31,31 +30,19 @@ class RemoteMemory:
             )
         self._endpoint = endpoint
         self._seconds = seconds
-        # Threads of its own: a call that waits must not take one that others need.
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "owner")
+        self._turn = asyncio.Semaphore(_AT_ONCE)
         self.memory: SharedMemory = forwarding(self._call, SharedMemory)
         self.owner: OwnerMemory = forwarding(self._call, OwnerMemory)
 
-    def close(self) -> None:
-        """Let go of the threads. A call under way ends by itself, and one that waits for a thread
-        finds the owner gone: were it cancelled, so would be who asked. Idempotent."""
-        self._threads.shutdown(wait=False)
-
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
-        body = json.dumps(encode_arguments(name, arguments)).encode()
-        loop = asyncio.get_running_loop()
-        try:
-            asked = loop.run_in_executor(self._threads, self._post, name, body)
-        except RuntimeError as error:  # another call has found the owner gone, and closed this
-            raise OwnerGone("closed") from error
-        status, answer = await asked
-        if status == http.HTTPStatus.OK:
+        status, answer = await self._post(name, encode_arguments(name, arguments))
+        if status == HTTPStatus.OK:
             try:
                 return decode_answer(name, answer)
             except BadCall as error:
                 raise OwnerGone(str(error)) from error
         said = answer.get("error") if isinstance(answer, dict) else None
-        if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.SERVICE_UNAVAILABLE):
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE):
             raise OwnerGone(said or f"status {status}")  # another owner has this port by now
         if said and said.startswith(NO_SUCH_CALL):
             raise ScopedMemoryError(
@@ -64,16 +51,22 @@ class RemoteMemory:
             )
         raise ScopedMemoryError(said or f"status {status}")
 
-    def _post(self, name: str, body: bytes) -> tuple[int, Any]:
-        """Blocks. Raises OwnerGone."""
-        owner = self._endpoint
-        connection = http.client.HTTPConnection(owner.host, owner.port, timeout=self._seconds)
-        headers = {"Authorization": f"Bearer {owner.token}", "Content-Type": "application/json"}
+    async def _post(self, name: str, arguments: dict[str, Any]) -> tuple[int, Any]:
+        """Raises OwnerGone."""
+        owner, body = self._endpoint, json.dumps(arguments).encode()
+        head = (
+            f"POST /v{PROTOCOL}/{name} HTTP/1.1\r\nAuthorization: Bearer {owner.token}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
         try:
-            connection.request("POST", f"/v{PROTOCOL}/{name}", body, headers)
-            response = connection.getresponse()
-            return response.status, json.loads(response.read())
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise OwnerGone(str(error) or type(error).__name__) from error
-        finally:
-            connection.close()
+            async with asyncio.timeout(self._seconds), self._turn:
+                reader, writer = await asyncio.open_connection(owner.host, owner.port)
+                try:
+                    writer.write(head.encode() + body)
+                    told = await reader.read()
+                finally:
+                    writer.close()
+            said, _, answer = told.partition(b"\r\n\r\n")
+            return int(said.split(b" ")[1]), json.loads(answer)
+        except (OSError, ValueError, IndexError, RecursionError) as error:
+            raise OwnerGone(str(error) or "timed out") from error

@@ -70,7 +70,6 @@ async def cage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cage]:
         try:
             yield Cage(rig, outside, pointers, tools)
         finally:
-            remote.close()
             await server.close()
 
 

@@ -77,7 +77,6 @@ async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
         try:
             yield Shared(rig, remote.owner)
         finally:
-            remote.close()
             await server.close()
 
 

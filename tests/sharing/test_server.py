@@ -319,7 +319,6 @@ async def test_a_bot_has_no_owners_calls(owner: Owner, name: str) -> None:
     remote = RemoteMemory(owner.endpoint)
     with pytest.raises(ScopedMemoryError, match="older, or a bot"):
         await remote.owner.status(conversation_id=SITE)
-    remote.close()
     assert [one.memory for one in owner.bot.engine.rooms.catalogue.all()] == before
 
 
@@ -355,7 +354,6 @@ async def test_fifty_calls_at_once(owner: Owner) -> None:
     outcomes = await asyncio.gather(
         *(remote.memory.remember(draft, conversation_id=SITE) for draft in drafts)
     )
-    remote.close()
     stored = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
     assert len({outcome.memory.memory.memory_id for outcome in stored}) == 50
 
@@ -364,7 +362,6 @@ async def test_the_same_key_is_one_write(owner: Owner) -> None:
     remote = RemoteMemory(owner.endpoint)
     draft = MemoryDraft("传真机早就没有了", actor=Actor("x:1", "甲"), key="k" * 32)
     first, second = [await remote.memory.remember(draft, conversation_id=SITE) for _ in range(2)]
-    remote.close()
     assert isinstance(first, Stored)
     assert first == second
 
@@ -400,7 +397,6 @@ async def served(
     try:
         yield endpoint, remote
     finally:
-        remote.close()
         await server.close()
 
 
@@ -455,7 +451,6 @@ async def test_the_endpoint_is_private_and_goes_with_the_server(tmp_path: Path) 
     remote = RemoteMemory(endpoint)
     with pytest.raises(OwnerGone):
         await remote.memory.read("x", conversation_id=SITE)
-    remote.close()
 
 
 async def test_each_server_has_another_token(tmp_path: Path) -> None:
@@ -467,7 +462,6 @@ async def test_each_server_has_another_token(tmp_path: Path) -> None:
     stranger = RemoteMemory(Endpoint(other.host, other.port, one.token, other.pid))
     with pytest.raises(OwnerGone, match="token"):  # as where another owner has the port by now
         await stranger.memory.read("x", conversation_id=SITE)
-    stranger.close()
     for server in servers:
         await server.close()
 
@@ -602,7 +596,6 @@ async def following(stranger: Any, *, seconds: float) -> AsyncIterator[RemoteMem
     try:
         yield remote
     finally:
-        remote.close()
         server.close()
 
 
@@ -662,15 +655,9 @@ async def test_what_is_no_address_is_named(tmp_path: Path, address: str) -> None
         connect("127.0.0.1:9", tmp_path / "absent", "site")
 
 
-async def test_calls_that_wait_for_a_thread_are_not_cancelled_with_the_owner() -> None:
-    """One that found the owner gone lets go of all threads; the others ask the next owner."""
+async def test_calls_that_wait_for_their_turn_find_the_owner_gone_as_the_others_do() -> None:
     async with following(lambda *_: None, seconds=0.2) as remote:
-        calls = [
-            asyncio.create_task(remote.memory.read("x", conversation_id=SITE)) for _ in range(150)
-        ]
-        await asyncio.sleep(0)
-        remote.close()
-        calls.append(asyncio.create_task(remote.memory.read("x", conversation_id=SITE)))
+        calls = [remote.memory.read("x", conversation_id=SITE) for _ in range(150)]
         answers = await asyncio.gather(*calls, return_exceptions=True)
         assert {type(answer) for answer in answers} == {OwnerGone}
 
