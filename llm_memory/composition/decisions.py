@@ -39,6 +39,7 @@ def make_decisions(
         recall.catalogue,
         remember.editor,
         recall.notes,
+        notices,
         clock,
         english=settings.loop.english,
     )

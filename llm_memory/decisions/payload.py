@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ..models.decisions import record_name
+from ..models.notices import Notice, NoticeCode
 from ..storage.appending import find_lines, newline_of, torn_length
 from ..storage.record_intents import RecordIntent
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import highest
+from ..vault.markdown.torn_record import torn_piece
 
 
 class NumberTaken(Exception):
@@ -27,6 +30,7 @@ class Payload:
         """``again``: it stood there before, so its number is its own."""
         self._payload = row.payload
         self._number = row.number
+        self._file = row.file
         self._asked = again
 
     def begun(self, content: bytes) -> bool:
@@ -36,6 +40,16 @@ class Payload:
             return False
         return find_lines(content, lines) is not None or torn_length(content, lines) > 0
 
+    def torn(self, content: bytes, at: int | None = None) -> Notice | None:
+        """Returns what to say of a piece of the record that no append will complete; None without
+        one. ``at``: where it stands whole."""
+        piece = torn_piece(content, self._lines(content), at)
+        if piece is None:
+            return None
+        name, line = record_name(self._number), content.count(b"\n", 0, piece) + 1
+        params = {"number": name, "path": self._file, "line": str(line)}
+        return Notice(NoticeCode.RECORD_TORN, f"{self._file}/{name}", params)
+
     def __call__(self, content: bytes) -> bytes:
         """Raises NumberTaken, HiddenBelow."""
         # Later tries find in the file what the first has left of ours.
@@ -44,7 +58,7 @@ class Payload:
             text = content.decode("utf-8", "replace")
             if (line := open_fence(text)) is not None:
                 raise HiddenBelow(line)
-            if highest(text) >= self._number:
+            if highest(text) >= self._number and self.torn(content) is None:
                 raise NumberTaken
         return self._lines(content)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -28,8 +29,10 @@ from ..models.decisions import (
     RecordFile,
     record_name,
 )
+from ..models.notices import Notice
 from ..remember.edit import MemoryEditor
 from ..runtime.identifiers import Clock
+from ..runtime.notice_board import NoticeBoard
 from ..storage.appending import AppendFault, NotAppended
 from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
 from ..vault.markdown.appended_block import open_fence
@@ -55,6 +58,7 @@ class Recorder:
         catalogue: Catalogue,
         editor: MemoryEditor,
         notes: NoteBook,
+        notices: NoticeBoard,
         clock: Clock,
         *,
         english: bool,
@@ -64,6 +68,7 @@ class Recorder:
         self._catalogue = catalogue
         self._editor = editor
         self._notes = notes
+        self._notices = notices
         self._clock = clock
         self._english = english
         self._lock = asyncio.Lock()
@@ -184,7 +189,12 @@ class Recorder:
         appended = await asyncio.to_thread(self._files.append, file, make)
         step = partial(self._intents.advance, row.number, IntentState.WRITTEN, self._clock())
         await asyncio.to_thread(step)
+        self._tell(make.torn(appended.content, appended.at))
         return appended.line
+
+    def _tell(self, notice: Notice | None) -> None:
+        if notice is not None:
+            self._notices.post(notice)
 
     async def _close(self, row: RecordIntent, stored: StoredMemory | None) -> None:
         """Mark the proposal's entry; if that fails, the next ``recover`` does it."""
@@ -241,15 +251,14 @@ class Recorder:
         the proposal is no longer what it was, or its number was taken."""
         content = await asyncio.to_thread(self._files.read, RecordFile.at(row.file))
         make = Payload(row)
-        if not make.begun(content) and row.proposal and not _unchanged(row, stored):
-            await asyncio.to_thread(self._intents.drop, row.number)
-            return False
-        try:
-            await self._append(row)
-        except (NumberTaken, HiddenBelow):
-            await asyncio.to_thread(self._intents.drop, row.number)
-            return False
-        return True
+        if not (begun := make.begun(content)):
+            self._tell(make.torn(content))
+        if begun or not row.proposal or _unchanged(row, stored):
+            with suppress(NumberTaken, HiddenBelow):
+                await self._append(row)
+                return True
+        await asyncio.to_thread(self._intents.drop, row.number)
+        return False
 
     async def _mark_published(self) -> None:
         """Mark open proposals whose record stands in a file though the state knows nothing of it.

@@ -39,6 +39,7 @@ class NoticeCode(StrEnum):
     PURGE_UNFINISHED = "purge_unfinished"
     PAGE_LEFT = "page_left"
     RECORD_PUT_BACK = "record_put_back"
+    RECORD_TORN = "record_torn"
     CONSTITUTION_CHANGED = "constitution_changed"
     ROOT_READ = "root_read"
     ROOT_UNREAD = "root_unread"

@@ -234,8 +234,8 @@ def find_lines(content: bytes, payload: bytes) -> int | None:
     for form in (lines, lines.replace(b"\n", b"\r\n")):
         at = content.find(form)
         while at >= 0:
-            rest = content[at + len(form) : at + len(form) + 2]
-            if _begins_line(content, at) and (not rest or rest == b"\r\n" or rest[:1] == b"\n"):
+            behind = content[at + len(form) : at + len(form) + 1]
+            if _begins_line(content, at) and behind in b"\r\n":
                 return at
             at = content.find(form, at + 1)
     return None

@@ -95,6 +95,7 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.BACKUP_FAILED: {"detail": "满"},
     NoticeCode.PURGE_UNFINISHED: {"detail": "state/loop.sqlite"},
     NoticeCode.RECORD_PUT_BACK: {"number": "D-0007", "path": "shared/DECISIONS.md"},
+    NoticeCode.RECORD_TORN: {"number": "D-0007", "path": "shared/DECISIONS.md", "line": "12"},
     NoticeCode.CONSTITUTION_CHANGED: {"path": "shared/CONSTITUTION.md"},
     NoticeCode.ROOT_READ: {"files": "MEMORY.md"},
     NoticeCode.ROOT_UNREAD: {"files": "MEMORY.md"},
