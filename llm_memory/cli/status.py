@@ -12,10 +12,12 @@ from typing import Final
 from ..errors import NoOwner, ScopedMemoryError
 from ..home.agent_stores import AgentStore, chosen_project, stores_of
 from ..home.embedder_choice import missing_package
+from ..home.workflow import role_names
 from ..models.notices import NoticeCode
 from ..models.owner import StoreStatus
 from ..models.said import Said
 from ..models.status import IndexState
+from ..models.workflow import Workflow
 from .config import key_source
 from .home_flags import project_folder, read_settings, wants_json
 from .messages import DONE, PARTLY, fail, say, say_json, say_value, shown, words
@@ -73,6 +75,8 @@ def status(args: argparse.Namespace) -> int:
     here = f"{project.shown} ({project.root})" if project else Said("这里没有", "none here")
     say_value("家", "home", settings.home)
     say_value("项目", "project", shown(here) if isinstance(here, str) else here)
+    if project and project.workflow:
+        _tell_workflow(project.workflow, role_names(project.memory, project.workflow))
     for row in rows:
         _tell(*row)
     say_value("嵌入", "embedding", settings.embedding)
@@ -90,6 +94,16 @@ async def _row(store: AgentStore, one: OwnerLevel) -> _Row:
     except (ScopedMemoryError, OSError) as error:
         return store, str(error), None
     return store, found, None if found.pid == os.getpid() else found.pid
+
+
+def _tell_workflow(workflow: Workflow, roles: Sequence[str]) -> None:
+    """Say what a ``workflow.toml`` sets. What was not taken of it has been told by then."""
+    say_value("  按", "  set by", shown(str(workflow.path)))
+    if workflow.root:
+        say_value("  记忆的根", "  memory root", shown(str(workflow.root)))
+    say_value("  布局", "  layout", workflow.layout)
+    if workflow.has_roles:
+        say_value("  角色", "  roles", shown(", ".join(roles)) or Said("没有", "none"))
 
 
 def _tell(store: AgentStore, found: StoreStatus | str, pid: int | None) -> None:

@@ -49,6 +49,11 @@ class Workflow:
     enabled: tuple[str, ...] | None = None
     warnings: tuple[Said, ...] = ()
 
+    @property
+    def layout(self) -> str:
+        """The layout, as the file calls it."""
+        return _WITH_ROLES if self.has_roles else _PLAIN
+
 
 def parse_workflow(path: PurePath, text: str, tables: Mapping[str, Any]) -> Workflow:
     """Returns what our ``tables`` of a file say, without the root: whether that can be used, the

@@ -269,6 +269,30 @@ def test_a_workflow_above_is_that_of_all_repositories_below(
         assert f"project: 商店 ({above.path})" in other.run(command)[1]
 
 
+def test_the_status_tells_what_a_workflow_sets_in_words(
+    user: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = '[memory]\nroot = "memory"\nlayuot = "x"\n[roles]\nenabled = ["architect", "qa"]\n'
+    shop = Folder(user / "new", capsys, toml)
+    assert shop.run("init", "--agents")[0] == 0
+    file = shop.path / "workflow.toml"
+    said = shop.run("status")[1]
+    for line in (
+        f"  set by: {file}\n",
+        f"  memory root: {shop.path / 'memory'}\n",
+        "  layout: project+roles\n",
+        "  roles: architect, qa\n",
+    ):
+        assert line in said
+    assert said.count(f"{file}: line 3: unknown key") == 1
+    file.write_text("[memory]\nlayout = 'project-only'\n", "utf-8")
+    told = shop.run("status", "--language", "zh")[1]
+    assert "  布局：project-only\n" in told
+    assert "角色" not in told
+    file.write_text("[roles]\n", "utf-8")
+    assert "  roles: none\n" in shop.run("status")[1]
+
+
 def test_the_name_opens_no_other_projects_memory(
     user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
