@@ -29,10 +29,10 @@ from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import is_trusted, trust_root
 from ..migration.openclaw_store import find_store, is_global, read_store
 from ..models.said import Said
-from ..vault.notes.root_notes import notes_in_root
+from ..vault.notes.root_notes import named, notes_in_root
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
-from .messages import Refusal, agrees
+from .messages import Refusal, agrees, shown
 from .paths import plugin_version
 
 
@@ -52,10 +52,11 @@ def init(args: argparse.Namespace) -> int:
         *_project_changes(args, loaded, folder, report),
         *(plan_layout(own, loaded.settings.language) if own and own.workflow else ()),
     ]
-    if own and (older := ", ".join(notes_in_root(own.memory))):
+    if own and (older := tuple(notes_in_root(own.memory))):
+        names, memory = shown(named(older)), own.memory
         report.note(
-            f"直接放在 {own.memory} 里的当作项目的笔记读：{older}",
-            f"what lies in {own.memory} itself is read as notes of the project: {older}",
+            f"直接放在 {memory} 里的当作项目的笔记读：{names}",
+            f"what lies in {memory} itself is read as notes of the project: {names}",
         )
     report.folders = missing_folders(home, own)
     report.adoptions = [_adoption(path, project) for path in args.adopt]

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from ..models.decisions import record_name
 from ..models.notices import Notice, NoticeCode
-from ..storage.appending import find_lines, newline_of, torn_length
+from ..storage.appending import AppendFault, NotAppended, find_lines, newline_of, torn_length
 from ..storage.record_intents import RecordIntent
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import highest
 from ..vault.markdown.torn_record import torn_piece
 
 
-class NumberTaken(Exception):
-    """Another program has written a record with this number."""
+class NotOurs(NotAppended):
+    """The file has no place for this record: another program has written one with its number, or
+    the file ends inside a fence or comment that begins at ``hidden_below``, a line from 1."""
 
-
-class HiddenBelow(Exception):
-    """The file ends inside a fence or comment that begins at ``line``."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__(str(line))
-        self.line = line
+    def __init__(self, hidden_below: int | None = None) -> None:
+        super().__init__(AppendFault.BUSY)
+        self.hidden_below = hidden_below
 
 
 class Payload:
@@ -51,15 +48,15 @@ class Payload:
         return Notice(NoticeCode.RECORD_TORN, f"{self._file}/{name}", params)
 
     def __call__(self, content: bytes) -> bytes:
-        """Raises NumberTaken, HiddenBelow."""
+        """Raises NotOurs."""
         # Later tries find in the file what the first has left of ours.
         first, self._asked = not self._asked, True
         if first and not self.begun(content):
             text = content.decode("utf-8", "replace")
             if (line := open_fence(text)) is not None:
-                raise HiddenBelow(line)
+                raise NotOurs(line)
             if highest(text) >= self._number and self.torn(content) is None:
-                raise NumberTaken
+                raise NotOurs
         return self._lines(content)
 
     def _lines(self, content: bytes) -> bytes:

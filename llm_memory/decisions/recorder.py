@@ -33,12 +33,12 @@ from ..models.notices import Notice
 from ..remember.edit import MemoryEditor
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..storage.appending import AppendFault, NotAppended
+from ..storage.appending import NotAppended
 from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import Record, render, title_and_body
 from ..vault.notes.note_book import NoteBook
-from .payload import HiddenBelow, NumberTaken, Payload
+from .payload import NotOurs, Payload
 from .shared_files import SharedFiles, SharedRecords
 
 _SHOWN_FOR: Final = timedelta(minutes=10)
@@ -97,7 +97,7 @@ class Recorder:
             try:
                 return await self._publish(record, file, stored, shown=shown, unseen=unseen)
             except NotAppended as error:
-                return _not_appended(error)
+                return _fault(error)
             except StateUnavailable as error:
                 return NotRecorded(DecisionFault.STATE, str(error))
 
@@ -172,9 +172,8 @@ class Recorder:
             return NotRecorded(DecisionFault.NO_PROPOSAL)
         try:
             line = await self._append(row)
-        except (NotAppended, NumberTaken, HiddenBelow) as error:
-            torn = isinstance(error, NotAppended) and error.torn
-            if not torn:  # who is told that it was not done must not find it published later
+        except NotAppended as error:
+            if not error.torn:  # who is told that it was not done must not find it published later
                 await asyncio.to_thread(self._intents.drop, row.number)
             return _fault(error)
         await self._close(row, stored)
@@ -182,8 +181,7 @@ class Recorder:
         return Recorded(record.number, file, line)
 
     async def _append(self, row: RecordIntent) -> int:
-        """Returns the record's first line, once it stands in the file. Raises NotAppended,
-        NumberTaken, HiddenBelow."""
+        """Returns the record's first line, once it stands in the file. Raises NotAppended."""
         make = Payload(row)
         file = RecordFile.at(row.file)
         appended = await asyncio.to_thread(self._files.append, file, make)
@@ -254,7 +252,7 @@ class Recorder:
         if not (begun := make.begun(content)):
             self._tell(make.torn(content))
         if begun or not row.proposal or _unchanged(row, stored):
-            with suppress(NumberTaken, HiddenBelow):
+            with suppress(NotOurs):
                 await self._append(row)
                 return True
         await asyncio.to_thread(self._intents.drop, row.number)
@@ -283,14 +281,8 @@ def _unchanged(row: RecordIntent, stored: StoredMemory | None) -> bool:
     return (said[0], said[2:]) == (asked[0], asked[2:])
 
 
-def _fault(error: NotAppended | NumberTaken | HiddenBelow) -> NotRecorded:
-    if isinstance(error, HiddenBelow):
-        return NotRecorded(DecisionFault.OPEN_FENCE, str(error.line))
-    if isinstance(error, NumberTaken):
-        return NotRecorded(DecisionFault.FILE, AppendFault.BUSY)
-    return _not_appended(error)
-
-
-def _not_appended(error: NotAppended) -> NotRecorded:
+def _fault(error: NotAppended) -> NotRecorded:
+    if isinstance(error, NotOurs) and error.hidden_below is not None:
+        return NotRecorded(DecisionFault.OPEN_FENCE, str(error.hidden_below))
     detail = error.detail or error.code.value
     return NotRecorded(DecisionFault.HALF if error.torn else DecisionFault.FILE, detail)

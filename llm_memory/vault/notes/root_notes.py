@@ -21,7 +21,7 @@ from ...storage.state_store import SqliteStateStore
 from ..folder_walk import list_files
 
 _NAMED: Final = 3
-"""Files that the notice names."""
+"""Files, of perhaps one for each day of years."""
 
 
 def is_root_note(root: Path, path: str) -> bool:
@@ -37,6 +37,11 @@ def notes_in_root(root: Path) -> dict[str, Path]:
     Blocks."""
     found = list_files(root, partial(is_root_note, root), lambda folder: folder == OLDER_FOLDER)
     return {path.relative_to(root).as_posix(): path for path in found.files}
+
+
+def named(files: Sequence[str]) -> str:
+    """Returns the first few names, in a line."""
+    return ", ".join(files[:_NAMED]) + (", …" if len(files) > _NAMED else "")
 
 
 class RootNotices:
@@ -62,6 +67,5 @@ class RootNotices:
         if not files:
             self._notices.clear(self._code)
             return
-        named = ", ".join(files[:_NAMED]) + (", …" if len(files) > _NAMED else "")
-        notice = Notice(self._code, params={"files": named}, severity=self._severity)
+        notice = Notice(self._code, params={"files": named(files)}, severity=self._severity)
         self._notices.post(notice, said=bool(said))
