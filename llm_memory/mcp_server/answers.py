@@ -125,6 +125,8 @@ def overview_lines(found: Overview, level: Level) -> list[str]:
             lines.append(f"## {PARTS[section.part]}")
         lines += [safe(word) for word in section.words]
         lines += [search_line(hit, level) for hit in section.hits]
+    if found.sessions:
+        lines += ["## Your last sessions (unverified)", *(f"- {safe(it)}" for it in found.sessions)]
     if found.shared:
         lines += ["## Shared notes", *(f"- {safe(line)}" for line in found.shared)]
     return lines

@@ -78,7 +78,9 @@ class Primed:
 @dataclass(frozen=True, slots=True)
 class Overview:
     """Where things stand, for a reader who asks. ``shared``: the notes that everybody reads, a file
-    with its headings each."""
+    with its headings each. ``sessions``: how the last sessions in the reader's role ended, the
+    newest first, each with its file."""
 
     primer: Primer = Primer()
     shared: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()

@@ -253,7 +253,8 @@ class CognitiveService:
         ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
         view = await self._view(conversation_id)
         primer = await self._turns.overview(view, actor, token_budget)
-        return Overview(primer, self._files.shared_headings(view))
+        sessions = await self._files.last_sessions(view)
+        return Overview(primer, self._files.shared_headings(view), sessions)
 
     async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
         """Write MEMORY.md and PRIMER.md of the conversation's own scope anew, as the nightly run

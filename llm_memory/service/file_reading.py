@@ -7,7 +7,7 @@ import re
 import unicodedata
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
@@ -15,17 +15,21 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.data_models import StoredMemory
 from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
 from ..models.scope import Scope, ScopeFilter
-from ..models.shelf import SHARED
+from ..models.shelf import ROLES_FOLDER, SHARED, Shelf
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..scopes.access import ConversationView
 from ..scopes.paused_conversations import PausedConversations
 from ..vault.markdown.entry import render
+from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
 from ..vault.notes.note_book import NoteBook
-from ..vault.pages import PagesOnDisk
+from ..vault.pages import PagesOnDisk, text_of
 from .recalls import Recalls
 
 _LONGEST_PATH = 300
+_MOST_SESSIONS = 5
+_SESSION = re.compile(r"- (\d{4}-\d\d-\d\d .*) \((\d{4}-\d\d-\d\d\.md)\)")
+"""A line of a role's MEMORY.md: when, how the note begins, its file."""
 _FALLBACK_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _PAGES = (MEMORY_PAGE, PRIMER_PAGE)
 _UNSHOWN = re.compile(r"(?:(?:号|在|历史)：|(?:问法|Asks)\s*[：:])(?:(?! · ).)*(?: · |$)")
@@ -114,6 +118,22 @@ class FileReading:
             headings = dict.fromkeys(one.headings[0] for one in of_file if one.headings)
             lines.append(f"{path}: {' · '.join(headings)}" if headings else path)
         return tuple(lines)
+
+    async def last_sessions(self, view: ConversationView) -> tuple[str, ...]:
+        """Returns the newest lines that the role's MEMORY.md keeps of its sessions."""
+        shelves = () if view.readable is None else view.readable.shelves
+        role = next((one for one in shelves if one.folder.startswith(f"{ROLES_FOLDER}/")), None)
+        return () if role is None else await asyncio.to_thread(self._sessions, role)
+
+    def _sessions(self, role: Shelf) -> tuple[str, ...]:
+        """Blocks."""
+        try:
+            text = text_of(self._pages.read(role, MEMORY_PAGE))
+        except VaultWriteFailed:
+            return ()
+        lines = map(_SESSION.fullmatch, content_of(text or "").split("\n"))
+        found = (f"{line[1]} ({role.folder}/{line[2]})" for line in lines if line)
+        return tuple(islice(found, _MOST_SESSIONS))
 
 
 def legal_path(text: str) -> str | None:

@@ -136,6 +136,9 @@ async def asked_why(shop: ToldSession, backend: Agent) -> None:
     """A later session of another role finds the record, and not the other's notes."""
     (day,) = (shop.folder / "memory" / "roles" / "architect").glob("2*.md")
     assert DRAWING in day.read_text("utf-8")
+    opening = await backend("memory_primer")
+    assert "订单表建好了" in opening
+    assert "提议用 PostgreSQL" not in opening
     found = await backend("memory_search", query=WHY)
     (line,) = (line for line in found.splitlines() if "D-0001" in line)
     told = re.fullmatch(r"- (\d{4}-\d\d-\d\d): (.*) \((shared/DECISIONS\.md#n-[0-9a-f]+)\)", line)

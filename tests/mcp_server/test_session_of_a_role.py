@@ -87,7 +87,12 @@ async def test_what_a_session_left_is_opened_by_its_path_and_told_as_an_agents_w
         assert "unverified" in lines[path]
         assert "unverified" not in lines["pool.md"]
 
+        begun = (await mine.call("memory_primer", {})).text
+        assert f"Wired the pool; 300 cases pass. ({path})" in begun
+        assert "unverified" in next(line for line in begun.splitlines() if "sessions" in line)
+
         others, _ = tools_of_role(rig, "qa")
+        assert "Wired" not in (await others.call("memory_primer", {})).text
         for name in (path, "roles/backend/pool.md", f"project/{path}"):
             refused = await others.call("memory_read", {"path": name})
             assert (refused.text, refused.code) == (f"no such file or memory: {name}", 1)
