@@ -187,3 +187,10 @@ def test_a_record_whose_time_has_no_zone_has_none() -> None:
     assert found.record.at is None
     (found,) = records_of("## D-0001 a\n> Accepted · 2026-11-23T12:40:00+00:00\n")
     assert found.record.at == datetime(2026, 11, 23, 12, 40, tzinfo=UTC)
+
+
+def test_both_records_stand_when_git_keeps_the_lines_of_two_branches() -> None:
+    both = [Record(1, title, AT, by="Ada", body="Because.") for title in ("one", "other")]
+    merged = "# Decisions\n\n" + "".join(map(render, both))  # a union leaves no blank line between
+    assert [found.record for found in records_of(merged)] == both
+    assert highest(merged) == 1
