@@ -13,6 +13,7 @@ FOREIGN: Final = {
     "shared/DECISIONS.md": "# Decisions\n\n## D-0001 Postgres\n> Accepted · 2026-11-01\n",
     "roles/qa/MEMORY.md": "# qa\n\n<!-- scoped-memory:begin x -->\n<!-- scoped-memory:end -->\n",
     "roles/qa/2026-11-27.md": "# 2026-11-27\n",
+    "MEMORY.md": "# Of an older layout\n\nThe lamps are dim.\n",
 }
 _COMPOSED: Final = unicodedata.normalize("NFC", "roles/caf\u00e9/MEMORY.md")
 TWINS: Final = (
