@@ -26,6 +26,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import role_folder
+from astrbot_plugin_scoped_memory.llm_memory.models.workflow import (
+    TOPK,
+    WORKFLOW_KEYS,
+    parse_workflow,
+)
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.escaping import unescape
@@ -355,6 +360,17 @@ def test_each_row_of_the_escape_table_is_true() -> None:
         assert unescape(written) == meant
 
 
+def test_each_key_of_a_projects_file_has_a_row_with_its_default() -> None:
+    page = (DOCS / "projects.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?:`\[\w+\]` )?`(\w+)` \| ([^|]+) \| ", page, re.MULTILINE)
+    assert [key for key, _ in rows] == [key for keys in WORKFLOW_KEYS.values() for key in keys]
+    silent = parse_workflow(Path("workflow.toml"), "", {"memory": {}})
+    assert silent.has_roles
+    assert {"layout": '`"project+roles"`', "auto_inject_topk": f"`{TOPK}`"}.items() <= dict(
+        rows
+    ).items()
+
+
 def anchors(page: Path) -> set[str]:
     """The ids that a forge gives to the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -377,7 +393,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["house.md", "reliability.md", "dev/engine.md", "dev/decisions.md"]
+    "page", ["house.md", "projects.md", "reliability.md", "dev/engine.md", "dev/decisions.md"]
 )
 def test_every_file_that_a_page_names_exists(page: str) -> None:
     text = (DOCS / page).read_text(encoding="utf-8")
