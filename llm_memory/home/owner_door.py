@@ -85,8 +85,10 @@ class OwnerDoor:
             TaskChange(TaskAction.LIST), conversation_id=conversation_id, actor=self._owner
         )
         status = await engine.status()
-        changed = await engine.rooms.primer.rules_changed("owner")
-        news = Notice(NoticeCode.CONSTITUTION_CHANGED, params={"path": CONSTITUTION})
+        # A home has no scope map that could be wrong: each project has its scope by itself.
+        notices = [notice for notice in status.notices if notice.code not in _OF_A_MAP]
+        if await engine.rooms.primer.rules_changed("owner"):
+            notices.append(Notice(NoticeCode.CONSTITUTION_CHANGED, params={"path": CONSTITUTION}))
         notes = sum(status.notes.values())
         entries = status.total + notes
         words = entries - engine.rooms.words.pending if status.words in _OPEN else None
@@ -100,12 +102,7 @@ class OwnerDoor:
             index=status.index,
             embedder=status.embedder,
             refused=self._refused(),
-            # A home has no scope map that could be wrong: each project has its scope by itself.
-            warnings=tuple(
-                _warning(notice)
-                for notice in (*([news] if changed else []), *status.notices)
-                if notice.code not in _OF_A_MAP
-            ),
+            warnings=tuple(map(_warning, notices)),
         )
 
 

@@ -31,7 +31,7 @@ from ..models import FileReport
 from ..rules.encodings import likely_encoding
 from ..vault_tree import VaultTree
 from .models import NoteFolder, NotePlaces
-from .root_notes import is_root_note, notes_in_root
+from .root_notes import is_root_note, listed_in_root, notes_in_root
 
 MAX_FILE = 1024 * 1024
 """Bytes. A larger file is a log or an export rather than a note."""
@@ -113,7 +113,7 @@ class MarkdownNotes:
 
     def _listed(self, place: Place) -> Listing:
         if place == ROOT_NOTES:
-            return Listing(tuple(notes_in_root(self._root).values()))
+            return listed_in_root(self._root)
         return self._tree.list_files(place, partial(may_be_note, place))
 
     def read(self, place: Place, path: str) -> tuple[NoteChunk, ...]:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -18,10 +19,10 @@ from ...models.workflow import WORKFLOW
 from ...runtime.notice_board import NoticeBoard
 from ...scopes.rules.note_files import OLDER_FOLDER, is_dated, may_be_note
 from ...storage.state_store import SqliteStateStore
-from ..folder_walk import list_files
+from ..folder_walk import Listing, list_files
 
 _NAMED: Final = 3
-"""Files, of perhaps one for each day of years."""
+"""Files: there may be one for each day of years."""
 
 
 def is_root_note(root: Path, path: str) -> bool:
@@ -32,11 +33,16 @@ def is_root_note(root: Path, path: str) -> bool:
     return path == MEMORY_PAGE or is_dated(path) or not os.path.lexists(root / WORKFLOW)
 
 
-def notes_in_root(root: Path) -> dict[str, Path]:
-    """Returns the files by their path in the root. Looks into ``memory/`` and no other folder.
-    Blocks."""
+def listed_in_root(root: Path) -> Listing:
+    """Looks into ``memory/`` and no other folder. Undecodable names are left out: they may be
+    those of any files of a project. Blocks."""
     found = list_files(root, partial(is_root_note, root), lambda folder: folder == OLDER_FOLDER)
-    return {path.relative_to(root).as_posix(): path for path in found.files}
+    return replace(found, misnamed=())
+
+
+def notes_in_root(root: Path) -> dict[str, Path]:
+    """Returns the files by their path in the root. Blocks."""
+    return {path.relative_to(root).as_posix(): path for path in listed_in_root(root).files}
 
 
 def named(files: Sequence[str]) -> str:
