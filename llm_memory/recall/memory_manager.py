@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -112,14 +113,14 @@ class MemoryManager:
             dense_weight=ranked.share if ranked.arm is Arm.HYBRID else 0.0,
             tokens=sum(hit.tokens for hit in choice.hits),
             reranker=course.reranker,
-            dropped=ranked.lost | choice.dropped,
+            dropped=dict(Counter(ranked.lost) + Counter(choice.dropped)),
             milliseconds=course.milliseconds,
             notes=tuple(course.notes),
             topics=ranked.topics,
             talk=ask.used,
             chance=ranked.chance,
             values=ranked.values,
-            holding=ranked.holding,
+            holding=max(ranked.holding - ranked.lost[DropReason.SAID], 0),
         )
         return Recall(choice.hits, trace)
 
@@ -144,8 +145,9 @@ class MemoryManager:
             best = await self._reranking.order(query, sifted.best, course)
             sifted = Sifted(self._living(best, ranked.lost), sifted.below)
         record = partial(self._passages.record, scope_filter=ask.scope_filter)
-        sifted = closed_last(records_instead(sifted, record), self._passages.get)
-        sifted = merge_same_facts(sifted)
+        told = records_instead(sifted, record)
+        ranked.lost[DropReason.SAID] = len(sifted.best) - len(told.best)
+        sifted = merge_same_facts(closed_last(told, self._passages.get))
         if ranked.arm is Arm.DATES:
             return sifted
         if not ask.times:

@@ -46,6 +46,8 @@ async def test_the_record_stands_for_its_proposal_with_its_day_and_reference(
             assert hit.pointer.startswith("shared/DECISIONS.md#n-")
             assert not hit.closed
             assert not hit.unvouched
+        recall = await rig.recall("检索面 PostgreSQL", HOME)
+        assert (len(recall.hits), recall.trace.holding) == (1, 1), "one decision, told once"
 
 
 async def test_a_long_reason_hides_neither_day_nor_reference(tmp_path: Path) -> None:
