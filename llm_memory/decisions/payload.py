@@ -13,11 +13,7 @@ from ..vault.markdown.torn_record import torn_piece
 
 class NotOurs(NotAppended):
     """The file has no place for this record: another program has written one with its number, or
-    the file ends inside a fence or comment that begins at ``hidden_below``, a line from 1."""
-
-    def __init__(self, hidden_below: int | None = None) -> None:
-        super().__init__(AppendFault.BUSY)
-        self.hidden_below = hidden_below
+    it would be hidden there."""
 
 
 class Payload:
@@ -54,9 +50,9 @@ class Payload:
         if first and not self.begun(content):
             text = content.decode("utf-8", "replace")
             if (line := open_fence(text)) is not None:
-                raise NotOurs(line)
+                raise NotOurs(AppendFault.HIDDEN, str(line))
             if highest(text) >= self._number and self.torn(content) is None:
-                raise NotOurs
+                raise NotOurs(AppendFault.BUSY)
         return self._lines(content)
 
     def _lines(self, content: bytes) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,6 +25,7 @@ from ..models.decisions import (
     DecisionFault,
     Draft,
     NotRecorded,
+    Publication,
     Recorded,
     RecordFile,
     record_name,
@@ -33,7 +34,7 @@ from ..models.notices import Notice
 from ..remember.edit import MemoryEditor
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..storage.appending import NotAppended
+from ..storage.appending import AppendFault, NotAppended
 from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import Record, render, title_and_body
@@ -80,13 +81,7 @@ class Recorder:
         return await asyncio.to_thread(self._files.records)
 
     async def publish(
-        self,
-        record: Record,
-        file: RecordFile,
-        stored: StoredMemory | None,
-        *,
-        shown: str,
-        unseen: bool,
+        self, record: Record, file: RecordFile, stored: StoredMemory | None, asked: Publication
     ) -> Draft | Recorded | NotRecorded:
         """Write a record whose number and time are still to be given, or return its draft.
 
@@ -95,39 +90,28 @@ class Recorder:
         """
         async with self._lock:
             try:
-                return await self._publish(record, file, stored, shown=shown, unseen=unseen)
+                await self._complete()
+                there = await self.records()
+                rows = await asyncio.to_thread(self._intents.rows)
+                if stored and (known := await self._known(record.proposal, stored, there, rows)):
+                    return known
+                earlier = record.supersedes or record.withdraws
+                if earlier and not there.in_force(earlier):
+                    return NotRecorded(DecisionFault.NO_SUCH_RECORD)
+                number = 1 + max(there.highest, *(row.number for row in rows), 0)
+                now = self._clock().replace(microsecond=0)
+                record = replace(record, number=number, at=now)
+                draft = self._was_shown(asked.shown, record, file, now)
+                if draft is not None or asked.unseen:
+                    return await self._write(draft or record, file, stored)
+                text = await asyncio.to_thread(self._files.text, file)
+                if (line := open_fence(text)) is not None:
+                    return NotRecorded(DecisionFault.OPEN_FENCE, str(line))
+                return self._show(record, file, outdated=bool(asked.shown))
             except NotAppended as error:
                 return _fault(error)
             except StateUnavailable as error:
                 return NotRecorded(DecisionFault.STATE, str(error))
-
-    async def _publish(
-        self,
-        record: Record,
-        file: RecordFile,
-        stored: StoredMemory | None,
-        *,
-        shown: str,
-        unseen: bool,
-    ) -> Draft | Recorded | NotRecorded:
-        await self._complete()
-        if stored is not None and (known := await self._known(record.proposal, stored)):
-            return known
-        there = await self.records()
-        earlier = record.supersedes or record.withdraws
-        if earlier and not there.in_force(earlier):
-            return NotRecorded(DecisionFault.NO_SUCH_RECORD)
-        rows = await asyncio.to_thread(self._intents.rows)
-        number = 1 + max(there.highest, *(row.number for row in rows), 0)
-        now = self._clock().replace(microsecond=0)
-        record = replace(record, number=number, at=now)
-        draft = self._was_shown(shown, record, file, now)
-        if draft is None and not unseen:
-            content = await asyncio.to_thread(self._files.read, file)
-            if (line := open_fence(content.decode("utf-8", "replace"))) is not None:
-                return NotRecorded(DecisionFault.OPEN_FENCE, str(line))
-            return self._show(record, file, outdated=bool(shown))
-        return await self._write(draft or record, file, stored)
 
     def _was_shown(
         self, digest: str, record: Record, file: RecordFile, now: datetime
@@ -138,24 +122,22 @@ class Recorder:
         return draft if where is file and replace(record, at=draft.at) == draft else None
 
     def _show(self, record: Record, file: RecordFile, *, outdated: bool) -> Draft:
-        text = self._text(record)
+        text = render(record, english=self._english)
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._shown[digest] = (record, file)
         while len(self._shown) > _MOST_SHOWN:
             del self._shown[next(iter(self._shown))]
         return Draft(text, digest, record.number, file, outdated)
 
-    def _text(self, record: Record) -> str:
-        return render(record, english=self._english)
-
-    async def _known(self, key: str, stored: StoredMemory) -> Recorded | None:
+    async def _known(
+        self, key: str, stored: StoredMemory, there: SharedRecords, rows: Sequence[RecordIntent]
+    ) -> Recorded | None:
         """Returns the record that the proposal became, as the files and the state say."""
-        found = (await self.records()).of_proposal(key)
+        found = there.of_proposal(key)
         if found is not None:
             file, one = found
             await self._mark(stored, one.record.number, self._clock())
             return Recorded(one.record.number, file, one.first, again=True)
-        rows = await asyncio.to_thread(self._intents.rows)
         done = (row for row in rows if row.state is not IntentState.INTENT)
         row = next((row for row in done if row.proposal == key), None)
         return None if row is None else Recorded(row.number, RecordFile.at(row.file), 0, again=True)
@@ -163,7 +145,8 @@ class Recorder:
     async def _write(
         self, record: Record, file: RecordFile, stored: StoredMemory | None
     ) -> Recorded | NotRecorded:
-        text = self._text(record).encode()
+        """Raises NotAppended, StateUnavailable."""
+        text = render(record, english=self._english).encode()
         row = RecordIntent(record.number, file.path, text, self._clock(), record.proposal)
         await asyncio.to_thread(self._intents.begin, row)
         if stored is not None and not _unchanged(row, self._catalogue.get(entry_key(stored))):
@@ -175,7 +158,7 @@ class Recorder:
         except NotAppended as error:
             if not error.torn:  # who is told that it was not done must not find it published later
                 await asyncio.to_thread(self._intents.drop, row.number)
-            return _fault(error)
+            raise
         await self._close(row, stored)
         await self._notes.refresh()
         return Recorded(record.number, file, line)
@@ -282,7 +265,7 @@ def _unchanged(row: RecordIntent, stored: StoredMemory | None) -> bool:
 
 
 def _fault(error: NotAppended) -> NotRecorded:
-    if isinstance(error, NotOurs) and error.hidden_below is not None:
-        return NotRecorded(DecisionFault.OPEN_FENCE, str(error.hidden_below))
+    if error.code is AppendFault.HIDDEN:
+        return NotRecorded(DecisionFault.OPEN_FENCE, error.detail)
     detail = error.detail or error.code.value
     return NotRecorded(DecisionFault.HALF if error.torn else DecisionFault.FILE, detail)

@@ -56,6 +56,10 @@ class SharedFiles:
         except OSError as error:
             raise NotAppended(AppendFault.DISK, error.strerror or str(error)) from error
 
+    def text(self, file: RecordFile) -> str:
+        """Returns the same as text."""
+        return self.read(file).decode("utf-8", "replace")
+
     def append(self, file: RecordFile, make: Callable[[bytes], bytes]) -> Appended:
         """Append what ``make`` gives for the file as it is, unless it stands there already."""
         start = self._templates[file.path].encode()
@@ -66,7 +70,7 @@ class SharedFiles:
         found: list[tuple[RecordFile, FoundRecord]] = []
         most = 0
         for file in RecordFile:
-            text = self.read(file).decode("utf-8", "replace")
+            text = self.text(file)
             found += [(file, one) for one in records_of(text)]
             most = max(most, highest(text))
         return SharedRecords(tuple(found), most)

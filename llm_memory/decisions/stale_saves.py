@@ -85,9 +85,8 @@ class StaleSaves:
 
     async def _missing(self, file: RecordFile, rows: Sequence[RecordIntent]) -> set[int]:
         """Returns the numbers of those without a heading. A person may have changed the rest."""
-        content = await asyncio.to_thread(self._files.read, file)
-        found = {one.record.number for one in records_of(content.decode("utf-8", "replace"))}
-        return {row.number for row in rows} - found
+        found = records_of(await asyncio.to_thread(self._files.text, file))
+        return {row.number for row in rows} - {one.record.number for one in found}
 
     async def forget(self, proposal: str) -> None:
         """Keep no copy of the words of a proposal that was deleted for good. Raises

@@ -54,29 +54,33 @@ def record_name(number: int) -> str:
     return f"D-{number:04d}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """How a record is written. ``by`` is who decides, as the record names them; empty for the one
+    who asks. ``shown`` is the digest of a draft that was shown: just these words are written.
+    Without it a draft is returned, and nothing is written, unless ``unseen``."""
+
+    by: str = ""
+    shown: str = ""
+    unseen: bool = False
+
+
 @dataclass(frozen=True, slots=True)
-class Accept:
+class Accept(Publication):
     """Publish a proposal as a record.
 
     Attributes:
         proposal: Its id or pointer, or a beginning of the id that no other proposal's has.
         to: The file that takes the record.
         supersedes: The number of a record that no longer holds, 0 for none.
-        by: Who accepts, as the record names them; empty for the one who asks.
         anyway: Also where there are objections that a person may overrule.
-        shown: The digest of a draft that was shown: just these words are written. Empty: nothing is
-            written, and the draft is returned, unless ``unseen``.
-        unseen: Write without having shown it.
     """
 
     proposal: str
     reference: Reference = field(default_factory=Reference)
     to: RecordFile = RecordFile.DECISIONS
     supersedes: int = 0
-    by: str = ""
     anyway: bool = False
-    shown: str = ""
-    unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +92,11 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw:
-    """Write a record that takes an earlier one back; see ``Accept`` for the other fields."""
+class Withdraw(Publication):
+    """Write a record that takes an earlier one back."""
 
     number: int
     why: str = ""
-    by: str = ""
-    shown: str = ""
-    unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -31,6 +30,7 @@ from ..text.normalising import clean
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.daily_note import (
     MOST_LINES,
+    NOTE_FILE,
     day_title,
     holds,
     memory_lines,
@@ -44,26 +44,18 @@ from .role_seat import lease_file, not_held
 
 MOST_CHARACTERS: Final = 8_000
 _LONGEST_NAME: Final = 40
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d\.md")
 _PLACEHOLDERS: Final = tuple(mark for marks in HIDDEN.values() for mark in marks)
 _FAULTS: Final = {
     AppendFault.NOT_PLAIN: NoteFault.LINK,
     AppendFault.NOT_TEXT: NoteFault.NOT_TEXT,
     AppendFault.BUSY: NoteFault.BUSY,
     AppendFault.DISK: NoteFault.DISK,
+    AppendFault.HIDDEN: NoteFault.OPEN_FENCE,
 }
 
 
 class _SaidBefore(Exception):
     """The file holds just this."""
-
-
-class _OpenFence(Exception):
-    """The file's end is inside a fence or comment, which begins at ``line``."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__(line)
-        self.line = line
 
 
 class RoleNotes:
@@ -101,8 +93,6 @@ class RoleNotes:
             again = self._write(shelf, text, note, at)
         except NotAppended as error:
             return NotNoted(_FAULTS[error.code], error.detail)
-        except _OpenFence as error:
-            return NotNoted(NoteFault.OPEN_FENCE, str(error.line))
         except VaultWriteFailed as error:
             return NotNoted(NoteFault.DISK, str(error))
         file = f"{shelf.folder}/{note_name(at)}"
@@ -121,12 +111,9 @@ class RoleNotes:
         left_out: list[LineLeftOut] = []
         sound = clean(text).encode(errors="replace").decode()  # no half of a surrogate pair
         for line in without_private(sound, self._mode, self._finder).split("\n"):
-            is_refused = self._mode is PrivacyMode.REJECT and any(
-                mark in line for mark in _PLACEHOLDERS
-            )
-            reason = (
-                "private" if is_refused else next(passing(line.strip(), at, diary=True), ("",))[0]
-            )
+            reason = next(passing(line.strip(), at, diary=True), ("",))[0]
+            if self._mode is PrivacyMode.REJECT and any(mark in line for mark in _PLACEHOLDERS):
+                reason = "private"
             if reason:
                 left_out.append(LineLeftOut(line.strip(), reason))
             else:
@@ -137,7 +124,7 @@ class RoleNotes:
         """Returns True if it stands there already, today or yesterday: a session's end is repeated
         where the answer to the first did not arrive.
 
-        Raises NotAppended, _OpenFence, VaultWriteFailed.
+        Raises NotAppended, VaultWriteFailed.
         """
         yesterday = self._text(shelf, note_name(at - timedelta(days=1)))
         if holds(yesterday, text):
@@ -148,7 +135,7 @@ class RoleNotes:
             if holds(there, text):
                 raise _SaidBefore
             if (line := open_fence(there)) is not None:
-                raise _OpenFence(line)
+                raise NotAppended(AppendFault.HIDDEN, str(line))
             newline = newline_of(there)
             client = note.client[:_LONGEST_NAME]
             said = note_block(text, at, note.lease.folder, client, newline=newline)
@@ -171,7 +158,7 @@ class RoleNotes:
     def _renew(self, shelf: Shelf) -> bool:
         """Write what the newest notes begin with between the marks of MEMORY.md. Returns False if
         the page was left as it is."""
-        days = sorted(filter(_DAY.fullmatch, self._pages.names(shelf)))[-MOST_LINES:]
+        days = sorted(filter(NOTE_FILE.fullmatch, self._pages.names(shelf)))[-MOST_LINES:]
         lines = memory_lines({name: self._text(shelf, name) for name in days})
         title = shelf.folder.rpartition("/")[2]
         try:

@@ -46,12 +46,11 @@ class RoleSeat:
     def take(self, client: str = "") -> RoleLease | NotHeld:
         """Take the role, or tell who holds it. ``client`` is the program that will be named to
         others. Blocks."""
-        since = self._clock().isoformat(timespec="seconds")
         words: dict[str, str | int] = {
             "client": client[:40],
             "pid": os.getpid(),
             "role": self.role,
-            "since": since,
+            "since": self._clock().isoformat(timespec="seconds"),
         }
         try:
             if self._file.take(words):

@@ -115,9 +115,7 @@ class DecisionDesk:
             body=body,
         )
         refused = await self._unfit(stored, record, anyway=change.anyway)
-        return refused or await self._recorder.publish(
-            record, change.to, stored, shown=change.shown, unseen=change.unseen
-        )
+        return refused or await self._recorder.publish(record, change.to, stored, change)
 
     def _proposal(
         self, named: str, view: ConversationView, actor: Actor
@@ -181,9 +179,7 @@ class DecisionDesk:
         )
         if found := await asyncio.to_thread(self._private, record):
             return NotRecorded(DecisionFault.PRIVATE, found)
-        return await self._recorder.publish(
-            record, RecordFile.DECISIONS, None, shown=change.shown, unseen=change.unseen
-        )
+        return await self._recorder.publish(record, RecordFile.DECISIONS, None, change)
 
 
 def _is_open(stored: StoredMemory) -> bool:

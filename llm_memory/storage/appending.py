@@ -51,6 +51,9 @@ class AppendFault(StrEnum):
     """What stands there is no UTF-8: our words would be unreadable in it, or spoil it."""
     BUSY = "busy"
     """Other programs keep writing it."""
+    HIDDEN = "hidden"
+    """It ends inside a fence or comment, so what is appended would be a part of that; ``detail`` is
+    the line where that begins. Callers' ``make`` finds it."""
     DISK = "disk"
 
 

@@ -23,7 +23,7 @@ from .escaping import unescape
 MOST_LINES = 20
 """Lines of a role's MEMORY.md that are kept between its marks."""
 _LONGEST_LINE = 120
-_NAME = re.compile(r"\d{4}-\d\d-\d\d\.md")
+NOTE_FILE = re.compile(r"\d{4}-\d\d-\d\d\.md")
 _TITLE = re.compile(r"(\d\d:\d\d) · .*")
 _HEADING = re.compile(f"## {_TITLE.pattern}")
 _SENTENCE = re.compile(r".*?(?:[。！？!?](?=.)|[.](?=\s))", re.DOTALL)
@@ -52,7 +52,7 @@ def holds(file: str, note: str) -> bool:
 
 def is_session_note(name: str, headings: Sequence[str]) -> bool:
     """True if a piece below these headings, of a role's file of this name, is a session's."""
-    is_daily = _NAME.fullmatch(name) is not None
+    is_daily = NOTE_FILE.fullmatch(name) is not None
     return is_daily and any(_TITLE.fullmatch(title) for title in headings)
 
 
@@ -61,7 +61,7 @@ def memory_lines(files: Mapping[str, str]) -> str:
     sentence and its file. ``files``: the texts of daily notes by name."""
     found = (
         f"- {name.removesuffix('.md')} {time} {_first_sentence(body)} ({name})\n"
-        for name in sorted(filter(_NAME.fullmatch, files), reverse=True)
+        for name in sorted(filter(NOTE_FILE.fullmatch, files), reverse=True)
         for time, body in reversed(_blocks(files[name]))
         if body
     )
