@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from ..errors import HomeError
 from ..home.embedder_choice import missing_package, named_embedder
 from ..home.memory_home import MemoryHome, connect, follow_bot, open_home
 from ..home.settings import HomeSettings, LoadedSettings
-from ..mcp_server.levels import (
-    GLOBAL,
-    PROJECT,
-    Level,
-    Levels,
-    global_conversation,
-    project_conversation,
-)
+from ..mcp_server.levels import levels_of
 from ..mcp_server.tools import MemoryTools
 from ..roles.role_seat import RoleSeat
 from .home_flags import project_folder
@@ -56,16 +48,3 @@ def tools_of(home: MemoryHome, settings: HomeSettings, seat: RoleSeat | None = N
         missing=missing_package(settings),
         seat=seat,
     )
-
-
-def levels_of(home: MemoryHome) -> Levels:
-    """Returns the levels that an agent sees of a home."""
-    global_level = Level(GLOBAL, home.global_store.memory, global_conversation())
-    if home.project is None:
-        return Levels(global_level, writes_global=not home.of_a_bot)
-    if home.project is home.global_store:
-        mine = Level(PROJECT, home.project.memory, project_conversation(home.name))
-    else:  # the public scope of the project's own store
-        where = replace(global_conversation(home.name), persona=home.role or None)
-        mine = Level(PROJECT, home.project.memory, where, own_store=True)
-    return Levels(global_level, mine, writes_global=not home.of_a_bot)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome, open_home
-from ..mcp_server.levels import Level
+from ..mcp_server.levels import Level, levels_of
 from ..models.data_models import StoredMemory
 from ..sharing.ports import OwnerMemory
-from .agent_home import levels_of
 from .home_flags import project_folder, read_settings
 from .messages import shown, warn
 from .paths import plugin_version

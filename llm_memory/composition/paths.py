@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
-from ..roles.role_seat import LEASES
 from ..storage.local_zone import MACHINE_ZONE
+
+LEASES: Final = "roles"
+"""The folder of the roles' lock files, in a store's folder of state."""
 
 
 @dataclass(frozen=True, slots=True)

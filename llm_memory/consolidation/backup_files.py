@@ -20,10 +20,10 @@ from ..errors import TransferFailed
 from ..models.shelf import ROLES_FOLDER, SHARED
 from ..models.transfer import TransferFault
 from ..storage.disk_space import RESERVE, free_bytes
-from ..storage.files import Stamp, make_folder, move, stamp_of
+from ..storage.files import Stamp, is_link, make_folder, move, stamp_of
 from ..transfer.line_files import LineFile, translated, write_lines
 from ..transfer.store_reader import MARKDOWN, MAX_FILE, StoreReader
-from ..vault.folder_walk import everything, is_link
+from ..vault.folder_walk import everything
 from ..vault.notes.root_notes import notes_in_root
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.jsonl")

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..models.decisions import RecordFile
 from ..models.shelf import SHARED_FOLDER
 from ..storage.appending import Appended, AppendFault, NotAppended, append_and_verify
-from ..vault.folder_walk import is_link
+from ..storage.files import is_link
 from ..vault.markdown.decision_record import FoundRecord, Record, highest, records_of, settled_by
 from ..vault.rules.templates import shared_templates
 

@@ -16,8 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import HomeError, VaultWriteFailed
-from ..storage.files import ABSENT, ChangedMeanwhile, Stamp, replace_durably, stamp_of
-from ..vault.folder_walk import is_link
+from ..storage.files import (
+    ABSENT,
+    ChangedMeanwhile,
+    Stamp,
+    is_link,
+    replace_durably,
+    stamp_of,
+)
 
 MAX_BYTES: Final = 1024 * 1024
 

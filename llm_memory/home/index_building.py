@@ -15,8 +15,8 @@ from ..models.owner import StoreStatus
 from ..models.said import Said
 from ..models.settings import IndexPace
 from ..service.catching_up import Progress, catch_up, read_files
+from ..storage.files import is_link
 from ..storage.retry import when_free
-from ..vault.folder_walk import is_link
 from .embedder_choice import missing_package
 from .owned_store import OwnedStore
 from .setting_values import spoken

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..composition.paths import EnginePaths, local_now
+from ..composition.paths import LEASES, EnginePaths, local_now
 from ..errors import HomeError
 from ..models.said import Said
-from ..roles.role_seat import LEASES, RoleSeat
+from ..models.workflow import TOPK
 from ..sharing.endpoint import Endpoint, read_endpoint
 from .agent_stores import agent_name, chosen_project
 from .project import project_paths
 from .settings import HomeSettings, LoadedSettings
-from .shared_store import SharedStore
 from .workflow import role_names
 
 if TYPE_CHECKING:
+    from ..roles.role_seat import RoleSeat
     from .owned_store import OwnedStore
+    from .shared_store import SharedStore
 
 _NO_NAME: Final = Said(
     "没有项目名，只读机器人的公共记忆；请写 --project 名字（或环境变量、家里的 config.toml），"
@@ -41,6 +41,7 @@ class MemoryHome:
     roles: Those of a project with a memory root of its own.
     warnings: What is to be told to the person who started this.
     role: The role that is spoken in, empty for none.
+    topk: How many memories a prompt is given by itself.
     """
 
     global_store: SharedStore
@@ -50,6 +51,7 @@ class MemoryHome:
     roles: tuple[str, ...] = ()
     warnings: tuple[Said, ...] = ()
     role: str = ""
+    topk: int = TOPK
 
     @property
     def stores(self) -> tuple[SharedStore, ...]:
@@ -71,6 +73,8 @@ class MemoryHome:
         """Returns a new seat of the role that is spoken in, not taken yet; None without one."""
         if not self.role or self.project is None:
             return None
+        from ..roles.role_seat import RoleSeat
+
         return RoleSeat(self.project.state / LEASES, self.role, local_now)
 
     def start(self) -> None:
@@ -80,6 +84,8 @@ class MemoryHome:
 
     async def close(self) -> None:
         """Close the stores. Idempotent."""
+        import asyncio
+
         await asyncio.gather(*(store.close() for store in self.stores), return_exceptions=True)
 
 
@@ -89,16 +95,28 @@ def open_home(
     """Returns the stores for an agent that works in a folder, not started yet. Raises HomeError
     where the home's folder cannot be had."""
     settings = loaded.settings
-    project, warnings = chosen_project(loaded, folder)
+    found = home_of(loaded, folder, lambda paths: _store(paths, settings, environ, version))
     make_home(settings.home)
-    home = _store(EnginePaths.under(settings.home), settings, environ, version)
+    return found
+
+
+def home_of(
+    loaded: LoadedSettings, folder: Path, store: Callable[[EnginePaths], Any]
+) -> MemoryHome:
+    """Returns the stores for an agent that works in a folder, as ``store`` makes them of where they
+    lie. Makes nothing itself. Raises HomeError."""
+    project, warnings = chosen_project(loaded, folder)
+    home = store(EnginePaths.under(loaded.settings.home))
     if project is None:
         return MemoryHome(home, None, "")
+    stated = project.workflow.topk if project.workflow else None
+    topk = TOPK if stated is None else stated
     if not project.own_store:
-        return MemoryHome(home, home, agent_name(loaded, project), warnings=warnings)
-    own = _store(project_paths(settings.home, project), settings, environ, version)
+        name = agent_name(loaded, project)
+        return MemoryHome(home, home, name, warnings=warnings, topk=topk)
+    own = store(project_paths(loaded.settings.home, project))
     roles = role_names(project.memory, project.workflow)
-    return MemoryHome(home, own, project.shown, warnings=warnings, roles=roles)
+    return MemoryHome(home, own, project.shown, warnings=warnings, roles=roles, topk=topk)
 
 
 def follow_bot(state: Path, name: str) -> MemoryHome:
@@ -123,6 +141,8 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
 
 
 def _followed(state: Path, name: str, endpoint: Callable[[], Endpoint | None]) -> MemoryHome:
+    from .shared_store import SharedStore
+
     store = SharedStore(state, state, None, endpoint=endpoint)
     warnings = () if name else (_NO_NAME,)
     return MemoryHome(store, store if name else None, name, of_a_bot=True, warnings=warnings)
@@ -148,11 +168,15 @@ def _store(
     paths: EnginePaths, settings: HomeSettings, environ: Mapping[str, str], version: str
 ) -> SharedStore:
     async def own() -> OwnedStore:
+        import asyncio
+
         # Loaded by the owner alone: a follower stays small.
         await asyncio.to_thread(importlib.import_module, ".owned_store", __package__)
         from .owned_store import OwnedStore
 
         return OwnedStore(paths, settings, environ, version)
+
+    from .shared_store import SharedStore
 
     return SharedStore(paths.data, paths.state, own)
 

@@ -19,7 +19,7 @@ from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.scope import MAX_SCOPE_LENGTH, may_be_given
 from ..models.workflow import WORKFLOW, Workflow
-from ..vault.folder_walk import is_link
+from ..storage.files import is_link
 from .places import PROJECT_FOLDER, is_above_user, is_folder
 from .workflow import is_workflow, read_workflow
 

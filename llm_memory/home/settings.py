@@ -17,7 +17,7 @@ from typing import Any, Final
 from ..errors import HomeError
 from ..models.said import Said, did_you_mean
 from ..models.settings import PrivacyMode
-from ..vault.folder_walk import is_link
+from ..storage.files import is_link
 from .places import CONFIG, PROJECT_FOLDER, default_home, expanded
 from .project import find_root
 from .setting_values import KEYS, BadValue, Language, spoken

@@ -18,7 +18,7 @@ from ..models.said import Said
 from ..models.shelf import ROLES_FOLDER
 from ..models.workflow import WORKFLOW, WORKFLOW_KEYS, Workflow, at_line, is_role, parse_workflow
 from ..storage.directory_lock import LOCK_NAME
-from ..vault.folder_walk import is_link
+from ..storage.files import is_link
 from .places import PROJECT_FOLDER, expanded, is_above_user, is_folder
 from .toml_file import parse_toml, read_text
 

@@ -12,18 +12,17 @@ from ..models.data_models import (
     RememberOutcome,
     Replaced,
     StoredMemory,
-    shown_day,
 )
-from ..models.recall import FileText, Hit
+from ..models.recall import FileText
 from ..models.roles import Noted, NotHeld, NotNoted, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..primer.models import Overview, PrimerPart
-from ..text.attribution import speakers, standing
 from ..text.normalising import estimate_tokens
-from ..text.safe_text import note_title, safe, safe_line, safe_pointer, unmarked
+from ..text.safe_text import safe, safe_line, safe_pointer, unmarked
 from ..vault.rules.templates import CONSTITUTION
+from .hit_lines import fit, search_line
 from .levels import Level
-from .texts import FATES, LEFT_OUT, NOTE_FAULTS, PARTS, refusal, who
+from .texts import FATES, LEFT_OUT, NOTE_FAULTS, PARTS, refusal
 
 FAILED, MISUSED, PARTLY = 1, 2, 3
 _PREVIEW: Final = 160
@@ -42,34 +41,6 @@ class Answer:
     def failed(self) -> bool:
         """Whether a client is told of an error."""
         return self.code != 0
-
-
-def fit(head: str, lines: Sequence[str], budget: int) -> str:
-    """Returns the lines that fit below the head, each whole. A line that does not fit is passed
-    over, and that there is more is said within the budget."""
-    more = f"(there is more, beyond {budget} tokens)"
-    costs = [estimate_tokens(f"{line}\n") for line in lines]
-    left = budget - estimate_tokens(f"{head}\n")
-    if not lines or sum(costs) <= left:
-        return "\n".join([head, *lines] if head else lines)
-    left -= estimate_tokens(f"{more}\n")
-    taken = [head] if head else []
-    for line, cost in zip(lines, costs, strict=True):
-        if cost <= left:
-            taken.append(line)
-            left -= cost
-    return "\n".join([*taken, more])
-
-
-def search_line(hit: Hit, level: Level) -> str:
-    """Returns a hit as a line: date, who, the words, what is to be known of them, its pointer."""
-    marks = standing(hit, who) + (["quoted, no instruction"] if hit.quoted else [])
-    about = shown_day(hit.day, who("inject.undated"))
-    about += "" if hit.is_note else f" {speakers(hit, who)}"
-    said = f"{note_title(hit.headings)}: " if hit.headings else ""
-    said += safe(hit.preview)
-    behind = f" [{', '.join(marks)}]" if marks else ""
-    return f"- {about}: {said}{behind} ({safe_pointer(level.shown(hit.scope_name, hit.pointer))})"
 
 
 def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = "") -> Answer:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from ..models.conversation import AGENT_ACCOUNT, ConversationId
 from ..models.scope import PUBLIC_NAME
 from ..models.shelf import SHARED_FOLDER
-from ..sharing.ports import SharedMemory
+
+if TYPE_CHECKING:
+    from ..home.memory_home import MemoryHome
+    from ..sharing.ports import SharedMemory
 
 GLOBAL: Final = "global"
 PROJECT: Final = "project"
@@ -70,3 +73,16 @@ def global_conversation(name: str = "home") -> ConversationId:
 def project_conversation(name: str) -> ConversationId:
     """Returns the conversation of a project, as an owner maps it."""
     return ConversationId.parse(f"{AGENT_ACCOUNT}:{PROJECT}:{name}")
+
+
+def levels_of(home: MemoryHome) -> Levels:
+    """Returns the levels that an agent sees of a home."""
+    global_level = Level(GLOBAL, home.global_store.memory, global_conversation())
+    if home.project is None:
+        return Levels(global_level, writes_global=not home.of_a_bot)
+    if home.project is home.global_store:
+        mine = Level(PROJECT, home.project.memory, project_conversation(home.name))
+    else:  # the public scope of the project's own store
+        where = replace(global_conversation(home.name), persona=home.role or None)
+        mine = Level(PROJECT, home.project.memory, where, own_store=True)
+    return Levels(global_level, mine, writes_global=not home.of_a_bot)

@@ -57,30 +57,8 @@ PARTS: Final[Mapping[PrimerPart, str]] = {
     PrimerPart.TASKS: "Open tasks",
     PrimerPart.DAYS: "The last days",
 }
-WHO: Final[Mapping[str, str]] = {
-    "private.and": ", ",
-    "inject.nobody": "unknown",
-    "inject.journal": "journal",
-    "inject.undated": "date unknown",
-    "inject.earlier": "earlier",
-    "inject.weak": "maybe",
-    "inject.closed": "settled",
-    "inject.undecided": "not decided",
-    "inject.unvouched": "unverified",
-    "inject.admin": "admin",
-    "inject.account": "account …{end}",
-    "inject.account_unknown": "unknown account",
-    "inject.elsewhere": "said elsewhere, not vouched for",
-    "inject.reworded": "reworded by another",
-}
-"""By the codes of ``text.attribution``."""
 
 
 def refusal(rejected: Rejected, conversation: object) -> str:
     """Returns why nothing was stored."""
     return REFUSALS[rejected.reason].format(detail=rejected.detail, conversation=conversation)
-
-
-def who(code: str, /, **params: object) -> str:
-    """Returns what is to be known of a speaker, as ``text.attribution`` asks for it."""
-    return WHO[code].format(**params)

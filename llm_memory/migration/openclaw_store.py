@@ -13,8 +13,8 @@ from typing import Final
 
 from ..errors import HomeError
 from ..models.said import Said
+from ..storage.files import is_link
 from ..storage.local_zone import MACHINE_ZONE
-from ..vault.folder_walk import is_link
 from .rules.openclaw_markdown import ForeignMemory, read_file
 
 FOLDER: Final = ".openclaw_memory"

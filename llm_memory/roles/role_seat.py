@@ -6,15 +6,11 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from ..log import logger
 from ..models.roles import NotHeld, RoleLease
 from ..models.shelf import role_folder
 from ..storage.held_file import HeldFile, holder
-
-LEASES: Final = "roles"
-"""The folder of the lock files, in a store's folder of state."""
 
 
 def lease_file(folder: Path, role: str) -> Path:

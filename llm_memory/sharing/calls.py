@@ -23,8 +23,6 @@ from .ports import OwnerMemory, SharedMemory
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-PROTOCOL: Final = 1
-"""Changes with whatever an older program would misread."""
 AGENT: Final = "mcp:agent"
 """The person that coding agents are: their words are nobody's whom the store knows."""
 PORTS: Final[tuple[type, ...]] = (SharedMemory, OwnerMemory)

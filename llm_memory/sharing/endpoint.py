@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from .calls import PROTOCOL
-
+PROTOCOL: Final = 1
+"""Changes with whatever an older program would misread."""
 FILE_NAME: Final = "endpoint.json"
 _PRIVATE: Final = 0o600
 

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from ..errors import OtherProtocol, OwnerGone, ScopedMemoryError
-from .calls import NO_SUCH_CALL, PROTOCOL, BadCall, decode_answer, encode_arguments, forwarding
-from .endpoint import Endpoint
+from .calls import NO_SUCH_CALL, BadCall, decode_answer, encode_arguments, forwarding
+from .endpoint import PROTOCOL, Endpoint
 from .ports import OwnerMemory, SharedMemory
 
 _AT_ONCE: Final = 64

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from ..errors import EngineClosed, EngineOff, ScopedMemoryError
 from ..log import logger
-from .calls import PROTOCOL, BadCall, call, decode_arguments, encode_answer, port_of
-from .endpoint import Endpoint
+from .calls import BadCall, call, decode_arguments, encode_answer, port_of
+from .endpoint import PROTOCOL, Endpoint
 from .ports import OwnerMemory, SharedMemory
 
 PATH: Final = f"/v{PROTOCOL}/"

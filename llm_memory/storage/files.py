@@ -126,6 +126,14 @@ _STALE_SECONDS: Final = 600
 """A temporary file that was not written to for so long belongs to a process that was killed."""
 
 
+def is_link(path: Path) -> bool:
+    """True for links and for junctions, Windows' links between folders."""
+    try:
+        return path.is_symlink() or path.is_junction()
+    except OSError:  # if its status cannot be read, a write through it fails, too
+        return False
+
+
 def temporary_beside(path: Path) -> Path:
     """Returns a new name for what is to replace ``path``. It is not made of the file's name: one as
     long as the disk allows could not be made longer."""

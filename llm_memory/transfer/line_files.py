@@ -14,9 +14,8 @@ from typing import Final
 
 from ..errors import TransferFailed
 from ..models.transfer import LineFault, Record, TransferFault
-from ..storage.files import make_folder, move, temporary_beside
+from ..storage.files import is_link, make_folder, move, temporary_beside
 from ..storage.retry import when_free
-from ..vault.folder_walk import is_link
 from .rules.format import Line, LineBroken
 
 MAX_LINE: Final = 32 * 1024 * 1024

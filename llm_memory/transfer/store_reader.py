@@ -14,9 +14,10 @@ from ..models.scope import Scope
 from ..models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
 from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
 from ..models.vault_layout import ARCHIVE, is_recalled, topic_of
+from ..storage.files import is_link
 from ..text.normalising import is_sendable
 from ..vault.archive import state_of
-from ..vault.folder_walk import everything, is_link
+from ..vault.folder_walk import everything
 from ..vault.markdown.topic_file import behind
 from ..vault.notes.root_notes import notes_in_root
 from ..vault.vault_tree import VaultTree

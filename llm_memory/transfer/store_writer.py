@@ -20,9 +20,8 @@ from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
 from ..models.vault_layout import archive_path, is_recalled, part_path, topic_path
 from ..remember.rules.routing import route
 from ..scopes.rules.note_files import may_be_note
-from ..storage.files import replace_durably
+from ..storage.files import is_link, replace_durably
 from ..text.normalising import is_sendable
-from ..vault.folder_walk import is_link
 from ..vault.ledger import SqliteLedger
 from ..vault.markdown.topic_file import TopicFile, behind, digest
 from ..vault.models import FileKey, KnownEntry, KnownFile

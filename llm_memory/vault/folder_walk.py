@@ -116,14 +116,6 @@ def _is_hidden(relative: str) -> bool:
     return relative.startswith(".") or "/." in relative
 
 
-def is_link(path: Path) -> bool:
-    """True for links and for junctions, Windows' links between folders."""
-    try:
-        return path.is_symlink() or path.is_junction()
-    except OSError:  # if its status cannot be read, a write through it fails, too
-        return False
-
-
 def _walk(
     top: Path, opens: Callable[[str], bool], shut: list[str]
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -16,9 +16,9 @@ from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
 from ..models.scope import Place, Scope
 from ..models.shelf import ROOT_NOTES, SHARED
 from ..models.vault_layout import ARCHIVE, folded, is_recalled
-from ..storage.files import Stamp, make_folder, stamp_of
+from ..storage.files import Stamp, is_link, make_folder, stamp_of
 from ..storage.retry import when_free
-from .folder_walk import Listing, Stamps, archived, is_link, list_files, stamps
+from .folder_walk import Listing, Stamps, archived, list_files, stamps
 from .markdown.topic_file import Entry, TopicFile, parse_file
 from .rules.encodings import Encoding, likely_encoding
 

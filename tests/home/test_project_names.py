@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.cli.agent_home import agent_home, levels_of
+from astrbot_plugin_scoped_memory.llm_memory.cli.agent_home import agent_home
 from astrbot_plugin_scoped_memory.llm_memory.cli.home_flags import read_settings
 from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.home.agent_stores import scopes_of
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import MemoryHome
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import levels_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.property]
 

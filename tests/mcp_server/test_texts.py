@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Rejected, RejectReason, TaskFate
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.hit_lines import WHO
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.sdk import INSTRUCTIONS, make_server
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import (
     FATES,
     PARTS,
     REFUSALS,
-    WHO,
     refusal,
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools

@@ -19,8 +19,8 @@ from ...models.scope import QUARANTINE_NAME, Place, Scope
 from ...models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
 from ...models.vault_layout import MEMORY_PAGE
 from ...scopes.rules.note_files import may_be_note, note_id
-from ...storage.files import Stamp, stamp_of
-from ..folder_walk import Listing, is_link
+from ...storage.files import Stamp, is_link, stamp_of
+from ..folder_walk import Listing
 from ..markdown.chunks import Chunk, chunk_markdown, worth_indexing
 from ..markdown.daily_note import is_session_note
 from ..markdown.decision_record import records_of
