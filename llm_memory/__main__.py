@@ -4,17 +4,14 @@ of their files and into them.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from .cli.messages import MISUSED, Refusal, fail, fault_text, speak
-from .cli.parser import build_parser
-from .cli.paths import find_store_of_bot
 from .errors import (
     DirectoryInUse,
     EngineOff,
@@ -28,9 +25,23 @@ from .home.setting_values import LANGUAGES, spoken
 from .home.settings import PREFIX
 from .models.said import Spoken
 
+if TYPE_CHECKING:
+    import argparse
+
+_HOOK: Final = {"recall", "--hook"}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 nothing done, 2 wrong usage, 3 done but for some lines."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if set(given) >= _HOOK:  # before anything is loaded that it does not need
+        from .cli.hook import hook
+
+        return hook([one for one in given if one not in _HOOK])
+    import argparse
+
+    from .cli.parser import build_parser
+
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal without Chinese shows question marks
             stream.reconfigure(
@@ -58,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _language(arguments: Sequence[str] | None) -> Spoken:
     """Returns the language of what is said before the settings are read: that of the flag, of the
     variable, or of the machine."""
+    import argparse
+
     flag = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     flag.add_argument("--language", nargs="?")
     said = flag.parse_known_args(arguments)[0].language or os.environ.get(f"{PREFIX}LANGUAGE")
@@ -91,6 +104,8 @@ def _run(args: argparse.Namespace) -> int:
     if "run_home" in args:  # a command of a home of its own, apart from any bot's folders
         at_home: Callable[[argparse.Namespace], int] = _function(args.run_home)
         return at_home(args)
+    from .cli.paths import find_store_of_bot
+
     makes = args.run in ("files.restore", "files.import_")
     store = find_store_of_bot(args.data, args.memory, must_exist=not makes)
     command: Callable[[argparse.Namespace, object], int] = _function(args.run)

@@ -136,8 +136,9 @@ def _project_changes(
     clients = clients or clients_of(folder)
     if not clients:
         report.note(
-            "没看出用的是哪种编程助手，写了 Claude Code 的；别的见 --cursor、--agents",
-            "no client was recognised, so Claude Code's files are written; see --cursor, --agents",
+            "没看出用的是哪种编程助手，写了 Claude Code 的；别的见 --cursor、--agents、--codex",
+            "no client was recognised, so Claude Code's files are written; see "
+            "--cursor, --agents, --codex",
         )
     launch = launch_of(loaded.settings, loaded.origins["home"])
     chosen = clients or [next(iter(CLIENTS))]

@@ -157,10 +157,13 @@ def _add_setup(commands: _Commands) -> None:
         "changes nothing.",
     )  # fmt: skip
     files = "Claude Code: .mcp.json, CLAUDE.md"
-    _switch(one, "--claude", f"{files}、会话开始时的摘要", f"{files}, the primer at the start")
+    _switch(one, "--claude", f"{files}、两个钩子", f"{files}, two hooks")
     files = "Cursor: .cursor/mcp.json, .cursor/rules/"
     _switch(one, "--cursor", files, files)
     _switch(one, "--agents", "AGENTS.md：只写怎么用", "AGENTS.md: how to use it, alone")
+    _switch(one, "--codex", "Codex：提问前的钩子", "Codex: the hook before prompts")
+    _switch(one, "--gemini", "Gemini CLI：提问前的钩子", "Gemini CLI: the hook before prompts")
+    _switch(one, "--hooks", "Claude Code：只要钩子，不用 MCP", "Claude Code: hooks alone, no MCP")
     store = ("项目的记忆放在项目里，可以提交", "the project's memories lie in it, to be committed")
     _switch(one, "--store", *store)
     adopt = ("收下以前的 .openclaw_memory，只读它，可重复", "take in a former one, only read")
@@ -220,6 +223,10 @@ def _add_tools(commands: _Commands) -> None:
 
     one = add("primer", "开场摘要", "what a session begins with")
     _switch(one, "--quiet", "没有记忆时不作声", "silent without any")
+    before = ("编程助手提问前的钩子；找记忆用 search", "a hook before prompts; to look, use search")
+    one = commands.add("recall", "hook.hook", *before)
+    said = ("从标准输入读客户端的 JSON", "reads the client's JSON from stdin")
+    _flag(one, "--hook", *said, action="store_true", required=True)
     one = add("search", "找记忆", "find memories")
     _flag(one, "query", "找什么", "what to look for")
     _flag(one, "--level", "哪一级", "which level", choices=["all", "project", "global"])

@@ -1,5 +1,5 @@
 """The files through which coding agents find the memory: the list of MCP servers, the text that the
-agent reads, and the hook at the start of a session."""
+agent reads, and the hooks at the start of a session and before each prompt."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ SERVER: Final = "scoped-memory"
 _SAFE: Final = "-P"
 """Python's: a client starts us in the project's folder, whose modules must not come before ours."""
 _ARGUMENTS: Final = ("-m", "llm_memory", "serve")
+PRIMER: Final = "primer --quiet"
+RECALL: Final = "recall --hook"
+_OURS: Final = re.compile(
+    r"(?:llm_memory|scoped-memory)\b.* (primer|recall)(?: --\w+)?$", re.DOTALL
+)
+_TIMEOUT: Final = 5
+"""Seconds after which a client ends the hook before a prompt, which ends by itself before that."""
 _SPECIAL: Final = re.compile(r"[\x00-\x1f!-,;-@\[-^`{-\x7f]")
 
 
@@ -57,8 +64,24 @@ def mcp_json(launch: Launch, language: Language) -> dict[str, Edit]:
     return {
         ".mcp.json": _server(launch),
         "CLAUDE.md": _words(language),
-        ".claude/settings.json": _hook(primer_command(launch)),
+        **hooks(launch, language),
     }
+
+
+def hooks(launch: Launch, _: Language) -> dict[str, Edit]:
+    """Returns the edit for Claude Code without MCP: no definition of a tool is in its context."""
+    at_start = _hook(launch, "SessionStart", PRIMER)
+    return {".claude/settings.json": lambda text: _prompts(launch)(at_start(text))}
+
+
+def codex(launch: Launch, _: Language) -> dict[str, Edit]:
+    """Returns the edit for Codex CLI."""
+    return {".codex/hooks.json": _prompts(launch)}
+
+
+def gemini(launch: Launch, _: Language) -> dict[str, Edit]:
+    """Returns the edit for Gemini CLI, which counts in milliseconds."""
+    return {".gemini/settings.json": _prompts(launch, "BeforeAgent", timeout=_TIMEOUT * 1000)}
 
 
 def cursor(launch: Launch, language: Language) -> dict[str, Edit]:
@@ -77,6 +100,9 @@ CLIENTS: Final[Mapping[str, Client]] = MappingProxyType(
         "--claude": Client(mcp_json, (".mcp.json", ".claude", "CLAUDE.md")),
         "--cursor": Client(cursor, (".cursor",)),
         "--agents": Client(agents, ("AGENTS.md",)),
+        "--codex": Client(codex, (".codex",)),
+        "--gemini": Client(gemini, (".gemini",)),
+        "--hooks": Client(hooks, ()),
     }
 )
 """By their flags; the first is taken where none is recognised."""
@@ -99,8 +125,8 @@ def plan_clients(
     Raises:
         HomeError: a file cannot be changed without losing something.
     """
-    edits = [edit for name in names for edit in CLIENTS[name].edits(launch, language).items()]
-    return [planned(root, relative, edit) for relative, edit in edits]
+    edits = dict(edit for name in names for edit in CLIENTS[name].edits(launch, language).items())
+    return [planned(root, relative, edit) for relative, edit in edits.items()]
 
 
 def _server(launch: Launch) -> Edit:
@@ -139,31 +165,40 @@ def _words(language: Language, head: str = "") -> Edit:
     return edit
 
 
-def _hook(command: str) -> Edit:
-    """Returns the edit of settings with hooks: one of a former run is changed in its place."""
+def _prompts(launch: Launch, event: str = "UserPromptSubmit", timeout: int = _TIMEOUT) -> Edit:
+    return _hook(launch, event, RECALL, timeout=timeout)
+
+
+def _hook(launch: Launch, event: str, runs: str, **more: int) -> Edit:
+    """Returns the edit of settings with hooks: one of a former run is changed in its place, and a
+    person's own that runs the same stands for it."""
+    command = hook_command(launch, runs)
 
     def change(content: dict[str, Any]) -> None:
-        starts = member(member(content, "hooks", dict), "SessionStart", list)
-        lists = [start.get("hooks") for start in starts if isinstance(start, dict)]
+        groups = member(member(content, "hooks", dict), event, list)
+        lists = [group.get("hooks") for group in groups if isinstance(group, dict)]
         hooks = [hook for listed in lists if isinstance(listed, list) for hook in listed]
-        ours = next(filter(_is_ours, hooks), None)
-        if ours is None:
-            starts.append({"hooks": [{"type": "command", "command": command}]})
-        else:
+        same = [hook for hook in hooks if _run_by(hook) == runs.partition(" ")[0]]
+        ours = next((hook for hook in same if "llm_memory" in hook["command"]), None)
+        if ours is not None:
             ours["command"] = command
+        elif not same:
+            groups.append({"hooks": [{"type": "command", "command": command, **more}]})
 
     return json_edit(change)
 
 
-def _is_ours(hook: Any) -> bool:
+def _run_by(hook: Any) -> str:
+    """Returns which of ours a hook runs, ``primer`` or ``recall``; empty for none."""
     match hook:
         case {"command": str(command)}:
-            return "llm_memory" in command and command.endswith(("primer", "primer --quiet"))
-    return False
+            found = _OURS.search(command)
+            return found[1] if found else ""
+    return ""
 
 
-def primer_command(launch: Launch, platform: str = sys.platform) -> str:
-    """Returns the command line that prints the primer, for the shell that runs hooks."""
+def hook_command(launch: Launch, runs: str, platform: str = sys.platform) -> str:
+    """Returns the command line that runs one of ours, for the shell that runs hooks."""
     if platform == "win32":
         # cmd and the shells of Unix set variables differently: none is needed this way.
         variables = launch.variables
@@ -173,10 +208,9 @@ def primer_command(launch: Launch, platform: str = sys.platform) -> str:
         code = ";".join(
             ["import os,sys,runpy", *steps, "runpy.run_module('llm_memory',run_name='__main__')"]
         )
-        return f'"{launch.interpreter}" {_SAFE} -c "{code}" primer --quiet'
+        return f'"{launch.interpreter}" {_SAFE} -c "{code}" {runs}'
     settings = [f"{name}={shlex.quote(value)}" for name, value in launch.variables.items()]
-    command = [_SAFE, "-m", "llm_memory", "primer", "--quiet"]
-    return " ".join([*settings, shlex.quote(launch.interpreter), *command])
+    return " ".join([*settings, shlex.quote(launch.interpreter), _SAFE, "-m", "llm_memory", runs])
 
 
 def _literal(text: str) -> str:

@@ -36,6 +36,7 @@ class SharedMemory(Protocol):
         limit: int,
         token_budget: int,
         actor: Actor | None = None,
+        in_talk: bool = False,
     ) -> Recall: ...
 
     async def update_tasks(

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.home import clients, file_changes, making
-from astrbot_plugin_scoped_memory.llm_memory.home.clients import Launch, primer_command
+from astrbot_plugin_scoped_memory.llm_memory.home.clients import PRIMER, Launch, hook_command
 from astrbot_plugin_scoped_memory.llm_memory.home.file_changes import MAX_BYTES
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import config_text, load_settings
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
@@ -102,7 +102,7 @@ def test_the_hooks_command_line_starts_this_program(
     odd = "/a b'c\"$HOME`x`\\U%d!"
     launch = Launch(sys.executable, {"PYTHONPATH": str(checkout.ROOT), "SCOPED_MEMORY_HOME": odd})
     for platform in ("linux", "win32"):
-        line = primer_command(launch, platform).removesuffix("primer --quiet") + "config --json"
+        line = hook_command(launch, PRIMER, platform).removesuffix(PRIMER) + "config --json"
         shown = json.loads(ran(["/bin/sh", "-c", line], project))
         assert shown["settings"]["home"]["value"] == odd
 
@@ -139,6 +139,7 @@ def test_what_stood_there_stays_and_is_kept_beside(home: Path, project: Path) ->
         assert after == json.loads(before[project / file])
     after = content(project / ".claude" / "settings.json")
     assert after["hooks"]["SessionStart"].pop()["hooks"][0]["type"] == "command"
+    assert after["hooks"].pop("UserPromptSubmit")[0]["hooks"][0]["type"] == "command"
     assert after == json.loads(before[project / ".claude" / "settings.json"])
     for name in ("CLAUDE.md", "AGENTS.md"):
         assert (project / name).read_bytes().startswith(before[project / name])
@@ -273,6 +274,60 @@ def test_the_hook_of_another_interpreter_is_changed_in_its_place(home: Path, pro
     assert only["hooks"][1]["timeout"] == 9
 
 
+PROMPTS = {
+    "--claude": (".claude/settings.json", "UserPromptSubmit", 5),
+    "--hooks": (".claude/settings.json", "UserPromptSubmit", 5),
+    "--codex": (".codex/hooks.json", "UserPromptSubmit", 5),
+    "--gemini": (".gemini/settings.json", "BeforeAgent", 5000),
+}
+"""The file, the event, and the time that its documents count in seconds or milliseconds."""
+
+
+@pytest.mark.parametrize("flag", PROMPTS)
+def test_the_hook_before_a_prompt_is_written_once_and_found_again(
+    home: Path, project: Path, flag: str
+) -> None:
+    name, event, timeout = PROMPTS[flag]
+    file = project / name
+    file.parent.mkdir()
+    other = {"type": "command", "command": "lint --hook", "timeout": 1}
+    file.write_text(json.dumps({"mine": 1, "hooks": {event: [{"hooks": [other]}]}}), "utf-8")
+    assert main(["init", flag]) == 0
+    first = content(file)
+    assert first["mine"] == 1
+    mine, ours = first["hooks"][event]
+    assert mine == {"hooks": [other]}
+    (hook,) = ours["hooks"]
+    assert hook["command"].endswith("-m llm_memory recall --hook") or os.name == "nt"
+    assert (hook["type"], hook["timeout"]) == ("command", timeout)
+    assert main(["init", flag]) == 0
+    assert content(file) == first
+    hook["command"] = "/old/python -m llm_memory recall --hook"
+    hook["timeout"] = 9
+    file.write_text(json.dumps(first), "utf-8")
+    assert main(["init", flag]) == 0
+    (again,) = content(file)["hooks"][event][1]["hooks"]
+    assert (again["timeout"], again["command"] == hook["command"]) == (9, False)
+
+
+def test_a_hook_that_a_person_wrote_stays_alone(home: Path, project: Path) -> None:
+    file = project / ".claude" / "settings.json"
+    file.parent.mkdir()
+    mine = {"type": "command", "command": "scoped-memory recall --hook"}
+    file.write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [mine]}]}}), "utf-8")
+    assert main(["init", "--claude"]) == 0
+    assert content(file)["hooks"]["UserPromptSubmit"] == [{"hooks": [mine]}]
+
+
+def test_hooks_alone_bring_no_definition_of_a_tool(home: Path, project: Path) -> None:
+    assert main(["init", "--hooks"]) == 0
+    assert {path.name for path in project.iterdir()} == {".git", ".claude"}
+    hooks = content(project / ".claude" / "settings.json")["hooks"]
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit"}
+    assert main(["init", "--hooks", "--claude"]) == 0  # the same file twice
+    assert content(project / ".claude" / "settings.json")["hooks"] == hooks
+
+
 def test_a_dry_run_leaves_every_byte_and_shows_no_others_key(
     home: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,7 +344,11 @@ def test_a_dry_run_leaves_every_byte_and_shows_no_others_key(
 BROKEN = {
     ".mcp.json": ['{"a": 1,}', "[]", '{"mcpServers": []}', '{"mcpServers": {"scoped-memory": 1}}'],
     ".cursor/mcp.json": ['{"mcpServers": "x"}', "// words\n{}", "\ud800"],
-    ".claude/settings.json": ['{"hooks": []}', '{"hooks": {"SessionStart": {}}}'],
+    ".claude/settings.json": [
+        '{"hooks": []}',
+        '{"hooks": {"SessionStart": {}}}',
+        '{"hooks": {"UserPromptSubmit": {}}}',
+    ],
     "CLAUDE.md": ["<!-- scoped-memory:begin -->\n", "\ud800"],
 }
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
+import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.cli.agent_home import levels_of
+from astrbot_plugin_scoped_memory.llm_memory.cli import hook
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import MemoryHome, open_home
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import load_settings
@@ -19,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import (
     is_trusted,
     trust_root,
 )
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import levels_of
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 
 pytestmark = pytest.mark.engine
@@ -30,6 +34,7 @@ QUERIES = ("launch codes teapot", "where are the codes", "paste the token", "red
 @pytest.fixture(autouse=True)
 def user(own_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SCOPED_MEMORY_HOME", str(own_user / "home"))
+    monkeypatch.setattr(hook, "SECONDS", 600.0)
     return own_user
 
 
@@ -54,9 +59,16 @@ class Folder:
         except HomeError as error:
             return str(error)
         home = open_home(loaded, self.path, os.environ, "0.0.1")
-        texts = asyncio.run(self._asked(home))
+        texts = [*asyncio.run(self._asked(home)), self.prompted("where are the launch codes?")]
         warnings = (*loaded.warnings, *home.warnings)
         return "\n".join([*texts, *(half for one in warnings for half in (one.zh, one.en))])
+
+    def prompted(self, prompt: str) -> str:
+        """What the hook before a prompt prints."""
+        given = json.dumps({"prompt": prompt, "cwd": str(self.path)}).encode()
+        with mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(given))):
+            assert main(["recall", "--hook"]) == 0
+        return self._capsys.readouterr().out
 
     async def _asked(self, home: MemoryHome) -> list[str]:
         tools = MemoryTools(levels_of(home))
@@ -82,6 +94,7 @@ def mine(user: Path, capsys: pytest.CaptureFixture[str]) -> Folder:
     tasks = json.dumps([{"title": "Hide the launch codes better"}])
     assert folder.run("tasks", tasks)[0] == 0
     assert "teapot" in folder.all()
+    assert "teapot" in folder.prompted("where are the launch codes?")
     return folder
 
 

@@ -79,6 +79,15 @@ def test_each_room_of_the_engine_imports_with_the_standard_library_alone(package
     assert present - {"llm_memory", "__main__"} <= set(sys.stdlib_module_names)
 
 
+def test_a_hook_asks_an_owner_without_engine_or_server() -> None:
+    """A person waits for it at each prompt."""
+    present = loaded("-I", statement="import llm_memory.__main__, llm_memory.cli.hook")
+    assert "llm_memory.cli.hook" in present
+    slow = HEAVY | {"argparse", "asyncio", "loguru", "mcp", "pydantic"}
+    assert not {name.partition(".")[0] for name in present} & slow
+    assert not [name for name in present if name.startswith(ENGINE[1:])]
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -36,9 +36,10 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import connect
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.sharing import server as server_module
-from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import AGENT, PROTOCOL
+from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import AGENT
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import (
     FILE_NAME,
+    PROTOCOL,
     Endpoint,
     read_endpoint,
 )

@@ -1,0 +1,71 @@
+"""A recall of a store that another program has open, for one that is gone in a moment: sent now,
+read later, without pydantic and whatever else takes long to import."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from ..models.conversation import ConversationId
+from ..models.recall import Byline, Hit
+from .endpoint import PROTOCOL, read_endpoint
+
+SECONDS: Final = 0.25
+"""The owner is given so long."""
+
+
+class QuickRecall:
+    """Asks the owner of a store, if it has one. ``wanted`` are arguments of ``recall``."""
+
+    def __init__(self, state: Path, where: ConversationId, wanted: dict[str, Any]) -> None:
+        self._until = time.monotonic() + SECONDS
+        self._asked: socket.socket | None = None
+        owner = read_endpoint(state)
+        if owner is None or owner.protocol != PROTOCOL:
+            return
+        call = {"conversation_id": where.umo, "actor": {"person": "", "name": ""}, **wanted}
+        body = json.dumps(call).encode()
+        head = (
+            f"POST /v{PROTOCOL}/recall HTTP/1.1\r\nAuthorization: Bearer {owner.token}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        try:
+            self._asked = socket.create_connection((owner.host, owner.port), SECONDS)
+            self._asked.sendall(head.encode() + body)
+        except OSError:  # it has died
+            self._asked = None
+
+    def hits(self) -> list[Hit] | None:
+        """Returns what was found, nothing from an owner that is late; None where none answers."""
+        if self._asked is None:
+            return None
+        with self._asked as connection:
+            connection.settimeout(max(self._until - time.monotonic(), 0.001))
+            try:
+                told = b"".join(iter(lambda: connection.recv(65_536), b""))
+            except TimeoutError:
+                return []
+            except OSError:
+                return None
+        head, _, body = told.partition(b"\r\n\r\n")
+        if head.split(b" ")[1:2] != [b"200"]:
+            return None
+        return [_hit(raw) for raw in json.loads(body)["value"]["hits"]]
+
+
+def _hit(raw: dict[str, Any]) -> Hit:
+    told = raw["told_day"]
+    return Hit(
+        **raw
+        | {
+            "created_at": datetime.fromisoformat(raw["created_at"]),
+            "told_day": told and date.fromisoformat(told),
+            "headings": tuple(raw["headings"]),
+            "byline": Byline(**raw["byline"]),
+            "also": tuple(map(_hit, raw["also"])),
+        }
+    )
