@@ -1,7 +1,8 @@
 """What the MCP server costs, next to an SDK server with one tool and to the engine in process.
 
     python benchmarks/mcp_server.py [--rounds 5] [--memories 10000] [--queries 100]
-        [--python PATH] [--embedding lexical] [--only start,search,memory,takeover] [--json FILE]
+        [--python PATH] [--embedding lexical] [--only start,search,memory,takeover,hook]
+        [--json FILE]
 
 - ``start``: seconds from the spawn of ``serve`` until ``initialize`` is answered, as the owner of
   an empty home and as a follower of another one, beside a bare server's.
@@ -10,6 +11,8 @@
   CPU time of a search in all processes of ours, which a busy machine changes least.
 - ``memory``: resident memory of a follower and of a bare server after twenty calls each.
 - ``takeover``: seconds from the ``kill -9`` of the owner until a follower has answered again.
+- ``hook``: milliseconds of ``recall --hook`` from its spawn to its end, with an owner and alone,
+  beside ``python -c pass`` in the same minute; ``silent`` is how many prompts got no answer.
 
 Everything is measured by turns in each round, with the interpreter ``--python``, and the medians of
 the rounds are given; of ``search`` the percentiles of all rounds, and the median of their ratios.
@@ -49,11 +52,12 @@ from table import table  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC  # noqa: E402
 
-PARTS = ("start", "search", "memory", "takeover")
+PARTS = ("start", "search", "memory", "takeover", "hook")
 BUDGET = 1_500
 LIMIT = BUDGET // 40
 """What the tool asks the engine for, with that budget."""
 CALLS = 20
+PROMPTS = 50
 
 
 @dataclass(frozen=True)
@@ -243,6 +247,45 @@ def takeover(place: Place, home: Path, rounds: int) -> dict[str, Any]:
     }
 
 
+def hook(place: Place, home: Path) -> dict[str, Any]:
+    took: dict[str, list[float]] = {name: [] for name in ("pass", "owner", "pass.alone", "alone")}
+    silent = {"owner": 0, "alone": 0}
+    pool = iter(questions(2 * PROMPTS + 2))
+    for name, bare in (("owner", "pass"), ("alone", "pass.alone")):
+        with place.owner(home) if name == "owner" else contextlib.nullcontext():
+            for number in range(PROMPTS + 1):
+                nothing, _ = _ran(place, home, ["-c", "pass"], "")
+                prompt = json.dumps({"prompt": next(pool)})
+                spent, told = _ran(place, home, ["-m", "llm_memory", "recall", "--hook"], prompt)
+                if number:  # the first one fills the disk's cache
+                    took[bare].append(nothing)
+                    took[name].append(spent)
+                    silent[name] += not told
+    whole = {name: spread(values) for name, values in took.items()}
+    return {
+        "ms": whole,
+        "p95_ratio": {
+            "owner/pass": round(whole["owner"]["p95"] / whole["pass"]["p95"], 2),
+            "alone/pass": round(whole["alone"]["p95"] / whole["pass.alone"]["p95"], 2),
+        },
+        "silent": silent,
+    }
+
+
+def _ran(place: Place, home: Path, arguments: list[str], text: str) -> tuple[float, bytes]:
+    """Milliseconds of a program, and what it prints."""
+    began = time.perf_counter()
+    done = subprocess.run(  # noqa: S603
+        [place.python, "-P", *arguments],
+        input=text.encode(),
+        env=place.environ(home),
+        cwd=place.root,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    return (time.perf_counter() - began) * 1e3, done.stdout
+
+
 def _beside(values: dict[str, list[float]], base: str, unit: str) -> dict[str, Any]:
     """Medians, the largest, and how many times the median of ``base`` each median is."""
     middle = {name: statistics.median(some) for name, some in values.items()}
@@ -306,6 +349,8 @@ def main() -> None:
             figures["memory"] = memory(place, home, wanted.rounds)
         if "takeover" in parts:
             figures["takeover"] = takeover(place, home, wanted.rounds)
+        if "hook" in parts:
+            figures["hook"] = hook(place, home)
     sys.stdout.write(table(figures))
     if wanted.json is not None:
         wanted.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from ..composition.paths import EnginePaths
-from ..errors import DirectoryInUse, EngineOff
+from ..errors import EngineOff
 from ..home.memory_home import home_of
 from ..home.places import is_folder
 from ..home.settings import HomeSettings, load_settings
@@ -25,7 +25,7 @@ from ..mcp_server.hit_lines import DATA_HEAD, fit, search_line
 from ..mcp_server.levels import Level, levels_of
 from ..models.recall import Hit
 from ..sharing.quick_recall import QuickRecall
-from ..storage.directory_lock import DirectoryLock
+from ..storage.directory_lock import is_free
 
 SECONDS: Final = 1.7
 """For all, whatever it waits for: two seconds with the start of the program."""
@@ -44,18 +44,8 @@ class _Store:
 
     def can_be_opened(self) -> bool:
         """Returns whether it was opened before, and nobody has it open now."""
-        if not (self.paths.state / "state.sqlite").is_file() or not is_folder(self.paths.memory):
-            return False
-        locks = [DirectoryLock(folder) for folder in self.paths.owned]
-        try:
-            for lock in locks:
-                lock.acquire()
-        except (DirectoryInUse, OSError):
-            return False
-        finally:
-            for lock in locks:
-                lock.release()
-        return True
+        was_open = (self.paths.state / "state.sqlite").is_file()
+        return was_open and is_folder(self.paths.memory) and is_free(self.paths.data)
 
 
 def hook(unused: Sequence[str]) -> int:

@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import DirectoryInUse, EngineClosed, EngineOff, NoOwner, OtherProtocol, OwnerGone
+from ..errors import EngineClosed, EngineOff, NoOwner, OtherProtocol, OwnerGone
 from ..log import logger
 from ..models.conversation import ConversationId
 from ..sharing.calls import forwarding
 from ..sharing.endpoint import Endpoint, read_endpoint
 from ..sharing.ports import OwnerMemory, SharedMemory
 from ..sharing.remote_memory import RemoteMemory
-from ..storage.directory_lock import DirectoryLock
+from ..storage.directory_lock import is_free
 
 if TYPE_CHECKING:  # a follower loads no engine
     from .owned_store import OwnedStore
@@ -167,7 +167,8 @@ class SharedStore:
         """Returns the store, or why it is not this process's: ``why`` it has no owner to follow,
         where none may be had. Raises EngineOff where it cannot be opened, and ``why`` where its
         owner is alive and of another protocol."""
-        if self._own is None or not await asyncio.to_thread(self._is_free):
+        # An engine is made, and its packages are loaded, for the one who gets the lock alone.
+        if self._own is None or not await asyncio.to_thread(is_free, self._folder):
             if isinstance(why, OtherProtocol):
                 raise why
             return why if self._own is None else NoOwner(_SILENT)
@@ -186,14 +187,3 @@ class SharedStore:
                 return NoOwner(_SILENT)
             raise
         return owned
-
-    def _is_free(self) -> bool:
-        """Whether the lock could be had just now: an engine is made, and its packages are loaded,
-        for the one who gets it alone. Blocks."""
-        lock = DirectoryLock(self._folder)
-        try:
-            lock.acquire()
-        except DirectoryInUse:
-            return False
-        lock.release()
-        return True

@@ -133,6 +133,17 @@ class DirectoryLock:
             file.close()
 
 
+def is_free(path: Path) -> bool:
+    """Returns whether a directory could be had just now. Blocks."""
+    lock = DirectoryLock(path)
+    try:
+        lock.acquire()
+    except DirectoryInUse:
+        return False
+    lock.release()
+    return True
+
+
 def take_file(path: Path, locking: FileLocking, *, opener: Opener = opener) -> FileIO | None:
     """Open and lock a file, made if missing. None while another opener holds it.
 

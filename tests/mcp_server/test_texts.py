@@ -49,13 +49,12 @@ def test_every_outcome_has_words() -> None:
     assert set(REFUSALS) == set(RejectReason)
     assert set(FATES) < set(TaskFate)
     assert set(PARTS) == set(PrimerPart)
-    asked = re.findall(
-        r'["\']((?:inject|private)\.\w+)',
-        "".join(
-            (ROOT / "llm_memory" / path).read_text("utf-8")
-            for path in ("text/attribution.py", "mcp_server/answers.py")
-        ),
+    said, lines = (
+        (ROOT / "llm_memory" / path).read_text("utf-8")
+        for path in ("text/attribution.py", "mcp_server/hit_lines.py")
     )
+    asked = re.findall(r'["\']((?:inject|private)\.\w+)', said)
+    asked += re.findall(r'who\("(\S+)"\)', lines)
     assert set(WHO) == set(asked)
     for table in (REFUSALS, FATES, PARTS, WHO):
         assert all(text.strip() and not HAN.search(text) for text in table.values())
