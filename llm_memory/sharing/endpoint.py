@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 PROTOCOL: Final = 1
 """Changes with whatever an older program would misread."""
@@ -35,6 +36,15 @@ class Endpoint:
         """Returns a new one of this process, with a random token."""
         return cls(host, port, secrets.token_urlsafe(32), os.getpid())
 
+    def request(self, name: str, arguments: Mapping[str, object]) -> bytes:
+        """Returns the bytes of a call, as HTTP."""
+        body = json.dumps(arguments).encode()
+        head = (
+            f"POST /v{PROTOCOL}/{name} HTTP/1.1\r\nAuthorization: Bearer {self.token}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return head.encode() + body
+
     def write(self, folder: Path) -> None:
         """Write the file, for this user alone. Blocks. Raises OSError."""
         path = folder / f".{FILE_NAME}.{self.pid}"
@@ -49,6 +59,13 @@ class Endpoint:
         if read_endpoint(folder) == self:
             with contextlib.suppress(OSError):
                 (folder / FILE_NAME).unlink()
+
+
+def parse_answer(told: bytes) -> tuple[int, Any]:
+    """Returns the status and the content of all that an owner sent. Raises ValueError, IndexError,
+    and RecursionError where it is damaged."""
+    said, _, answer = told.partition(b"\r\n\r\n")
+    return int(said.split(b" ")[1]), json.loads(answer)
 
 
 def read_endpoint(folder: Path) -> Endpoint | None:

@@ -3,7 +3,6 @@ read later, without pydantic and whatever else takes long to import."""
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from datetime import date, datetime
@@ -12,10 +11,11 @@ from typing import Any, Final
 
 from ..models.conversation import ConversationId
 from ..models.recall import Byline, Hit
-from .endpoint import PROTOCOL, read_endpoint
+from .endpoint import PROTOCOL, parse_answer, read_endpoint
 
 SECONDS: Final = 0.25
 """The owner is given so long."""
+_OK: Final = 200
 
 
 class QuickRecall:
@@ -28,14 +28,9 @@ class QuickRecall:
         if owner is None or owner.protocol != PROTOCOL:
             return
         call = {"conversation_id": where.umo, "actor": {"person": "", "name": ""}, **wanted}
-        body = json.dumps(call).encode()
-        head = (
-            f"POST /v{PROTOCOL}/recall HTTP/1.1\r\nAuthorization: Bearer {owner.token}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
         try:
             self._asked = socket.create_connection((owner.host, owner.port), SECONDS)
-            self._asked.sendall(head.encode() + body)
+            self._asked.sendall(owner.request("recall", call))
         except OSError:  # it has died
             self._asked = None
 
@@ -51,10 +46,8 @@ class QuickRecall:
                 return []
             except OSError:
                 return None
-        head, _, body = told.partition(b"\r\n\r\n")
-        if head.split(b" ")[1:2] != [b"200"]:
-            return None
-        return [_hit(raw) for raw in json.loads(body)["value"]["hits"]]
+        status, answer = parse_answer(told)
+        return [_hit(raw) for raw in answer["value"]["hits"]] if status == _OK else None
 
 
 def _hit(raw: dict[str, Any]) -> Hit:

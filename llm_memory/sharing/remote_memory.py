@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from http import HTTPStatus
 from typing import Any, Final
 
 from ..errors import OtherProtocol, OwnerGone, ScopedMemoryError
 from .calls import NO_SUCH_CALL, BadCall, decode_answer, encode_arguments, forwarding
-from .endpoint import PROTOCOL, Endpoint
+from .endpoint import PROTOCOL, Endpoint, parse_answer
 from .ports import OwnerMemory, SharedMemory
 
 _AT_ONCE: Final = 64
@@ -53,20 +52,15 @@ class RemoteMemory:
 
     async def _post(self, name: str, arguments: dict[str, Any]) -> tuple[int, Any]:
         """Raises OwnerGone."""
-        owner, body = self._endpoint, json.dumps(arguments).encode()
-        head = (
-            f"POST /v{PROTOCOL}/{name} HTTP/1.1\r\nAuthorization: Bearer {owner.token}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
+        owner = self._endpoint
         try:
             async with asyncio.timeout(self._seconds), self._turn:
                 reader, writer = await asyncio.open_connection(owner.host, owner.port)
                 try:
-                    writer.write(head.encode() + body)
+                    writer.write(owner.request(name, arguments))
                     told = await reader.read()
                 finally:
                     writer.close()
-            said, _, answer = told.partition(b"\r\n\r\n")
-            return int(said.split(b" ")[1]), json.loads(answer)
+            return parse_answer(told)
         except (OSError, ValueError, IndexError, RecursionError) as error:
             raise OwnerGone(str(error) or "timed out") from error

@@ -73,7 +73,6 @@ async def test_it_finds_what_a_follower_finds(state: Path) -> None:
     assert endpoint is not None
     remote = RemoteMemory(endpoint)
     recall = await remote.memory.recall(conversation_id=HERE, actor=as_agent(None), **WANTED)
-    remote.close()
     quick = await asyncio.to_thread(lambda: QuickRecall(state, HERE, WANTED).hits())
     assert list(map(undated, quick)) == list(map(undated, recall.hits))
     assert {hit.is_note for hit in quick} == {True, False}
