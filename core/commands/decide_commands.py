@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from ...llm_memory import Actor, ConversationId, MemoryDraft, Source
+from ...llm_memory import Actor, ConversationId, MemoryDraft, Rejected, Source
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
+from ...llm_memory.catalogue.rules.proposals import is_proposed
 from ...llm_memory.models.decisions import (
     Accept,
     DecisionChange,
@@ -64,7 +65,11 @@ class DecideCommands:
                 words, "".join(why), source=Source.COMMAND, actor=actor, proposed=True
             )
             stored = await self._plugin.service.remember(draft, conversation_id=conversation_id)
-            return added_text(self._plugin.texts, stored)
+            said = added_text(self._plugin.texts, stored)
+            if isinstance(stored, Rejected) or not is_proposed(stored.memory.memory):
+                return said
+            named = stored.memory.memory.memory_id
+            return f"{said}\n{self._say('decide.proposed', id=named)}"
         change: DecisionChange | None
         if action == "yes":
             change = self._shown.pop((conversation_id.umo, actor.person), None)

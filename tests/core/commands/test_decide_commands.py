@@ -34,8 +34,10 @@ class Desk:
 
     async def propose(self, words: str = WORDS) -> str:
         """Returns the id of a new proposal."""
-        found = re.search(r"m-[0-9a-z]+", await self(f"提议 {words}"))
+        said = await self(f"提议 {words}")
+        found = re.search(r"m-[0-9a-z]+", said)
         assert found
+        assert f"decide accept {found[0]}" in said or f"决定 接受 {found[0]}" in said
         return found[0]
 
 
