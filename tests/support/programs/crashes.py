@@ -58,11 +58,12 @@ class Clockwork:
 
 
 @contextlib.contextmanager
-def crash_at(moment: int) -> Iterator[Clockwork]:
-    """Whatever writes to the vault or tells the ledger inside ends there, ``moment`` from 1."""
+def crash_at(moment: int, *also: tuple[object, str]) -> Iterator[Clockwork]:
+    """Whatever writes to the vault or tells the ledger inside ends there, ``moment`` from 1.
+    ``also``: further methods that write, each with its class."""
     clockwork = Clockwork(moment)
     with contextlib.ExitStack() as patches:
-        for owner, name in _WRITES:
+        for owner, name in (*_WRITES, *also):
             wrapped = clockwork.around(getattr(owner, name))
             patches.enter_context(mock.patch.object(owner, name, wrapped))
         with contextlib.suppress(Crash):
