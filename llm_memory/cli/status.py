@@ -30,13 +30,11 @@ _WITHOUT: Final = {
     IndexState.OFF: Said("索引用不了", "the index cannot be used"),
 }
 _MEANT: Final[Mapping[str, Said]] = {
-    NoticeCode.CONSTITUTION_CHANGED: Said(
-        "（上次看以后改过，照样算数）", " (changed since you last looked, and in force)"
-    ),
+    NoticeCode.CONSTITUTION_CHANGED: Said("（上次看以后改过）", " (changed since you looked)"),
     NoticeCode.ROOT_READ: Said("（放在根文件夹里，当作笔记读）", " (in the root, read as notes)"),
     NoticeCode.ROOT_UNREAD: Said(
-        "（放在根文件夹里，没有读；请放进 shared/ 或 scopes/<域>/）",
-        " (in the root, not read; put them into shared/ or scopes/<scope>/)",
+        "（没有读：放进 shared/ 或 scopes/<域>/）",
+        " (not read: move to shared/ or scopes/<scope>/)",
     ),
 }
 
