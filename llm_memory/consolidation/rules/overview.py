@@ -13,7 +13,9 @@ from typing import Final
 
 from ...catalogue.rules.closing import holding
 from ...catalogue.rules.event_day import told_day
+from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...models.data_models import UNDATED, Memory, Source, StoredMemory, Topic, shown_day
+from ...models.decisions import record_name
 from ...models.vault_layout import topic_of
 from ...recall.rules.same_fact import once
 from ...remember.rules.quality import flaw
@@ -72,11 +74,15 @@ def pointed_ids(content: str) -> tuple[str, ...]:
 
 
 def line_of(stored: StoredMemory, *also: StoredMemory, english: bool = False) -> str:
-    """One entry on one line of a page, with the names of those who said just so; ``memory_page``
-    finds it again by the pointer at its end."""
+    """One entry on one line of a page, with the names of those who said just so, and of a proposal
+    what became of it; ``memory_page`` finds it again by the pointer at its end."""
     memory = stored.memory
     date = shown_day(told_day(memory), "undated" if english else UNDATED)
     said = _said(memory, *(one.memory for one in also), english=english)
+    if is_proposed(memory):
+        said += " (not decided)" if english else "（未决）"
+    elif number := accepted_as(memory):
+        said += f" ({record_name(number)})" if english else f"（{record_name(number)}）"
     return f"- {date} {said} ({stored.pointer})"
 
 
