@@ -295,3 +295,6 @@ async def test_each_piece_of_a_record_knows_its_reference(desk: Desk) -> None:
     assert found is not None
     assert (found.first, desk.book.record("", everybody)) == (3, None)
     assert desk.book.record("sha256:1f0c", nobody) is None
+    desk.put("shared/DECISIONS.md", f"## D-0004 用乙\n> 已接受 · Issue：{'长' * 999}\n")
+    await desk.changes()
+    assert [len(chunk.reference) for chunk in desk.book.all()] == [len("Issue ") + 200]

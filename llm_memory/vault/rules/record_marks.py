@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from ...models.decisions import RECORD_PATHS, Reference
 from ...models.notes import NoteChunk
 from ..markdown.decision_record import Record, number_of, records_of, settled_by
+
+_LONGEST: Final = 200
+"""Characters of a reference that are shown: a person may write anything in its place."""
 
 
 def changed_marks(pieces: Iterable[NoteChunk]) -> list[NoteChunk]:
@@ -58,4 +62,4 @@ def _number(piece: NoteChunk) -> int:
 
 def _words(reference: Reference) -> str:
     named = (("Issue", reference.issue), ("PR", reference.pr))
-    return " · ".join(f"{name} {text}" for name, text in named if text)
+    return " · ".join(f"{name} {text[:_LONGEST]}" for name, text in named if text)
