@@ -11,7 +11,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Finger
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours, VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import ROOT_NOTES, SHARED, Shelf
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Row
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     DIM,
@@ -44,15 +44,17 @@ def test_metadata_cannot_speak_for_the_scope(bench: Bench) -> None:
     assert bench.store.hashes() == {Key("家", "m-1"): "h"}
 
 
-SHELVES = ("@shared", "@role:default", "@role:猫", "@role:default2", "@role:sharedx")
+SHELVES = ("@shared", "@root", "@role:default", "@role:猫", "@role:default2", "@role:sharedx")
 
 
-@pytest.mark.parametrize("read", [(), (SHARED,), (SHARED, Shelf.of_role("猫"))], ids=len)
+@pytest.mark.parametrize(
+    "read", [(), (SHARED,), (SHARED, Shelf.of_role("猫")), (SHARED, ROOT_NOTES)]
+)
 @pytest.mark.parametrize("reader", ["public", "家"])
 def test_a_reader_sees_the_shelves_that_it_reads_and_no_other(
     bench: Bench, reader: str, read: tuple[Shelf, ...]
 ) -> None:
-    places = [*SHELVES, "public", "家", "家人", "shared", "role"]
+    places = [*SHELVES, "public", "家", "家人", "shared", "root", "role"]
     bench.store.upsert([record(place, "n-1") for place in places], vectors(len(places), 3))
     scope_filter = reading_as(reader, shelves=read)
     seen = {key.scope for key in keys(bench.store.query(unit(1), scope_filter, 100))}

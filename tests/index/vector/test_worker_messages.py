@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Nei
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.messages import next_message, packed
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import ROOT_NOTES, SHARED, Shelf
 
 pytestmark = pytest.mark.unit
 
@@ -55,7 +55,7 @@ def test_values_arrive(
     [
         ScopeFilter.reading_as(PUBLIC),
         ScopeFilter.reading_as(Scope.parse("dm-家", derived=True), shelves=(SHARED,)),
-        ScopeFilter.reading_as(PUBLIC, shelves=(SHARED, Shelf.of_role("猫/娘 con"))),
+        ScopeFilter.reading_as(PUBLIC, shelves=(SHARED, ROOT_NOTES, Shelf.of_role("猫/娘 con"))),
         ScopeFilter((PUBLIC,), everything=True),
     ],
 )
