@@ -65,19 +65,15 @@ def _text(value: object, _: Expand) -> str:
     return line
 
 
-def _one_of(*options: str) -> Callable[[object, Expand], str]:
-    def read(value: object, expand: Expand) -> str:
+def _one_of[Option: str](*options: Option) -> Callable[[object, Expand], Option]:
+    def read(value: object, expand: Expand) -> Option:
         word = _text(value, expand)
         if word not in options:
             listed = ", ".join(options)
             raise BadValue(f"只能是 {listed}", f"must be one of {listed}")
-        return word
+        return options[options.index(word)]
 
     return read
-
-
-def _privacy_mode(value: object, expand: Expand) -> PrivacyMode:
-    return PrivacyMode(_one_of(*PrivacyMode)(value, expand))
 
 
 def _tokens(value: object, _: Expand) -> int:
@@ -179,7 +175,7 @@ KEYS: Final[Mapping[str, Key]] = MappingProxyType({key.name: key for key in (
         "the environment variable that holds the service's key"),
     Key("embedding_key_file", _key_file, "或者密钥在哪个文件里（chmod 600），写了就只用它",
         "or the file that holds it (chmod 600), which comes first"),
-    Key("privacy_mode", _privacy_mode, "密码和号码：redact 隐去, reject 不记, off 照记",
+    Key("privacy_mode", _one_of(*PrivacyMode), "密码和号码：redact 隐去, reject 不记, off 照记",
         "passwords and numbers: redact hides them, reject refuses the text, off keeps them"),
     Key("max_tokens", _tokens, "一次搜索最多多少 token，100–8000",
         "the most tokens of a search, 100–8000", of_project=True),
