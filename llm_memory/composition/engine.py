@@ -110,7 +110,7 @@ def build_engine(
         state=kept,
         store=store,
         manifest=JsonManifest(paths.index / MANIFEST),
-        cache=SqliteVectorCache(paths.index / "embeddings.sqlite"),
+        cache=SqliteVectorCache(paths.vectors),
         words=SqliteLexicalIndex(
             paths.index / "lexical.sqlite", Tokenizer(cache=paths.index / "dictionary.bin")
         ),

@@ -43,6 +43,11 @@ class EnginePaths:
         return self.data / "index"
 
     @property
+    def vectors(self) -> Path:
+        """Those that were computed: a cache, too, but one that cost time or money."""
+        return self.index / "embeddings.sqlite"
+
+    @property
     def models(self) -> Path:
         """Local models, one folder each."""
         return self.data / "models"

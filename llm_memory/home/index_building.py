@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..composition.export_restore import owned
-from ..composition.paths import EnginePaths
-from ..errors import HomeError
+from ..composition.caches import discard_caches
 from ..models.conversation import ConversationId
 from ..models.owner import StoreStatus
 from ..models.said import Said
 from ..models.settings import IndexPace
 from ..service.catching_up import Progress, catch_up, read_files
-from ..storage.files import is_link
-from ..storage.retry import when_free
 from .embedder_choice import missing_package
 from .owned_store import OwnedStore
 from .setting_values import spoken
@@ -24,8 +19,6 @@ from .setting_values import spoken
 PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
 """No bot wants the time between two batches, and a person does not want to wait a minute for the
 next attempt."""
-_PAID: Final = "embeddings.sqlite"
-"""The vectors that were computed, perhaps for money. Its neighbours have the same beginning."""
 _HOME: Final = ConversationId.parse("mcp:global:home")
 _NOT_TAKEN: Final = Said("嵌入模型不收这些文字", "the embedder does not take these texts")
 
@@ -73,29 +66,3 @@ async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -
     elif left and not fault:
         fault = _NOT_TAKEN.text(spoken(store.settings.language))
     return Built(status, left, words_fault, fault)
-
-
-def discard_caches(paths: EnginePaths, version: str) -> None:
-    """Remove what lies in the index folder, but for the vectors that were computed. Blocks.
-
-    Raises:
-        DirectoryInUse, FormatNewer: Nothing was removed.
-        HomeError: Something could not be removed, or the folder is a link.
-    """
-    with owned(paths, version=version):
-        folder = paths.index
-        if is_link(folder):
-            raise HomeError(f"{folder}：是链接，不清空", f"{folder}: is a link, not emptied")
-        try:
-            for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
-                if entry.name.startswith(_PAID):
-                    continue
-                if entry.is_dir() and not is_link(entry):
-                    shutil.rmtree(entry)
-                else:
-                    when_free(entry.unlink)
-        except OSError as error:
-            file, why = error.filename, error.strerror
-            raise HomeError(
-                f"{file}：删不掉：{why}", f"{file}: cannot be removed: {why}"
-            ) from error
