@@ -20,9 +20,9 @@ from ..llm_memory import (
     WalkPace,
 )
 from ..llm_memory.errors import HomeError
-from ..llm_memory.home.workflow import read_workflow
 from ..llm_memory.models.said import Said
 from ..llm_memory.models.workflow import Workflow
+from ..llm_memory.storage.workflow_file import read_workflow
 from .texts import LANGUAGES
 
 PRIVACY_MODES = tuple(PrivacyMode)

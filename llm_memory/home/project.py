@@ -21,7 +21,7 @@ from ..models.scope import MAX_SCOPE_LENGTH, may_be_given
 from ..models.workflow import WORKFLOW, Workflow
 from ..storage.files import is_link
 from .places import PROJECT_FOLDER, is_above_user, is_folder
-from .workflow import is_workflow, read_workflow
+from .workflow import is_workflow, project_workflow
 
 _LOST: Final = re.compile(r"[^a-zA-Z0-9\u4e00-\u9fff_-]+")
 
@@ -94,7 +94,7 @@ def find_project(
     elif root is None:
         return None
     where = root or start.resolve()
-    workflow = read_workflow(where / WORKFLOW, environ, home) if root else None
+    workflow = project_workflow(where / WORKFLOW, environ, home) if root else None
     title = workflow.project if workflow and not named else ""
     stored = bool(workflow and workflow.root) or (root is not None and _has_store(where))
     return Project(named or name_of(where), where, stored, workflow, title)

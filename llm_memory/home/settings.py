@@ -18,10 +18,10 @@ from ..errors import HomeError
 from ..models.said import Said, did_you_mean
 from ..models.settings import PrivacyMode
 from ..storage.files import is_link
+from ..storage.toml_file import read_toml
 from .places import CONFIG, PROJECT_FOLDER, default_home, expanded
 from .project import find_root
 from .setting_values import KEYS, BadValue, Language, spoken
-from .toml_file import read_toml
 
 PREFIX: Final = "SCOPED_MEMORY_"
 DEFAULT: Final = "default"

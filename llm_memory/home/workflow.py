@@ -1,4 +1,4 @@
-"""Reads a project's ``workflow.toml``, and says which memory roots are none.
+"""Which memory root a project's ``workflow.toml`` names, and which roots are none.
 
 A stranger's checkout may bring the file: its root is used only once a person has agreed to it, and
 some never are.
@@ -11,16 +11,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..errors import HomeError
 from ..models.said import Said
 from ..models.shelf import ROLES_FOLDER
-from ..models.workflow import WORKFLOW, WORKFLOW_KEYS, Workflow, at_line, is_role, parse_workflow
+from ..models.workflow import WORKFLOW, Workflow, at_line, is_role, parse_workflow
 from ..storage.directory_lock import LOCK_NAME
 from ..storage.files import is_link
+from ..storage.workflow_file import read_tables
 from .places import PROJECT_FOLDER, expanded, is_above_user, is_folder
-from .toml_file import parse_toml, read_text
 
 _WINDOWS: Final = re.compile(r"[A-Za-z]:|//|.*\\", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}(?=/|$)")
@@ -28,33 +28,31 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}(?=/|$)")
 
 def is_workflow(path: Path) -> bool:
     """Returns whether there is such a file with a table of ours. Raises HomeError."""
-    return bool(_tables(path, _text(path)))
+    _, tables = read_tables(path)
+    return bool(tables)
 
 
-def read_workflow(
-    path: Path, environ: Mapping[str, str] | None = None, home: Path | None = None
+def project_workflow(
+    path: Path, environ: Mapping[str, str], home: Path | None = None
 ) -> Workflow | None:
-    """Returns what the file of an absolute ``path`` says; None where there is none, or it has
-    neither ``[memory]`` nor ``[roles]``. Nothing is made.
-
-    ``environ`` is for ``~`` and ``${VAR}`` in the root; None where the root is not looked at, as of
-    a bot's, whose memory root is a setting of its own. The folder of the ``home`` can be no root.
+    """Returns what the file of an absolute ``path`` says, with the root that it names; None as
+    ``read_workflow`` does. Nothing is made. ``environ`` is for ``~`` and ``${VAR}`` in the root;
+    the folder of the ``home`` can be none.
 
     Raises HomeError where it is no TOML, or its root cannot be used on this machine, or at all.
     """
-    text = _text(path)
-    tables = _tables(path, text)
+    text, tables = read_tables(path)
     if not tables:
         return None
+    found = parse_workflow(path, text, tables)
     memory = tables.get("memory")
-    root = None
-    if environ is not None and isinstance(memory, dict) and "root" in memory:
-        found = _root(memory["root"], path.parent, environ, home)
-        if isinstance(found, Said):
-            said = at_line(path, text, "memory", "root", found.zh, found.en)
-            raise HomeError(said.zh, said.en)
-        root = found
-    return replace(parse_workflow(path, text, tables), root=root)
+    if not isinstance(memory, dict) or "root" not in memory:
+        return found
+    root = _root(memory["root"], path.parent, environ, home)
+    if isinstance(root, Said):
+        said = at_line(path, text, "memory", "root", root.zh, root.en)
+        raise HomeError(said.zh, said.en)
+    return replace(found, root=root)
 
 
 def role_names(memory: Path, workflow: Workflow | None) -> tuple[str, ...]:
@@ -72,19 +70,6 @@ def role_names(memory: Path, workflow: Workflow | None) -> tuple[str, ...]:
         for path in folders
         if is_role(path.name) and is_folder(path) and not is_link(path)
     )
-
-
-def _text(path: Path) -> str:
-    if is_link(path):
-        raise HomeError(f"{path}: 是链接，不读", f"{path}: a link, not read")
-    return read_text(path)
-
-
-def _tables(path: Path, text: str) -> dict[str, Any]:
-    """Returns what bears the names of our tables, if one is a table. Raises HomeError."""
-    parsed = parse_toml(path, text)
-    found = {name: value for name, value in parsed.items() if name in WORKFLOW_KEYS}
-    return found if any(isinstance(value, dict) for value in found.values()) else {}
 
 
 def _root(

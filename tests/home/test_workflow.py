@@ -13,7 +13,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
 from astrbot_plugin_scoped_memory.llm_memory.home.workflow import (
     is_workflow,
-    read_workflow,
+    project_workflow,
     role_names,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.workflow import Workflow
@@ -37,7 +37,7 @@ def read(
     file = project / "workflow.toml"
     file.write_bytes(text.encode() if isinstance(text, str) else text)
     home = project.parent.parent / "home"
-    return read_workflow(file, {"HOME": str(home.parent)} | dict(environ or {}), home)
+    return project_workflow(file, {"HOME": str(home.parent)} | dict(environ or {}), home)
 
 
 def taken(project: Path, text: str, environ: Mapping[str, str] | None = None) -> Workflow:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
-from astrbot_plugin_scoped_memory.llm_memory.home.workflow import read_workflow
+from astrbot_plugin_scoped_memory.llm_memory.home.workflow import project_workflow
 from astrbot_plugin_scoped_memory.llm_memory.models.workflow import Workflow, is_role
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
@@ -64,7 +64,7 @@ def test_any_bytes_are_an_error_in_words_or_a_workflow(
     before = sorted(top.rglob("*"))
     environ = {"HOME": str(top), "KEY": "sk-live-0123456789"}
     try:
-        workflow = read_workflow(file, environ, top / "home")
+        workflow = project_workflow(file, environ, top / "home")
     except HomeError as error:
         said = [error.zh, str(error)]
     else:

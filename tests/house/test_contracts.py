@@ -101,6 +101,7 @@ PLANTS = {
         "one writer",
     ),
     "a tool of the bot decides": ("tools", "from ..llm_memory import decisions", "one writer"),
+    "a bot reads a home's file": ("core", "from ..llm_memory.home import settings", "no home"),
     "a rule starts a task": ("llm_memory/recall/rules", "import asyncio", "rules"),
 }
 TITLES = {
@@ -110,6 +111,7 @@ TITLES = {
     "no AstrBot": "The engine knows no AstrBot",
     "rules": "Rules are pure",
     "one writer": "One writer of shared/",
+    "no home": "A bot needs no home",
     "indexes": "The indexes are asked through",
 }
 

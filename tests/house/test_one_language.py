@@ -18,6 +18,11 @@ MODULES = modules(
     "llm_memory/mcp_server",
     "llm_memory/sharing",
     "llm_memory/__main__.py",
+    "llm_memory/composition/caches.py",
+    "llm_memory/composition/openclaw_adoption.py",
+    "llm_memory/service/catching_up.py",
+    "llm_memory/storage/toml_file.py",
+    "llm_memory/storage/workflow_file.py",
 )
 HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
 PAIRS = {"HomeError", "NoOwner", "Refusal", "Said", "say", "say_value", "fail", "words"}
