@@ -19,6 +19,7 @@ from ..catalogue.rules.proposals import (
     is_proposed,
     is_rejected,
     proposed,
+    unproposed,
 )
 from ..catalogue.rules.talk_anchor import anchor_field
 from ..catalogue.rules.tasks import done, is_task, reopened
@@ -59,6 +60,7 @@ from ..text.stated import stated
 from ..vault.markdown_vault import MarkdownVault
 from .closings import Closings
 from .corrected_statements import CorrectedStatements
+from .corrected_texts import EVER
 from .draft_checks import DraftChecks
 from .near_duplicates import NearDuplicates
 from .refusals import not_written
@@ -114,7 +116,7 @@ class MemoryHandlers:
         ``memory_id`` makes repeated writes idempotent; without it the id is new. ``former``: an
         entry to replace; the new one is written to the same file. Without ``asked`` no person
         requests the write now: what was corrected since it was said stays corrected, and what was
-        rejected is not proposed again.
+        rejected or forgotten is not proposed again.
         """
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
@@ -129,6 +131,9 @@ class MemoryHandlers:
             if not asked and await self._is_corrected(scope, memory, said_at):
                 logger.debug("没有记：说过之后有人忘掉、改过或移走了它，或已经否决")
                 return Rejected(RejectReason.CORRECTED)
+            # Said anew it is remembered; to propose it again is left to people.
+            if not asked and is_proposed(memory) and await self._revives(scope, memory, EVER):
+                memory = unproposed(memory)
             try:
                 outcome = await self._settle(scope, memory, near, former, passed.draft)
             except VaultWriteFailed as error:
@@ -147,12 +152,15 @@ class MemoryHandlers:
         return replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
 
     async def _is_corrected(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
-        ask = self._corrected.texts.would_revive
-        if await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True):
+        if await self._revives(scope, memory, said_at):
             return True
         if not is_proposed(memory):
             return False
         return await asyncio.to_thread(_was_rejected, memory, self._catalogue.of_scope(scope))
+
+    async def _revives(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
+        ask = self._corrected.texts.would_revive
+        return await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True)
 
     async def _settle(
         self,

@@ -135,9 +135,7 @@ async def test_a_rejected_proposal_is_not_proposed_again(tmp_path: Path, by: Act
             assert is_rejected(stored.memory)
 
 
-async def test_a_forgotten_proposal_is_not_proposed_out_of_what_was_said_before(
-    tmp_path: Path,
-) -> None:
+async def test_a_forgotten_proposal_is_not_proposed_again(tmp_path: Path) -> None:
     chat = ScriptedChat()
     async with running(tmp_path, settings=PROPOSES, chat=chat, clock=StandingClock()) as rig:
         await told(rig, chat, answer(decided()), who=person(1))
@@ -150,6 +148,10 @@ async def test_a_forgotten_proposal_is_not_proposed_out_of_what_was_said_before(
         chat.say([answer(decided())])
         await reflect(rig)
         assert entries(rig) == []
+        rig.clock.forward(minutes=1)  # type: ignore[attr-defined]
+        # Said anew it is remembered, and it is for people to propose it again.
+        await told(rig, chat, answer(decided()), who=person(1))
+        assert [proposal_of(one.memory) for one in entries(rig)] == [None]
         assert await listed(rig) == []
 
 

@@ -86,6 +86,11 @@ def proposed(memory: Memory) -> Memory:
     return memory if is_accepted(memory) else _with(memory, field(STATE, "提议"))
 
 
+def unproposed(memory: Memory) -> Memory:
+    """Returns the entry as an ordinary one."""
+    return _with(memory)
+
+
 def accepted(memory: Memory, number: int, day: str) -> Memory:
     """Returns the entry as accepted on ``day`` by the record with this number."""
     state = field(STATE, f"已接受 {record_name(number)}")
