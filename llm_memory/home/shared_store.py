@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,8 +63,8 @@ class SharedStore:
         self._own = own
         self._endpoint = endpoint or (lambda: read_endpoint(state))
         self._timeout = timeout
-        self.memory: SharedMemory = forwarding(self._call, SharedMemory)
-        self.owner: OwnerMemory = forwarding(self._call_once, OwnerMemory)
+        self.memory: SharedMemory = forwarding(partial(self._call, "memory"), SharedMemory)
+        self.owner: OwnerMemory = forwarding(partial(self._call, "owner"), OwnerMemory)
         self._current: _Connected | None = None
         self._connecting: asyncio.Task[_Connected] | None = None
         self._opening = False
@@ -88,32 +89,24 @@ class SharedStore:
         if not isinstance(current, RemoteMemory | None):
             await current.close()
 
-    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
+    async def _call(self, port: str, name: str, arguments: dict[str, Any]) -> Any:
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
             current = await self._connected(began)
             try:
-                return await getattr(current.memory, name)(**arguments)
+                return await getattr(getattr(current, port), name)(**arguments)
             except (OwnerGone, EngineClosed) as error:
-                self._drop(current)
+                if self._current is current:
+                    self._current = None
+                if port == "owner":
+                    raise NoOwner(
+                        "the program that had the store open has ended, and may have done it: "
+                        f"{error}"
+                    ) from error
                 if loop.time() - began >= OPENING_SECONDS:
                     raise NoOwner(str(error)) from error
                 await asyncio.sleep(_POLL_SECONDS)
-
-    async def _call_once(self, name: str, arguments: dict[str, Any]) -> Any:
-        current = await self._connected(asyncio.get_running_loop().time())
-        try:
-            return await getattr(current.owner, name)(**arguments)
-        except (OwnerGone, EngineClosed) as error:
-            self._drop(current)
-            raise NoOwner(
-                f"the program that had the store open has ended, and may have done it: {error}"
-            ) from error
-
-    def _drop(self, gone: _Connected) -> None:
-        if self._current is gone:
-            self._current = None
 
     async def _connected(self, began: float) -> _Connected:
         """Returns what answers a call that ``began`` then. Raises NoOwner where nothing does in
@@ -174,16 +167,16 @@ class SharedStore:
             return why if self._own is None else NoOwner(_SILENT)
         self._opening = True
         try:
-            return await self._opened(await self._own())
+            owned = await self._own()
+            try:
+                await owned.open()
+            except BaseException:
+                await owned.close()
+                raise
+            return owned
+        except EngineOff as error:
+            if error.code != "directory_in_use":
+                raise
+            return NoOwner(_SILENT)
         finally:
             self._opening = False
-
-    async def _opened(self, owned: OwnedStore) -> OwnedStore | NoOwner:
-        try:
-            await owned.open()
-        except BaseException as error:
-            await owned.close()
-            if isinstance(error, EngineOff) and error.code == "directory_in_use":
-                return NoOwner(_SILENT)
-            raise
-        return owned
