@@ -18,6 +18,7 @@ from ...llm_memory.models.decisions import (
     Draft,
     ListDecisions,
     NotRecorded,
+    Propose,
     RecordFile,
     Reference,
     Reject,
@@ -25,7 +26,7 @@ from ...llm_memory.models.decisions import (
 )
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import added_text
-from .memory_reference import MemoryReference
+from .memory_reference import MemoryReference, UnknownReference
 
 _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
@@ -59,19 +60,15 @@ class DecideCommands:
         if first.lower() in _ALL:
             first, more = "", first
         action, more = _ACTIONS.get(first, first.lower()), more.strip()
-        if action == "propose" and more:
-            words, *why = _WHY.split(more, maxsplit=1)
-            draft = MemoryDraft(
-                words, "".join(why), source=Source.COMMAND, actor=actor, proposed=True
-            )
-            stored = await self._plugin.service.remember(draft, conversation_id=conversation_id)
-            said = added_text(self._plugin.texts, stored)
-            if isinstance(stored, Rejected) or not is_proposed(stored.memory.memory):
-                return said
-            named = stored.memory.memory.memory_id
-            return f"{said}\n{self._say('decide.proposed', id=named)}"
         change: DecisionChange | None
-        if action == "yes":
+        if action == "propose" and more:
+            named = self._naming.read_one(more, conversation_id, actor)
+            if isinstance(named, UnknownReference):
+                return named.text
+            if named is None:
+                return await self._proposed(more, conversation_id, actor)
+            change = Propose(named)
+        elif action == "yes":
             change = self._shown.pop((conversation_id.umo, actor.person), None)
             if change is None:
                 return self._say("decide.nothing_shown")
@@ -80,6 +77,16 @@ class DecideCommands:
         if change is None:
             return self._say("decide.usage")
         return await self._told(change, conversation_id, actor)
+
+    async def _proposed(self, more: str, conversation_id: ConversationId, actor: Actor) -> str:
+        words, *why = _WHY.split(more, maxsplit=1)
+        draft = MemoryDraft(words, "".join(why), source=Source.COMMAND, actor=actor, proposed=True)
+        stored = await self._plugin.service.remember(draft, conversation_id=conversation_id)
+        said = added_text(self._plugin.texts, stored)
+        if isinstance(stored, Rejected) or not is_proposed(stored.memory.memory):
+            return said
+        named = stored.memory.memory.memory_id
+        return f"{said}\n{self._say('decide.proposed', id=named)}"
 
     def _read(
         self, action: str, words: Sequence[str], conversation_id: ConversationId, actor: Actor
@@ -123,6 +130,9 @@ class DecideCommands:
         said = self._plugin.texts.said
         if isinstance(outcome, Decisions):
             lines = [said(item_line(item)) for item in outcome.items]
+            if isinstance(change, Propose):
+                ids = [item.memory_id for item in outcome.items if not item.number]
+                lines += [self._say("decide.proposed", id=one) for one in ids]
             return "\n".join(lines) or self._say("decide.none")
         reply = said(outcome_words(outcome))
         if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):

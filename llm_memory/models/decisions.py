@@ -84,6 +84,13 @@ class Accept(Publication):
 
 
 @dataclass(frozen=True, slots=True)
+class Propose:
+    """Make a proposal of an entry that stands. ``memory`` is its id or pointer."""
+
+    memory: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """Turn a proposal down."""
 
@@ -106,7 +113,7 @@ class ListDecisions:
     everything: bool = False
 
 
-DecisionChange = Accept | Reject | Withdraw | ListDecisions
+DecisionChange = Propose | Accept | Reject | Withdraw | ListDecisions
 
 
 class DecisionFault(StrEnum):

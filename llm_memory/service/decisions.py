@@ -11,11 +11,13 @@ from ..catalogue.rules.proposals import (
     is_accepted,
     is_proposed,
     proposal_key,
+    proposed,
     rejected,
 )
 from ..decisions.decision_list import decision_items
 from ..decisions.recorder import Recorder
 from ..decisions.rules.not_written import account_in, objections, read_reference
+from ..decisions.shared_files import SharedRecords
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.decisions import (
@@ -26,6 +28,7 @@ from ..models.decisions import (
     Decisions,
     ListDecisions,
     NotRecorded,
+    Propose,
     RecordFile,
     Reference,
     Reject,
@@ -78,6 +81,8 @@ class DecisionDesk:
         match change:
             case ListDecisions(everything):
                 return await self._listed(view, everything=everything)
+            case Propose(named):
+                return await self._life.finish(lambda: self._propose(named, view, actor))
             case Accept():
                 return await self._life.finish(lambda: self._accept(change, view, actor))
             case Reject():
@@ -92,6 +97,15 @@ class DecisionDesk:
             return NotRecorded(DecisionFault.FILE, error.detail or error.code.value)
         entries = self._catalogue.visible(view.readable) if view.readable else ()
         return Decisions(decision_items(entries, there, everything=everything))
+
+    async def _propose(self, named: str, view: ConversationView, actor: Actor) -> DecisionOutcome:
+        """What it says, who said it and in which talk stays as it is."""
+        stored = self._access.for_admin(named, view, actor)
+        if isinstance(stored, StoredMemory):
+            marked = await self._editor.annotate(stored, proposed)
+            if isinstance(marked, StoredMemory):
+                return Decisions(decision_items([marked], SharedRecords(), everything=True))
+        return NotRecorded(DecisionFault.NO_PROPOSAL)
 
     async def _accept(
         self, change: Accept, view: ConversationView, actor: Actor

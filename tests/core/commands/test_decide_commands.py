@@ -10,7 +10,11 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import is_proposed
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 
@@ -132,3 +136,27 @@ async def test_other_words_get_the_usage(tmp_path: Path, words: str) -> None:
     async with running(tmp_path, clock=StandingClock()) as rig:
         desk = Desk(rig)
         assert "用法" in await desk(words.format(await desk.propose()))
+
+
+async def test_what_is_remembered_is_proposed_by_its_id_and_stays_whose_it_was(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk, where = Desk(rig), group(777)
+        draft = MemoryDraft("年会订海边的民宿", actor=person(10001), talk=anchor("c1", "就海边吧"))
+        stored = await rig.engine.service.remember(draft, conversation_id=where)
+        assert isinstance(stored, Stored)
+        memory_id = stored.memory.memory.memory_id
+        assert "没有" in await desk()
+        told = await desk(f"提议 {memory_id}")
+        assert f"{memory_id}  提议" in told
+        assert f"决定 接受 {memory_id}" in told
+        (now,) = (one for one in rig.engine.rooms.catalogue.all())
+        assert is_proposed(now.memory)
+        assert now.memory.provenance == stored.memory.memory.provenance
+        assert anchor_of(now.memory) == anchor_of(stored.memory.memory)
+        assert "没有" in await desk("提议 m-0123456789abcdef")
+        assert "列" in await desk("提议 2")
+        assert "没有" in await desk(f"提议 {memory_id}", number=888)
+        assert "D-0001" in (await desk(f"接受 {memory_id}")) + (await desk("是"))
+        assert "提议 " not in await desk(f"提议 {memory_id}")
