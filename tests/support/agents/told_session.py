@@ -31,6 +31,7 @@ _ALIKE = (
     (re.compile(r"(?<=held by process )\d+"), "4711"),
 )
 _ID = re.compile(r"\b([mn])-[0-9a-z]{16,}")
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class ToldSession:
@@ -152,6 +153,3 @@ def retold(page: str, steps: Sequence[str]) -> str:
     """The page with these steps in the place of its own."""
     rest = iter(steps)
     return _BLOCK.sub(lambda found: f"```console\n{next(rest, found[1])}```", page)
-
-
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
