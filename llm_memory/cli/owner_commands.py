@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from ..catalogue.rules.refusal_words import refusal_words
 from ..errors import HomeError, ScopedMemoryError
 from ..mcp_server.levels import PROJECT
 from ..models.data_models import (
@@ -29,18 +30,6 @@ from .owner_levels import OwnerLevel, asked, memory_id_of, stores_here
 
 _PREVIEW: Final = 300
 """Characters of a memory that ``list`` shows."""
-_REASONS: Final = {
-    "empty": Said("没有内容", "there is nothing in it"),
-    "too_long": Said("太长了", "it is too long"),
-    "too_short": Said("太短了", "it is too short"),
-    "filler": Said("只是客套", "it is a courtesy alone"),
-    "code": Said("只有代码或数据", "it is code or data alone"),
-    "speculation": Said("只是猜测", "it is a guess"),
-    "private": Said("有私密内容，隐私设置不让记", "it has private data, which the settings refuse"),
-    "confidence": Said("要保密的话，别人也看得到这里", "it is confidential, and others read this"),
-    "not_written": Said("没能写入磁盘", "it could not be written to disk"),
-}
-
 _DONE: Final[dict[type, Said]] = {
     Forgotten: Said("忘记了", "forgotten"),
     Edited: Said("改好了", "edited"),
@@ -160,10 +149,9 @@ def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
 
 def _why_not(memory_id: str, answer: object) -> Said:
     match answer:
-        case Rejected(reason, detail=detail):
-            why = _REASONS.get(reason, Said(reason, reason))
-            more = f" ({shown(detail)})" if detail else ""
-            return Said(f"没有改：{why.zh}{more}", f"not changed: {why.en}{more}")
+        case Rejected():
+            why = refusal_words(answer, "")
+            return Said(f"没有改：{shown(why.zh)}", f"not changed: {shown(why.en)}")
         case NotVisible(_, forgotten=True):
             back = f"scoped-memory undo {memory_id}"
             return Said(f"早就忘记了；找回：{back}", f"forgotten before; to bring it back: {back}")

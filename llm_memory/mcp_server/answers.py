@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..catalogue.rules.refusal_words import refusal_words
 from ..models.data_models import (
     Reinforced,
     Rejected,
@@ -22,7 +23,7 @@ from ..text.safe_text import safe, safe_line, safe_pointer, unmarked
 from ..vault.rules.templates import CONSTITUTION
 from .hit_lines import fit, search_line
 from .levels import Level
-from .texts import FATES, LEFT_OUT, NOTE_FAULTS, PARTS, refusal
+from .texts import FATES, LEFT_OUT, NOTE_FAULTS, PARTS
 
 FAILED, MISUSED, PARTLY = 1, 2, 3
 _PREVIEW: Final = 160
@@ -46,7 +47,7 @@ class Answer:
 def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = "") -> Answer:
     """Returns what became of a statement; ``note`` stands below one that was stored."""
     if isinstance(outcome, Rejected):
-        return Answer(refusal(outcome, level.conversation), FAILED)
+        return Answer(refusal_words(outcome, level.conversation).en, FAILED)
     where = _pointer(level, outcome.memory)
     if isinstance(outcome, Replaced):
         former = outcome.former
@@ -117,7 +118,7 @@ def task_answer(
         if isinstance(report, Rejected):
             report = TaskReport((TaskOutcome(title, TaskFate.REFUSED, rejected=report),))
         for one in report.outcomes:
-            why = f": {refusal(one.rejected, level.conversation)}" if one.rejected else ""
+            why = f": {refusal_words(one.rejected, level.conversation).en}" if one.rejected else ""
             lines.append(f"- {title}: {FATES.get(one.fate, one.fate)}{why}")
             refused += one.rejected is not None
     code = PARTLY if 0 < refused < len(lines) else FAILED if refused else 0
@@ -162,7 +163,7 @@ def note_answer(role: str, noted: Noted | NotHeld | NotNoted | Rejected, level: 
     """Returns what became of a session's summary, and each line that was left out."""
     match noted:
         case Rejected():
-            return Answer(refusal(noted, level.conversation), FAILED)
+            return Answer(refusal_words(noted, level.conversation).en, FAILED)
         case NotHeld():
             return Answer(f"{_held(role, noted)} Nothing was written.", FAILED)
         case NotNoted(fault, detail):

@@ -17,11 +17,11 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import REFUSALS
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
 from astrbot_plugin_scoped_memory.tests.support.agents import agents
 
@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("own_user")]
 EMPTY = "nothing is remembered yet"
 NOTHING = "nothing relevant is remembered"
 TASKS_NONE = "no open tasks"
-REJECT_EMPTY, REJECT_FILLER = (REFUSALS[r] for r in (RejectReason.EMPTY, RejectReason.FILLER))
+REJECT_EMPTY, REJECT_FILLER = (REFUSALS[r].en for r in (RejectReason.EMPTY, RejectReason.FILLER))
 
 
 class Said:

@@ -8,15 +8,10 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Rejected, RejectReason, TaskFate
+from astrbot_plugin_scoped_memory.llm_memory import TaskFate
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.hit_lines import WHO
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.sdk import INSTRUCTIONS, make_server
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import (
-    FATES,
-    PARTS,
-    REFUSALS,
-    refusal,
-)
+from astrbot_plugin_scoped_memory.llm_memory.mcp_server.texts import FATES, PARTS
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.primer.models import PrimerPart
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
@@ -46,7 +41,6 @@ def server() -> Any:
 
 
 def test_every_outcome_has_words() -> None:
-    assert set(REFUSALS) == set(RejectReason)
     assert set(FATES) < set(TaskFate)
     assert set(PARTS) == set(PrimerPart)
     said, lines = (
@@ -56,16 +50,8 @@ def test_every_outcome_has_words() -> None:
     asked = re.findall(r'["\']((?:inject|private)\.\w+)', said)
     asked += re.findall(r'who\("(\S+)"\)', lines)
     assert set(WHO) == set(asked)
-    for table in (REFUSALS, FATES, PARTS, WHO):
+    for table in (FATES, PARTS, WHO):
         assert all(text.strip() and not HAN.search(text) for text in table.values())
-
-
-@pytest.mark.parametrize("reason", RejectReason)
-def test_braces_in_a_detail_are_no_fields(reason: RejectReason) -> None:
-    said = refusal(Rejected(reason, detail="{0.__class__}"), "{x}")
-    assert said.count("{") == sum(
-        f"{{{name}}}" in REFUSALS[reason] for name in ("detail", "conversation")
-    )
 
 
 async def test_the_definitions_are_short_and_english() -> None:
