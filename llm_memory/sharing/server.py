@@ -7,6 +7,7 @@ import hmac
 import http.client
 import io
 import json
+import re
 import socket
 from dataclasses import replace
 from http import HTTPStatus
@@ -19,7 +20,7 @@ from .calls import BadCall, call, decode_arguments, encode_answer, port_of
 from .endpoint import PROTOCOL, Endpoint
 from .ports import OwnerMemory, SharedMemory
 
-PATH: Final = f"/v{PROTOCOL}/"
+_REQUEST: Final = re.compile(rf"POST /v{PROTOCOL}/(\S*) HTTP/1\..*")
 LOOPBACK: Final = "127.0.0.1"
 _ANY: Final = ("0.0.0.0", "::")  # noqa: S104  (what an owner may have said, for a container)
 MOST_BYTES: Final = 4 * 1024 * 1024
@@ -148,7 +149,7 @@ class SharingServer:
         """Returns the name of the call and the length of its arguments; who shows the token is no
         stranger any more. Raises _Refused."""
         first, _, rest = head.partition(b"\r\n")
-        method, _, target = first.decode("latin-1").partition(" ")
+        asked = _REQUEST.fullmatch(first.decode("latin-1"))
         try:
             headers = http.client.parse_headers(io.BytesIO(rest))
         except http.client.HTTPException as error:
@@ -161,18 +162,15 @@ class SharingServer:
         if len(self._calls) >= MOST_CALLS:
             raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many calls at once")
         self._calls.add(task)
-        path, _, version = target.partition(" ")
-        if not version.startswith("HTTP/1.") or not path.startswith(PATH):
+        if asked is None:
             raise _Refused(HTTPStatus.NOT_FOUND, "no such path")
-        if method != "POST":
-            raise _Refused(HTTPStatus.METHOD_NOT_ALLOWED, "only POST")
         length = headers.get("content-length", "")
         if not length.isdecimal() or int(length) > MOST_BYTES:
             raise _Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                 f"more than {MOST_BYTES} bytes, or of no stated length",
             )
-        return path.removeprefix(PATH), int(length)
+        return asked[1], int(length)
 
     async def _answered(self, name: str, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
         try:
