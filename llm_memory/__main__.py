@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final
 
-from .cli.messages import MISUSED, Refusal, fail, fault_text, speak
+from .cli.messages import MISUSED, Refusal, fail, speak
 from .errors import (
     DirectoryInUse,
     EngineOff,
@@ -94,6 +94,8 @@ def _failed(error: Exception) -> int:
         case NoOwner():
             return fail(f"问不到开着记忆的程序：{error}", f"no program answers: {error}")
         case TransferFailed():
+            from .cli.files import fault_text
+
             return fail(fault_text(error.code, error.detail))
         case _:
             return fail(f"没有做完：{error}", f"not done: {error}")

@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import HomeError, VaultWriteFailed
-from ..storage.files import (
-    ABSENT,
-    ChangedMeanwhile,
-    Stamp,
-    is_link,
-    replace_durably,
-    stamp_of,
-)
+from ..storage.files import ABSENT, ChangedMeanwhile, Stamp, is_link, replace_durably, stamp_of
 
 MAX_BYTES: Final = 1024 * 1024
 

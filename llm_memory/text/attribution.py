@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..models.decisions import record_name
 from ..models.recall import UNKNOWN, Byline, Hit
 from .safe_text import as_one_name, safe
 
@@ -55,6 +54,8 @@ def standing(hit: Hit, say: Say) -> list[str]:
     if hit.undecided:
         found.append(say("inject.undecided"))
     if hit.record:
+        from ..models.decisions import record_name  # a hook waits for what is imported at once
+
         found.append(record_name(hit.record))
     unvouched = not hit.quoted and all(one.unvouched for one in (hit, *hit.also))
     return [*found, say("inject.unvouched")] if unvouched else found
