@@ -56,7 +56,8 @@ class OwnedStore:
 
     async def open(self, *, shared: bool = True, vectors: bool = True) -> None:
         """Own the folder, read it, follow it, and answer others. Without ``vectors`` their index
-        stays as it is. Raises EngineOff; whatever it raises, ``close`` is due."""
+        stays as it is; neither ``shared`` nor with vectors, it is asked once, and follows nothing.
+        Raises EngineOff; whatever it raises, ``close`` is due."""
         await self.engine.open()
         # A command asks once, and at once: what is taken in later comes too late for it.
         await self.engine.reconcile()
@@ -67,7 +68,8 @@ class OwnedStore:
         except InvalidService as error:
             self.refused = error.zh if spoken(self.settings.language) == "zh" else str(error)
             logger.warning("没有用上嵌入服务，按词查找：{}", error.zh)
-        self._behind = [asyncio.create_task(self.engine.follow())]
+        if shared or vectors:
+            self._behind = [asyncio.create_task(self.engine.follow())]
         if vectors:
             self._behind.append(asyncio.create_task(self._run(embedder)))
         if shared:
