@@ -1,5 +1,5 @@
-"""The hook in Codex CLI itself, where it is on the PATH (``npm install @openai/codex``). A model on
-this machine sees what it puts before a prompt."""
+"""The hook in Codex CLI and in Gemini CLI themselves, where they are on the PATH (``npm install
+@openai/codex @google/gemini-cli``). A model on this machine sees what they put before a prompt."""
 
 from __future__ import annotations
 
@@ -18,12 +18,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 
-CODEX: Final = shutil.which("codex")
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.engine,
-    pytest.mark.skipif(CODEX is None, reason="there is no Codex CLI"),
-]
+pytestmark = [pytest.mark.process, pytest.mark.engine]
 
 ASKED: Final = "which port does the staging database use?"
 PORT: Final = "The staging database listens on port 6432"
@@ -38,6 +33,12 @@ wire_api = "responses"
 [projects.{project}]
 trust_level = "trusted"
 """
+
+
+def chunks() -> Iterator[dict[str, Any]]:
+    """The same of Gemini's interface."""
+    content = {"parts": [{"text": WORD}], "role": "model"}
+    yield {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
 
 
 def events() -> Iterator[dict[str, Any]]:
@@ -69,7 +70,8 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.server.asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        lines = [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events()]
+        answer = events() if "/responses" in self.path else chunks()
+        lines = [f"data: {json.dumps(one)}\r\n\r\n" for one in answer]
         self.say("text/event-stream", "".join(lines))
 
     def say(self, kind: str, text: str) -> None:
@@ -88,29 +90,55 @@ def model() -> Iterator[Model]:
         server.shutdown()
 
 
+def codex(user: Path, project: Path, port: int) -> tuple[list[str], dict[str, str]]:
+    """The command line before the prompt, and the environment; settings are written."""
+    (user / "codex").mkdir()
+    config = CONFIG.format(port=port, project=json.dumps(str(project)))
+    (user / "codex" / "config.toml").write_text(config, "utf-8")
+    command = ["exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust"]
+    return command, {"CODEX_HOME": str(user / "codex")}
+
+
+def gemini(user: Path, project: Path, port: int) -> tuple[list[str], dict[str, str]]:
+    (user / ".gemini").mkdir()
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "privacy": {"usageStatisticsEnabled": False},
+    }
+    (user / ".gemini" / "settings.json").write_text(json.dumps(settings), "utf-8")
+    trusted = json.dumps({str(project): "TRUST_FOLDER"})
+    (user / ".gemini" / "trustedFolders.json").write_text(trusted, "utf-8")
+    url = f"http://127.0.0.1:{port}"
+    return ["-m", "m", "-p"], {"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": "none"}
+
+
+CLIENTS: Final = {"codex": codex, "gemini": gemini}
+
+
 @pytest.fixture
 def project(own_user: Path) -> Path:
-    """A project with a memory and the hook."""
+    """A project with a memory."""
     assert main(["log", PORT, "--type", "pattern"]) == 0
-    assert main(["init", "--codex"]) == 0
     return own_user / "code" / "shop"
 
 
+@pytest.mark.parametrize("client", CLIENTS)
 async def test_what_the_hook_prints_stands_before_the_model(
-    project: Path, home: Path, tmp_path: Path, model: Model
+    client: str, project: Path, own_user: Path, home: Path, model: Model
 ) -> None:
-    config = CONFIG.format(port=model.server_port, project=json.dumps(str(project)))
-    (tmp_path / "codex").mkdir()
-    (tmp_path / "codex" / "config.toml").write_text(config, "utf-8")
-    assert CODEX is not None
+    program = shutil.which(client)
+    if program is None:
+        pytest.skip(f"{client} is not on the PATH")
+    assert main(["init", f"--{client}"]) == 0
+    command, environ = CLIENTS[client](own_user, project, model.server_port)
     agent = StdioClient(home, project)
     await agent.start()
     try:
         await agent.call("memory_search", query=ASKED)  # the owner is there
         for _ in range(5):  # on a busy machine the owner may be late, and nothing is said
             done = subprocess.run(
-                [CODEX, "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", ASKED],
-                cwd=project, env={**os.environ, "CODEX_HOME": str(tmp_path / "codex")},
+                [program, *command, ASKED],
+                cwd=project, env={**os.environ, **environ},
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert (done.returncode, done.stdout.strip()) == (0, WORD), done.stderr
