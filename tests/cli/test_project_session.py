@@ -4,6 +4,7 @@ when, where it was discussed, and where it stands. docs/projects.md tells this v
 from __future__ import annotations
 
 import re
+from difflib import unified_diff
 from pathlib import Path
 
 import checkout
@@ -68,7 +69,9 @@ async def test_two_roles_and_a_recorder_work_as_the_page_tells(
     if told_in(page) != shop.steps:
         fresh = tmp_path / PAGE.name
         fresh.write_text(retold(page, shop.steps), "utf-8", newline="\n")
-        pytest.fail(f"{PAGE.name} tells another session; the page that tells this one: {fresh}")
+        before, now = ("\n".join(steps).split("\n") for steps in (told_in(page), shop.steps))
+        changed = "\n".join(unified_diff(before, now, "the page", "this session", lineterm=""))
+        pytest.fail(f"{PAGE.name} tells another session than {fresh}:\n{changed}", pytrace=False)
 
 
 async def made(shop: ToldSession) -> None:
@@ -120,7 +123,7 @@ async def ended(shop: ToldSession, architect: Agent, backend: Agent) -> None:
     """Each role leaves a summary in its own folder; a second program waits for the role."""
     said = await backend(
         "memory_session_end",
-        summary="订单表建好了，迁移在 CI 里跑通。\n我猜可能是连接池太小。\n风险：退款没有压测。",
+        summary="登录页接好了，300 个用例都过。\n我猜可能是连接池太小。\n风险：退款没有压测。",
     )
     assert "left out, only a guess" in said
     await architect("memory_session_end", summary=f"提议用 PostgreSQL 存订单。\n{DRAWING}")
@@ -137,7 +140,7 @@ async def asked_why(shop: ToldSession, backend: Agent) -> None:
     (day,) = (shop.folder / "memory" / "roles" / "architect").glob("2*.md")
     assert DRAWING in day.read_text("utf-8")
     opening = await backend("memory_primer")
-    assert "订单表建好了" in opening
+    assert "登录页接好了" in opening
     assert "提议用 PostgreSQL" not in opening
     found = await backend("memory_search", query=WHY)
     (line,) = (line for line in found.splitlines() if "D-0001" in line)

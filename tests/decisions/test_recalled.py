@@ -46,6 +46,7 @@ async def test_the_record_stands_for_its_proposal_with_its_day_and_reference(
             assert hit.pointer.startswith("shared/DECISIONS.md#n-")
             assert not hit.closed
             assert not hit.unvouched
+            assert hit.relevance == pytest.approx(before.relevance, abs=0.05)
         recall = await rig.recall("检索面 PostgreSQL", HOME)
         assert (len(recall.hits), recall.trace.holding) == (1, 1), "one decision, told once"
 

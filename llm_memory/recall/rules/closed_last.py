@@ -48,7 +48,10 @@ def records_instead(sifted: Sifted, record: Callable[[str], Passage | None]) -> 
     for candidate in sifted.best:
         there = found.get(candidate.key)
         one = candidate if there is None else replace(candidate, passage=there)
-        ordered.setdefault(one.key, known.get(one.key, one))
+        # Beside its proposal, which says the same, a record counts for less than it does alone.
+        before = ordered[one.key].relevance if one.key in ordered else 0.0
+        relevance = max(candidate.relevance, before)
+        ordered[one.key] = replace(known.get(one.key, one), relevance=relevance)
     return Sifted([*ordered.values()], [one for one in sifted.below if one.key not in ordered])
 
 
