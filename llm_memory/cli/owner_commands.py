@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from ..catalogue.rules.refusal_words import refusal_words
 from ..errors import HomeError, ScopedMemoryError
 from ..mcp_server.levels import PROJECT
 from ..models.data_models import (
@@ -23,6 +22,7 @@ from ..models.data_models import (
 from ..models.owner import Listing
 from ..models.said import Said
 from ..text.normalising import one_line, preview
+from ..text.refusal_words import refusal_words
 from .agent_commands import content_of
 from .home_flags import wants_json
 from .messages import DONE, FAILED, PARTLY, fail, say, say_json, shown, words

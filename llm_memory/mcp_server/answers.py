@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..catalogue.rules.refusal_words import refusal_words
 from ..models.data_models import (
     Reinforced,
     Rejected,
@@ -19,6 +18,7 @@ from ..models.roles import Noted, NotHeld, NotNoted, RoleLease
 from ..models.tasks import TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..primer.models import Overview, PrimerPart
 from ..text.normalising import estimate_tokens
+from ..text.refusal_words import refusal_words
 from ..text.safe_text import safe, safe_line, safe_pointer, unmarked
 from ..vault.rules.templates import CONSTITUTION
 from .hit_lines import fit, search_line

@@ -17,12 +17,12 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
+from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.tests.support.agents import agents
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("own_user")]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import RejectReason
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.refusal_words import REFUSALS
+from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig
 
 pytestmark = [

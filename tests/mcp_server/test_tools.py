@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import RejectReason
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
+from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     AgentRig,
     agent_home,

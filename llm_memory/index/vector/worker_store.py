@@ -83,6 +83,8 @@ class WorkerStore:
         self._opening = threading.Lock()
         self._worker: WorkerProcess | None = None
         self._named: dict[str, Fingerprint] = {}
+        self._discarded = ""
+        """Why the folder was discarded, until it is opened again."""
         self._closed = threading.Event()
         self._counting = threading.Lock()
         self._embedding = 0
@@ -105,7 +107,9 @@ class WorkerStore:
             return self._open_folder()
 
     def _open_folder(self) -> str:
-        return str(self.ask("open", seconds=_OPENING_SECONDS, crashed=CRASHED))
+        reason = str(self.ask("open", seconds=_OPENING_SECONDS, crashed=CRASHED))
+        discarded, self._discarded = self._discarded, ""
+        return reason or discarded
 
     def _have_worker(self) -> None:
         if self._closed.is_set():
@@ -211,6 +215,10 @@ class WorkerStore:
         with self._opening:  # also what holds so much that its process dies of it
             self._have_worker()
             self.ask("discard", reason)
+            # Chroma writes memory to disk that it has never filled. What this process held, an id
+            # that was purged too, would stand in the files of the next index.
+            self._give_up()
+            self._discarded = reason
 
     def clear(self) -> None:
         """Here: no process is started for it."""

@@ -97,6 +97,16 @@ def test_the_process_that_died_is_said_to_be_and_another_goes_on_with_what_there
     assert len(place.started.workers) == 2
 
 
+def test_an_index_that_is_begun_anew_is_written_by_another_process(place: Place) -> None:
+    """Chroma writes memory that it never filled, with what the process held before."""
+    store = place.store()
+    store.open()
+    store.discard("worn")
+    store.open()
+    first, second = place.started.workers
+    assert (first.alive, second.alive) == (False, True)
+
+
 def test_a_program_that_was_replaced_under_a_bot_that_runs_is_not_waited_for(place: Place) -> None:
     *program, options = place.command
     earlier = {**json.loads(options), "greeting": "\0of an earlier version\n"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...models.data_models import Rejected, RejectReason
-from ...models.said import Said
+from ..models.data_models import Rejected, RejectReason
+from ..models.said import Said
 
 REFUSALS: Final[Mapping[RejectReason, Said]] = {
     RejectReason.EMPTY: Said("没有可记的内容", "there is nothing to remember in it"),

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.refusal_words import (
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Rejected, RejectReason
+from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import (
     REFUSALS,
     refusal_words,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Rejected, RejectReason
 
 pytestmark = pytest.mark.unit
 
