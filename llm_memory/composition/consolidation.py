@@ -51,11 +51,10 @@ def make_consolidation(
     catalogue = recall.catalogue
     store, book, turns, vault = parts.sleep_store, parts.loop_book, parts.turns, parts.vault
     closings = Closings(vault, catalogue, living, corrected)
-    departures = ArchiveStep(store, vault, catalogue, living, closings, clock)
+    archive = ArchiveStep(vault, catalogue, living, closings, clock)
     steps = ConsolidationParts(
-        departures,
-        DecayStep(store, book, vault, catalogue, living, departures),
-        MergeStep(store, catalogue, near, departures),
+        DecayStep(book, vault, catalogue, living, archive),
+        MergeStep(store, catalogue, near, archive),
         DayJournals(
             store,
             turns,

@@ -18,11 +18,10 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_facts import SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.pages import PagesOnDisk
-from .archive_step import ArchiveStep
 from .day_journals import DayJournals
 from .decay_step import DecayStep
 from .merging import MergeStep
-from .models import ArchiveReason, Postponed, SleepReport, SleepStep
+from .models import Postponed, SleepReport, SleepStep
 from .nightly_backup import NightlyBackup
 from .overviews import Overviews
 from .purge_remnants import PurgeRemnants
@@ -43,7 +42,6 @@ type Step = Callable[[SleepReport, Scope], Awaitable[SleepReport]]
 class ConsolidationParts:
     """What the night is made of."""
 
-    departures: ArchiveStep
     fading: DecayStep
     merging: MergeStep
     journals: DayJournals
@@ -54,7 +52,7 @@ class ConsolidationParts:
 
 
 class ConsolidationService:
-    """One run at a time. What was begun and not ended, by a kill or a close, is resumed."""
+    """One run at a time. Each step is idempotent, so after a kill or a close a run begins anew."""
 
     def __init__(
         self,
@@ -131,14 +129,10 @@ class ConsolidationService:
 
     async def is_unfinished(self) -> bool:
         """True if a run was begun and not brought to its end. Raises StateUnavailable."""
-        return await asyncio.to_thread(self._store.unfinished) is not None
-
-    async def resume(self) -> SleepReport | None:
-        """Bring the run that was interrupted to its end; None if there is none."""
-        return await self.run_once("resumed") if await self.is_unfinished() else None
+        return await asyncio.to_thread(self._store.is_unfinished)
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
-        """A whole run, or what is left of an interrupted one; ``postponed`` says why none was made.
+        """A whole run; ``postponed`` says why none was made.
 
         Args:
             reason: Who asks; see ``SleepReport``.
@@ -182,16 +176,14 @@ class ConsolidationService:
 
     async def _run(self, reason: str) -> SleepReport:
         try:
-            report = await self._begun(reason)
-            finished = await asyncio.to_thread(self._store.finished, report.run_id)
+            now = self._clock()
+            report = SleepReport(run_id=make_id("s", now), reason=reason, begun=now)
+            await asyncio.to_thread(self._store.begin, report)
             since = await self._last_day()
             for scope in await self._scopes():
-                for step, work in self._steps(since):
-                    if (step, scope.name) not in finished:
-                        report = await self._step(report, step, scope, work)
-            if (SleepStep.BACKUP, _EVERY_SCOPE) not in finished:
-                report = await self._back_up(report)
-            report = replace(report, ended=self._clock())
+                for step, work in self._steps(since, self._parts.fading.room(scope)):
+                    report = self.report = await self._step(report, step, scope, work)
+            report = replace(await self._back_up(report), ended=self._clock())
             await asyncio.to_thread(self._store.end, report)
             self.slept_at = report.ended
             await self._count_from(self._clock())
@@ -209,15 +201,6 @@ class ConsolidationService:
         logger.info("夜间整理做完了：{}", _told(report))
         return report
 
-    async def _begun(self, reason: str) -> SleepReport:
-        report = await asyncio.to_thread(self._store.unfinished)
-        if report is None:
-            now = self._clock()
-            report = SleepReport(run_id=make_id("s", now), reason=reason, begun=now)
-            await asyncio.to_thread(self._store.begin, report)
-        self.report = report
-        return report
-
     async def _last_day(self) -> date | None:
         last = await asyncio.to_thread(self._store.last)
         return None if last is None or last.begun is None else last.begun.date()
@@ -228,7 +211,29 @@ class ConsolidationService:
         scopes = await asyncio.to_thread(self._vault.scopes)
         return [scope for scope in scopes if scope.name != QUARANTINE_NAME]
 
-    def _steps(self, since: date | None) -> list[tuple[SleepStep, Step]]:
+    def _steps(self, since: date | None, room: int) -> list[tuple[SleepStep, Step]]:
+        """Returns the steps in a scope of which ``room`` memories may leave."""
+
+        async def fade(report: SleepReport, scope: Scope) -> SleepReport:
+            nonlocal room
+            done = await self._parts.fading.run(scope, room)
+            room -= done.archived
+            return replace(
+                report,
+                faded=report.faded + done.weaker,
+                raised=report.raised + done.stronger,
+                archived=report.archived + done.archived,
+                waiting=report.waiting + done.waiting,
+            )
+
+        async def merge(report: SleepReport, scope: Scope) -> SleepReport:
+            merged, whole = await self._parts.merging.run(scope, room)
+            return replace(
+                report,
+                merged=report.merged + merged,
+                unmerged=report.unmerged + int(not whole),
+            )
+
         async def journal(report: SleepReport, scope: Scope) -> SleepReport:
             done = await self._parts.journals.run(scope, since)
             return replace(
@@ -242,8 +247,8 @@ class ConsolidationService:
             return replace(report, asked=report.asked + asked)
 
         return [
-            (SleepStep.FADE, self._fade),
-            (SleepStep.MERGE, self._merge),
+            (SleepStep.FADE, fade),
+            (SleepStep.MERGE, merge),
             (SleepStep.JOURNAL, journal),
             (SleepStep.OVERVIEW, self._overview),
             (SleepStep.QUESTIONS, questions),
@@ -253,7 +258,7 @@ class ConsolidationService:
         self, report: SleepReport, step: SleepStep, scope: Scope, work: Step
     ) -> SleepReport:
         """One step in one scope. What fails is told, tried again the next night, and stops nothing
-        else but for the store: without that it is unknown how far the run is."""
+        else but for the store, which all of them need."""
         try:
             report = await work(report, scope)
         except (StateUnavailable, EngineClosed):
@@ -263,29 +268,7 @@ class ConsolidationService:
         except Exception as error:  # noqa: BLE001  (one scope's trouble must not cost the others)
             logger.error("夜间整理的一步出错：{} {} {!r}", step, scope.name, error)
             report = _with_error(report, step, scope.name, repr(error))
-        self.report = report
-        await asyncio.to_thread(self._store.finish_step, report, step, scope.name)
         return report
-
-    async def _fade(self, report: SleepReport, scope: Scope) -> SleepReport:
-        faded = await self._parts.fading.run(report.run_id, scope)
-        left = await self._parts.departures.left(report.run_id, scope)
-        return replace(
-            report,
-            faded=report.faded + faded.weaker,
-            raised=report.raised + faded.stronger,
-            archived=report.archived + left[ArchiveReason.FADED],
-            waiting=report.waiting + faded.waiting,
-        )
-
-    async def _merge(self, report: SleepReport, scope: Scope) -> SleepReport:
-        whole = await self._parts.merging.run(report.run_id, scope)
-        left = await self._parts.departures.left(report.run_id, scope)
-        return replace(
-            report,
-            merged=report.merged + left[ArchiveReason.MERGED],
-            unmerged=report.unmerged + int(not whole),
-        )
 
     async def _overview(self, report: SleepReport, scope: Scope) -> SleepReport:
         if not self._pages_open:
@@ -305,8 +288,6 @@ class ConsolidationService:
         except Exception as error:  # noqa: BLE001  (the night ends all the same)
             logger.error("夜间备份出错：{!r}", error)
             report = _with_error(report, SleepStep.BACKUP, _EVERY_SCOPE, repr(error))
-        self.report = report
-        await asyncio.to_thread(self._store.finish_step, report, SleepStep.BACKUP, _EVERY_SCOPE)
         return report
 
     async def _purge(self, report: SleepReport) -> SleepReport:

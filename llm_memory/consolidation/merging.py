@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from ..catalogue.catalogue import Catalogue
+from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.rules.proposals import proposal_of
 from ..index.rules.deduplication import MergeThresholds, Reinforce, Replace, decide
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
 from ..models.scope import Scope
 from ..remember.near_duplicates import NearDuplicates
+from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from .archive_step import ArchiveStep
 from .decay_step import may_leave
-from .models import ArchiveDecision, ArchiveReason
 from .sleep_store import SqliteSleepStore
 
 MOST: Final = 300
@@ -38,54 +38,51 @@ class MergeStep:
         store: SqliteSleepStore,
         catalogue: Catalogue,
         near: NearDuplicates,
-        departures: ArchiveStep,
+        archive: ArchiveStep,
         *,
         rest_seconds: float = _REST_SECONDS,
     ) -> None:
         self._store = store
         self._catalogue = catalogue
         self._near = near
-        self._archive_step = departures
+        self._archive = archive
         self._rest = rest_seconds
 
-    async def run(self, run_id: str, scope: Scope) -> bool:
-        """Choose what gives way, and move it. False if nothing, or not all, could be compared.
+    async def run(self, scope: Scope, room: int) -> tuple[int, bool]:
+        """Merge ``room`` memories at most; the rest is compared again another night.
+
+        Returns:
+            How many were merged, and False if nothing, or not all, could be compared.
 
         Raises StateUnavailable, VaultWriteFailed.
         """
-        await self._archive_step.carry_out(run_id, scope)  # what a crash left
         compared = dict(await asyncio.to_thread(self._store.compared, scope.name))
         living = self._catalogue.of_scope(scope)
         gone = compared.keys() - {stored.memory.memory_id for stored in living}
         await asyncio.to_thread(self._store.note_compared, scope.name, {}, gone)
         todo = await asyncio.to_thread(self._unknown, living, compared)
-        room = await self._archive_step.room(run_id, scope)
-        touched: set[str] = set()
         digests: dict[str, str] = {}
-        whole = True
-        for stored in todo:
+        merged, whole = 0, True
+        for one in todo:
+            if (stored := self._catalogue.get(entry_key(one))) is None:
+                continue  # merged tonight
             thresholds = self._near.thresholds
             near = await self._near.neighbours(stored)
             if near is None or thresholds is None:
                 whole = False
                 break
             found = await asyncio.to_thread(weaker_of, stored, near, thresholds)
-            if found:
-                pair = {found[0].memory_id, found[0].into}
-                if not room or not touched.isdisjoint(pair):
-                    continue  # another night, when what is decided now has been done
-                await self._archive_step.choose(run_id, found[:1])
-                touched |= pair
-                room -= 1
-            if len(found) > 1:
-                continue  # the others of them another night, too
-            digests[stored.memory.memory_id] = self._digest(stored)
+            has_merged = False
+            if found and merged < room:
+                has_merged = await shielded(self._archive.merge(*found[0]))
+                merged += has_merged
+            if len(found) == int(has_merged):
+                digests[stored.memory.memory_id] = self._digest(stored)
             if len(digests) >= _AT_ONCE:
                 await self._note(scope, digests)
             await asyncio.sleep(self._rest)
         await self._note(scope, digests)
-        await self._archive_step.carry_out(run_id, scope)
-        return whole
+        return merged, whole
 
     def _unknown(
         self, living: Sequence[StoredMemory], compared: Mapping[str, str]
@@ -106,9 +103,9 @@ class MergeStep:
 
 def weaker_of(
     stored: StoredMemory, near: Near, thresholds: MergeThresholds
-) -> list[ArchiveDecision]:
-    """Who gives way to whom, the nearest first: of each pair the newer one is taken as if it were
-    written now, beside the older."""
+) -> list[tuple[StoredMemory, StoredMemory]]:
+    """Returns who gives way, and to whom, the nearest first: of each pair the newer one is taken as
+    if it were written now, beside the older."""
     found = []
     for other, similarity in sorted(near, key=lambda pair: -pair[1]):
         # Whatever an index answers: what one person may read never becomes what all may.
@@ -119,11 +116,11 @@ def weaker_of(
         older, newer = sorted((stored, other), key=_age)
         match decide(newer.memory, [(older, similarity)], thresholds):
             case Reinforce() if may_leave(newer):
-                found.append(_departure(newer, older))
+                found.append((newer, older))
             case Reinforce() if may_leave(older) and _covers(newer, older, similarity, thresholds):
-                found.append(_departure(older, newer))
+                found.append((older, newer))
             case Replace() if may_leave(older):
-                found.append(_departure(older, newer))
+                found.append((older, newer))
     return found
 
 
@@ -136,13 +133,3 @@ def _covers(
 ) -> bool:
     """True if the other one, written now, would only make this one stronger."""
     return isinstance(decide(other.memory, [(stored, similarity)], thresholds), Reinforce)
-
-
-def _departure(loser: StoredMemory, into: StoredMemory) -> ArchiveDecision:
-    return ArchiveDecision(
-        loser.scope.name,
-        loser.memory.memory_id,
-        ArchiveReason.MERGED,
-        into.memory.memory_id,
-        loser.memory.strength,
-    )

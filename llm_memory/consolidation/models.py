@@ -83,44 +83,6 @@ class SleepReport:
 
 
 @dataclass(frozen=True, slots=True)
-class StrengthChange:
-    """The strength that a memory is to have, decided once.
-
-    Attributes:
-        base: What it had when that was decided; with another one by now somebody else has decided.
-        weak: It is to leave for the archive, this night or one of the next.
-    """
-
-    scope: str
-    memory_id: str
-    base: int
-    strength: int
-    weak: bool
-
-
-class ArchiveReason(StrEnum):
-    """Why a memory goes to the archive."""
-
-    FADED = "faded"
-    MERGED = "merged"
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveDecision:
-    """A memory that goes to the archive in a run, decided before anything is moved.
-
-    ``into`` says the same, where it was merged; it gets the strength ``strength`` if it has less.
-    """
-
-    scope: str
-    memory_id: str
-    kind: ArchiveReason
-    into: str = ""
-    strength: int = 0
-    done: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class JournalDay:
     """How far the journal of a scope's day is. ``nights``: so often it was tried in vain."""
 

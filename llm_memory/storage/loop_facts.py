@@ -138,6 +138,16 @@ class SqliteLoopFacts:
         )
         return [Evidence(Key(scope, name), int(good), int(bad)) for name, good, bad in rows]
 
+    def take_off(self, weighed: Sequence[Evidence]) -> None:
+        """Delete what was weighed; what was counted meanwhile stays."""
+        with self._file.transaction() as connection:
+            connection.executemany(
+                "UPDATE evidence SET useful = MAX(0, useful - ?), useless = MAX(0, useless - ?)"
+                " WHERE scope = ? AND memory_id = ?",
+                [(one.useful, one.useless, one.key.scope, one.key.memory_id) for one in weighed],
+            )
+            connection.execute("DELETE FROM evidence WHERE useful = 0 AND useless = 0")
+
     def fact(self, name: str) -> str:
         """Returns what is kept under a name, empty for nothing. No person's words are kept here."""
         rows = self._file.rows("SELECT value FROM fact WHERE name = ?", (name,))

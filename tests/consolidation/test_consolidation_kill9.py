@@ -1,4 +1,4 @@
-"""Killed wherever it is, a night loses nothing, does nothing twice and leaves no half file."""
+"""Killed wherever it is, a night loses nothing, weighs nothing twice and leaves no half file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> KilledNights:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_night_that_is_killed_ends_as_one_that_nobody_disturbed(
+def test_a_night_that_is_killed_ends_as_one_that_nobody_disturbed_but_for_a_batch(
     nights: KilledNights, seed: int
 ) -> None:
     assert nights.disturbed(seed, kills=1) == []

@@ -41,10 +41,7 @@ def test_who_gives_way_does_so_in_his_own_scope_to_his_own_speaker_and_is_passiv
     one: StoredMemory, near: list[tuple[StoredMemory, float]]
 ) -> None:
     around = [(other, s) for other, s in near if other.memory.memory_id != one.memory.memory_id]
-    everyone = {(s.scope.name, s.memory.memory_id): s for s, _ in [(one, 1.0), *around]}
-    for departure in weaker_of(one, around, EVERYTHING):
-        loser = everyone[departure.scope, departure.memory_id]
-        winner = everyone[departure.scope, departure.into]
+    for loser, winner in weaker_of(one, around, EVERYTHING):
         assert loser.scope == winner.scope == one.scope
         assert not loser.memory.active
         assert loser.memory.provenance.person == winner.memory.provenance.person
@@ -53,7 +50,6 @@ def test_who_gives_way_does_so_in_his_own_scope_to_his_own_speaker_and_is_passiv
 def test_in_one_scope_it_does_happen() -> None:
     older, newer = passive(2, "小明喜欢喝茶"), passive(1, "小明爱喝茶")
     pair = [StoredMemory(SCOPES[1], "patterns.md", memory) for memory in (newer, older)]
-    (found,) = weaker_of(pair[0], [(pair[1], 1.0)], EVERYTHING)
-    assert (found.memory_id, found.into) == (newer.memory_id, older.memory_id)
+    assert weaker_of(pair[0], [(pair[1], 1.0)], EVERYTHING) == [(pair[0], pair[1])]
     elsewhere = StoredMemory(PUBLIC, "patterns.md", older)
     assert weaker_of(pair[0], [(elsewhere, 1.0)], EVERYTHING) == []

@@ -367,7 +367,7 @@ def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: S
     assert weighed == [Evidence(one, 2, 1), Evidence(other, 0, 1)]
     assert stores.book.evidence("公司") == [Evidence(Key("公司", "m-1"), 0, 1)]
     stores.book.count_evidence([other], [])
-    stores.nights.plan([], weighed)
+    stores.book.take_off(weighed)
     assert stores.book.evidence("家人") == [Evidence(other, 1, 0)]
     assert stores.book.evidence("公司") != []
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from .state_schema import Step, write_stamp
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
@@ -27,7 +27,13 @@ def _from_2(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN history TEXT NOT NULL DEFAULT ''")
 
 
-STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1, 2: _from_2})
+def _from_3(connection: sqlite3.Connection) -> None:
+    """A night that was interrupted begins anew, so it keeps no plan."""
+    for table in ("sleep_step", "sleep_fade", "sleep_quota", "sleep_departure"):
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3})
 """By the number that a step starts from."""
 
 TABLES: Final = """
@@ -64,19 +70,6 @@ CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sleep_run (
     place INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, is_ended INTEGER NOT NULL,
     report TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sleep_step (
-    run_id TEXT NOT NULL, step TEXT NOT NULL, scope TEXT NOT NULL,
-    PRIMARY KEY (run_id, step, scope)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sleep_fade (
-    scope TEXT NOT NULL, memory_id TEXT NOT NULL, base INTEGER NOT NULL, strength INTEGER NOT NULL,
-    weak INTEGER NOT NULL, PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sleep_quota (
-    run_id TEXT NOT NULL, scope TEXT NOT NULL, most INTEGER NOT NULL,
-    PRIMARY KEY (run_id, scope)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sleep_departure (
-    place INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, scope TEXT NOT NULL,
-    memory_id TEXT NOT NULL, kind TEXT NOT NULL, merged_into TEXT NOT NULL,
-    strength INTEGER NOT NULL, is_done INTEGER NOT NULL, UNIQUE (run_id, scope, memory_id));
 CREATE TABLE IF NOT EXISTS sleep_compared (
     scope TEXT NOT NULL, memory_id TEXT NOT NULL, digest TEXT NOT NULL,
     PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;

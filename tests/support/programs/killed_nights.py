@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.decay_step import AT_ONCE
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import Marked, read
 from astrbot_plugin_scoped_memory.tests.support.nights import (
     entries,
@@ -90,7 +91,7 @@ def look(root: Path) -> tuple[After, list[str]]:
             faults.append("turns that wait to be read were touched")
         if any(stores.book.evidence(scope) for scope in SCOPES):
             faults.append("evidence is left")
-        if stores.nights.unfinished() is not None:
+        if stores.nights.is_unfinished():
             faults.append("the night has no end")
     return After(living, gone), faults
 
@@ -121,10 +122,15 @@ class KilledNights:
         while bot(root, left.pop(0))[0]:  # later kills may come after the end
             pass
         found, faults = look(root)
+        kept = []
         for scope in SCOPES:
             living, expected = found.living[scope], self.expected.living[scope]
-            odd = sorted(living.items() ^ expected.items())
-            if odd or found.gone[scope] != self.expected.gone[scope]:
-                faults.append(f"{scope}: {odd} {sorted(found.gone[scope])}")
+            before = strengths(self._store, scope)
+            odd = {name for name, _ in living.items() ^ expected.items()}
+            kept += [name for name in odd if living.get(name) == before[name]]
+            if odd - set(kept) or found.gone[scope] != self.expected.gone[scope]:
+                faults.append(f"{scope}: {sorted(odd)} {sorted(found.gone[scope])}")
+        if len(kept) > kills * AT_ONCE:
+            faults.append(f"not weighed: {sorted(kept)}")
         shutil.rmtree(root)
         return faults

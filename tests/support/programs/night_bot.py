@@ -28,7 +28,7 @@ async def main(root: Path, at: int) -> None:
         await rig.until_indexed()
         deaths.armed = True
         sleep = rig.engine.loop.sleep
-        report = await sleep.resume() or await sleep.run_once("nightly")
+        report = await sleep.run_once("nightly")
         deaths.armed = False
         assert not report.errors, report.errors
     program.say(str(deaths.count))
