@@ -113,7 +113,6 @@ class PluginContext:
         self.schedule = SleepSchedule(
             self._engine,
             self.config.engine.loop.sleep_at,
-            self.clock,
             zone_of(context),
             self.texts,
         )

@@ -64,8 +64,8 @@ class SleepCommand:
                 lines.append(self._say("sleep.left", count=report.left))
             for error in report.errors[:_ERRORS]:
                 lines.append(self._say("sleep.error", detail=safe(error)))
-        if schedule.plain:
-            lines.append(self._say("sleep.plain_timer"))
+        if schedule.no_timer:
+            lines.append(self._say("sleep.no_timer"))
         return "\n".join(lines)
 
     def _numbers(self, report: SleepReport) -> str:

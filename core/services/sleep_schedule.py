@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from astrbot.api import logger
 
 from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
-from ...llm_memory.consolidation.rules.schedule import next_due, seconds_until
 from ..texts import Texts
 
 NIGHTLY, MISSED, RESUMED, COMMAND = "nightly", "missed", "resumed", "command"
@@ -30,33 +29,15 @@ class SchedulePace:
         catch_up_seconds: A missed or interrupted run, after the start: the bot is busy then.
         retry_seconds: One that was postponed.
         patience: So often it is postponed because the index is built; then it runs without.
-        look_seconds: The most that the plain timer rests at once: clocks are set.
     """
 
     catch_up_seconds: float = 300.0
     retry_seconds: float = 600.0
     patience: int = 18
-    look_seconds: float = 3600.0
-
-
-class Timer(Protocol):
-    """Calls at a local time, every day."""
-
-    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
-        """From now on, until ``stop``."""
-        ...
-
-    def next_at(self) -> datetime | None:
-        """When it calls next."""
-        ...
-
-    async def stop(self) -> None:
-        """No more calls. Idempotent."""
-        ...
 
 
 class CronTimer:
-    """APScheduler's, in the bot's own zone: it knows what a clock does in spring and autumn."""
+    """Calls at a local time every day: APScheduler's job, in the bot's own zone."""
 
     def __init__(self, zone: tzinfo | None) -> None:
         """``zone`` None: the machine's."""
@@ -90,39 +71,6 @@ class CronTimer:
             await asyncio.sleep(0)
 
 
-class PlainTimer:
-    """Waits by itself, where APScheduler cannot be used."""
-
-    def __init__(self, clock: Callable[[], datetime], look_seconds: float) -> None:
-        self._clock = clock
-        self._look = look_seconds
-        self._next: datetime | None = None
-        self._stopped = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-
-    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
-        self._next = next_due(self._clock(), at)
-        self._task = asyncio.create_task(self._run(at, due), name="scoped-memory-night-timer")
-
-    async def _run(self, at: tuple[int, int], due: Callable[[], None]) -> None:
-        while True:
-            target = self._next = next_due(self._clock(), at)
-            while (left := seconds_until(target, self._clock())) > 0:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(min(left, self._look)):
-                        await self._stopped.wait()
-            due()
-
-    def next_at(self) -> datetime | None:
-        return self._next
-
-    async def stop(self) -> None:
-        task, self._task, self._next = self._task, None, None
-        if task is not None:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-
 class SleepSchedule:
     """``run`` is its one task: all runs are made there, so no two overlap."""
 
@@ -130,20 +78,18 @@ class SleepSchedule:
         self,
         engine: Engine,
         at: tuple[int, int] | None,
-        clock: Callable[[], datetime],
         zone: tzinfo | None,
         texts: Texts,
         *,
-        timer: Timer | None = None,
+        timer: CronTimer | None = None,
         pace: SchedulePace | None = None,
     ) -> None:
         """``at``: local hour and minute; None for never but when asked."""
         self._sleep = engine.loop.sleep
         self._at = at
-        self._clock = clock
         self._texts = texts
         self._pace = pace or SchedulePace()
-        self._timer: Timer = timer or CronTimer(zone)
+        self._timer = timer or CronTimer(zone)
         self._asked = asyncio.Event()
         self._reason = ""
         self._running = False
@@ -151,8 +97,8 @@ class SleepSchedule:
         """Why the run that is due has not begun."""
         self.looked = asyncio.Event()
         """Whether a night was missed is known."""
-        self.plain = False
-        """APScheduler cannot be used."""
+        self.no_timer = False
+        """APScheduler cannot be used: a night comes after a start, or when it is asked for."""
 
     @property
     def going(self) -> bool:
@@ -201,10 +147,8 @@ class SleepSchedule:
         try:
             await self._timer.start(self._at, self._due)
         except Exception as error:  # noqa: BLE001  (no package, or a zone that it does not know)
-            logger.warning(self._texts.say("log.plain_timer", detail=repr(error)[:200]))
-            self.plain = True
-            self._timer = PlainTimer(self._clock, self._pace.look_seconds)
-            await self._timer.start(self._at, self._due)
+            logger.warning(self._texts.say("log.no_timer", detail=repr(error)[:200]))
+            self.no_timer = True
         self._sleep.next_at = self._timer.next_at()
 
     def _due(self) -> None:

@@ -47,7 +47,7 @@ async def test_with_a_turn_waiting_nothing_rings_within_a_minute(tmp_path: Path)
     clock, chat, watcher = Ticker(), ScriptedChat(), FakeWatcher()
     half_a_day_from_now = ((datetime.now(UTC).hour + 12) % 24, 0)
     async with running(tmp_path, clock=clock, chat=chat, watcher=watcher, settings=SETTINGS) as rig:
-        schedule = SleepSchedule(rig.engine, half_a_day_from_now, clock, UTC, Texts("zh-CN"))
+        schedule = SleepSchedule(rig.engine, half_a_day_from_now, UTC, Texts("zh-CN"))
         behind = [
             asyncio.create_task(work)
             for work in (

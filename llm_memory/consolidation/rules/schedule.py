@@ -15,17 +15,6 @@ def last_due(now: datetime, at: tuple[int, int]) -> datetime:
     return due if _instant(due) <= _instant(now) else _on(now, at, days=-1)
 
 
-def next_due(now: datetime, at: tuple[int, int]) -> datetime:
-    """The first moment after ``now`` that a run is due at."""
-    due = _on(now, at, days=0)
-    return due if _instant(due) > _instant(now) else _on(now, at, days=1)
-
-
-def seconds_until(moment: datetime, now: datetime) -> float:
-    """Real seconds, whatever a clock is set to between."""
-    return _instant(moment).timestamp() - _instant(now).timestamp()
-
-
 def was_missed(now: datetime, at: tuple[int, int], slept: datetime) -> bool:
     """True if a run was due after the last one, and did not come."""
     return _instant(last_due(now, at)) > _instant(slept)

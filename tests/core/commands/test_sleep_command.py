@@ -38,7 +38,7 @@ class Desk(FakePlugin):
         super().__init__(rig, language)
         self.clock = clock
         pace = SchedulePace(catch_up_seconds=0.0, retry_seconds=60.0)
-        self.schedule = SleepSchedule(rig.engine, None, clock, UTC, self.texts, pace=pace)
+        self.schedule = SleepSchedule(rig.engine, None, UTC, self.texts, pace=pace)
 
     async def ask(self, words: str = "", *, admin: bool = True) -> str:
         commands = Commands(cast("Any", self))

@@ -13,7 +13,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
     CronTimer,
-    PlainTimer,
     SchedulePace,
     SleepSchedule,
 )
@@ -26,14 +25,15 @@ from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 AT = (4, 0)
-QUICKLY = SchedulePace(catch_up_seconds=0.0, retry_seconds=0.01, patience=3, look_seconds=0.01)
+QUICKLY = SchedulePace(catch_up_seconds=0.0, retry_seconds=0.01, patience=3)
 TEXTS = Texts("zh-CN")
 
 
-class HandTimer:
+class HandTimer(CronTimer):
     """Calls when a test says so."""
 
     def __init__(self, *, missing: bool = False) -> None:
+        super().__init__(None)
         self.missing = missing
         self.due: Callable[[], None] | None = None
 
@@ -78,15 +78,12 @@ class Nights:
 @contextlib.asynccontextmanager
 async def scheduled(
     rig: Rig,
-    clock: Ticker,
     timer: HandTimer | None = None,
     *,
     at: tuple[int, int] | None = AT,
     pace: SchedulePace = QUICKLY,
 ) -> AsyncIterator[SleepSchedule]:
-    schedule = SleepSchedule(
-        rig.engine, at, clock, UTC, TEXTS, timer=timer or HandTimer(), pace=pace
-    )
+    schedule = SleepSchedule(rig.engine, at, UTC, TEXTS, timer=timer or HandTimer(), pace=pace)
     task = asyncio.create_task(schedule.run())
     try:
         async with asyncio.timeout(30):
@@ -101,7 +98,7 @@ async def test_a_first_start_makes_no_night_and_its_hour_makes_one(tmp_path: Pat
     clock, timer = Ticker(NIGHT + timedelta(hours=8)), HandTimer()
     async with running(tmp_path, clock=clock, follow=False) as rig:
         nights = Nights(rig)
-        async with scheduled(rig, clock, timer) as schedule:
+        async with scheduled(rig, timer) as schedule:
             assert nights.reasons == []
             assert (await rig.engine.status()).loop.next_sleep == NIGHT + timedelta(days=1)
             clock.now += timedelta(hours=16)
@@ -118,7 +115,7 @@ async def test_an_autumn_night_with_its_hour_twice_has_one_run(tmp_path: Path) -
     clock, timer = Ticker(NIGHT + timedelta(hours=8)), HandTimer()
     async with running(tmp_path, clock=clock, follow=False) as rig:
         nights = Nights(rig)
-        async with scheduled(rig, clock, timer) as schedule:
+        async with scheduled(rig, timer) as schedule:
             clock.now += timedelta(hours=16)
             assert timer.due is not None
             timer.due()
@@ -134,13 +131,13 @@ async def test_an_autumn_night_with_its_hour_twice_has_one_run(tmp_path: Path) -
 
 async def test_a_missed_night_is_made_up_for_once(tmp_path: Path) -> None:
     clock = Ticker(NIGHT + timedelta(hours=8))
-    async with running(tmp_path, clock=clock, follow=False) as rig, scheduled(rig, clock):
+    async with running(tmp_path, clock=clock, follow=False) as rig, scheduled(rig):
         pass
     clock.now += timedelta(days=3)
     for expected in (["missed"], []):
         async with running(tmp_path, clock=clock, follow=False) as rig:
             nights = Nights(rig)
-            async with scheduled(rig, clock) as schedule:
+            async with scheduled(rig) as schedule:
                 if expected:
                     await nights.next()
                 assert not schedule.going
@@ -153,7 +150,7 @@ async def test_an_interrupted_night_is_resumed(tmp_path: Path) -> None:
         rig.engine.parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
     async with running(tmp_path, clock=clock, follow=False) as rig:
         nights = Nights(rig)
-        async with scheduled(rig, clock, at=None):
+        async with scheduled(rig, at=None):
             await nights.next()
         assert nights.reasons == ["resumed"]
         assert not await rig.engine.loop.sleep.is_unfinished()
@@ -163,7 +160,7 @@ async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path:
     clock = Ticker(NIGHT)
     async with running(tmp_path, clock=clock, follow=False) as rig:
         nights = Nights(rig)
-        async with scheduled(rig, clock) as schedule:
+        async with scheduled(rig) as schedule:
             rig.engine.rooms.indexing.state = IndexState.BUILDING
             assert schedule.ask()
             while not nights.reasons:
@@ -175,7 +172,7 @@ async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path:
 async def test_asked_for_where_nobody_makes_it_nothing_is_promised(tmp_path: Path) -> None:
     clock = Ticker(NIGHT)
     async with running(tmp_path, clock=clock, follow=False) as rig:
-        schedule = SleepSchedule(rig.engine, AT, clock, UTC, TEXTS, timer=HandTimer())
+        schedule = SleepSchedule(rig.engine, AT, UTC, TEXTS, timer=HandTimer())
         assert not schedule.ask()
 
 
@@ -183,35 +180,28 @@ async def test_with_no_hour_nights_come_only_when_asked_for(tmp_path: Path) -> N
     clock, timer = Ticker(NIGHT), HandTimer()
     async with running(tmp_path, clock=clock, follow=False) as rig:
         nights = Nights(rig)
-        async with scheduled(rig, clock, timer, at=None) as schedule:
+        async with scheduled(rig, timer, at=None) as schedule:
             assert timer.due is None
             assert schedule.ask()
             await nights.next()
     assert nights.reasons == ["command"]
 
 
-async def test_without_apscheduler_the_plugin_waits_by_itself(tmp_path: Path) -> None:
+async def test_without_apscheduler_a_night_comes_when_it_was_missed_or_is_asked_for(
+    tmp_path: Path,
+) -> None:
     clock = Ticker(NIGHT + timedelta(hours=8))
     async with running(tmp_path, clock=clock, follow=False) as rig:
+        await rig.engine.loop.sleep.missed(AT)  # counted from here
+        clock.now += timedelta(days=1)
         nights = Nights(rig)
-        async with scheduled(rig, clock, HandTimer(missing=True)) as schedule:
-            assert schedule.plain
-            assert (await rig.engine.status()).loop.next_sleep == NIGHT + timedelta(days=1)
-            clock.now += timedelta(hours=16)
+        async with scheduled(rig, HandTimer(missing=True)) as schedule:
             await nights.next()
-    assert nights.reasons == ["nightly"]
-
-
-async def test_the_plain_timer_calls_once_a_day_at_the_local_time() -> None:
-    clock, calls = Ticker(NIGHT - timedelta(minutes=1)), asyncio.Queue[datetime]()
-    timer = PlainTimer(clock, 0.001)
-    await timer.start(AT, lambda: calls.put_nowait(clock.now))
-    async with asyncio.timeout(30):
-        first = await calls.get()
-    assert first >= NIGHT
-    assert timer.next_at() == NIGHT + timedelta(days=1)
-    await timer.stop()
-    assert timer.next_at() is None
+            assert schedule.no_timer
+            assert (await rig.engine.status()).loop.next_sleep is None
+            assert schedule.ask()
+            await nights.next()
+    assert nights.reasons == ["missed", "command"]
 
 
 @pytest.mark.parametrize("zone", ["Asia/Shanghai", "Europe/Berlin"])
