@@ -14,9 +14,8 @@ from ...llm_memory import (
 )
 from ...llm_memory.text.safe_text import safe
 from ..plugin_context import PluginContext
-from ..replies.explanation import primed_text, why_text
+from ..replies.explanation import attached, fate_text, primed_text, why_text
 from ..replies.outcome_text import entry_text, note_text
-from ..replies.plain_explanation import attached, fate_text, plain_why_text
 from ..services.injection_service import found_text
 from .last_shown import LastShown
 from .memory_reference import MemoryReference, UnknownReference
@@ -104,9 +103,9 @@ class LookCommands:
         lines = [primed_text(texts, primed)] if primed is not None else []
         for one in explained[back - 1 : back]:
             if detail:
-                lines.append(why_text(texts, one, back=back, admin=actor.admin))
+                lines.append(why_text(texts, one, back=back, admin=actor.admin, detail=True))
                 continue
-            lines.append(plain_why_text(texts, one, back=back, admin=actor.admin))
+            lines.append(why_text(texts, one, back=back, admin=actor.admin))
             self._shown.note(conversation_id, actor, [hit.memory_id for hit in attached(one)])
         return "\n".join(lines) or self._say("explain.nothing")
 

@@ -4,31 +4,62 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...llm_memory import GIVEN_UP, Arm, Explained, Hit, Primed, Told
+from ...llm_memory import GIVEN_UP, Arm, DropReason, Explained, Hit, Primed, Told
 from ...llm_memory.models.recall import Considered, Trace
 from ...llm_memory.text.safe_text import safe, safe_pointer
+from ..services.injection_service import hit_line
 from ..texts import Texts
 
 _SHOWN = 6
 _PREVIEW = 40
-QUERY_SHOWN = 60
+_QUERY_SHOWN = 60
+_NEAR = 3
+_LEAST_SHARE = 0.05
 
 
-def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool = False) -> str:
-    """A question, the way to its answer, and the best candidates, one a line.
+def why_text(
+    texts: Texts, explained: Explained, *, back: int = 1, admin: bool = False, detail: bool = False
+) -> str:
+    """A question, what was attached to it and what came close, in words that need no manual.
 
     Args:
         back: It is the last one, the last but one, and so on.
         admin: Who reads it may hear what a broken part says of the machine.
+        detail: The way to the answer, and the best candidates with their figures.
     """
-    record, trace, say = explained.told, explained.told.trace, texts.say
-    lines = [asked_line(texts, record, back), *_way_lines(texts, trace)]
-    lines += [note_line(texts, note, admin=admin) for note in trace.notes]
+    record, trace = explained.told, explained.told.trace
+    scopes = texts.say("private.and").join(trace.scopes)
+    way = _way_lines(texts, trace) if detail else [texts.say("explain.looked_in", scopes=scopes)]
+    notes = [_note_line(texts, note, admin=admin) for note in trace.notes]
+    found = _figures(texts, explained) if detail else _plainly(texts, explained)
+    return "\n".join([_asked_line(texts, record, back), *way, *notes, *found])
+
+
+def _plainly(texts: Texts, explained: Explained) -> list[str]:
+    say = texts.say
+    lines = []
+    hits = attached(explained)
+    if hits:
+        lines.append(say("explain.attached", count=len(hits)))
+    elif GIVEN_UP not in explained.told.trace.notes:
+        lines.append(say("explain.attached_none"))
+    for number, hit in enumerate(hits, start=1):
+        lines += [f"{number}. {hit_line(hit, texts)}", *_instead_of(texts, explained, hit)]
+    near = [
+        say("explain.near_line", text=hit_line(hit, texts), why=_why(texts, considered))
+        for considered, hit in explained.candidates
+        if considered.dropped is not None and hit is not None
+    ]
+    lines += [say("explain.near"), *near[:_NEAR]] if near else []
+    return [*lines, say("explain.figures")]
+
+
+def _figures(texts: Texts, explained: Explained) -> list[str]:
+    trace, say = explained.told.trace, texts.say
+    lines = []
     for considered, hit in explained.candidates[:_SHOWN]:
         lines += _candidate_lines(texts, considered, hit)
-        if hit is not None and (gone := explained.instead_of.get(hit.memory_id)):
-            ids = say("private.and").join(gone)
-            lines.append(say("explain.instead_of", ids=ids, id=gone[-1]))
+        lines += _instead_of(texts, explained, hit)
     rest = trace.candidates - min(len(explained.candidates), _SHOWN)
     if rest > 0:
         lines.append(say("explain.rest", count=rest))
@@ -40,7 +71,14 @@ def why_text(texts: Texts, explained: Explained, *, back: int = 1, admin: bool =
         lines.append(say("explain.dropped", counts=say("private.and").join(counts)))
     if not explained.candidates and GIVEN_UP not in trace.notes:
         lines.append(say("explain.no_candidates"))
-    return "\n".join(lines)
+    return lines
+
+
+def _instead_of(texts: Texts, explained: Explained, hit: Hit | None) -> list[str]:
+    gone = explained.instead_of.get(hit.memory_id) if hit is not None else None
+    if not gone:
+        return []
+    return [texts.say("explain.instead_of", ids=texts.say("private.and").join(gone), id=gone[-1])]
 
 
 def _way_lines(texts: Texts, trace: Trace) -> list[str]:
@@ -91,17 +129,17 @@ def _candidate_lines(texts: Texts, considered: Considered, hit: Hit | None) -> l
     return lines
 
 
-def asked_line(texts: Texts, record: Told, back: int) -> str:
+def _asked_line(texts: Texts, record: Told, back: int) -> str:
     """When was asked, and what. ``back``: it is the last one, the last but one, and so on."""
     return texts.say(
         "explain.head" if back == 1 else "explain.earlier",
-        query=safe(record.query)[:QUERY_SHOWN],
+        query=safe(record.query)[:_QUERY_SHOWN],
         time=f"{record.at:%m-%d %H:%M:%S}",
         back=back,
     )
 
 
-def note_line(texts: Texts, note: str, *, admin: bool) -> str:
+def _note_line(texts: Texts, note: str, *, admin: bool) -> str:
     """What went wrong in a recall."""
     if note == GIVEN_UP:
         return texts.say("explain.given_up")
@@ -118,6 +156,35 @@ def primed_text(texts: Texts, primed: Primed) -> str:
         count=primed.memories,
         tokens=primed.tokens,
     )
+
+
+def attached(explained: Explained) -> list[Hit]:
+    """The hits that the conversation may still see, best first."""
+    return [hit for one, hit in explained.candidates if one.dropped is None and hit is not None]
+
+
+def fate_text(texts: Texts, explained: Explained, memory_id: str) -> str:
+    """What became of one memory in a recall; empty where it was no candidate."""
+    record = explained.told
+    for considered, _ in explained.candidates:
+        if considered.memory_id == memory_id:
+            return texts.say(
+                "explain.fate",
+                time=f"{record.at:%m-%d %H:%M:%S}",
+                query=safe(record.query)[:_QUERY_SHOWN],
+                fate=_why(texts, considered),
+            )
+    return ""
+
+
+def _why(texts: Texts, considered: Considered) -> str:
+    if considered.dropped is None:
+        return texts.say("fate.hit")
+    if considered.dropped is not DropReason.FLOOR:
+        return texts.say(f"fate.{considered.dropped}")
+    if considered.coverage < _LEAST_SHARE:
+        return texts.say("explain.far")
+    return texts.say("explain.share", percent=f"{considered.coverage:.0%}")
 
 
 def _number(value: float | None) -> str:

@@ -190,4 +190,4 @@ async def test_why_names_the_file_that_was_read(tmp_path: Path) -> None:
         assert record_json(told)["topics"] == ["TASKS"]
         (explained,) = await rig.engine.service.explain(conversation_id=FAMILY)
         for language in ("zh-CN", "en-US"):
-            assert "TASKS.md" in why_text(Texts(language), explained).splitlines()[2]
+            assert "TASKS.md" in why_text(Texts(language), explained, detail=True).splitlines()[2]

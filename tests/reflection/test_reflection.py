@@ -311,7 +311,7 @@ async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_b
         for language in LANGUAGES:
             texts = Texts(language)
             line = texts.say("explain.instead_of", ids=old_id, id=old_id)
-            assert line in why_text(texts, explained).split("\n")
+            assert line in why_text(texts, explained, detail=True).split("\n")
         await rig.engine.service.restore(
             old_id, conversation_id=FAMILY, actor=person(9, admin=True)
         )

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
-from astrbot_plugin_scoped_memory.core.replies.plain_explanation import plain_why_text
 from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     GIVEN_UP,
@@ -31,7 +30,7 @@ def test_it_names_the_reranker_whose_order_it_is(language: str) -> None:
     considered = Considered("家人", "m-1", 1.0, 0.9, None, 0.8, None, reranked=0.25)
     for name in ("my-reranker", ""):
         told = Told("c", "q", NOW, Trace(reranker=name, considered=(considered,)))
-        text = why_text(Texts(language), Explained(told, ((considered, None),)))
+        text = why_text(Texts(language), Explained(told, ((considered, None),)), detail=True)
         assert ("my-reranker" in text) is bool(name)
         panel = json.loads(json.dumps(record_json(told)))
         assert panel["reranker"] == name
@@ -48,8 +47,8 @@ def test_lists_are_written_as_in_the_language(language: str, apart: str) -> None
     trace = Trace(scopes=("家人", "public"), topics=("facts", "tasks"))
     one = Considered("家人", "m-3", 1.0, 0.9, None, 0.8, None)
     told = Explained(Told("c", "q", NOW, trace), ((one, hit),), {"m-3": ("m-4", "m-5")})
-    in_figures = why_text(Texts(language), told)
-    plain = plain_why_text(Texts(language), told, admin=False)
+    in_figures = why_text(Texts(language), told, detail=True)
+    plain = why_text(Texts(language), told)
     for listed in (("家人", "public"), ("m-4", "m-5")):
         assert apart.join(listed) in in_figures
         assert apart.join(listed) in plain
@@ -62,19 +61,19 @@ def test_lists_are_written_as_in_the_language(language: str, apart: str) -> None
 def test_it_counts_what_was_dropped_by_reason(language: str) -> None:
     texts = Texts(language)
     dropped = {DropReason.FLOOR: 41, DropReason.BUDGET: 7}
-    text = why_text(texts, explained(Trace(candidates=48, dropped=dropped)))
+    text = why_text(texts, explained(Trace(candidates=48, dropped=dropped)), detail=True)
     (line,) = (line for line in text.splitlines() if "41" in line)
     for reason, count in dropped.items():
         assert str(count) in line
         assert texts.say(f"fate.{reason}") in line
-    assert "41" not in why_text(texts, explained(Trace(candidates=48)))
+    assert "41" not in why_text(texts, explained(Trace(candidates=48)), detail=True)
 
 
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])
 def test_what_a_broken_part_says_of_the_machine_is_told_to_admins_alone(language: str) -> None:
     trace = explained(Trace(notes=("lexical: [Errno 28] full: '/srv/bot/index'",)))
-    assert "/srv/bot/index" in why_text(Texts(language), trace, admin=True)
-    told = why_text(Texts(language), trace)
+    assert "/srv/bot/index" in why_text(Texts(language), trace, admin=True, detail=True)
+    told = why_text(Texts(language), trace, detail=True)
     assert "lexical" in told
     assert "srv" not in told
 
@@ -82,6 +81,6 @@ def test_what_a_broken_part_says_of_the_machine_is_told_to_admins_alone(language
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])
 def test_who_did_not_wait_is_not_told_that_nothing_was_found(language: str) -> None:
     texts = Texts(language)
-    text = why_text(texts, explained(Trace(notes=(GIVEN_UP,))))
+    text = why_text(texts, explained(Trace(notes=(GIVEN_UP,))), detail=True)
     assert texts.say("explain.given_up") in text
     assert texts.say("explain.no_candidates") not in text
