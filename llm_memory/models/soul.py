@@ -72,6 +72,30 @@ class SoulEvolution(StrEnum):
     AUTO = "auto"
 
 
+class Axis(StrEnum):
+    """What of a manner may be counted: the closed vocabulary, with ``Direction``."""
+
+    LENGTH = "length"
+    FORMALITY = "formality"
+    EMOJI = "emoji"
+    HUMOUR = "humour"
+    DIRECTNESS = "directness"
+    LANGUAGE_MIX = "language_mix"
+    INITIATIVE = "initiative"
+
+
+class Direction(StrEnum):
+    """Which way on an axis."""
+
+    LESS = "less"
+    MORE = "more"
+
+    @property
+    def opposite(self) -> Direction:
+        """The other way."""
+        return Direction.MORE if self is Direction.LESS else Direction.LESS
+
+
 @dataclass(frozen=True, slots=True)
 class SoulVersion:
     """A text that was in force. ``proposal`` is 0 for the first version and for a rollback."""

@@ -102,6 +102,8 @@ PLANTS = {
     ),
     "a tool of the bot decides": ("tools", "from ..llm_memory import decisions", "one writer"),
     "a bot reads a home's file": ("core", "from ..llm_memory.home import settings", "no home"),
+    "reflection changes a soul": ("llm_memory/reflection", "from .. import soul", "one soul"),
+    "a tool of the bot changes a soul": ("tools", "from ..llm_memory import soul", "one soul"),
     "a rule starts a task": ("llm_memory/recall/rules", "import asyncio", "rules"),
 }
 TITLES = {
@@ -112,6 +114,7 @@ TITLES = {
     "rules": "Rules are pure",
     "one writer": "One writer of shared/",
     "no home": "A bot needs no home",
+    "one soul": "One way to a soul:",
     "indexes": "The indexes are asked through",
 }
 

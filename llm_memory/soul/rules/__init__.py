@@ -1,0 +1,1 @@
+"""What SOUL.md may say, and how it is written. Pure."""

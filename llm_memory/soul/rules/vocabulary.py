@@ -1,0 +1,82 @@
+"""The rule that each axis and direction of manner becomes. No other words come from counting."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...models.said import Said, Spoken
+from ...models.soul import Axis, Direction
+from .soul_text import Section, rules_of, with_rule
+
+type Manner = tuple[Axis, Direction]
+
+_LINES: Final[dict[Manner, Said]] = {
+    (Axis.LENGTH, Direction.LESS): Said(
+        "回答短一些，先说结论。", "Keep answers short, and give the conclusion first."
+    ),
+    (Axis.LENGTH, Direction.MORE): Said(
+        "回答详细一些，把步骤和理由讲清楚。", "Give fuller answers, with the steps and the reasons."
+    ),
+    (Axis.FORMALITY, Direction.LESS): Said(
+        "说话随意一些，像朋友聊天一样。", "Speak casually, as friends do."
+    ),
+    (Axis.FORMALITY, Direction.MORE): Said(
+        "说话正式、礼貌一些。", "Speak more formally and politely."
+    ),
+    (Axis.EMOJI, Direction.LESS): Said("少用表情符号。", "Use fewer emoji."),
+    (Axis.EMOJI, Direction.MORE): Said("可以多用一点表情符号。", "Use emoji a little more often."),
+    (Axis.HUMOUR, Direction.LESS): Said("少开玩笑，认真一些。", "Joke less, and be more serious."),
+    (Axis.HUMOUR, Direction.MORE): Said(
+        "气氛轻松的时候，可以幽默一点。", "Add a little humour when the mood is relaxed."
+    ),
+    (Axis.DIRECTNESS, Direction.LESS): Said("话说得委婉一些。", "Put things more gently."),
+    (Axis.DIRECTNESS, Direction.MORE): Said(
+        "有话直说，少绕弯子。", "Be direct, and come to the point."
+    ),
+    (Axis.LANGUAGE_MIX, Direction.LESS): Said(
+        "不要中英文夹杂着说。", "Do not mix Chinese and English in one sentence."
+    ),
+    (Axis.LANGUAGE_MIX, Direction.MORE): Said(
+        "中英文可以自然地混着用。", "Chinese and English may be mixed where that is natural."
+    ),
+    (Axis.INITIATIVE, Direction.LESS): Said(
+        "少追问，没问到的就少给建议。",
+        "Ask fewer questions back, and offer advice only when asked.",
+    ),
+    (Axis.INITIATIVE, Direction.MORE): Said(
+        "可以主动追问一句，或者给点建议。",
+        "Ask a question back now and then, or offer a suggestion.",
+    ),
+}
+_SECTIONS: Final = {
+    Axis.LENGTH: Section.LENGTH,
+    Axis.FORMALITY: Section.TONE,
+    Axis.HUMOUR: Section.TONE,
+    Axis.DIRECTNESS: Section.TONE,
+    Axis.EMOJI: Section.HABITS,
+    Axis.LANGUAGE_MIX: Section.HABITS,
+    Axis.INITIATIVE: Section.HABITS,
+}
+_BY_LINE: Final = {line: manner for manner, said in _LINES.items() for line in (said.zh, said.en)}
+LINES: Final = frozenset(_BY_LINE)
+"""Every rule that counting can propose, in both languages."""
+
+
+def line_of(axis: Axis, direction: Direction, language: Spoken) -> str:
+    """Returns the rule for a direction."""
+    return _LINES[axis, direction].text(language)
+
+
+def manner_of(rule: str) -> Manner | None:
+    """Returns the direction that a rule of this vocabulary has, None for any other rule."""
+    return _BY_LINE.get(rule)
+
+
+def with_manner(text: str, axis: Axis, direction: Direction, language: Spoken) -> str:
+    """Returns the text of SOUL.md with the rule for a direction, in the place of the rule for the
+    opposite one; unchanged where the rule stands."""
+    rules = {manner_of(rule): rule for rule in rules_of(text)}
+    if (axis, direction) in rules:
+        return text
+    replaced = rules.get((axis, direction.opposite), "")
+    return with_rule(text, _SECTIONS[axis], line_of(axis, direction, language), replaced)
