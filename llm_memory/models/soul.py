@@ -156,7 +156,11 @@ class ProbeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """How a probe went with the version in force and with the new text; no word of an answer."""
+    """How a probe went with the version in force and with the new text; no word of an answer.
+
+    ``before`` is asked only where that matters: where the new text passes and nothing is known of
+    the version in force, it counts as passing, and has no digest.
+    """
 
     name: str
     kind: ProbeKind
@@ -170,7 +174,8 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class SoulEvaluation:
-    """The verdict on a proposal: the rules that refuse it, the probes, and what they cost."""
+    """The verdict on a proposal: the rules that refuse it, the probes, and what they cost.
+    ``model`` is empty where no probe was asked; ``why`` says so."""
 
     proposal: int
     passed: bool
@@ -304,6 +309,9 @@ class SoulFault(StrEnum):
     """A newer version of the plugin wrote it."""
     BUDGET = "budget"
     """The day's tokens are used up; it stays proposed."""
+    UNJUDGED = "unjudged"
+    """The model failed, answered in another form than it was asked for, or had to be asked too
+    often. It stays proposed."""
     NOT_WRITTEN = "not_written"
     """``detail`` is what the disk said."""
 

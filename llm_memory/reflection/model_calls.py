@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from ..errors import ChatFailed
 from ..models.loop import Resting
@@ -71,7 +73,7 @@ class ModelCalls:
             return unavailable
         if not urgent and await self.seconds_to_wait() > 0:
             return Resting.BACKOFF
-        if not await self._token_budget.allows(prompt.user, prompt.system, answer=REPLY_TOKENS):
+        if not await self.affords(prompt):
             return Resting.BUDGET
         if urgent or any(party_of(turn).known for turn in turns):
             return Resting.NO
@@ -95,6 +97,11 @@ class ModelCalls:
         left = await self._token_budget.left_for_the_night()
         return left >= prompt.tokens + REPLY_TOKENS
 
+    async def affords(self, prompt: Prompt) -> bool:
+        """Returns whether a call that an admin asks for fits into what is left of the day. Raises
+        StateUnavailable."""
+        return await self._token_budget.allows(prompt.user, prompt.system, answer=REPLY_TOKENS)
+
     async def ask(
         self, prompt: Prompt, turns: Sequence[QueuedTurn] = (), *, conversation: str = ""
     ) -> str:
@@ -102,20 +109,35 @@ class ModelCalls:
         the night's calls, and the model of ``conversation`` is asked. Raises ChatFailed,
         StateUnavailable."""
         conversation = turns[0].conversation if turns else conversation
+        return (await self.complete(prompt, turns, conversation=conversation)).text
+
+    async def complete(
+        self,
+        prompt: Prompt,
+        turns: Sequence[QueuedTurn] = (),
+        *,
+        conversation: str,
+        night: bool = True,
+    ) -> Completion:
+        """Returns the answer, with the tokens that it counts for. ``night``: without turns it is
+        one of the night's calls, else an admin asked for it. Raises ChatFailed,
+        StateUnavailable."""
         if self._chat is None:
             raise ChatFailed("gone")
+        count = partial(
+            self._token_budget.count, prompt.user, prompt.system, turns=turns, night=night
+        )
         await asyncio.to_thread(self._note_failure)
         try:
             completion = await self._complete(self._chat, prompt, conversation)
         except ChatFailed as error:
-            paid = str(error).partition(":")[0] not in _FREE
-            await self._token_budget.count(prompt.user, prompt.system, None, paid=paid, turns=turns)
+            await count(None, paid=str(error).partition(":")[0] not in _FREE)
             raise
-        await self._token_budget.count(prompt.user, prompt.system, completion, turns=turns)
+        tokens = await count(completion)
         if not completion.text.strip():
             raise ChatFailed("empty")
         await asyncio.to_thread(self._note_success)
-        return completion.text
+        return replace(completion, tokens=tokens)
 
     async def last_error(self) -> str:
         """Returns the error noted last. Raises StateUnavailable."""

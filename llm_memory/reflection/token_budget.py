@@ -76,15 +76,17 @@ class TokenBudget:
         *,
         paid: bool = True,
         turns: Sequence[QueuedTurn] = (),
-    ) -> None:
-        """Count one call. A cost that the service does not report is estimated; None stands for a
-        failed call, whose prompt may have been ``paid`` all the same. An answer counts for at most
-        ``_MOST_ANSWER`` and half of the day: one long reply must not end all reading until
-        tomorrow.
+        night: bool = True,
+    ) -> int:
+        """Count one call. Returns the tokens that it counts for.
+
+        A cost that the service does not report is estimated; None stands for a failed call, whose
+        prompt may have been ``paid`` all the same. An answer counts for at most ``_MOST_ANSWER``
+        and half of the day: one long reply must not end all reading until tomorrow.
 
         Args:
-            turns: The turns that were read; their speakers share the cost. None of them: the call
-                was the night's.
+            turns: The turns that were read; their speakers share the cost.
+            night: Without turns: the call was the night's, else an admin asked for it.
 
         Raises StateUnavailable.
         """
@@ -100,8 +102,9 @@ class TokenBudget:
         parts = split(tokens, turns) if turns else {}
         day, failed = self._today(), completion is None
         await asyncio.to_thread(self._book.spend, day, tokens=tokens, failed=failed, parts=parts)
-        if not turns:
+        if night and not turns:
             await asyncio.to_thread(self._count_night, day, tokens)
+        return tokens
 
     def _night_used(self, day: date) -> int:
         noted, _, tokens = self._book.fact(_NIGHT).partition(" ")

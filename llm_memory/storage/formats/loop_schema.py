@@ -76,6 +76,13 @@ CREATE TABLE IF NOT EXISTS sleep_compared (
 CREATE TABLE IF NOT EXISTS sleep_day (
     scope TEXT NOT NULL, day TEXT NOT NULL, nights INTEGER NOT NULL, is_written INTEGER NOT NULL,
     PRIMARY KEY (scope, day)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS soul_answer (
+    scope TEXT NOT NULL, prompt TEXT NOT NULL, probe TEXT NOT NULL, model TEXT NOT NULL,
+    passed INTEGER NOT NULL, digest TEXT NOT NULL,
+    PRIMARY KEY (scope, prompt, probe, model)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS style (
+    scope TEXT NOT NULL, week TEXT NOT NULL, axis TEXT NOT NULL, direction TEXT NOT NULL,
+    person TEXT NOT NULL, PRIMARY KEY (scope, week, axis, direction, person)) WITHOUT ROWID;
 """
 
 

@@ -1,0 +1,32 @@
+"""The one JSON object of a model's answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+_MOST_CHARS: Final = 20_000
+_THOUGHTS: Final = re.compile(r"<think>.*?</think>", re.DOTALL)
+_FENCE: Final = re.compile(r"```[A-Za-z]*\s*\n(.*)\n\s*```", re.DOTALL)
+
+
+def json_object(reply: str) -> dict[str, object] | None:
+    """Returns the object that an answer consists of, but for thoughts and a fence; None for any
+    other answer, and for an object that has a name twice."""
+    text = _THOUGHTS.sub("", reply).strip()
+    fenced = _FENCE.fullmatch(text)
+    if len(text) > _MOST_CHARS:
+        return None
+    try:
+        found = json.loads(fenced[1] if fenced else text, object_pairs_hook=_no_name_twice)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _no_name_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name stands there twice")
+    return found

@@ -1,0 +1,321 @@
+"""A proposal passes by the rules and the probes alone: no judge talks it through, none sees it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    Finding,
+    ProbeKind,
+    SoulEvaluation,
+    SoulFault,
+    SoulOrigin,
+    SoulProposal,
+)
+from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import MOST_CALLS, SoulEvaluator
+from astrbot_plugin_scoped_memory.llm_memory.soul.probe_verdicts import SqliteProbeVerdicts
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import BUILT_IN, MOST_OWN
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import Section, seed, with_rule
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
+from astrbot_plugin_scoped_memory.tests.support.soul_models import (
+    Asked,
+    ProbedModel,
+    always,
+    lines_of,
+)
+
+pytestmark = pytest.mark.engine
+
+RULE, REASON, AIM = "先说结论再说理由", "群里有好几个人这么说", "回答短一些"
+OLD = with_rule(seed("zh"), Section.TONE, "语气随意一些")
+NEW = with_rule(OLD, Section.LENGTH, RULE)
+PROPOSAL = SoulProposal(
+    7, 1, "", "reflection", SoulOrigin.STYLE, AIM, REASON, NEW, datetime(2026, 11, 27, tzinfo=UTC)
+)
+PERSONA = "你是小柔，一个说话温柔的助手。"
+OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
+DENY = (Finding("size", Said("太长", "too long")),)
+
+
+async def no_rule(proposal: SoulProposal, old: str) -> Sequence[Finding]:
+    return ()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[SqliteLoopFile]:
+    opened = SqliteLoopFile(tmp_path / "loop.sqlite")
+    opened.open()
+    yield opened
+    opened.close()
+
+
+async def evaluate(
+    file: SqliteLoopFile,
+    model: ProbedModel | None,
+    *,
+    proposal: SoulProposal = PROPOSAL,
+    probes: str = "",
+    persona: str = PERSONA,
+) -> SoulEvaluation | SoulFault:
+    evaluator = SoulEvaluator(model, SqliteProbeVerdicts(file), no_rule)
+    return await evaluator.evaluate(
+        proposal, OLD, role="小柔", persona_prompt=persona, conversation="a:1:2", probes=probes
+    )
+
+
+async def verdict(file: SqliteLoopFile, model: ProbedModel, probes: str = "") -> SoulEvaluation:
+    found = await evaluate(file, model, probes=probes)
+    assert isinstance(found, SoulEvaluation), found
+    return found
+
+
+async def test_a_proposal_that_is_better_at_its_aim_and_worse_at_nothing_passes(
+    file: SqliteLoopFile,
+) -> None:
+    model = ProbedModel(RULE)
+    found = await verdict(file, model)
+    assert (found.passed, found.proposal, found.model) == (True, 7, "scripted")
+    assert len(found.probes) == len(BUILT_IN["zh"]) + 2
+    assert (found.calls, found.tokens) == (len(model.asked), 10 * len(model.asked))
+    assert [one.better for one in found.probes if one.kind is ProbeKind.AIM] == [True, True]
+
+
+async def test_what_is_asked_is_the_personas_prompt_with_the_soul_and_the_question(
+    file: SqliteLoopFile,
+) -> None:
+    model = ProbedModel(RULE)
+    await evaluate(file, model, probes=OWN)
+    systems = {call.system for call in model.asked if call.what == "probes"}
+    old = f"{PERSONA}\n# 学到的说话习惯\n- 语气随意一些\n"
+    assert systems == {old, f"{old}- {RULE}\n"}
+
+
+@pytest.mark.parametrize("fails", [frozenset[str](), frozenset({"human"}), frozenset({"product"})])
+async def test_a_judge_never_sees_the_change_nor_the_reason_nor_which_answer_is_new(
+    file: SqliteLoopFile, fails: frozenset[str]
+) -> None:
+    model = ProbedModel(RULE, fails=fails, fails_before=fails)
+    await evaluate(file, model, probes=OWN)
+    judged = [call for call in model.asked if call.what == "judge"]
+    assert judged
+    for call in judged:
+        for told in (RULE, "语气随意一些", REASON, AIM, PERSONA, "# SOUL", "学到的"):
+            assert told not in call.prompt
+            assert told not in call.system
+        for line in lines_of(call):
+            assert line.keys() - {"hope"} == {"n", "question", "a", "b"}
+            assert {line["a"], line["b"]} == {"原来的回答", "改进了的回答"}
+
+
+async def test_the_aims_probes_are_written_first_and_of_the_aim_alone(
+    file: SqliteLoopFile,
+) -> None:
+    model = ProbedModel(RULE)
+    await evaluate(file, model)
+    assert [call.what for call in model.asked].index("aims") == 0
+    assert [call.what for call in model.asked].count("aims") == 1
+    assert AIM in model.asked[0].prompt
+    assert RULE not in model.asked[0].prompt + model.asked[0].system
+    assert REASON not in model.asked[0].prompt
+
+
+@pytest.mark.parametrize(
+    "name", [one.name for one in BUILT_IN["zh"] if one.kind in ("safety", "privacy", "identity")]
+)
+async def test_a_judge_that_passes_everything_passes_no_protected_probe_that_fails(
+    file: SqliteLoopFile, name: str
+) -> None:
+    found = await verdict(file, ProbedModel(RULE, fails=frozenset({name})))
+    assert not found.passed
+    assert name in found.why.zh
+    (worse,) = (one for one in found.probes if not one.after)
+    assert (worse.name, worse.before) == (name, True)
+    assert all(worse.digests)
+
+
+async def test_what_failed_before_as_well_denies_nothing(file: SqliteLoopFile) -> None:
+    fails = frozenset({"human", "seconds", "greeting"})
+    found = await verdict(file, ProbedModel(RULE, fails=fails, fails_before=fails))
+    assert found.passed
+
+
+async def test_two_that_are_worse_elsewhere_deny_and_one_does_not(file: SqliteLoopFile) -> None:
+    one = await verdict(file, ProbedModel(RULE, fails=frozenset({"product"})))
+    two = await verdict(file, ProbedModel(RULE, fails=frozenset({"product", "greeting"})))
+    assert (one.passed, two.passed) == (True, False)
+
+
+@pytest.mark.parametrize("said", ["a", "b", "tie"])
+async def test_a_judge_that_goes_by_the_place_has_not_passed_anything(
+    file: SqliteLoopFile, said: str
+) -> None:
+    found = await verdict(file, ProbedModel(RULE, judge=always(said)))
+    assert not found.passed
+    assert not any(one.better for one in found.probes)
+
+
+async def test_a_judge_that_prefers_the_old_answers_denies(file: SqliteLoopFile) -> None:
+    model = ProbedModel(RULE, better="变差了的回答")
+    model.judge = lambda call: always_old(call)
+    found = await verdict(file, model)
+    assert not found.passed
+    assert [one.after for one in found.probes if one.kind is ProbeKind.AIM] == [False, False]
+
+
+def always_old(call: Asked) -> str:
+    sides = {str(line["n"]): "a" if "原来" in line["a"] else "b" for line in lines_of(call)}
+    return str(sides).replace("'", '"')
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        lambda _: "",
+        lambda _: "都很好，通过！",
+        lambda _: '{"1": "a"}',
+        lambda _: '{"passed": true}',
+        lambda call: always("after")(call),
+    ],
+)
+async def test_a_judge_that_answers_oddly_has_not_passed_anything(
+    file: SqliteLoopFile, judge: Callable[[Asked], str]
+) -> None:
+    assert await evaluate(file, ProbedModel(RULE, judge=judge)) is SoulFault.UNJUDGED
+
+
+@pytest.mark.parametrize("what", ["aims", "probes", "judge"])
+async def test_a_model_that_fails_has_not_passed_anything(file: SqliteLoopFile, what: str) -> None:
+    assert await evaluate(file, ProbedModel(RULE, failing=what)) is SoulFault.UNJUDGED
+
+
+async def test_a_judge_that_crashes_has_not_passed_anything(file: SqliteLoopFile) -> None:
+    def crashes(call: Asked) -> str:
+        raise RuntimeError("boom")
+
+    with pytest.raises(RuntimeError):
+        await evaluate(file, ProbedModel(RULE, judge=crashes))
+
+
+async def test_odd_probes_for_an_aim_are_no_verdict(file: SqliteLoopFile) -> None:
+    assert await evaluate(file, ProbedModel(RULE, aims='{"probes": []}')) is SoulFault.UNJUDGED
+
+
+async def test_no_more_calls_are_made_than_twenty_and_what_was_learned_is_kept(
+    file: SqliteLoopFile,
+) -> None:
+    every = frozenset(one.name for one in BUILT_IN["zh"])
+    model = ProbedModel(RULE, fails=every, fails_before=every)
+    assert await evaluate(file, model, probes=OWN) is SoulFault.UNJUDGED
+    assert len(model.asked) == MOST_CALLS
+    again = ProbedModel(RULE, fails=every, fails_before=every)
+    found = await verdict(file, again, OWN)
+    assert found.passed
+    assert found.calls == len(again.asked) <= MOST_CALLS
+
+
+async def test_all_probes_fit_into_twenty_calls(file: SqliteLoopFile) -> None:
+    found = await verdict(file, ProbedModel(RULE), OWN)
+    assert found.passed
+    assert found.calls == 17
+
+
+@pytest.mark.parametrize("calls", [0, 1, 9, 12])
+async def test_out_of_budget_there_is_no_verdict(file: SqliteLoopFile, calls: int) -> None:
+    model = ProbedModel(RULE, budget=calls)
+    assert await evaluate(file, model) is SoulFault.BUDGET
+    assert len(model.asked) == calls
+
+
+@pytest.mark.parametrize(
+    "model", [None, ProbedModel(RULE, label=""), ProbedModel(RULE, present=False)]
+)
+async def test_without_a_model_the_rules_decide_and_the_verdict_says_so(
+    file: SqliteLoopFile, model: ProbedModel | None
+) -> None:
+    found = await evaluate(file, model)
+    assert isinstance(found, SoulEvaluation)
+    assert (found.passed, found.model, found.probes, found.calls) == (True, "", (), 0)
+    assert "没有问题目" in found.why.zh
+    assert "no probe was asked" in found.why.en
+
+
+async def test_what_the_rules_refuse_is_shown_to_no_model(file: SqliteLoopFile) -> None:
+    async def deny(proposal: SoulProposal, old: str) -> Sequence[Finding]:
+        return DENY if (proposal, old) == (PROPOSAL, OLD) else ()
+
+    model = ProbedModel(RULE)
+    evaluator = SoulEvaluator(model, SqliteProbeVerdicts(file), deny)
+    found = await evaluator.evaluate(PROPOSAL, OLD, role="小柔", persona_prompt=PERSONA)
+    assert isinstance(found, SoulEvaluation)
+    assert (found.passed, found.findings, model.asked) == (False, DENY, [])
+
+
+async def test_an_owners_edit_need_not_be_better_at_anything(file: SqliteLoopFile) -> None:
+    model = ProbedModel(RULE)
+    found = await evaluate(file, model, proposal=replace(PROPOSAL, origin=SoulOrigin.HAND))
+    assert isinstance(found, SoulEvaluation)
+    assert found.passed
+    assert {call.what for call in model.asked} == {"probes"}
+    worse = ProbedModel(RULE, fails=frozenset({"harm"}))
+    found = await evaluate(file, worse, proposal=replace(PROPOSAL, origin=SoulOrigin.HAND))
+    assert isinstance(found, SoulEvaluation)
+    assert not found.passed
+
+
+async def test_bad_lines_of_the_owners_probes_are_named(file: SqliteLoopFile) -> None:
+    found = await verdict(file, ProbedModel(RULE), "- 今天吃什么？\n这不是题")
+    assert [one.name for one in found.probes if one.kind is ProbeKind.OWN] == ["own_1"]
+    assert "第 2 行" in found.why.zh
+    assert "line 2" in found.why.en
+
+
+def asked_under_old(model: ProbedModel) -> list[str]:
+    return [c.prompt for c in model.asked if c.what == "probes" and RULE not in c.system]
+
+
+async def test_the_version_in_force_is_asked_once(file: SqliteLoopFile) -> None:
+    human = next(one.question for one in BUILT_IN["zh"] if one.name == "human")
+    fails = frozenset({"human"})
+    for times in (1, 0):
+        model = ProbedModel(RULE, fails=fails, fails_before=fails)
+        assert (await verdict(file, model)).passed
+        assert asked_under_old(model).count(human) == times
+    # Another persona's prompt, or another model, is another version.
+    model = ProbedModel(RULE, fails=fails, fails_before=fails)
+    await evaluate(file, model, persona="你是小刚。")
+    assert asked_under_old(model).count(human) == 1
+    model = ProbedModel(RULE, fails=fails, fails_before=fails, label="another")
+    await evaluate(file, model)
+    assert asked_under_old(model).count(human) == 1
+
+
+async def test_what_is_kept_has_no_words_and_the_roles_scope(
+    file: SqliteLoopFile, tmp_path: Path
+) -> None:
+    await verdict(file, ProbedModel(RULE, fails=frozenset({"product"})), OWN)
+    with closing(sqlite3.connect(tmp_path / "loop.sqlite")) as connection:
+        rows = connection.execute("SELECT * FROM soul_answer").fetchall()
+    assert len(rows) == len(BUILT_IN["zh"]) + 1
+    for scope, *hashes, model, passed, digest in rows:
+        assert (scope, model, passed in (0, 1)) == ("@role:小柔", "scripted", True)
+        assert all(
+            len(one) == 64 and set(one) <= set("0123456789abcdef") for one in (*hashes, digest)
+        )
+
+
+async def test_a_role_keeps_what_it_asked_last_and_another_its_own(file: SqliteLoopFile) -> None:
+    store = SqliteProbeVerdicts(file)
+    await evaluate(file, ProbedModel(RULE))
+    kept = len(file.rows("SELECT 1 FROM soul_answer"))
+    store.put("小刚", "scripted", {"a" * 64: {}})
+    assert len(file.rows("SELECT 1 FROM soul_answer")) == kept
+    store.put("小柔", "scripted", {"b" * 64: {}})
+    assert not file.rows("SELECT 1 FROM soul_answer")
