@@ -176,6 +176,14 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
         VaultWriteFailed: ``path`` is as it was.
         ChangedMeanwhile: the same.
     """
+    put_in_place(write_beside(path, payload), path, stamp)
+
+
+def write_beside(path: Path, payload: bytes) -> Path:
+    """Write and fsync a neighbour file that can take the place of ``path``, with its mode.
+
+    Raises VaultWriteFailed: there is no such file.
+    """
     temporary = temporary_beside(path)
     try:
         make_folder(path.parent)
@@ -185,17 +193,31 @@ def replace_durably(path: Path, payload: bytes, stamp: Stamp | None = None) -> N
             os.fsync(file.fileno())
         if path.exists():
             temporary.chmod(path.stat().st_mode & 0o777)
+    except OSError as error:
+        drop_beside(temporary)
+        raise VaultWriteFailed(_told(path, error)) from error
+    return temporary
+
+
+def put_in_place(temporary: Path, path: Path, stamp: Stamp | None = None) -> None:
+    """Move what ``write_beside`` has written over ``path``; see ``replace_durably``. If that fails,
+    it is removed."""
+    try:
         if stamp is not None:
             refuse_another(path, stamp)
         move(temporary, path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            when_free(temporary.unlink)
+        drop_beside(temporary)
         raise VaultWriteFailed(_told(path, error)) from error
     except ChangedMeanwhile:
-        with contextlib.suppress(OSError):
-            when_free(temporary.unlink)
+        drop_beside(temporary)
         raise
+
+
+def drop_beside(temporary: Path) -> None:
+    """Remove what will take no file's place. Never raises."""
+    with contextlib.suppress(OSError):
+        when_free(temporary.unlink)
 
 
 def refuse_another(path: Path, stamp: Stamp) -> None:
