@@ -35,6 +35,10 @@ _SINCE_2: Final = (
     payload BLOB, state TEXT NOT NULL, at TEXT NOT NULL, put_back INTEGER NOT NULL)""",
     "CREATE UNIQUE INDEX IF NOT EXISTS record_by_proposal ON record (proposal)"
     " WHERE proposal <> ''",
+    # So do versions before the souls.
+    """CREATE TABLE IF NOT EXISTS soul_head (
+    role TEXT PRIMARY KEY, scope TEXT NOT NULL, n INTEGER NOT NULL, sha256 TEXT NOT NULL,
+    version INTEGER NOT NULL, in_force TEXT NOT NULL)""",
 )
 _KNOWN_BEFORE_2: Final = (
     "INSERT INTO known_scope SELECT ' * '"
