@@ -11,6 +11,16 @@ from typing import Final
 from .said import Said
 from .shelf import role_folder
 
+SOUL_FOLDER: Final = "soul"
+"""Below the memory root, beside ``roles``: versions, proposals, verdicts and the chain."""
+SOUL_PAGE: Final = "SOUL.md"
+"""In ``roles/<role>/``: what is in force, to be read by people."""
+REFLECTION: Final = "reflection"
+OWNER: Final = "owner"
+EVALUATION: Final = "evaluation"
+SEEDED_BY: Final = "v0-seed"
+"""Who acts where no admin does: what was counted, a person who wrote into a file, a verdict, and
+the first version where there was nothing."""
 NO_PERSONA: Final = "%none"
 """The folder for conversations without a persona. ``role_folder`` gives it for no name: it escapes
 ``%``."""
@@ -97,8 +107,50 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SoulLine:
+    """A line of the chain.
+
+    Attributes:
+        n: From 1.
+        actor: A person's id, or ``REFLECTION``, ``OWNER``, ``EVALUATION``, ``SEEDED_BY``.
+        proposal: 0 where none is concerned.
+        version: The one that is in force from here on; of ``proposed``, the one that the proposal
+            was made from. 0 where neither.
+        source: The version whose bytes were given back, by a rollback or a veto; else 0.
+        sha256: Of the file that the event is about: of the version; of ``proposed``, of the
+            proposal; of a verdict, of the evaluation; of ``discarded``, of what was discarded.
+        eval: The evaluation's name, such as ``0007-1``; empty without one.
+        prev: SHA-256 of the line before without its line end; of the first, 64 zeros.
+    """
+
+    n: int
+    at: datetime
+    role: str
+    event: SoulEvent
+    actor: str
+    prev: str
+    proposal: int = 0
+    version: int = 0
+    source: int = 0
+    sha256: str = ""
+    eval: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SoulDraft:
+    """A text to be proposed. ``base`` is the version that it was made from; see SoulProposal."""
+
+    base: int
+    origin: SoulOrigin
+    text: str
+    aim: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SoulVersion:
-    """A text that was in force. ``proposal`` is 0 for the first version and for a rollback."""
+    """A text that was in force. ``proposal`` is 0 for the first version and for a rollback.
+    ``number`` is 0 where nothing can be: the chain is broken from its first line."""
 
     number: int
     sha256: str
@@ -192,13 +244,16 @@ class SoulView:
     """What is in force for a persona.
 
     Attributes:
+        role: The persona's folder.
         rules: The list lines that are injected; empty injects nothing.
         open: The proposal that waits, with its state and its newest verdict.
         by_hand: SOUL.md holds other bytes, which are not in force.
+        restored: SOUL.md was gone, or held an older version, and was written anew just now.
         broken: The first broken line of the chain, 0 for none.
+        newer: A newer version of the plugin wrote the chain: nothing is changed.
     """
 
-    persona: str
+    role: str
     version: SoulVersion
     text: str
     rules: tuple[str, ...] = ()
@@ -206,7 +261,9 @@ class SoulView:
     state: SoulState | None = None
     verdict: SoulEvaluation | None = None
     by_hand: bool = False
+    restored: bool = False
     broken: int = 0
+    newer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,9 +413,17 @@ class SoulEnded:
 
 @dataclass(frozen=True, slots=True)
 class SoulText:
-    """A diff, or the chain as lines for people."""
+    """A diff, as lines."""
 
     lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SoulLog:
+    """The chain, the newest line first; the part before ``broken``, 0 for all of it."""
+
+    lines: tuple[SoulLine, ...]
+    broken: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,5 +437,12 @@ class SoulVerified:
 
 
 type SoulOutcome = (
-    SoulView | SoulProposed | SoulChanged | SoulEnded | SoulText | SoulVerified | SoulRefused
+    SoulView
+    | SoulProposed
+    | SoulChanged
+    | SoulEnded
+    | SoulText
+    | SoulLog
+    | SoulVerified
+    | SoulRefused
 )

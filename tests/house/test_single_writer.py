@@ -1,5 +1,5 @@
-"""`shared/`, `roles/` and what lies in the memory root itself are written at the doors named here,
-and by people's editors.
+"""`shared/`, `roles/`, `soul/` and what lies in the memory root itself are written at the doors
+named here, and by people's editors.
 
 No other module names such a place and calls what writes. What is handed a `Place` by another module
 is told of scopes alone; `tests/mcp_server/test_foreign_places.py` tries that at run time.
@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.tests.house.source import PARTS, Module, modul
 DOORS = {
     "llm_memory/decisions/shared_files.py": "an admin accepts: records, appended",
     "llm_memory/roles/role_notes.py": "the program that holds a role: its own folder",
+    "llm_memory/soul/soul_files.py": "what passed evaluation is put in force: SOUL.md and soul/",
     "llm_memory/home/making.py": "a person runs init: files that are not there yet",
     "llm_memory/transfer/store_writer.py": "the owner restores: files that are not there yet",
     "llm_memory/consolidation/backup_files.py": "no door: copies of them, in a backup's stage",
@@ -30,6 +31,8 @@ PLACES = frozenset(
         "SHARED_FOLDER",
         "ROOT_NOTES",
         "ROLES_FOLDER",
+        "SOUL_FOLDER",
+        "SOUL_PAGE",
         "Shelf",
         "folder_of",
         "role_folder",
@@ -39,12 +42,14 @@ PLACES = frozenset(
         "role_template",
     }
 )
-FOLDERS = ("shared", "roles")
+FOLDERS = ("shared", "roles", "soul")
 WRITERS = frozenset(
     {
         "replace_durably",
         "append_durably",
         "append_and_verify",
+        "write_beside",
+        "put_in_place",
         "planned",
         "move",
         "write_bytes",
@@ -140,6 +145,8 @@ def test_only_the_doors_name_such_a_place_and_write() -> None:
         "(mine).symlink_to(root / 'shared')",
         "shutil.rmtree(root / 'roles')",
         "def late():\n    from .templates import CONSTITUTION\n    planned(top, CONSTITUTION, f)",
+        "replace_durably(root / 'soul' / name / 'chain.jsonl', b'x')",
+        "put_in_place(made, root / 'roles' / name / SOUL_PAGE)",
         "place = Shelf.of_role('qa')\npages.keep(place, 'MEMORY.md', raw, most=3)",
     ],
 )

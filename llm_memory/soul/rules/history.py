@@ -1,0 +1,159 @@
+"""What the lines of a chain add up to: versions, proposals, and where a rollback leads. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from ...models.soul import (
+    REFLECTION,
+    SEEDED_BY,
+    SoulEvent,
+    SoulLine,
+    SoulOrigin,
+    SoulState,
+    SoulVersion,
+)
+
+_WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
+
+
+class History:
+    """Of one role.
+
+    Attributes:
+        versions: The line that put each one in force, by number.
+        in_force: The number of the version that is, 0 for none.
+        states: Of the proposals, by number.
+        proposed: The line of each proposal but of a hand edit, by number.
+        verdicts: The line of each proposal's newest verdict, by number.
+        applied_at: When a proposal was last applied.
+        broken: The first line that cannot follow the ones before it, 0 for none. It and what stands
+            behind it count for nothing.
+    """
+
+    def __init__(self, lines: Iterable[SoulLine] = ()) -> None:
+        self.versions: dict[int, SoulLine] = {}
+        self.in_force = 0
+        self.states: dict[int, SoulState] = {}
+        self.proposed: dict[int, SoulLine] = {}
+        self.verdicts: dict[int, SoulLine] = {}
+        self.applied_at: datetime | None = None
+        self._vetoed: set[str] = set()
+        """Hashes: what was vetoed comes back under no other number."""
+        self.broken = 0
+        for line in lines:
+            if not self._may_follow(line):
+                self.broken = line.n
+                break
+            self._add(line)
+
+    def _may_follow(self, line: SoulLine) -> bool:
+        if line.event in (SoulEvent.SEEDED, SoulEvent.APPLIED, SoulEvent.ADOPTED):
+            is_new = line.version > max(self.versions, default=0) and not line.source
+        elif line.event in (SoulEvent.ROLLED_BACK, SoulEvent.VETOED) and line.version:
+            is_new = line.version > self.in_force and line.source in self.versions
+        else:
+            is_new = True
+        if line.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
+            return is_new and self.states.get(line.proposal) is SoulState.APPROVED
+        return is_new and bool(self.versions) is (line.event is not SoulEvent.SEEDED)
+
+    def _add(self, line: SoulLine) -> None:
+        if line.eval:
+            self.verdicts[line.proposal] = line
+        match line.event:
+            case SoulEvent.PROPOSED:
+                self.proposed[line.proposal] = line
+                self.states[line.proposal] = SoulState.PROPOSED
+            case SoulEvent.APPROVED:
+                self.states[line.proposal] = SoulState.APPROVED
+            case SoulEvent.DENIED:
+                self.states[line.proposal] = SoulState.DENIED
+            case SoulEvent.VETOED if not line.version:
+                self.states[line.proposal] = SoulState.VETOED
+            case SoulEvent.DISCARDED | SoulEvent.RESTORED:
+                pass
+            case _:
+                self._put_in_force(line)
+
+    def _put_in_force(self, line: SoulLine) -> None:
+        if before := self.active:
+            self.states[before] = _AFTER.get(line.event, SoulState.SUPERSEDED)
+        if line.event is SoulEvent.VETOED:
+            self._vetoed.add(self.sha256)
+        if line.event is SoulEvent.APPLIED:
+            self.applied_at = line.at
+        self.versions[line.version] = line
+        self.in_force = line.version
+        if now := self.active:
+            self.states[now] = SoulState.ACTIVE
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the version in force, empty for none."""
+        return self.versions[self.in_force].sha256 if self.in_force else ""
+
+    @property
+    def active(self) -> int:
+        """The proposal whose text is in force, also after a rollback to it; 0 for none."""
+        return self.versions[self._made(self.in_force)].proposal if self.in_force else 0
+
+    @property
+    def open(self) -> int:
+        """The proposal that waits, 0 for none. One that was made from another version than the one
+        in force waits for nothing any more."""
+        waiting = (
+            number
+            for number, line in self.proposed.items()
+            if self.states[number] in _WAITS and line.version == self.in_force
+        )
+        return max(waiting, default=0)
+
+    def _made(self, number: int) -> int:
+        """The version whose bytes this one has: itself, unless a rollback or veto made it."""
+        return self.versions[number].source or number
+
+    def target(self, number: int = 0) -> int:
+        """Returns the version that a rollback gives back, 0 for none.
+
+        Without a number that is the one before the one in force in the walk, which passes over what
+        rollbacks made: two in a row go two versions back. It is never one that was vetoed, nor one
+        with the bytes that are in force. The first version cannot be vetoed.
+        """
+        if number:
+            return self._made(number) if number in self.versions and self._fits(number) else 0
+        here = self._made(self.in_force) if self.in_force else 0
+        own = (one for one in self.versions if one < here and self._made(one) == one)
+        return max(filter(self._fits, own), default=0)
+
+    def before_veto(self) -> int:
+        """Returns the version that a veto of the one in force gives back."""
+        return self.target() or min(self.versions)
+
+    def _fits(self, number: int) -> bool:
+        sha256 = self.versions[number].sha256
+        is_first = self._made(number) == min(self.versions)
+        return sha256 != self.sha256 and (is_first or sha256 not in self._vetoed)
+
+    def version(self, number: int) -> SoulVersion:
+        """Returns a version that there is."""
+        line = self.versions[number]
+        proposal = 0 if line.source else line.proposal
+        return SoulVersion(number, line.sha256, line.at, self._origin(line), proposal)
+
+    def _origin(self, line: SoulLine) -> SoulOrigin:
+        if line.event is SoulEvent.SEEDED:
+            return SoulOrigin.SEED if line.actor == SEEDED_BY else SoulOrigin.OWNER
+        if line.event is SoulEvent.APPLIED:
+            author = self.proposed[line.proposal].actor
+            return SoulOrigin.STYLE if author == REFLECTION else SoulOrigin.WISH
+        return SoulOrigin.HAND if line.event is SoulEvent.ADOPTED else SoulOrigin.ROLLBACK
+
+
+_AFTER: Final = {
+    SoulEvent.VETOED: SoulState.VETOED,
+    SoulEvent.ROLLED_BACK: SoulState.ROLLED_BACK,
+}
+"""What becomes of the proposal that was in force; else another one supersedes it."""

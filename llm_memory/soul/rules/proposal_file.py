@@ -1,0 +1,48 @@
+"""A proposal as a file: lines ``key: value``, a blank line, the whole new text exactly. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ...models.soul import SoulOrigin, SoulProposal
+
+
+def proposal_bytes(proposal: SoulProposal) -> bytes:
+    """Returns the file. Raises UnicodeEncodeError for half a surrogate pair."""
+    front = {
+        "number": proposal.number,
+        "base": proposal.base,
+        "base_sha256": proposal.base_sha256,
+        "author": proposal.author,
+        "origin": proposal.origin,
+        "aim": proposal.aim,
+        "reason": proposal.reason,
+        "at": proposal.at.isoformat(),
+    }
+    lines = "".join(f"{key}: {one_line(str(value))}\n" for key, value in front.items())
+    return f"{lines}\n{proposal.text}".encode()
+
+
+def one_line(text: str) -> str:
+    """Returns a text as it can stand behind its key."""
+    return " ".join(text.split())
+
+
+def proposal_of(raw: bytes) -> SoulProposal | None:
+    """Returns the proposal of such a file, None for anything else."""
+    try:
+        front, text = raw.decode().split("\n\n", 1)
+        values = dict(line.split(": ", 1) for line in front.split("\n"))
+        return SoulProposal(
+            int(values["number"]),
+            int(values["base"]),
+            values["base_sha256"],
+            values["author"],
+            SoulOrigin(values["origin"]),
+            values["aim"],
+            values["reason"],
+            text,
+            datetime.fromisoformat(values["at"]),
+        )
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,191 @@
+"""The files of a soul: ``roles/<role>/SOUL.md``, and all of ``soul/<role>/``.
+
+Nothing else in the engine opens these files for writing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from io import FileIO
+from pathlib import Path
+from typing import Final
+
+from ..errors import VaultWriteFailed
+from ..models.shelf import ROLES_FOLDER, Shelf
+from ..models.soul import NO_PERSONA, SOUL_FOLDER, SOUL_PAGE
+from ..storage.files import (
+    ABSENT,
+    ChangedMeanwhile,
+    Stamp,
+    append_durably,
+    drop_beside,
+    is_temporary,
+    put_in_place,
+    remove_stale,
+    replace_durably,
+    stamp_of,
+    write_beside,
+)
+from ..vault.folder_walk import is_link
+from ..vault.pages import MAX_PAGE, Page
+
+CHAIN: Final = "chain.jsonl"
+PROBES: Final = "probes.md"
+"""The owner's own, which are read alone."""
+VERSIONS: Final = "versions"
+PROPOSALS: Final = "proposals"
+EVALS: Final = "evals"
+DISCARDED: Final = "discarded"
+_FOLDERS: Final = (VERSIONS, PROPOSALS, EVALS, DISCARDED)
+_LONGEST_CHAIN: Final = 16 * MAX_PAGE
+"""Bytes."""
+_TRIES: Final = 5
+
+
+def is_role(folder: str) -> bool:
+    """True for the folder's name of a persona, or of none."""
+    shelf = Shelf.of_folder(folder)
+    known = shelf is not None and shelf.folder == f"{ROLES_FOLDER}/{folder}"
+    return known or folder == NO_PERSONA
+
+
+class SoulFiles:
+    """Every method blocks, and raises VaultWriteFailed: for what the disk says, and for a link, a
+    file with a second name or anything else but plain files in plain folders. ``role`` is the
+    folder's name of a persona; names are paths below ``soul/<role>/``."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def roles(self) -> list[str]:
+        """Returns the roles that have a soul, or a SOUL.md."""
+        found = set(self._folders(self._root / SOUL_FOLDER))
+        roles = self._root / ROLES_FOLDER
+        found |= {name for name in self._folders(roles) if (roles / name / SOUL_PAGE).is_file()}
+        return sorted(found)
+
+    def _folders(self, top: Path) -> list[str]:
+        try:
+            if is_link(top):
+                return []
+            with os.scandir(top) as entries:
+                return [
+                    one.name
+                    for one in entries
+                    if one.is_dir(follow_symlinks=False) and is_role(one.name)
+                ]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _told(top.name, error) from error
+
+    def page(self, role: str) -> Page | None:
+        """Returns SOUL.md, None if there is none."""
+        return self._read(self._page(role))
+
+    def read(self, role: str, name: str) -> bytes | None:
+        """Returns a file's content, None if there is none."""
+        page = self._read(self._path(role, name))
+        return page.raw if page else None
+
+    def names(self, role: str, folder: str) -> list[str]:
+        """Returns the names in a folder, without temporary files."""
+        top = self._path(role, folder)
+        try:
+            return sorted(one.name for one in top.iterdir() if not is_temporary(one.name))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _told(folder, error) from error
+
+    def add(self, role: str, name: str, raw: bytes) -> bool:
+        """Write a file that is not there yet, whole or not at all. Returns False where one is
+        there, and leaves it alone."""
+        try:
+            replace_durably(self._path(role, name), raw, ABSENT)
+        except ChangedMeanwhile:
+            return False
+        return True
+
+    def append(self, role: str, line: bytes) -> None:
+        """Append a line to the chain."""
+        append_durably(self._path(role, CHAIN), line + b"\n")
+
+    def cut_chain(self, role: str, torn: bytes) -> None:
+        """Take a torn line off the chain's end."""
+        raw = self.read(role, CHAIN) or b""
+        replace_durably(self._path(role, CHAIN), raw.removesuffix(torn))
+
+    def stage(self, role: str, raw: bytes) -> Path:
+        """Write the next SOUL.md beside it, so that a full disk is met before anything is in
+        force."""
+        return write_beside(self._page(role), raw)
+
+    def put_page(self, role: str, staged: Path, stamp: Stamp) -> None:
+        """Put what was staged in the place of the SOUL.md that had this stamp. Raises
+        ChangedMeanwhile where a person has saved it since."""
+        put_in_place(staged, self._page(role), stamp)
+
+    def drop(self, staged: Path) -> None:
+        """Remove what was staged. Never raises."""
+        drop_beside(staged)
+
+    def clean(self, role: str) -> None:
+        """Remove what killed processes have left half-written. Never raises for what it cannot."""
+        tops = [self._page(role).parent, self._path(role, "")]
+        for top in (*tops, *(self._path(role, folder) for folder in _FOLDERS)):
+            if top.is_dir():
+                remove_stale(list(top.iterdir()))
+
+    def _page(self, role: str) -> Path:
+        return self._checked(ROLES_FOLDER, role, SOUL_PAGE)
+
+    def _path(self, role: str, name: str) -> Path:
+        return self._checked(SOUL_FOLDER, role, *filter(None, name.split("/")))
+
+    def _checked(self, *parts: str) -> Path:
+        """Returns the path below the root, whose parts are no links."""
+        if not is_role(parts[1]):
+            raise VaultWriteFailed(f"{parts[1]}: no role's folder")
+        path = self._root
+        for number, part in enumerate(parts, 1):
+            path = path / part
+            if is_link(path):
+                raise VaultWriteFailed(f"{'/'.join(parts[:number])}: a link")
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            return path
+        except OSError as error:
+            raise _told("/".join(parts), error) from error
+        is_plain = stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
+        if not is_plain and not stat.S_ISDIR(found.st_mode):
+            raise VaultWriteFailed(f"{'/'.join(parts)}: no plain file")
+        return path
+
+    def _read(self, path: Path) -> Page | None:
+        shown = path.relative_to(self._root).as_posix()
+        most = _LONGEST_CHAIN if path.name == CHAIN else MAX_PAGE
+        try:
+            for _ in range(_TRIES):
+                with FileIO(path, "r", opener=_open_itself) as file:
+                    before = os.fstat(file.fileno())
+                    if before.st_size > most:
+                        raise VaultWriteFailed(f"{shown}: larger than {most >> 20} MB")
+                    raw = file.readall() or b""
+                    if stamp_of(os.fstat(file.fileno())) == stamp_of(before):
+                        return Page(raw, stamp_of(before))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _told(shown, error) from error
+        raise VaultWriteFailed(f"{shown}: another program keeps writing it")
+
+
+def _open_itself(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
+def _told(shown: str, error: OSError) -> VaultWriteFailed:
+    return VaultWriteFailed(f"{shown}: {error.strerror or error}")

@@ -1,0 +1,196 @@
+"""Reads one role's soul from the disk: what is in force, proposals, verdicts, and whether all of it
+is as it was written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, NoReturn
+
+from ..errors import StateUnavailable, VaultWriteFailed
+from ..log import logger
+from ..models.data_models import NO_TIME
+from ..models.soul import (
+    SOUL_PAGE,
+    SoulEvaluation,
+    SoulEvent,
+    SoulFault,
+    SoulLine,
+    SoulOrigin,
+    SoulProposal,
+    SoulVerified,
+    SoulVersion,
+)
+from ..storage.soul_heads import SoulHead, SoulHeads
+from ..vault.pages import Page
+from .chain import Chain, digest, read_chain
+from .rules.history import History
+from .rules.proposal_file import proposal_of
+from .rules.verdict_file import verdict_of
+from .soul_files import CHAIN, EVALS, PROPOSALS, VERSIONS, SoulFiles
+
+NOTHING: Final = SoulVersion(0, "", NO_TIME, SoulOrigin.SEED)
+"""Where nothing is in force."""
+
+
+class Refused(Exception):
+    """Nothing was changed. ``detail`` is as in SoulRefused."""
+
+    def __init__(self, fault: SoulFault, detail: str = "") -> None:
+        super().__init__(f"{fault}: {detail}")
+        self.fault = fault
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a role's soul stands.
+
+    Attributes:
+        raw: The bytes in force, None where no file has them any more.
+        page: SOUL.md as it was read, None if it is gone or ``shut``.
+        shut: Why SOUL.md cannot be read.
+        restored: SOUL.md was written anew by this look.
+    """
+
+    role: str
+    chain: Chain
+    history: History
+    version: SoulVersion
+    raw: bytes | None
+    page: Page | None = None
+    shut: str = ""
+    restored: bool = False
+
+    @property
+    def by_hand(self) -> bool:
+        """SOUL.md holds what no version has."""
+        if self.page is None:
+            return bool(self.shut)
+        known = {line.sha256 for line in self.history.versions.values()}
+        return digest(self.page.raw) not in known | {self.version.sha256}
+
+
+class SoulReader:
+    """Every method blocks. Raises VaultWriteFailed for what cannot be read, and Refused for a file
+    that is not as the chain has it."""
+
+    def __init__(self, files: SoulFiles, heads: SoulHeads) -> None:
+        self._files = files
+        self._heads = heads
+
+    def standing(self, role: str) -> tuple[Standing, SoulHead | None]:
+        """Returns how it stands, and the chain's last line as the state has it."""
+        head = self._head(role)
+        raw, page, shut = self._files.read(role, CHAIN) or b"", None, ""
+        try:
+            page = self._files.page(role)
+        except VaultWriteFailed as error:
+            shut = str(error)
+        is_there = raw or page or shut or self._files.names(role, VERSIONS)
+        known = head if is_there else None  # all is gone, not the chain's end alone: begun anew
+        chain = read_chain(raw, role, known)
+        if wrong := History(chain.lines).broken:
+            chain = Chain(chain.lines[: wrong - 1], broken=wrong, why="event")
+        return replace(self._standing(role, chain, page, known), shut=shut), head
+
+    def _head(self, role: str) -> SoulHead | None:
+        try:
+            return self._heads.get(role)
+        except StateUnavailable as error:
+            logger.warning("查不了人格“{}”变更链的末尾：{}", role, error)
+            return None
+
+    def _standing(
+        self, role: str, chain: Chain, page: Page | None, head: SoulHead | None
+    ) -> Standing:
+        history = History(chain.lines)
+        number, sha256 = history.in_force, history.sha256
+        if chain.newer:
+            number, sha256 = chain.newest
+        elif chain.broken and head:  # else a cut tail would give back what was vetoed
+            number, sha256 = head.version, head.in_force
+        raw = self.bytes_of(role, number, sha256)
+        if raw is None and page is not None and digest(page.raw) == sha256:
+            raw = page.raw
+        if number not in history.versions:
+            version = SoulVersion(number, sha256, NO_TIME, SoulOrigin.SEED)
+            return Standing(role, chain, history, version, raw, page)
+        if raw is None and not chain.broken:
+            chain = replace(chain, broken=history.versions[number].n, why=version_name(number))
+        return Standing(role, chain, history, history.version(number), raw, page)
+
+    def bytes_of(self, role: str, number: int, sha256: str) -> bytes | None:
+        """Returns a version's bytes, if they have this hash."""
+        raw = self._files.read(role, version_name(number)) if number else None
+        return raw if raw is not None and digest(raw) == sha256 else None
+
+    def text(self, standing: Standing, number: int) -> bytes:
+        """Returns the bytes of a version that the chain names."""
+        line = standing.history.versions[number]
+        raw = self.bytes_of(standing.role, number, line.sha256)
+        return raw if raw is not None else _refuse(line)
+
+    def proposal(self, standing: Standing, number: int) -> SoulProposal:
+        """Returns a proposal that the chain names."""
+        raw = self._files.read(standing.role, proposal_name(number)) or b""
+        line, found = standing.history.proposed.get(number), proposal_of(raw)
+        if found is None or found.number != number or (line and digest(raw) != line.sha256):
+            raise Refused(SoulFault.BROKEN, str(line.n)) if line else Refused(SoulFault.NO_SUCH)
+        return found
+
+    def verdict(self, standing: Standing, number: int) -> SoulEvaluation | None:
+        """Returns the newest verdict on a proposal, None if there was none."""
+        line = standing.history.verdicts.get(number)
+        if line is None:
+            return None
+        raw = self._files.read(standing.role, verdict_name(line.eval)) or b""
+        found = verdict_of(raw)
+        return found if found and digest(raw) == line.sha256 else _refuse(line)
+
+    def verify(self, role: str) -> SoulVerified:
+        """Returns whether all is as it was written. Changes nothing."""
+        standing, _ = self.standing(role)
+        chain, page = standing.chain, standing.page
+        if chain.newer:
+            raise Refused(SoulFault.NEWER)
+        for line in chain.lines:
+            if (name := _file_of(line)) and self._hash(role, name) != line.sha256:
+                return SoulVerified(line.n, name, len(chain.lines))
+        if chain.broken or not chain.lines:
+            return SoulVerified(chain.broken, chain.why, len(chain.lines))
+        is_same = page is not None and digest(page.raw) == standing.history.sha256
+        return SoulVerified(0, "" if is_same else SOUL_PAGE, len(chain.lines))
+
+    def _hash(self, role: str, name: str) -> str:
+        try:
+            return digest(self._files.read(role, name) or b"")
+        except VaultWriteFailed:  # a link, say
+            return ""
+
+
+def version_name(number: int) -> str:
+    """Returns the path of a version's file."""
+    return f"{VERSIONS}/{number:04d}.md"
+
+
+def proposal_name(number: int) -> str:
+    """Returns the path of a proposal's file."""
+    return f"{PROPOSALS}/{number:04d}.md"
+
+
+def verdict_name(name: str) -> str:
+    """Returns the path of an evaluation's file."""
+    return f"{EVALS}/{name}.json"
+
+
+def _file_of(line: SoulLine) -> str:
+    """The file whose hash the line has, empty for none."""
+    if line.event is SoulEvent.PROPOSED:
+        return proposal_name(line.proposal)
+    if line.eval:
+        return verdict_name(line.eval)
+    return version_name(line.version) if line.version else ""
+
+
+def _refuse(line: SoulLine) -> NoReturn:
+    raise Refused(SoulFault.BROKEN, str(line.n))

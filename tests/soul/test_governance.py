@@ -1,0 +1,670 @@
+"""Who may do what to a soul, and what is told where nothing is done."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    SoulChanged,
+    SoulDraft,
+    SoulEnded,
+    SoulEvaluation,
+    SoulEvent,
+    SoulEvolution,
+    SoulFault,
+    SoulLog,
+    SoulOrigin,
+    SoulProposal,
+    SoulProposed,
+    SoulRefused,
+    SoulState,
+    SoulText,
+    SoulVerified,
+)
+from astrbot_plugin_scoped_memory.llm_memory.soul import soul_files
+from astrbot_plugin_scoped_memory.llm_memory.soul.chain import digest
+from astrbot_plugin_scoped_memory.tests.support.engines import person
+from astrbot_plugin_scoped_memory.tests.support.souls import (
+    ADMIN,
+    CAT,
+    DOG,
+    RULED,
+    SEED,
+    Judge,
+    Souls,
+)
+
+pytestmark = pytest.mark.unit
+
+OTHER = RULED.replace("温和", "直接")
+HAND = "# 我自己写的\n\n## 语气\n\n- 慢一点。\n".encode()
+STRANGERS = [
+    person(5),
+    Actor("mcp:agent", "agent", admin=True),
+    replace(ADMIN, admin=False, spoke=False),
+]
+
+
+@pytest.fixture
+def souls(tmp_path: Path) -> Iterator[Souls]:
+    made = Souls(tmp_path)
+    yield made
+    made.state.close()
+
+
+def fault(outcome: object) -> SoulFault:
+    assert isinstance(outcome, SoulRefused), outcome
+    return outcome.fault
+
+
+async def events(souls: Souls, role: str = CAT) -> list[SoulEvent]:
+    log = await souls.gov.log(role, ADMIN)
+    assert isinstance(log, SoulLog)
+    return [line.event for line in log.lines[::-1]]
+
+
+# How it begins
+
+
+async def test_the_seed_is_made_once_and_injects_nothing(souls: Souls) -> None:
+    for _ in range(2):
+        view = await souls.view()
+        assert (view.text, view.rules, view.version.origin) == (
+            SEED.decode(),
+            (),
+            SoulOrigin.SEED,
+        )
+        souls.restart()
+    assert souls.page().read_bytes() == SEED
+    assert souls.versions() == [SEED]
+    assert await events(souls) == [SoulEvent.SEEDED]
+    assert list((souls.root / "roles").iterdir()) == [souls.page().parent], "no other role's"
+
+
+async def test_a_file_that_stood_there_becomes_the_first_version(souls: Souls) -> None:
+    souls.page().parent.mkdir(parents=True)
+    souls.page().write_bytes(HAND + b"\xff")
+    await souls.gov.recover()
+    view = await souls.view()
+    assert (view.version.number, view.version.origin) == (1, SoulOrigin.OWNER)
+    assert souls.versions() == [HAND + b"\xff"]
+    log = await souls.gov.log(CAT, ADMIN)
+    assert isinstance(log, SoulLog)
+    assert log.lines[0].actor == "owner"
+
+
+async def test_without_a_chain_what_stands_there_is_no_first_version_again(souls: Souls) -> None:
+    await souls.applied(RULED)
+    souls.chain().unlink()
+    souls.page().write_bytes(HAND)
+    souls.restart()
+    view = await souls.view()
+    assert (view.broken, view.text) == (1, RULED), "the state knows what was in force"
+    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.BROKEN
+    assert souls.page().read_bytes() == HAND
+    # An owner who throws all of it away begins anew.
+    souls.page().unlink()
+    for path in souls.folder().rglob("*.md"):
+        path.unlink()
+    assert (await souls.view()).text == SEED.decode()
+
+
+async def test_versions_without_a_chain_are_never_seeded_over(souls: Souls, tmp_path: Path) -> None:
+    await souls.applied(RULED)
+    souls.chain().unlink()
+    souls.page().unlink()
+    elsewhere = Souls(tmp_path / "elsewhere")  # whose state knows nothing of it
+    elsewhere.root.rmdir()
+    souls.root.rename(elsewhere.root)
+    view = await elsewhere.view()
+    assert (view.broken, view.text, view.version.number) == (1, "", 0)
+    assert not elsewhere.page().exists()
+    elsewhere.state.close()
+
+
+async def test_no_first_version_where_the_state_could_not_keep_it(souls: Souls) -> None:
+    souls.state.close()
+    souls.state.open_in_memory()
+    assert fault(await souls.gov.look(CAT)) is SoulFault.NOT_WRITTEN
+    assert not souls.folder().exists()
+
+
+# Rights
+
+
+@pytest.mark.parametrize("stranger", STRANGERS, ids=lambda actor: actor.name)
+async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> None:
+    await souls.applied(RULED)
+    number = await souls.wish(OTHER)
+    souls.page().write_bytes(HAND)
+    before = souls.tree(CAT)
+    gov, judge = souls.gov, souls.judge
+    draft = SoulDraft(2, SoulOrigin.WISH, OTHER)
+    for outcome in (
+        await gov.propose(CAT, draft, stranger),
+        await gov.propose(CAT, replace(draft, origin=SoulOrigin.STYLE), stranger),
+        await gov.apply(CAT, number, stranger, judge),
+        await gov.veto(CAT, 1, stranger),
+        await gov.rollback(CAT, 1, stranger),
+        await gov.adopt(CAT, stranger, judge),
+        await gov.discard(CAT, stranger),
+        await gov.diff(CAT, number, stranger),
+        await gov.log(CAT, stranger),
+        await gov.verify(CAT, stranger),
+    ):
+        assert fault(outcome) is SoulFault.NOT_ALLOWED
+    assert souls.tree(CAT) == before
+    assert [old for _, old in judge.asked] == [SEED.decode()]
+
+
+@pytest.mark.parametrize(
+    "origin", [SoulOrigin.WISH, SoulOrigin.HAND, SoulOrigin.SEED, SoulOrigin.ROLLBACK]
+)
+async def test_nobody_but_an_admin_has_a_wish(souls: Souls, origin: SoulOrigin) -> None:
+    await souls.view()
+    outcome = await souls.gov.propose(CAT, SoulDraft(1, origin, RULED), None)
+    assert fault(outcome) is SoulFault.NOT_ALLOWED
+
+
+async def test_the_night_applies_what_a_model_passed_under_auto_alone(tmp_path: Path) -> None:
+    for evolution in SoulEvolution:
+        souls = Souls(tmp_path / evolution, evolution=evolution)
+        await souls.view()
+        made = await souls.gov.propose(CAT, SoulDraft(1, SoulOrigin.STYLE, RULED), None)
+        assert isinstance(made, SoulProposed)
+        assert made.proposal.author == "reflection"
+        outcome = await souls.gov.apply(CAT, 1, None, souls.judge)
+        is_auto = evolution is SoulEvolution.AUTO
+        assert isinstance(outcome, SoulChanged) is is_auto
+        assert (await souls.view()).version.origin is (
+            SoulOrigin.STYLE if is_auto else SoulOrigin.SEED
+        )
+        souls.state.close()
+
+
+async def test_what_no_model_has_judged_waits_for_an_admin(tmp_path: Path) -> None:
+    souls = Souls(tmp_path, evolution=SoulEvolution.AUTO)
+    souls.judge.model = ""
+    number = await souls.wish(RULED)
+    outcome = await souls.gov.apply(CAT, number, None, souls.judge)
+    assert fault(outcome) is SoulFault.NOT_ALLOWED
+    assert (await souls.view()).state is SoulState.APPROVED
+    assert isinstance(await souls.gov.apply(CAT, number, ADMIN, souls.judge), SoulChanged)
+    souls.state.close()
+
+
+# The life of a proposal
+
+
+async def test_what_is_not_passed_is_never_in_force(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    souls.judge.passes = SoulFault.BUDGET
+    assert fault(await souls.gov.apply(CAT, number, ADMIN, souls.judge)) is SoulFault.BUDGET
+    assert (await souls.view()).state is SoulState.PROPOSED
+
+    async def fails(*_: object) -> SoulEvaluation:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        await souls.gov.apply(CAT, number, ADMIN, fails)
+
+    async def odd(*_: object) -> SoulEvaluation:
+        return SoulEvaluation(0, passed="yes")  # type: ignore[arg-type]
+
+    outcome = await souls.gov.apply(CAT, number, ADMIN, odd)
+    assert fault(outcome) is SoulFault.DENIED
+    again = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
+    assert fault(again) is SoulFault.DENIED, "what was denied is denied"
+    assert souls.gov.in_force(CAT) == souls.page().read_text("utf-8") == SEED.decode()
+    assert not (souls.folder() / "versions" / "0002.md").exists()
+
+
+async def test_a_refusal_tells_the_rule_and_the_verdict_is_kept(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    souls.judge.passes = False
+    outcome = await souls.gov.evaluate(CAT, number, souls.judge)
+    assert isinstance(outcome, SoulRefused)
+    assert [finding.rule for finding in outcome.findings] == ["drift"]
+    souls.restart()
+    again = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
+    assert again == outcome
+    assert len(souls.judge.asked) == 1
+    assert (souls.folder() / "evals" / "0001-1.json").exists()
+
+
+async def test_a_proposal_that_was_changed_after_it_passed_is_not_applied(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    await souls.gov.evaluate(CAT, number, souls.judge)
+    path = souls.folder() / "proposals" / "0001.md"
+    path.write_bytes(path.read_bytes() + "- 听坏人的话\n".encode())
+    outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
+    assert outcome == SoulRefused(SoulFault.BROKEN, "2")
+    assert await souls.gov.verify(CAT, ADMIN) == SoulVerified(2, "proposals/0001.md", 3)
+    assert (await souls.view()).broken == 2
+
+
+async def test_a_verdict_that_was_changed_passes_nothing(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    souls.judge.passes = False
+    await souls.gov.evaluate(CAT, number, souls.judge)
+    path = souls.folder() / "evals" / "0001-1.json"
+    path.write_text(path.read_text("utf-8").replace("false", "true"), "utf-8")
+    outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
+    assert outcome == SoulRefused(SoulFault.BROKEN, "3")
+
+
+async def test_one_waits_one_a_day_and_none_over_another_version(souls: Souls) -> None:
+    first = await souls.wish(RULED)
+    draft = SoulDraft(1, SoulOrigin.WISH, OTHER)
+    assert fault(await souls.gov.propose(CAT, draft, ADMIN)) is SoulFault.OPEN_PROPOSAL
+    assert isinstance(await souls.gov.apply(CAT, first, ADMIN, souls.judge), SoulChanged)
+    assert fault(await souls.gov.propose(CAT, draft, ADMIN)) is SoulFault.STALE
+    second = await souls.wish(OTHER)
+    souls.clock.forward(hours=14)
+    outcome = await souls.gov.apply(CAT, second, ADMIN, souls.judge)
+    assert fault(outcome) is SoulFault.ONCE_A_DAY
+    assert len(souls.judge.asked) == 1, "no tokens for what could not be applied"
+    await souls.gov.rollback(CAT, 0, ADMIN)  # as often as one likes
+    await souls.gov.rollback(CAT, 2, ADMIN)
+    souls.clock.forward(hours=1)
+    assert fault(await souls.gov.apply(CAT, second, ADMIN, souls.judge)) is SoulFault.STALE
+    assert (await souls.view()).open is None, "and it keeps no other one out"
+    third = await souls.wish(OTHER)
+    assert isinstance(await souls.gov.apply(CAT, third, ADMIN, souls.judge), SoulChanged)
+
+
+@pytest.mark.parametrize("text", [SEED.decode(), SEED.decode().replace("#", "＃")])
+async def test_what_changes_nothing_is_no_proposal(souls: Souls, text: str) -> None:
+    base = (await souls.view()).version.number
+    outcome = await souls.gov.propose(CAT, SoulDraft(base, SoulOrigin.WISH, text), ADMIN)
+    assert fault(outcome) is SoulFault.SAME
+
+
+async def test_half_a_surrogate_pair_is_refused_in_words(souls: Souls) -> None:
+    await souls.view()
+    outcome = await souls.gov.propose(CAT, SoulDraft(1, SoulOrigin.WISH, "x\ud800"), ADMIN)
+    assert fault(outcome) is SoulFault.DENIED
+    assert await events(souls) == [SoulEvent.SEEDED]
+
+
+async def test_a_proposal_is_read_back_as_it_was_made(souls: Souls) -> None:
+    await souls.view()
+    text = "\n\nkey: value\n\n## 语气\r\n- 一\n"
+    draft = SoulDraft(1, SoulOrigin.WISH, text, "一行\n又一行", " reason: x ")
+    await souls.gov.propose(CAT, draft, ADMIN)
+    souls.restart()
+    found = (await souls.view()).open
+    assert found is not None
+    assert (found.text, found.aim, found.reason) == (text, "一行 又一行", "reason: x")
+    assert (found.author, found.origin, found.base) == (ADMIN.person, SoulOrigin.WISH, 1)
+    diff = await souls.gov.diff(CAT, 0, ADMIN)
+    assert isinstance(diff, SoulText)
+    assert "+- 一" in diff.lines
+
+
+async def test_the_owners_probes_are_read_and_never_written(souls: Souls) -> None:
+    assert await souls.gov.own_probes(CAT) == ""
+    await souls.view()
+    path = souls.folder() / "probes.md"
+    path.write_bytes("- 会不会骂人？".encode() + b"\xff")
+    assert await souls.gov.own_probes(CAT) == "- 会不会骂人？\ufffd"
+    path.unlink()
+    path.mkdir()
+    assert await souls.gov.own_probes(CAT) == ""
+
+
+# Back again
+
+
+async def test_two_rollbacks_walk_two_versions_back(souls: Souls) -> None:
+    texts = [SEED.decode(), RULED, OTHER, OTHER + "- 短。\n"]
+    for text in texts[1:]:
+        await souls.applied(text)
+    for text in texts[-2::-1]:
+        outcome = await souls.gov.rollback(CAT, 0, ADMIN)
+        assert isinstance(outcome, SoulChanged)
+        assert souls.page().read_bytes() == text.encode() == outcome.text.encode()
+        assert souls.gov.in_force(CAT) == text
+    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.NO_TARGET
+    assert [raw.decode() for raw in souls.versions()] == texts + texts[-2::-1]
+    assert fault(await souls.gov.rollback(CAT, 99, ADMIN)) is SoulFault.NO_SUCH
+    outcome = await souls.gov.rollback(CAT, 4, ADMIN)
+    assert isinstance(outcome, SoulChanged)
+    assert outcome.text == texts[3]
+
+
+async def test_a_vetoed_text_is_no_target_under_any_number(souls: Souls) -> None:
+    await souls.applied(RULED)
+    await souls.gov.rollback(CAT, 0, ADMIN)
+    again = await souls.applied(RULED)
+    await souls.applied(OTHER)
+    await souls.gov.rollback(CAT, 0, ADMIN)
+    assert (await souls.view()).text == RULED
+    outcome = await souls.gov.veto(CAT, again, ADMIN)
+    assert isinstance(outcome, SoulChanged)
+    assert outcome.text == SEED.decode()
+    for number in (2, 4, 6):
+        refused = await souls.gov.rollback(CAT, number, ADMIN)
+        assert fault(refused) is SoulFault.NO_TARGET
+    assert isinstance(await souls.gov.rollback(CAT, 5, ADMIN), SoulChanged)
+
+
+async def test_a_veto_ends_what_waits_and_does_not_wait_for_the_judge(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(proposal: SoulProposal, old: str) -> SoulEvaluation:
+        asked.set()
+        await go.wait()
+        return SoulEvaluation(proposal.number, passed=True, model=old)
+
+    applying = asyncio.create_task(souls.gov.apply(CAT, number, ADMIN, slow))
+    await asked.wait()
+    assert await souls.gov.veto(CAT, number, ADMIN) == SoulEnded(SoulEvent.VETOED, number)
+    go.set()
+    assert await applying == SoulRefused(SoulFault.NO_SUCH, "vetoed")
+    assert fault(await souls.gov.veto(CAT, number, ADMIN)) is SoulFault.NO_SUCH
+    assert (await souls.view()).text == SEED.decode()
+
+
+async def test_of_two_admins_at_once_one_applies_and_one_judge_is_asked(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    outcomes = await asyncio.gather(
+        *(souls.gov.apply(CAT, number, ADMIN, souls.judge) for _ in range(5))
+    )
+    assert sum(isinstance(one, SoulChanged) for one in outcomes) == 1
+    assert len(souls.judge.asked) == 1
+    assert souls.versions() == [SEED, RULED.encode()]
+    assert isinstance(await souls.gov.verify(CAT, ADMIN), SoulVerified)
+
+
+async def test_a_caller_that_is_cancelled_leaves_no_half(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    await souls.gov.evaluate(CAT, number, souls.judge)
+    task = asyncio.create_task(souls.gov.apply(CAT, number, ADMIN, souls.judge))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    view = await souls.view()  # waits for the thread
+    assert souls.page().read_text("utf-8") == view.text
+    assert await souls.gov.verify(CAT, ADMIN) == SoulVerified(0, "", len(await events(souls)))
+
+
+# People's hands
+
+
+async def test_a_hand_edit_is_kept_and_not_in_force_until_it_is_adopted(souls: Souls) -> None:
+    await souls.applied(RULED)
+    number = await souls.wish(OTHER)
+    souls.clock.forward(days=1)
+    souls.page().write_bytes(HAND)
+    view = await souls.view()
+    assert (view.by_hand, view.text) == (True, RULED)
+    assert fault(await souls.gov.apply(CAT, number, ADMIN, souls.judge)) is SoulFault.CONFLICT
+    souls.judge.passes = False
+    for _ in range(2):  # the same bytes are one proposal
+        refused = await souls.gov.adopt(CAT, ADMIN, souls.judge)
+        assert isinstance(refused, SoulRefused)
+        assert refused.findings[0].lines == (3,)
+    assert len(list((souls.folder() / "proposals").iterdir())) == 3
+    assert souls.page().read_bytes() == HAND
+    assert souls.gov.in_force(CAT) == RULED
+    souls.judge.passes = True
+    adopted = await souls.gov.adopt(CAT, ADMIN, souls.judge)
+    assert isinstance(adopted, SoulChanged)
+    assert (adopted.version.origin, adopted.before) == (SoulOrigin.HAND, RULED)
+    assert souls.gov.in_force(CAT) == HAND.decode()
+    proposal, _ = souls.judge.asked[-1]
+    assert (proposal.author, proposal.origin) == ("owner", SoulOrigin.HAND)
+    assert fault(await souls.gov.adopt(CAT, ADMIN, souls.judge)) is SoulFault.NOTHING_BY_HAND
+
+
+async def test_a_file_that_is_no_text_is_not_adopted_but_can_be_discarded(souls: Souls) -> None:
+    await souls.view()
+    souls.page().write_bytes(b"\xff\xfe\x00")
+    assert fault(await souls.gov.adopt(CAT, ADMIN, souls.judge)) is SoulFault.DENIED
+    ended = await souls.gov.discard(CAT, ADMIN)
+    assert isinstance(ended, SoulEnded)
+    assert ended.kept == f"soul/{CAT}/discarded/2026-11-21.md"
+    assert (souls.root / ended.kept).read_bytes() == b"\xff\xfe\x00"
+    assert souls.page().read_bytes() == SEED
+    souls.page().write_bytes(HAND)
+    again = await souls.gov.discard(CAT, ADMIN)
+    assert isinstance(again, SoulEnded)
+    assert again.kept == f"soul/{CAT}/discarded/2026-11-21-2.md"
+    assert fault(await souls.gov.discard(CAT, ADMIN)) is SoulFault.NOTHING_BY_HAND
+
+
+async def test_veto_and_rollback_take_effect_beside_a_hand_edit_that_stays(souls: Souls) -> None:
+    await souls.applied(RULED)
+    souls.page().write_bytes(HAND)
+    await souls.gov.rollback(CAT, 0, ADMIN)
+    assert souls.gov.in_force(CAT) == SEED.decode()
+    await souls.gov.rollback(CAT, 2, ADMIN)
+    await souls.gov.veto(CAT, 1, ADMIN)
+    assert souls.gov.in_force(CAT) == SEED.decode()
+    assert souls.page().read_bytes() == HAND
+
+
+@contextmanager
+def meanwhile(souls: Souls, raw: bytes) -> Iterator[None]:
+    """A person saves right after the next SOUL.md was written beside it."""
+    stage = soul_files.write_beside
+
+    def saved(path: Path, payload: bytes) -> Path:
+        staged = stage(path, payload)
+        souls.page().write_bytes(raw)
+        return staged
+
+    with mock.patch.object(soul_files, "write_beside", saved):
+        yield
+
+
+async def test_a_save_during_an_apply_stays_and_is_told(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    with meanwhile(souls, HAND):
+        outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
+    assert isinstance(outcome, SoulChanged)
+    view = await souls.view()
+    assert (view.text, view.by_hand) == (RULED, True)
+    assert souls.page().read_bytes() == HAND
+    with meanwhile(souls, HAND + b"x"):
+        assert fault(await souls.gov.discard(CAT, ADMIN)) is SoulFault.CONFLICT
+    assert souls.page().read_bytes() == HAND + b"x"
+
+
+async def test_a_save_while_a_hand_edit_is_judged_is_not_taken_for_it(souls: Souls) -> None:
+    await souls.view()
+    souls.page().write_bytes(HAND)
+
+    async def slow(proposal: SoulProposal, old: str) -> SoulEvaluation:
+        souls.page().write_bytes(HAND + b"x")
+        return SoulEvaluation(proposal.number, passed=True, model=old)
+
+    assert fault(await souls.gov.adopt(CAT, ADMIN, slow)) is SoulFault.CONFLICT
+    assert souls.gov.in_force(CAT) == SEED.decode()
+    assert souls.page().read_bytes() == HAND + b"x"
+
+
+@pytest.mark.parametrize("old", [SEED, None])
+async def test_an_old_buffer_and_a_lost_file_are_put_right_and_told_once(
+    souls: Souls, old: bytes | None
+) -> None:
+    await souls.applied(RULED)
+    before = await events(souls)
+    for _ in range(3):
+        souls.page().unlink()
+        if old is not None:
+            souls.page().write_bytes(old)
+        assert (await souls.view()).restored
+        assert souls.page().read_bytes() == RULED.encode()
+        assert not (await souls.view()).restored
+    assert await events(souls) == [*before, SoulEvent.RESTORED]
+
+
+# What the disk does
+
+
+async def test_a_disk_that_fills_up_at_any_write_changes_nothing_and_says_so(
+    souls: Souls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = await souls.wish(RULED)
+    await souls.gov.evaluate(CAT, number, souls.judge)
+    before, real, refused = souls.tree(CAT), os.fsync, 0
+    while True:
+        left = refused
+
+        def fsync(descriptor: int) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            real(descriptor)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", fsync)
+            outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
+        if isinstance(outcome, SoulChanged):
+            break
+        refused += 1
+        assert fault(outcome) is SoulFault.NOT_WRITTEN
+        assert outcome.detail.endswith(os.strerror(errno.ENOSPC))
+        assert (await souls.view()).text == SEED.decode()
+        after = souls.tree(CAT)
+        assert {name: after[name][0] for name in before} == {n: b[0] for n, b in before.items()}
+        assert after.keys() - before.keys() <= {f"soul/{CAT}/versions/0002.md"}
+    assert refused > 2
+    assert (await souls.view()).text == souls.page().read_text("utf-8") == RULED
+    assert souls.versions() == [SEED, RULED.encode()]
+
+
+async def test_a_page_that_cannot_be_written_follows_later(souls: Souls) -> None:
+    number = await souls.wish(RULED)
+    with mock.patch.object(soul_files, "put_in_place", side_effect=VaultWriteFailed("read-only")):
+        outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
+    assert isinstance(outcome, SoulChanged)
+    assert souls.gov.in_force(CAT) == RULED
+    assert souls.page().read_bytes() == SEED
+    souls.restart()
+    await souls.gov.recover()
+    assert souls.page().read_bytes() == RULED.encode()
+    assert SoulEvent.RESTORED not in await events(souls), "it is the end of the apply"
+
+
+async def test_a_state_that_fails_stops_no_veto(souls: Souls) -> None:
+    number = await souls.applied(RULED)
+    souls.state.close()
+    souls.state.open_in_memory()
+    assert isinstance(await souls.gov.veto(CAT, number, ADMIN), SoulChanged)
+    souls.restart()
+    assert (await souls.view()).text == SEED.decode()
+
+
+async def test_a_torn_line_is_set_aside(souls: Souls) -> None:
+    await souls.applied(RULED)
+    raw = souls.chain().read_bytes()
+    souls.chain().write_bytes(raw + b'{"actor":"x')
+    assert (await souls.view()).broken == 0
+    assert souls.chain().read_bytes() == raw
+    (kept,) = (souls.folder() / "discarded").iterdir()
+    assert kept.read_bytes() == b'{"actor":"x'
+    with mock.patch.object(soul_files, "replace_durably", side_effect=VaultWriteFailed("full")):
+        souls.chain().write_bytes(raw + b"{")
+        view = await souls.view()
+        assert (view.text, view.broken) == (RULED, 0)
+        assert fault(await souls.gov.veto(CAT, 1, ADMIN)) is SoulFault.NOT_WRITTEN
+    assert isinstance(await souls.gov.veto(CAT, 1, ADMIN), SoulChanged)
+
+
+async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
+    souls: Souls,
+) -> None:
+    number = await souls.applied(RULED)
+    await souls.gov.veto(CAT, number, ADMIN)
+    lines = souls.chain().read_bytes().splitlines(keepends=True)
+    souls.chain().write_bytes(b"".join(lines[:-1]))  # the veto
+    souls.page().write_bytes(RULED.encode())
+    souls.restart()
+    await souls.gov.recover()
+    view = await souls.view()
+    assert (view.broken, view.text) == (len(lines), SEED.decode()), "a cut tail undoes no veto"
+    assert souls.page().read_bytes() == RULED.encode()
+    gov, judge = souls.gov, souls.judge
+    draft = SoulDraft(3, SoulOrigin.WISH, OTHER)
+    for outcome in (
+        await gov.propose(CAT, draft, ADMIN),
+        await gov.apply(CAT, number, ADMIN, judge),
+        await gov.veto(CAT, number, ADMIN),
+        await gov.rollback(CAT, 0, ADMIN),
+        await gov.adopt(CAT, ADMIN, judge),
+        await gov.discard(CAT, ADMIN),
+    ):
+        assert outcome == SoulRefused(SoulFault.BROKEN, str(len(lines)))
+    assert await gov.verify(CAT, ADMIN) == SoulVerified(len(lines), "missing", len(lines) - 1)
+    log = await gov.log(CAT, ADMIN)
+    assert isinstance(log, SoulLog)
+    assert (log.broken, len(log.lines)) == (len(lines), len(lines) - 1)
+
+
+async def test_a_version_whose_file_was_changed_is_no_target_and_is_named(souls: Souls) -> None:
+    await souls.applied(RULED)
+    (souls.folder() / "versions" / "0001.md").write_text("坏的", "utf-8")
+    assert await souls.gov.rollback(CAT, 0, ADMIN) == SoulRefused(SoulFault.BROKEN, "1")
+    assert await souls.gov.verify(CAT, ADMIN) == SoulVerified(1, "versions/0001.md", 4)
+    (souls.folder() / "versions" / "0002.md").unlink()
+    assert (await souls.view()).text == RULED, "SOUL.md still has it"
+    souls.page().write_bytes(HAND)
+    view = await souls.view()
+    assert (view.broken, souls.gov.in_force(CAT)) == (4, RULED)
+
+
+async def test_a_newer_format_is_read_and_left_alone(souls: Souls) -> None:
+    await souls.applied(RULED)
+    first, *rest = souls.chain().read_bytes().splitlines()
+    souls.state.write("DELETE FROM soul_head WHERE role = ?", [(CAT,)])
+    later = [first.replace(b'"format":1', b'"format":2')]
+    for line in rest:
+        prev = digest(later[-1]).encode()
+        later.append(line.replace(line[line.index(b'"prev":"') :][8:72], prev))
+    souls.chain().write_bytes(b"".join(line + b"\n" for line in later))
+    souls.page().write_bytes(HAND)
+    souls.restart()
+    before = souls.tree(CAT)
+    view = await souls.view()
+    assert (view.newer, view.broken, view.text) == (True, 0, RULED)
+    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.NEWER
+    assert fault(await souls.gov.verify(CAT, ADMIN)) is SoulFault.NEWER
+    assert souls.tree(CAT) == before
+
+
+async def test_a_change_of_one_role_touches_no_other(souls: Souls) -> None:
+    await souls.applied(RULED)
+    await souls.applied(OTHER, DOG)
+    cat = souls.tree(CAT)
+    await souls.gov.rollback(DOG, 0, ADMIN)
+    souls.page(DOG).write_bytes(HAND)
+    await souls.gov.adopt(DOG, ADMIN, Judge())
+    souls.restart()
+    found = await souls.gov.recover()
+    assert set(found) == {CAT, DOG}
+    assert souls.tree(CAT) == cat
+    assert souls.gov.in_force(CAT) == RULED
+    assert souls.gov.in_force(DOG) == HAND.decode()
+
+
+@pytest.mark.parametrize("role", ["..", "a/b", "", ".", "%zz", "con", "x\0"])
+async def test_what_is_no_roles_folder_is_refused(souls: Souls, role: str) -> None:
+    assert fault(await souls.gov.look(role)) is SoulFault.NOT_WRITTEN
+    assert list(souls.root.iterdir()) == []

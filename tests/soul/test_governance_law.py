@@ -1,0 +1,314 @@
+"""Whatever admins, people with editors and the clock do, in any order and over restarts: the bytes
+in force are those that a simple model expects, and what happens to one role touches no other."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    SoulChanged,
+    SoulDraft,
+    SoulEnded,
+    SoulFault,
+    SoulOrigin,
+    SoulProposed,
+    SoulRefused,
+    SoulState,
+    SoulVerified,
+)
+from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, DOG, SEED, Souls
+
+pytestmark = [pytest.mark.unit, pytest.mark.property]
+
+TEXTS = ("# SOUL\n\n## 语气\n\n- 温和\n", "## 长短\n- 短\n", "- 少表情\r\n", SEED.decode())
+"""Few, so that the same bytes come again."""
+HANDS = (*(text.encode() for text in TEXTS), b"", b"\xff\xfe", "手写的\n".encode())
+OPEN = (SoulState.PROPOSED, SoulState.APPROVED)
+
+
+@dataclass
+class Made:
+    """A version that no rollback made."""
+
+    number: int
+    raw: bytes
+    proposal: int = 0
+
+
+class Role:
+    """What one role's soul should be."""
+
+    def __init__(self) -> None:
+        self.made = [Made(1, SEED)]
+        self.here = 0
+        """Which of ``made`` has the bytes in force."""
+        self.number = 1
+        self.sources = {1: 0}
+        """Each version's place in ``made``."""
+        self.page: bytes | None = SEED
+        self.states: dict[int, SoulState] = {}
+        self.texts: dict[int, str] = {}
+        self.bases: dict[int, int] = {}
+        self.vetoed: set[bytes] = set()
+        self.applied = -1
+
+    @property
+    def raw(self) -> bytes:
+        return self.made[self.here].raw
+
+    @property
+    def active(self) -> int:
+        return self.made[self.here].proposal
+
+    @property
+    def open(self) -> int:
+        waits = [n for n in self.bases if self.states[n] in OPEN and self.bases[n] == self.number]
+        return max(waits, default=0)
+
+    @property
+    def by_hand(self) -> bool:
+        return self.page is not None and self.page not in {one.raw for one in self.made}
+
+    def settle(self) -> None:
+        if not self.by_hand:
+            self.page = self.raw
+
+    def target(self, number: int = 0) -> int:
+        places = [self.sources[number]] if number else range(self.here - 1, -1, -1)
+        return next((place for place in places if self.fits(place)), -1)
+
+    def fits(self, place: int) -> bool:
+        raw = self.made[place].raw
+        return raw != self.raw and (place == 0 or raw not in self.vetoed)
+
+    def put(self, place: int, number: int, leaves: SoulState) -> None:
+        keep = self.by_hand
+        if self.active:
+            self.states[self.active] = leaves
+        self.here, self.number = place, number
+        self.sources[number] = place
+        if self.active:
+            self.states[self.active] = SoulState.ACTIVE
+        if not keep or self.page == self.raw:
+            self.page = self.raw
+
+
+class Story:
+    """Two roles that live on one disk, and the model of both."""
+
+    def __init__(self, root: Path) -> None:
+        self.souls = Souls(root)
+        self.roles = {CAT: Role(), DOG: Role()}
+        self.day = 0
+
+    async def act(self, name: str, role: str, one: int, two: int) -> None:
+        other = DOG if role == CAT else CAT
+        before = self.souls.tree(other)
+        if name.startswith("hand_"):
+            self.hand(role, self.roles[role], one)
+        else:
+            self.roles[role].settle()
+            await getattr(self, name)(role, self.roles[role], one, two)
+        assert self.souls.tree(other) == before
+
+    def hand(self, role: str, model: Role, one: int) -> None:
+        """A person saves the file, or removes it."""
+        raw = HANDS[one % len(HANDS)] if one else None
+        model.page = raw
+        if raw is None:
+            self.souls.page(role).unlink(missing_ok=True)
+        else:
+            self.souls.page(role).write_bytes(raw)
+
+    async def tomorrow(self, *_: object) -> None:
+        self.day += 1
+        self.souls.clock.forward(days=1)
+
+    async def restart(self, *_: object) -> None:
+        self.souls.restart()
+        await self.souls.gov.recover()
+
+    async def propose(self, role: str, model: Role, one: int, _: int) -> None:
+        text = TEXTS[one % len(TEXTS)]
+        draft = SoulDraft(model.number, SoulOrigin.WISH, text, "目的", "原因")
+        outcome = await self.souls.gov.propose(role, draft, ADMIN)
+        if model.open:
+            assert outcome == SoulRefused(SoulFault.OPEN_PROPOSAL, str(model.open))
+        elif text == model.raw.decode(errors="replace"):
+            assert outcome == SoulRefused(SoulFault.SAME)
+        else:
+            assert isinstance(outcome, SoulProposed)
+            number = outcome.proposal.number
+            assert number not in model.states
+            model.states[number] = SoulState.PROPOSED
+            model.texts[number], model.bases[number] = text, model.number
+
+    async def evolves(self, role: str, model: Role, one: int, _: int) -> None:
+        """As a rule: a day later what is proposed passes."""
+        await self.tomorrow()
+        await self.propose(role, model, one, 0)
+        model.settle()
+        await self.apply(role, model, 1, 1)
+
+    def pick(self, model: Role, one: int) -> int:
+        """Mostly the proposal that waits, or the one in force."""
+        first, second = (model.open, model.active) if one % 2 else (model.active, model.open)
+        return (first or second or 99) if one < 6 else [99, *model.states][-(one % 5) :][0]
+
+    def waits(self, model: Role, number: int) -> SoulFault | None:
+        """Why it does not."""
+        state = model.states.get(number)
+        if state is SoulState.DENIED:
+            return SoulFault.DENIED
+        if number not in model.bases or state not in OPEN:
+            return SoulFault.NO_SUCH
+        return None if model.bases[number] == model.number else SoulFault.STALE
+
+    def judged(self, model: Role, number: int, passes: bool) -> SoulFault | None:
+        if model.states[number] is SoulState.PROPOSED:
+            model.states[number] = SoulState.APPROVED if passes else SoulState.DENIED
+        return None if model.states[number] is SoulState.APPROVED else SoulFault.DENIED
+
+    async def evaluate(self, role: str, model: Role, one: int, two: int) -> None:
+        number, self.souls.judge.passes = self.pick(model, one), two % 3 > 0
+        outcome = await self.souls.gov.evaluate(role, number, self.souls.judge)
+        fault = self.waits(model, number) or self.judged(model, number, two % 3 > 0)
+        self.check(outcome, fault)
+
+    async def apply(self, role: str, model: Role, one: int, two: int) -> None:
+        number, self.souls.judge.passes = self.pick(model, one), two % 3 > 0
+        outcome = await self.souls.gov.apply(role, number, ADMIN, self.souls.judge)
+        fault = self.waits(model, number)
+        if fault is None and model.by_hand:
+            fault = SoulFault.CONFLICT
+        if fault is None and model.applied == self.day:
+            fault = SoulFault.ONCE_A_DAY
+        fault = fault or self.judged(model, number, two % 3 > 0)
+        self.check(outcome, fault)
+        if isinstance(outcome, SoulChanged):
+            model.applied = self.day
+            model.made.append(Made(outcome.version.number, model.texts[number].encode(), number))
+            self.changed(model, outcome, len(model.made) - 1, SoulState.SUPERSEDED)
+
+    def check(self, outcome: object, fault: SoulFault | None) -> None:
+        assert isinstance(outcome, SoulRefused) is (fault is not None), (outcome, fault)
+        if isinstance(outcome, SoulRefused):
+            assert outcome.fault is fault
+
+    def changed(self, model: Role, outcome: SoulChanged, place: int, leaves: SoulState) -> None:
+        assert outcome.version.number > model.number
+        assert outcome.before == model.raw.decode(errors="replace")
+        model.put(place, outcome.version.number, leaves)
+        assert outcome.text == model.raw.decode(errors="replace")
+
+    async def veto(self, role: str, model: Role, one: int, _: int) -> None:
+        number = self.pick(model, one)
+        outcome = await self.souls.gov.veto(role, number, ADMIN)
+        if model.states.get(number) is SoulState.ACTIVE:
+            assert isinstance(outcome, SoulChanged)
+            place = max(model.target(), 0)
+            model.vetoed.add(model.raw)
+            self.changed(model, outcome, place, SoulState.VETOED)
+        elif model.states.get(number) in OPEN:
+            assert isinstance(outcome, SoulEnded)
+            model.states[number] = SoulState.VETOED
+        else:
+            self.check(outcome, SoulFault.NO_SUCH)
+
+    async def rollback(self, role: str, model: Role, one: int, _: int) -> None:
+        version = 0 if one < 6 else [*model.sources, 99][-(one % 5) :][0]
+        outcome = await self.souls.gov.rollback(role, version, ADMIN)
+        if version == 99:
+            return self.check(outcome, SoulFault.NO_SUCH)
+        place = model.target(version)
+        self.check(outcome, SoulFault.NO_TARGET if place < 0 else None)
+        if isinstance(outcome, SoulChanged):
+            self.changed(model, outcome, place, SoulState.ROLLED_BACK)
+        return None
+
+    async def adopt(self, role: str, model: Role, _: int, two: int) -> None:
+        passes = self.souls.judge.passes = two % 3 > 0
+        outcome = await self.souls.gov.adopt(role, ADMIN, self.souls.judge)
+        if not model.by_hand:
+            self.check(outcome, SoulFault.NOTHING_BY_HAND)
+        elif not passes or model.page == b"\xff\xfe":
+            self.check(outcome, SoulFault.DENIED)
+            assert isinstance(outcome, SoulRefused)
+            if outcome.verdict:
+                model.states[outcome.verdict.proposal] = SoulState.DENIED
+        else:
+            assert isinstance(outcome, SoulChanged)
+            assert model.page is not None
+            number = outcome.version.proposal
+            model.made.append(Made(outcome.version.number, model.page, number))
+            self.changed(model, outcome, len(model.made) - 1, SoulState.SUPERSEDED)
+
+    async def discard(self, role: str, model: Role, *_: int) -> None:
+        outcome = await self.souls.gov.discard(role, ADMIN)
+        if not model.by_hand:
+            return self.check(outcome, SoulFault.NOTHING_BY_HAND)
+        assert isinstance(outcome, SoulEnded)
+        assert (self.souls.root / outcome.kept).read_bytes() == model.page
+        model.page = model.raw
+        return None
+
+    async def look(self) -> None:
+        """What is in force, in memory and in the files, is what the model says."""
+        for role, model in self.roles.items():
+            model.settle()
+            view = await self.souls.view(role)
+            text = model.raw.decode(errors="replace")
+            assert (view.text, view.version.number) == (text, model.number)
+            assert self.souls.gov.in_force(role) == text
+            assert (view.open.number if view.open else 0) == model.open
+            assert view.by_hand is model.by_hand
+            page = self.souls.page(role)
+            assert page.read_bytes() == model.page
+            # Never rewritten: each version's file has its bytes.
+            written = self.souls.folder(role) / "versions"
+            for number, place in model.sources.items():
+                assert (written / f"{number:04d}.md").read_bytes() == model.made[place].raw
+            found = await self.souls.gov.verify(role, ADMIN)
+            assert isinstance(found, SoulVerified)
+            assert (found.line, found.why) == (0, "SOUL.md" if model.by_hand else "")
+
+
+acts = [
+    "propose",
+    "evaluate",
+    "apply",
+    "evolves",
+    "evolves",
+    "evolves",
+    "veto",
+    "rollback",
+    "rollback",
+    "adopt",
+    "discard",
+    "hand_saves",
+    "tomorrow",
+    "restart",
+]
+steps = st.tuples(
+    st.sampled_from(acts), st.sampled_from((CAT, CAT, DOG)), st.integers(0, 9), st.integers(0, 9)
+)
+
+
+@given(st.lists(steps, min_size=8, max_size=24))
+def test_what_is_in_force_is_what_the_model_says(walk: list[tuple[str, str, int, int]]) -> None:
+    async def run(root: Path) -> None:
+        story = Story(root)
+        await story.look()
+        for step in walk:
+            await story.act(*step)
+            await story.look()
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run(Path(folder)))

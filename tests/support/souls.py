@@ -1,0 +1,131 @@
+"""A soul's governance over a folder, with a judge that says what a test tells it to."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    Finding,
+    SoulDraft,
+    SoulEvaluation,
+    SoulEvolution,
+    SoulFault,
+    SoulOrigin,
+    SoulProposal,
+    SoulProposed,
+    SoulView,
+)
+from astrbot_plugin_scoped_memory.llm_memory.soul.governance import Governance
+from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
+from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHeads
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
+from astrbot_plugin_scoped_memory.tests.support.engines import person
+from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
+
+CAT, DOG = "猫娘", "%none"
+ADMIN = person(9, "站长", admin=True)
+SEED = "# SOUL\n\n## 语气\n\n## 长短\n".encode()
+RULED = "# SOUL\n\n## 语气\n\n- 说话温和一点。\n\n## 长短\n"
+
+
+class Judge:
+    """Passes what ``passes`` says. ``asked`` holds what it was asked."""
+
+    def __init__(self) -> None:
+        self.passes: bool | SoulFault = True
+        self.model = "m"
+        self.asked: list[tuple[SoulProposal, str]] = []
+
+    async def __call__(self, proposal: SoulProposal, old: str) -> SoulEvaluation | SoulFault:
+        self.asked.append((proposal, old))
+        if isinstance(self.passes, SoulFault):
+            return self.passes
+        findings = () if self.passes else (Finding("drift", Said("变得太多", "too much"), (3,)),)
+        return SoulEvaluation(0, self.passes, findings, model=self.model, calls=2, tokens=70)
+
+
+class Souls:
+    """``gov`` over the folders below a root; ``restart`` makes a new one over the same."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        evolution: SoulEvolution = SoulEvolution.REVIEW,
+        clock: StandingClock | None = None,
+    ) -> None:
+        self.root = root / "memory"
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.clock = clock or StandingClock()
+        self.judge = Judge()
+        self._evolution = evolution
+        self.state = SqliteStateStore(root / "state" / "state.sqlite")
+        self.restart()
+
+    def restart(self) -> None:
+        """As a process does that begins over these files."""
+        self.state.close()
+        self.state.open()
+        self.gov = Governance(
+            SoulFiles(self.root),
+            SoulHeads(self.state),
+            self.clock,
+            seed=SEED,
+            evolution=self._evolution,
+        )
+
+    def page(self, role: str = CAT) -> Path:
+        """SOUL.md."""
+        return self.root / "roles" / role / "SOUL.md"
+
+    def chain(self, role: str = CAT) -> Path:
+        return self.folder(role) / "chain.jsonl"
+
+    def folder(self, role: str = CAT) -> Path:
+        return self.root / "soul" / role
+
+    def versions(self, role: str = CAT) -> list[bytes]:
+        """The bytes of all of them, by number."""
+        return [path.read_bytes() for path in sorted((self.folder(role) / "versions").iterdir())]
+
+    def tree(self, role: str) -> dict[str, tuple[str, int]]:
+        """Each file of a role: its hash, and when it was written."""
+        tops = (self.root / "roles" / role, self.folder(role))
+        return {
+            path.relative_to(self.root).as_posix(): (
+                hashlib.sha256(path.read_bytes()).hexdigest(),
+                path.stat().st_mtime_ns,
+            )
+            for top in tops
+            for path in top.rglob("*")
+            if path.is_file()
+        }
+
+    async def view(self, role: str = CAT) -> SoulView:
+        found = await self.gov.look(role)
+        assert isinstance(found, SoulView), found
+        return found
+
+    async def wish(self, text: str, role: str = CAT) -> int:
+        """Propose this text. Returns the proposal's number."""
+        base = (await self.view(role)).version.number
+        draft = SoulDraft(base, SoulOrigin.WISH, text, "更温和", "站长要的")
+        made = await self.gov.propose(role, draft, ADMIN)
+        assert isinstance(made, SoulProposed), made
+        return made.proposal.number
+
+    async def applied(self, text: str, role: str = CAT) -> int:
+        """Propose and apply this text, on another day. Returns the proposal's number."""
+        self.clock.forward(days=1)
+        number = await self.wish(text, role)
+        await self.gov.apply(role, number, ADMIN, self.judge)
+        assert (await self.view(role)).text == text
+        return number
+
+
+def numbered(text: str) -> str:
+    """The text that comes after another one: its last line counts on."""
+    last = text.rpartition("第")[2].removesuffix("条。\n")
+    return f"{SEED.decode()}\n- 第{int(last) + 1 if last.isdigit() else 1}条。\n"
