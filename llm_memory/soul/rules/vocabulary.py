@@ -18,7 +18,7 @@ _LINES: Final[dict[Manner, Said]] = {
         "回答详细一些，把步骤和理由讲清楚。", "Give fuller answers, with the steps and the reasons."
     ),
     (Axis.FORMALITY, Direction.LESS): Said(
-        "说话随意一些，像朋友聊天一样。", "Speak casually, as friends do."
+        "说话随意一些，像朋友聊天一样。", "Speak casually, like a friend."
     ),
     (Axis.FORMALITY, Direction.MORE): Said(
         "说话正式、礼貌一些。", "Speak more formally and politely."
@@ -45,7 +45,7 @@ _LINES: Final[dict[Manner, Said]] = {
     ),
     (Axis.INITIATIVE, Direction.MORE): Said(
         "可以主动追问一句，或者给点建议。",
-        "Ask a question back now and then, or offer a suggestion.",
+        "Now and then ask a question back, or offer a suggestion.",
     ),
 }
 _SECTIONS: Final = {

@@ -1,0 +1,251 @@
+"""English words of manner in their base form, phrases joined by hyphens; what each set is for,
+``manner_words`` says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TOPICS: Final = """
+emoji markdown tone voice style manner wording phrasing phrase language english chinese bilingual
+dialect slang jargon idiom term terminology acronym abbreviation warm warmth kindness friendly
+patience courteous respect formal formality informal casual relaxed easygoing chatty natural
+conversational professional serious playful cheerful lively upbeat positive enthusiastic energetic
+enthusiasm witty wit humor humour humorous funny joke pun banter tease light lighthearted direct
+blunt straightforward frank concise brief succinct short terse crisp compact simple plain clear
+clarity precise specific detailed detail thorough complete full long length elaborate paragraph
+sentence line bullet bulleted list numbered table heading header bold italic format formatting
+structure structured layout code-block spacing emoticon kaomoji sticker exclamation punctuation
+comma period ellipsis question mark-question caps uppercase lowercase capital greeting greet hello
+hi goodbye farewell thanks thank sorry apology apologise apologize pleasantry nickname honorific
+name-form pronoun conclusion summary summarise summarize step step-by-step example analogy
+metaphor comparison explanation explain follow-up suggestion suggest advice initiative proactive
+curious curiosity encourage encouraging encouragement supportive support comfort empathy
+empathetic empathise empathize sympathy compassionate caring considerate tact diplomatic modest
+humble modesty praise compliment topic subject mood opening closing sign-off intro introduction
+vivid poetic storytelling everyday colloquial layman beginner-friendly readable soft softer soften
+smooth approachable personable personal-touch welcoming bright quiet mellow laid-back
+down-to-earth matter-of-fact measured composed pace slow quick vocabulary grammar spelling typo
+contraction british american metric unit mark vibe attitude personality demeanor energy sweet cute
+chill cool snappy punchy breezy dignified elegant graceful refined literary rhyme poem emphasis
+highlight overview outline gist takeaway tldr in-depth background rhetorical open-ended plain-text
+code-example code-explanation code-comment blank-line white-space indentation ascii hashtag
+exclamation-mark exclamation-point full-stop dashes dash semicolon affectionate cheer cheery
+optimistic positivity positively reassuring reassure reassurance hospitable mild moderate subtle
+subtlety understated sincere sincerity confident-tone relatable inclusive gender-neutral wholesome
+easy-to-read easy-to-understand readability conciseness briefly brevity shorter longer
+congratulate congratulations wish-well third-person first-person second-person active-voice
+passive-voice present-tense tense anecdote illustration visual sentence-case listicle numbering
+quotation quote-mark symbol fancy ornate flowery prose verse haiku lyrical rhythm flow pause
+pacing farewells to-the-point straight-to-the-point ask start begin end beginning ending
+address-people address-user address-everyone address-them address-others address-someone
+address-each address-member dry deep deeper forthright candid earnest heartfelt authentic folksy
+homely cosy cozy quirky goofy silly whimsical wry deadpan ironic irony nerdy geeky scholarly
+cinematic pithy economical sparse minimal minimalist lean tight rich colourful colorful expressive
+animated bubbly perky chipper sunny soothing soothe steady unhurried leisurely brisk businesslike
+official ceremonial deferential self-deprecating self-deprecation self-aware unassuming gracious
+grateful gratitude appreciative appreciation appreciate thoughtful mindful attentive responsive
+emotional emotive sentimental mature youthful trendy classic modern contemporary accent digit
+figure decimal oxford-comma colon bracket parenthesis parentheses apostrophe hyphen capitalisation
+capitalization typography clause noun verb adjective adverb synonym opener closer salutation
+interjection catchphrase recommendation recommend tip checklist recap bottom-line headline
+trade-off pro pros contrast simile imagery nuance angle viewpoint framing transition signpost
+stage section chunk column row chart diagram timeline picture conclude engage converse discuss
+describe sketch illustrate demonstrate guide teach enumerate group sort arrange organise organize
+organised organized indent merge combine condense compress shorten expand extend rephrase reword
+paraphrase simplify translate translation define definition spell-out introduce emphasise
+emphasize underline lighten brighten console inspire validate sympathise sympathize honour value
+celebrate hope slow-down speed-up take-turns move-on focus concentrate steer redirect vary variety
+variation alternate rotate balance balanced reasoning justification rationale logic logical cause
+effect consequence implication listen listener listening feedback constructive criticism critique
+positive-first sandwich reassuringly pleasant pleasantly likeable lovable charming charm eloquent
+eloquence articulate fluent fluid coherent cohesive orderly methodical systematic scannable
+skimmable bite-sized snack-sized tweet-length one-liner two-liner dad-joke dad-jokes wordplay
+riddle limerick rap song-lyric comic meme gif ascii-art reaction-image heart smiley wave thumbs-up
+confetti spelling-mistake typo-free grammatical punctual idiomatic native native-speaker
+vernacular lingo slangy street teenage gen-z millennial boomer old-school posh aristocratic
+shakespearean victorian pirate cowboy noir sci-fi fantasy fairy-tale bedtime-story
+sports-commentary newsreader broadcast news-anchor journalist journalistic editorial essay blog
+tweet memo email-style letter-style postcard telegram-style bulletin go-into-detail answer reply
+response respond speech talk opinion option story message read-easily ellipses metric-system
+heavy-handed room-for fall-flat yes-or-no yes-no
+"""
+PLAIN: Final = """
+a an the and call people-with key-point key-idea get-to-the-point in-other-words what-they-use
+title-case point-out bring-up or but if when whenever while unless so that to of in on at for with
+by from as like than then there here this these those it its itself is are be being been was am
+have has had can could may might should would will must need want please always usually often
+sometimes occasionally rarely generally normally mostly only just even still also too very quite
+really more much many some any each every one two three four five six seven eight nine ten twenty
+thirty fifty hundred several couple few both all most least first second third last final next
+before after again once twice during between up about around into onto over under within per same
+different other another such own way ways thing things point points part parts bit little lot
+touch hint pinch amount number finish middle top bottom chat say sound feel read look write type
+use using keep stay remain make give offer add include put try prefer aim choose pick match mirror
+adapt adjust fit suit mix mixed switch stick break split separate group-chat private-chat people
+person user someone somebody others everyone friend colleague neighbour neighbor teacher child kid
+beginner newcomer elder member they them their theirs he she him her you your yours yourself i me
+my we us our how where appropriate suitable suited needed necessary possible helpful useful
+relevant good well nice better best great fine ok okay easy hard difficult complex complicated
+technical topical academic daily work study news sad upset angry stressed tired worried nervous
+anxious frustrated happy excited down confused busy new familiar close asked wish likes welcome
+refer mention-thanks show sense idea thought choice approach context situation setting moment time
+times case maximum max minimum below small big large tiny medium moderately slightly somewhat
+fairly enough extra single double naturally genuine genuinely sincerely comfortable ease lead
+leading main important essential core relax breathe think thinking because since instead-of-this
+keep-to let-people works straight across whole entire consistent consistently overall turn turns
+room understand understood care half reader readers aloud once-only at-most at-least up-to
+no-more-than conversation discussion exchange dialogue smalltalk small-talk plainly count minute
+seconds glance sure-to rest everything-else manual textbook sure of-course year old get come now
+back else anything-else whether item the-request a-request their-request question-request
+at-someone-expense at-anyone-expense at-other-people-expense at-the-expense level help assistance
+do-so to-do have-to level-of folk folks mate guy buddy pal sir madam coach tutor mentor librarian
+host barista grandparent sibling teammate peer adult teenager kids pupil student nonexpert
+non-expert expert layperson newbie stranger regular together alike whole-answer morning afternoon
+evening night late early weekend holiday today day week mostly-when especially particularly
+specifically particular in-particular except unlike although though however also-when because-of
+due depending depend based in-general in-practice by-default default sound-like feel-like
+look-like as-if as-though so-much too-much too-many a-lot lots plenty enough-detail ready able
+likely possibly perhaps maybe seem seems seemingly appear looks instantly immediately quickly soon
+right-away math maths science history programming coding cooking travel music film movie game
+homework exam weather sport pet stories tale life practical everyday-life concept idea-behind
+process method task-like quick-check result results outcome solution alternative would-like
+i-would-like could-you can-you make-sure be-sure make-it keep-it go-for go-easy easy-on hold-back
+lean-toward lean-towards stick-to stick-with switch-to sprinkle throw-in drop-in tell-a-joke
+tell-jokes tell-a-story crack-a-joke poke-fun have-fun fun joking respond-in write-in speak-in
+it-is that-is there-is if-any when-asked if-asked unless-asked more-info information details-on
+anything-useful break-down break-up split-up wrap-up sum-up check-in check-whether react reaction
+handle treat-people deal-with among toward towards along against per-message per-reply a-day hour
+twelve fifteen zero half-page quarter third-of such-as for-example for-instance eg etc ie namely
+including included without-asking general special ordinary usual typical common rare exactly
+nearly roughly approximately max-of up-to-three at-a-time one-by-one in-a-row in-turn in-order
+order-of sequence numbered-order side left-out space gap beyond besides apart instead-of-using
+one-two audience grieve grieving grief loss lose bereavement sick ill illness unwell lonely
+sadness anger joy joyful happiness worry stress stressed-out overwhelmed hurry pressed deadline
+struggle struggling stuck curious-about interested interest bored boredom take hold wait leave
+leave-room pick-up intend tend strive change fresh new-topic return continue keep-going carry-on
+let-others let-them let-the finish-their let-user truly simply merely purely fully partly mainly
+largely entirely completely totally clearly obviously literally basically actually currently later
+off ahead only-if only-when as-much as-long as-soon as-possible as-needed as-required if-needed
+when-needed where-needed if-possible where-possible when-possible if-relevant where-relevant
+if-appropriate high low higher lower greater lesser stronger strong strongly weak weaker heavier
+heavily lighter lightly wide wider narrow broad broader minor major primary secondary central
+additional further furthermore moreover otherwise therefore thus hence so-that such-that given
+provided suppose assuming-that plus minus equal equally similarly likewise both-of either
+whichever-fits gradual gradually step-wise sequentially simultaneously meanwhile initially
+originally finally eventually ultimately lastly firstly secondly thirdly item-by-item line-by-line
+point-by-point side-by-side word-for-word back-and-forth face-to-face one-on-one day-to-day
+down-to care-about think-about talk-about speak-about write-about ask-about wonder wondering
+considering consider regard regarding concerning respect-for attention attention-to pay-attention
+mind bear-in-mind keep-in-mind take-care take-time take-it-easy take-it-slow catch catch-up
+keep-up hang hang-on move step-back zoom-out zoom-in dive dive-in dig dig-in jump jump-in cut-to
+build build-on add-on top-up warm-up cool-down calm-down cheer-up lighten-up loosen loosen-up
+open-up ease-into instruction-list how-to tutorial recipe walkthrough faq guidebook handbook
+lesson course class school university college exam-prep essay-help translation-help writing-help
+reading-help brainstorm brainstorming planning plan hobby hobbies interest-in sports-talk
+cooking-tips gardening painting drawing photography fitness health-free first-time long-time
+old-timer regulars crowd team crew community club chatroom channel-wide everyone-in public-chat
+one-to-one large-group small-group group-of audience-of room-of too-long too-short too-fast
+too-slow too-formal too-casual too-serious too-dry too-loud too-quiet too-stiff too-familiar
+too-technical too-vague too-wordy too-eager too-soon too-late too-often too-little so-many so-few
+so-long not-too this-way that-way in-this-way in-that-way in-a-way kind-of sort-of type-of form-of
+piece-of bit-of touch-of dash-of sense-of tone-of choice-of amount-of number-of pair-of set-of
+series-of list-of style-of use-of lack-of way-of go-deeper go-deep favour favor straight-to
+all-right something effort proper properly who-write who-ask who-speak people-who user-who
+someone-who those-who anyone-who everyone-who others-who person-who somebody-who member-who
+with-something about-something of-something for-something amazing awesome made glad definitely
+nature find difference enjoy enjoyable favorite favourite creative beautiful peaceful perfect
+express exciting lucky learn learning young perspective near noticed notice importance become
+shape interesting impressive brave thrilled blessing achieve achievement success succeed progress
+improve improvement challenge challenging reach grow growth practice skill purpose inspiration
+inspiring uplifting heartwarming normal meaningful meaning crucial relief motivation motivate
+potential talent passion passionate expression energy-level spark stir fair environment relation
+relationship friendship connect connection bond bonding companion presence spirit soul-free
+certain-tone freshly refresh refreshing creativity imagination flavor flavour taste color colour
+vibrant calmness patience-level ideal realistic suitable-for required require effective
+effectively efficient efficiently proportion proportional proportionate relative relatively
+sufficient sufficiently adequate adequately excellent decent acceptable preferable preferably
+ideally hopefully honestly-said frequently infrequently constant constantly repeatedly gladly
+happily sadly quietly loudly swiftly promptly timely-manner timely immediate instant initial
+avoidable understandable easily easier easiest harder hardest simplest biggest smallest shortest
+longest anytime anywhere everywhere somewhere nowhere else-where every-time each-time any-time
+some-time at-times from-time-to-time once-in-a-while every-now-and-then now-and-then off-and-on
+on-occasion as-usual as-always as-before as-well as-well-as as-for as-to rather-like much-like
+just-like word-choice sentence-length reply-length answer-length message-length paragraph-length
+short-form long-form medium-length mid-length one-sentence two-sentence one-line two-line one-word
+two-word one-paragraph multi-paragraph full-length sender recipient counterpart interlocutor
+conversation-partner chat-partner asker questioner rather theory estimate fix problem goal wise
+smart clever proud fall flat yes people-share share-good-news people-share-good share-happy
+open-with heavy words word speak
+"""
+NEGATIONS: Final = """
+not no never none without avoid less fewer stop skip omit drop cut reduce limit minimise minimize
+refrain instead nor neither hardly seldom trim remove resist nothing rather-than lay-off tone-down
+don't cannot-be ease-off no-need no-more without-being dial-down dial-back cut-down cut-back
+cut-out go-easy-on ease-up steer-clear keep-away do-without never-be leave-off out away aside
+leave-out keep-out leave-it-out keep-it-out lest as-little as-little-as
+"""
+HONEST: Final = """
+admit honest honestly honesty truthful truth accurate accuracy acknowledge own-up correct
+correction clarify clarification clarifying verify careful carefully cautious fact factual
+evidence say-so say-unsure source cite double-check how-confident how-sure level-of-confidence
+own-mistakes own-up-to admit-mistakes say-you-are-unsure say-i-not-know caveat limitation
+uncertainty transparent transparency candour candor integrity reliable reliability trustworthy
+grounded citation reference-source attribution attribute risk upfront open-about up-front
+come-from comes-from con cons drawback downside flaw weakness mention-uncertainty mention-doubt
+mention-limitation
+"""
+BAD: Final = """
+ramble rambling wordy verbose verbosity lengthy long-winded filler fluff padding waffle
+boilerplate cliche preachy preach lecture lecturing moralise moralize moralising moralizing
+condescending condescension patronising patronizing patronise patronize bossy pushy nagging nag
+pedantic stiff robotic robot mechanical cold curt harsh snarky snark sarcastic sarcasm mocking
+mock cynical insulting swear swearing curse cursing profanity vulgar crude offensive aggressive
+impatient arrogant smug flattery flatter flattering sycophantic fawning gushing cheesy corny
+cringe overdo overly overly-formal exaggerate exaggeration dramatic drama hype hyperbole guess
+guessing pretend pretending make-up invent bluff assume speculate overconfident dogmatic repeat
+repetition repetitive repeating restate restating parrot interrupt interrupting gossip pry
+intrusive spam flood overuse overusing excessive excess clutter cluttered dense wall-of-text
+buzzword corporate salesy template templated scripted canned unsolicited unasked obscure confusing
+hedge hedging flirty flirt chatbot call-centre call-center customer-service customer-support
+brochure advert advertising advertisement clickbait melodramatic whiny whine complaint blame
+blaming shame shaming judgmental judgemental judging scold scolding nitpick belittle dismissive
+dismiss tease-too threaten threatening intimidate intimidating walls-of-text make-things-up
+make-something-up make-stuff-up make-it-up making-up fabricate fabricating beat-around-the-bush
+talk-down show-off over-apologise over-apologize over-explain overexplain overexplaining rush
+rushed rushing babble babbling fluffy wordiness redundancy redundant legalese officialese
+bureaucratic cluttering oversharing overshare meme-spam shout shouting yell yelling bark demanding
+commanding command nosy sappy clingy childish immature pompous pretentious show-offy monotone dull
+boring bland sloppy careless hasty negativity negative pessimistic gloomy sneer sneering taunt
+taunting hurt hurtful mean offend stereotype stereotyping body-shaming self-important
+self-righteous self-congratulatory holier-than-thou know-it-all mansplain mansplaining talk-over
+talking-over one-up one-upping grandstand grandstanding virtue-signal hot-take clickbaity cutesy
+saccharine syrupy sugary mushy schmaltzy over-enthusiastic over-the-top over-excited over-friendly
+over-familiar overfamiliar over-polite overpolite over-apologetic apologetic obsequious grovel
+grovelling groveling servile kowtow toady suck-up sucking-up brown-nose yes-man hollow
+empty-praise empty-phrase empty-words insincere fake faked fakery forced-cheer forced stilted
+wooden awkwardly clunky choppy disjointed rambling-on meander meandering tangent tangential
+digress digression off-topic derail derailing sidetrack hammer drone drone-on blather prattle
+jabber yap yapping word-salad gibberish nonsense mumbo-jumbo gobbledygook technobabble
+psychobabble newspeak doublespeak weasel-word weasel-words evasive evade dodge dodgy stonewall
+deflect deflecting gaslight gaslighting manipulate manipulating manipulative coerce coercive
+guilt-trip nag-people hassle hassling pester pestering badger badgering bully bullying
+tease-cruelly ridicule ridiculing deride demean demeaning degrade degrading humiliate humiliating
+mean-spirited nasty spiteful vicious cruel abusive abuse obscene obscenity filthy dirty raunchy
+lewd sleazy creepy violent gory disgusting gross made-up making-things-up hard-to-understand
+hard-to-read difficult-to-understand difficult-to-read
+"""
+UNSURE: Final = """
+unsure uncertain not-sure not-certain not-know not-understand can-not-tell no-idea mistake
+mistaken error wrong incorrect ambiguous unclear not-fully-sure not-entirely-sure
+not-completely-sure not-have-the-answer not-know-the-answer lack doubt in-doubt not-clear
+not-familiar vague what-you-not-know you-not-know not-remember not-follow not-get-it not-be-sure
+can-not-answer can-not-say not-have-enough not-enough-information
+"""
+DELICATE: Final = """
+argue argument politics political religion rude rudeness impolite privacy sensitive awkward
+uncomfortable heated refuse decline angry-at hostile insult complain complaining
+"""
+GENTLE: Final = """
+gentle gently polite politely calm calmly kind kindly patient patiently neutral objective tactful
+tactfully respectful respectfully change-the-subject reason why
+"""

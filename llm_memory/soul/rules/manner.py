@@ -1,0 +1,171 @@
+"""Whether a rule is about manner and nothing else.
+
+A rule passes when all its words are known (``manner_words``), one of them is about manner, and none
+is turned round: what is honest is not negated, what is bad is. A list of bad phrases would let
+through what nobody has thought of.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ...models.said import Said
+from .manner_orders import order_in, why_strange
+from .manner_reading import Token, clauses_of, folded
+from .manner_words import (
+    ACTS,
+    BREAKS,
+    CONDITIONS,
+    GENTLE,
+    JOINS,
+    LESS,
+    NEUTRAL,
+    REFUSALS,
+    Word,
+)
+
+CHARACTERS: Final = Said(
+    "只用中文和英文写，不要链接、代码、特殊符号和看不见的字符。",
+    "Write Chinese or English, without links, code, markup or invisible characters.",
+)
+NO_TOPIC: Final = Said(
+    "没有说到语气、长短、称呼、表情这样的说话习惯。",
+    "It is not about tone, length, forms of address, emoji or another habit of speaking.",
+)
+HONEST: Final = Said(
+    "不确定或者说错了要讲出来，这一点不能改弱。",
+    "The bot says when it is unsure or was wrong: no rule may weaken that.",
+)
+BAD: Final = Said(
+    "失礼、编造、争吵这类说法只能要求避免。",
+    "A rule may only advise against what is rude, made up or heated.",
+)
+
+_ALLOWED: Final = re.compile(
+    "(?:[A-Za-z0-9\u4e00-\u9fff ]"
+    "|[\u2010-\u2015\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u300a-\u300f]"
+    "|[\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff5e~,.;:!?'\"()%-]"
+    "|[\u2600-\u27bf\U0001f300-\U0001f3fa\U0001f400-\U0001f64f\U0001f680-\U0001f6ff"
+    "\U0001f900-\U0001f9ff]\ufe0f?)+"
+)
+_EMOJI: Final = re.compile("[\u2600-\u27bf\U0001f300-\U0001f9ff]")
+_MOST_EMOJI: Final = 3
+_COUNTED: Final = re.compile(
+    r"(?:\d|[一二两三四五六七八九十几])\s*个?(?:句|字|段|行|条)"
+    r"|\b(?:\d+|one|two|three|four|five|six|ten|few|couple of) (?:short |full )?"
+    r"(?:sentence|word|line|paragraph|point)s?\b"
+)
+
+
+def strange_words(rule: str) -> tuple[str, ...]:
+    """Returns the parts of a rule that are no known words, folded. For whoever wrote it alone."""
+    found: list[str] = []
+    for clause in clauses_of(folded(rule)):
+        joined = False
+        for token in clause:
+            if token.kind is Word.STRANGE:
+                if joined:
+                    found[-1] += token.text
+                else:
+                    found.append(token.text)
+            joined = token.kind is Word.STRANGE and not token.text.isascii()
+    return tuple(dict.fromkeys(found))
+
+
+def objection(rule: str) -> Said | None:
+    """Returns why a rule is not about manner alone, None where it is. Takes any text; the answer
+    repeats no word of it."""
+    if not _ALLOWED.fullmatch(rule) or len(_EMOJI.findall(rule)) > _MOST_EMOJI:
+        return CHARACTERS
+    seen = folded(rule)
+    clauses = list(clauses_of(seen))
+    kinds = {token.kind for clause in clauses for token in clause}
+    if Word.STRANGE in kinds:
+        return why_strange(seen)
+    if (why := order_in(seen)) is not None:
+        return why
+    if not kinds & {Word.TOPIC, Word.BAD, Word.HONEST, Word.UNSURE} and not _COUNTED.search(seen):
+        return NO_TOPIC
+    return _turned(clauses)
+
+
+def _turned(clauses: list[list[Token]]) -> Said | None:
+    """Says what is turned round: honesty negated, or what is bad asked for."""
+    unsure = any(token.kind is Word.UNSURE for clause in clauses for token in clause)
+    acts = False
+    gentle = any(_is_gentle(clause) for clause in clauses)
+    carried = False
+    for clause in clauses:
+        kinds = {token.kind for token in clause}
+        words = {token.text for token in clause}
+        negated, bad = Word.NEGATION in kinds, Word.BAD in kinds
+        if unsure and ((negated and not bad) or (Word.UNSURE in kinds and words & {"也", "even"})):
+            return HONEST
+        acts = acts or Word.HONEST in kinds or (not negated and bool(words & ACTS)) or bad
+        if _honesty_negated(clause):
+            return HONEST
+        alone = all(token.kind is Word.BAD or token.text in JOINS for token in clause)
+        inherits = carried and alone
+        if not inherits and (why := _bad_wanted(clause, gentle=gentle)):
+            return why
+        carried = inherits or (negated and bad)
+    return HONEST if unsure and not acts else None
+
+
+def _is_gentle(clause: list[Token]) -> bool:
+    for token in clause:
+        if token.text in GENTLE or token.kind is Word.NEGATION:
+            return token.kind is not Word.NEGATION
+    return False
+
+
+def _honesty_negated(clause: list[Token]) -> bool:
+    """Says whether a negation concerns what is honest, before it or behind; behind, it may concern
+    what is bad instead."""
+    kinds = [token.kind for token in clause]
+    guarded = [
+        place
+        for place, token in enumerate(clause)
+        if token.kind is Word.HONEST or token.text in REFUSALS
+    ]
+    if not guarded or Word.NEGATION not in kinds:
+        return False
+    if any(token.text in LESS for token in clause):
+        return True
+    negation = kinds.index(Word.NEGATION)
+    return negation < guarded[-1] or Word.BAD not in kinds[negation:]
+
+
+def _bad_wanted(clause: list[Token], *, gentle: bool) -> Said | None:
+    sensitive = {Word.BAD, Word.DELICATE}
+    # "说教少一点", "废话不要说": the negation stands at the end.
+    last = [token for token in clause if token.text not in {"说", "用", "写", "了"}][-1:]
+    within = (
+        bool(last)
+        and last[0].kind is Word.NEGATION
+        and sum(token.kind is Word.NEGATION for token in clause) == 1
+    )
+    ended = within
+    conditional = any(token.text in CONDITIONS for token in clause)
+    since_negation = False
+    before: Token | None = None
+    for token in clause:
+        match token.kind:
+            case Word.NEGATION:
+                if since_negation and any(one.kind in sensitive for one in clause):
+                    return BAD
+                within = since_negation = True
+            case Word.BAD if not within:
+                return BAD
+            case Word.DELICATE if not within and not (gentle and conditional):
+                return BAD
+            case Word.BAD | Word.DELICATE:
+                since_negation = False
+            case Word.TOPIC if token.text not in NEUTRAL:
+                within = ended
+            case _ if token.text in BREAKS:
+                joins = token.text in JOINS and before is not None and before.kind in sensitive
+                within = ended or (within and joins)
+        before = token
+    return None

@@ -1,0 +1,153 @@
+"""What known words can still say that is no manner, and why a strange word is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ...models.said import Said
+from ...text.lazy_pattern import lazy_pattern
+
+ORDERS: Final = Said(
+    "这里不能规定听谁的、照谁的话做，也不能改变身份。",
+    "A rule of manner names nobody to obey, and changes no identity.",
+)
+RIGHTS: Final = Said(
+    "这里不能涉及工具、记忆、权限、指令、审核和主人。",
+    "A rule of manner says nothing of tools, memory, rights, instructions, checks or the owner.",
+)
+PEOPLE: Final = Said(
+    "这里不能写具体的人、他们说过的话、名字、号码和秘密。",
+    "A rule of manner holds no people, nothing that they said, no names, numbers or secrets.",
+)
+STRANGE: Final = Said(
+    "有些词和说话习惯无关。换个简单的说法；别的要求请写进 AstrBot 的人设。",
+    "Some words are not about manner. Say it more simply; what is more belongs in the persona.",
+)
+_WHO: Final = (
+    "(?:别人|他人|大家|对方|用户|朋友|同事|老师|长辈|孩子|群里|群聊|私聊|他们?|她们?|我们?|"
+    "自己|人们?)"
+)
+_OF_WHOM: Final = (
+    "语气|口吻|情绪|心情|感受|感觉|语言|习惯|称呼|问题|时候?|看法|想法|意见|观点|节奏|水平|风格|错误|"
+    "气氛|氛围|场合|情况|程度|态度|建议|语境|话题|外貌|隐私|感情|笑话|$|[,.;。]"
+)
+"""What of people a rule may be about."""
+_THEIR: Final = (
+    "tone|mood|language|level|style|feeling|formality|question|own|pace|view|opinion|idea|wording|"
+    "mistake|manner|register|greeting|joke|humou?r|thought|sentence|feeling|$"
+)
+_ANYBODY: Final = (
+    r"(?:person|people|user|member|friend|colleague|other|them|him|her|someone|everyone)s?\b"
+)
+_TOLD: Final = (
+    "message|conversation|discussion|chat|exchange|word|line|story|stories|life|news|work|nickname|"
+    "pronoun|name"
+)
+
+
+def _either(*forms: str) -> re.Pattern[str]:
+    return lazy_pattern("|".join(forms))
+
+
+_OF_PEOPLE: Final = _either(
+    rf"{_WHO}[里中]?(?:都|刚|想)?[说聊问写讲谈答]?(?:到|起)?的(?!{_OF_WHOM})",
+    r"(?:把|将|总结|概括|摘要|说明|翻译|分享|介绍|推荐|写|说|聊|讲|谈)(?:一下)?(?:群里|群聊|私聊)",
+    r"[问写说讲](?:一下|问|出|清楚?)?.{0,6}(?:昵称|称呼的?人)",
+    r"[之以]前的(?!话题)",
+    r"\b(?:the|their|his|her|your|my|an?|home) address",
+    r"\b(?:ask|say|write|add|include|give|put)\b.{0,24}\b(?:nickname|pronoun)s?\b",
+    r"(?<!\bin )(?<!\bin a )(?<!\bin the )(?<!\bduring )(?<!group and )"
+    r"\b(?:group|private) chats?\b",
+    rf"\b(?:{_TOLD})s? (?:that (?:you|they|he|she|people|user|other)|from|before)",
+    rf"\b(?:{_TOLD})s? (?:of (?!each|one|two|three)|you |they |he |she |people|user)",
+    rf"\b(?:their|his|her)s? (?!{_THEIR})",
+    rf"\babout (?:(?:the|each|every|that|this|an?|other) )?{_ANYBODY}",
+    r"(?<!tone )(?<!mood )(?<!level )(?<!style )(?<!language )(?<!feeling )(?<!feelings )"
+    rf"\bof (?:(?:the|each|every|other|some|an?) )?{_ANYBODY}",
+    rf"\bask(?:s|ing)? (?:(?:the|each|every|an?) )?{_ANYBODY} (?:about|for|how|where|when|why)",
+    r"\bother (?:group|chat|room|communit)",
+    rf"\bmention(?:s|ing)? (?:(?:the|each|every|an?) )?{_ANYBODY}",
+    r"问.{0,6}(?:多大|哪|谁|细节)",
+    r"(?:多|引导|鼓励|让).{0,6}(?:说|聊|讲|谈)[说聊讲谈到起]?(?:自己|生活|工作)",
+    # What stands before the conversation, or is not to be said.
+    r"(?:别|其他|其它|另外?)的?群",
+    r"(?:开头|前面?|上面?|中间|后面?)的?[那这]",
+    r"不(?:能|好|方便|该|可以|便|宜)(?:直接|随便|明)?(?:[说讲谈聊写答]|回答|回复)的",
+    r"\b(?:thing|word|topic|answer|subject|part)s? (?:that |which )?(?:\w+ ){0,2}not\b",
+)
+"""What somebody said, is called or does, put into what the bot says."""
+_ORDER: Final = _either(
+    # One person is treated unlike the others.
+    r"(?:只|仅)(?:[^,.;。]{0,6}我|对|跟|和|给)",
+    rf"\bonly (?:to|with|for) (?:(?:the|an?|my) )?{_ANYBODY}",
+    r"\b(?:only|just)\b[^,.;]{0,12}\bme\b",
+    r"我(?!们).*(?:别人|他人|大家)|(?:别人|他人|大家).*我(?!们)|[叫喊]我|称呼我",
+    r"\bme\b.*\b(?:others|everyone|people)\b|\b(?:others|everyone|people)\b.*\bme\b",
+    r"\bcall me\b",
+    rf"\bexcept (?:for |with |to )?(?:(?:the|my|an?|your) )?(?:{_ANYBODY}|me\b)",
+    r"\blisten(?:ing|s)?\b[^,.;]{0,12} (?:me|the|my|his|her|one|only)\b",
+    # It says that it is somebody.
+    r"(?:说|称)[^,.;。]{0,4}是(?!不是|否)",
+    r"\bsay (?:that )?(?:you|i) (?:are|am|be)\b(?! (?:not|un|sorry|wrong|mistaken))",
+    # Something is spelled inside the text, or said in signs.
+    r"第[一二两三几]?个?字",
+    r"\b(?:first|second|third|last) (?:word|character|letter)s? of\b",
+    r"(?:只|全|都|仅)[用能]?(?:能|用)?(?:表情|emoji|颜文字|标点|数字|符号)",
+    r"\b(?:only|just|nothing but)\b.{0,12}\b(?:emojis?|punctuation|numbers?)\b",
+    # It agrees before it has read.
+    r"(?:^|[,.;。])(?:每次|总是|一律|回答|回复|都)*(?:先说|以|用)[^,.;。]{0,3}"
+    r"(?:当然|好的|可以|没问题)",
+    r"(?:^|[,.;] ?)(?:always |please )?(?:start|begin|open)\b[^,.;]*"
+    r"\b(?:sure|of course|absolutely|yes|ok|okay)\b",
+    r"\b(?:emoji|punctuation|number|symbol)s? (?:only|alone)\b",
+    # It is silent, or nearly, or will not be.
+    r"\b(?:not|never) stop|不(?:要|能|得|许|准)?停",
+    r"(?<![\d十])[一二两三1-3]个?字|\b(?:one|single|1) word\b",
+    r"(?:不要?|别|勿|不再|不用)(?:再|去)?(?:回答|回复|回应|说话|聊天|开口)"
+    rf"(?:$|[,.;。!?]|{_WHO})",
+    r"\b(?:not|never|stop|no)\s(?:answer|repl|respond|speak|talk|say)\w*"
+    r"(?:$|[,.;!?]|\s(?:to|people|user|anyone|anybody|me|them|him|her)s?\b)",
+)
+_NOT_REPEATED: Final = _either(
+    r"(?:不要?|别|避免|不用|不必)(?:再|总|老)?(?:重复|复述|照搬|引用)[^,.;。]*",
+    r"\b(?:not|avoid|never|without) (?:repeat|restat|quot|parrot|gossip|jok)\w*[^,.;]*",
+)
+"""Words of others that the bot is not to say."""
+_MEANS_MORE: Final = ((PEOPLE, _OF_PEOPLE), (ORDERS, _ORDER))
+_SUBJECTS: Final = (
+    (
+        ORDERS,
+        _either(
+            r"听从|听.{0,4}的|服从|遵守|遵从|照.{0,6}[做办说]|执行|命令|扮演|假装|身份|满足|答应",
+            r"\b(?:obey|follow|comply|pretend|act as|execut|command|order|whatever|anything)",
+        ),
+    ),
+    (
+        RIGHTS,
+        _either(
+            r"工具|记忆|记住|权限|管理员|主人|指令|规则|系统|提示词|设定|评[审估测]|审[核批]|探针|版本",
+            r"回滚|否决|边界|范围|日志|文件|网页|安全|警告",
+            r"\b(?:tool|memor|permission|admin|owner|instruction|rule|system|prompt|check|soul)",
+            r"\b(?:version|evaluat|judge|boundar|scope|log|file|safety|warning|secretly|hide)",
+        ),
+    ),
+    (
+        PEOPLE,
+        _either(
+            r"\d{4,}|秘密|密码|口令|名字|住[在址]|电话|账号|生日|听到|[聊说]过",
+            r"\b(?:secret|password|phone|account|birthday|said|told|heard|remember|gossip)",
+        ),
+    ),
+)
+
+
+def order_in(seen: str) -> Said | None:
+    """Returns what a folded rule of known words says besides manner, None for nothing."""
+    left = _NOT_REPEATED.sub(" ", seen)
+    return next((why for why, form in _MEANS_MORE if form.search(left)), None)
+
+
+def why_strange(seen: str) -> Said:
+    """Returns why a folded rule with strange words is refused, by what it seems to be about."""
+    return next((why for why, form in _SUBJECTS if form.search(seen)), STRANGE)

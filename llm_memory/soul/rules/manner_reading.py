@@ -1,0 +1,143 @@
+"""A rule as words: folded, cut into clauses, each word with what it does."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from .manner_words import ALONE, KINDS, TOPICS, Word
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, folded; of what is no known word a part."""
+
+    text: str
+    kind: Word
+
+
+_TRADITIONAL: Final = str.maketrans(
+    "簡語氣話說講對時間問題應該個條過長親溫幽禮貌詞號標點結論後開頭總這樣麼來給們請讓變換數專業術"
+    "實確認錯誤點亂編緊張難傷靜聽懂複雜詳細項單體書寫閒聊圖"
+    "嘆歎號謝歉據須顯極別愛歡喜氛圍當與為無沒從嗎裡裏邊"
+    "動輕鬆熱穩諒謙遜嚴肅雙關諧調侃坦爽脫純順適",
+    "简语气话说讲对时间问题应该个条过长亲温幽礼貌词号标点结论后开头总这样么来给们请让变换数专业术"
+    "实确认错误点乱编紧张难伤静听懂复杂详细项单体书写闲聊图"
+    "叹叹号谢歉据须显极别爱欢喜氛围当与为无没从吗里里边"
+    "动轻松热稳谅谦逊严肃双关谐调侃坦爽脱纯顺适",
+)
+_CLAUSE: Final = re.compile(r"[,.;:!?。\u2026()\u2010-\u2015]+|\bbut\b|但是?|不过")
+_PIECE: Final = re.compile(r"[\u4e00-\u9fff]+|[a-z]+|\d+|[^\W_]+")
+_SHORTENED: Final = (
+    (re.compile("[\u2018\u2019]"), "'"),
+    (re.compile(r"\bcannot\b"), "can not"),
+    (re.compile(r"\bcan't\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(r"'(?:s|re|m|ve|ll|d)\b"), ""),
+    (re.compile(r"\b(?:do|does|did) not\b"), "not"),
+    (re.compile(r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff])"), ""),
+)
+_LONGEST: Final = max(len(word) for word in KINDS if not word.isascii())
+_PHRASE: Final = 4
+_ENDINGS: Final = (
+    ("ies", "y"), ("ied", "y"), ("s", ""), ("es", ""), ("ed", ""), ("d", ""), ("ing", ""),
+    ("ing", "e"), ("ly", ""), ("ily", "y"),
+)  # fmt: skip
+_COMPARED: Final = (("er", ""), ("r", ""), ("ier", "y"), ("est", ""), ("st", ""), ("iest", "y"))
+"""Endings of topics alone: with other words they make whoever does it, an owner, a speaker."""
+_UNITS: Final = re.compile(
+    r"\s*(?:句|个|字|词|段|条|行|次|点|到\d|至\d|-\d|or \d|to \d|"
+    r"(?:short |long |full |bullet )?(?:sentence|word|line|paragraph|point|bullet|item|emoji|"
+    r"question|example|character|time)s?\b)"
+)
+
+
+def folded(text: str) -> str:
+    """Returns the text as its words are read: NFKC, lower case, simplified characters, no short
+    forms."""
+    seen = unicodedata.normalize("NFKC", text).casefold().translate(_TRADITIONAL)
+    for form, plain in _SHORTENED:
+        seen = form.sub(plain, seen)
+    return " ".join(seen.split())
+
+
+def clauses_of(seen: str) -> Iterator[list[Token]]:
+    """Yields the clauses of a folded text that have words."""
+    for clause in _CLAUSE.split(seen):
+        tokens = list(_tokens(clause))
+        if tokens:
+            yield tokens
+
+
+def _tokens(clause: str) -> Iterator[Token]:
+    pieces = list(_PIECE.finditer(clause))
+    place = 0
+    while place < len(pieces):
+        piece = pieces[place]
+        written = piece[0]
+        if "\u4e00" <= written[0] <= "\u9fff":
+            yield from _chinese(written)
+            place += 1
+        elif written.isdecimal():
+            counts = len(written) <= 3 and _UNITS.match(clause, piece.end())
+            yield Token(written, Word.PLAIN if counts else Word.STRANGE)
+            place += 1
+        else:
+            token, taken = _english([one[0] for one in pieces[place : place + _PHRASE]])
+            yield token
+            place += taken
+
+
+def _english(words: list[str]) -> tuple[Token, int]:
+    """Returns the longest phrase at the beginning of the words, and of how many words it is."""
+    for count in range(len(words), 0, -1):
+        firsts = _bases(words[0]) if count > 1 else ("",)
+        for first, last in itertools.product(firsts, _bases(words[count - 1])):
+            phrase = "-".join(filter(None, [first, *words[1 : count - 1], last]))
+            if phrase in KINDS:
+                return Token(phrase, KINDS[phrase]), count
+    return Token(words[0], Word.STRANGE), 1
+
+
+def _bases(word: str) -> Iterator[str]:
+    yield word
+    yield from _without(word, _ENDINGS)
+    yield from (base for base in _without(word, _COMPARED) if base in TOPICS)
+
+
+def _without(word: str, endings: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for ending, instead in endings:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            stem = word[: -len(ending)]
+            yield stem + instead
+            if stem[-1] == stem[-2]:
+                yield stem[:-1]
+
+
+def _chinese(run: str) -> Iterator[Token]:
+    """Yields the fewest known words that cover a run; what they cannot cover by the character."""
+    best: list[tuple[int, int]] = [(0, 0)]
+    for end in range(1, len(run) + 1):
+        unknown = (best[end - 1][0] + 1000, end - 1)
+        known = (
+            (best[start][0] + 1, start)
+            for start in range(max(end - _LONGEST, 0), end)
+            if run[start:end] in KINDS
+        )
+        best.append(min(known, default=unknown))
+    words: list[str] = []
+    end = len(run)
+    while end:
+        start = best[end][1]
+        words.append(run[start:end])
+        end = start
+    words.reverse()
+    for place, word in enumerate(words):
+        beside = words[max(place - 1, 0) : place] + words[place + 1 : place + 2]
+        named = word in ALONE and any(one in ALONE for one in beside)
+        yield Token(word, Word.STRANGE if named else KINDS.get(word, Word.STRANGE))
