@@ -1,0 +1,121 @@
+"""No name and no words of a private scope pass into a text that all scopes see."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    Provenance,
+    StoredMemory,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import (
+    Heard,
+    heard,
+    neutral,
+)
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
+    Section,
+    seed,
+    with_rule,
+)
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import LINES
+
+pytestmark = [pytest.mark.unit, pytest.mark.property]
+
+SEED = seed("zh")
+NOTHING = Heard(frozenset(), ())
+HAN = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=8, max_size=30)
+WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=4, max_size=12)
+BETWEEN = st.sampled_from(["", " ", "，", "、\u200b", " x "])
+
+
+def refused(rule: str, private: Heard | None, public: Heard = NOTHING, old: str = SEED) -> bool:
+    return neutral(old, with_rule(old, Section.TONE, rule), private, public) is not None
+
+
+@given(HAN, st.text(max_size=20), st.text(max_size=20), BETWEEN)
+def test_a_run_of_eight_characters_is_refused(
+    said: str, before: str, after: str, between: str
+) -> None:
+    private = Heard(frozenset(), ("别的", f"{before}{said}{after}"))
+    assert refused(between.join(said), private)
+    assert not refused(said[:7], private)
+    assert not refused(said, private, Heard(frozenset(), (f"{said}",)))
+
+
+@given(WORDS, st.sampled_from([" ", ", ", "\n", "  "]))
+def test_four_words_in_a_row_are_refused(said: list[str], between: str) -> None:
+    private = Heard(frozenset(), (between.join(said).upper(),))
+    assert refused(" ".join(said), private)
+    assert not refused(" ".join(said[:3]), private)
+    assert not refused(" ".join(said), private, Heard(frozenset(), (" ".join(said),)))
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("小明", "对小明温和一些"),
+        ("小明", "对小，明温和一些"),
+        ("Kevin", "be kind to KEVIN"),
+        ("Al", "be kind to al"),
+        ("阿 Ben", "对阿ben温和一些"),
+        ("family-group", "be kind in family group"),
+    ],
+)
+def test_a_private_name_is_refused(name: str, rule: str) -> None:
+    private = Heard(frozenset({name}), ())
+    assert refused(rule, private)
+    assert not refused(rule, private, Heard(frozenset({name}), ()))
+    assert not refused(rule, private, Heard(frozenset(), (rule,)))
+    assert not refused("温和一些", private)
+
+
+def test_a_name_that_is_a_word_of_every_rule_or_one_character_names_nobody() -> None:
+    private = Heard(frozenset({"温和", "a", "", "，", "A"}), ())
+    assert not refused("温和一些", private)
+    assert not refused("a little kinder", private)
+
+
+def test_memories_that_are_not_all_known_refuse() -> None:
+    assert refused("温和一些", None)
+
+
+def test_rules_in_force_and_those_of_the_vocabulary_are_not_asked_about() -> None:
+    private = Heard(frozenset(), ("\n".join([*LINES, "说话的时候温和一些"]),))
+    for line in LINES:
+        assert not refused(line, private)
+    old = with_rule(SEED, Section.TONE, "说话的时候温和一些")
+    assert not refused(sorted(LINES)[0], private, old=old)
+    assert refused("说话的时候温和一些", private)
+
+
+def test_the_finding_names_no_match_and_no_line() -> None:
+    private = Heard(frozenset({"小明"}), ())
+    found = neutral(SEED, with_rule(SEED, Section.TONE, "对小明好"), private, NOTHING)
+    assert found is not None
+    assert found.lines == ()
+    assert "小明" not in found.said.zh + found.said.en
+
+
+def test_a_catalogue_is_parted_by_who_may_read() -> None:
+    def stored(scope: Scope, who: str, words: str) -> StoredMemory:
+        moment = datetime(2026, 11, 22, tzinfo=UTC)
+        memory = Memory("m-0001", words, moment, tags=("标签",), provenance=Provenance(who=who))
+        return StoredMemory(scope, "preferences.md", memory)
+
+    secret = Scope.parse("family")
+    private, public = heard(
+        [stored(PUBLIC, "阿甲", "公开的话"), stored(secret, "阿乙", "家里的话")],
+        ["外号"],
+        ["人设"],
+    )
+    assert private.names == {"阿乙", "family", "外号"}
+    assert public.names == {"阿甲"}
+    assert private.texts == ("家里的话\n标签",)
+    assert public.texts == ("人设", "公开的话\n标签")
