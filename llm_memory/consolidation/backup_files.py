@@ -17,19 +17,18 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import TransferFailed
-from ..models.shelf import ROLES_FOLDER, SHARED
 from ..models.transfer import TransferFault
+from ..models.vault_layout import CARRIED, SCOPES
 from ..storage.disk_space import RESERVE, free_bytes
 from ..storage.files import Stamp, is_link, make_folder, move, stamp_of
 from ..transfer.line_files import LineFile, translated, write_lines
-from ..transfer.store_reader import MARKDOWN, MAX_FILE, StoreReader
+from ..transfer.store_reader import MAX_FILE, StoreReader
 from ..vault.folder_walk import everything
 from ..vault.notes.root_notes import notes_in_root
 
 _NAME: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-\d{6})?\.jsonl")
 _STAGE: Final = ".stage"
 _NEW: Final = ".new.jsonl"
-_SCOPES: Final = "scopes"
 
 
 class DailyBackups:
@@ -72,17 +71,17 @@ class DailyBackups:
 
     def _folders(self) -> list[str]:
         """Scopes without a file, too."""
-        scopes = self._memory / _SCOPES
+        scopes = self._memory / SCOPES
         if not scopes.is_dir() or is_link(scopes):
             return []
-        return [f"{_SCOPES}/{p.name}" for p in scopes.iterdir() if p.is_dir() and not is_link(p)]
+        return [f"{SCOPES}/{p.name}" for p in scopes.iterdir() if p.is_dir() and not is_link(p)]
 
     def _look(self) -> dict[str, Stamp]:
         paths = list(notes_in_root(self._memory))
-        for top in (_SCOPES, SHARED.folder, ROLES_FOLDER):
+        for top, endings in CARRIED.items():
             if not is_link(self._memory / top):
                 inside = everything(self._memory / top, [])
-                paths += [f"{top}/{path}" for path in inside if path.lower().endswith(MARKDOWN)]
+                paths += [f"{top}/{path}" for path in inside if path.lower().endswith(endings)]
         found = {}
         for path in paths:
             with contextlib.suppress(FileNotFoundError):

@@ -16,9 +16,14 @@ from typing import Final
 _SHARED: Final = "@shared"
 _ROOT: Final = "@root"
 _ROLE: Final = "@role:"
+_SOUL: Final = "@soul:"
 _PERSON: Final = "@person:"
 SHARED_FOLDER: Final = "shared"
 ROLES_FOLDER: Final = "roles"
+SOUL_FOLDER: Final = "soul"
+"""Beside ``roles``: a persona's versions of SOUL.md, proposals, verdicts, and the chain."""
+NO_PERSONA: Final = "%none"
+"""The folder for conversations without a persona. No persona has it: its ``%`` would be escaped."""
 
 _MAX_BYTES: Final = 180
 _READABLE: Final = 24
@@ -89,10 +94,19 @@ class Shelf:
     def of_folder(cls, name: str) -> Shelf | None:
         """The shelf of a folder below ``roles/``. None if no persona has that folder."""
         folder = unicodedata.normalize("NFC", name)
-        hashed = _HASHED_NAME.fullmatch(folder) is not None
-        if not folder or not (hashed or role_folder(_persona(folder)) == folder):
+        as_it_is = folder == NO_PERSONA or _HASHED_NAME.fullmatch(folder) is not None
+        if not folder or not (as_it_is or role_folder(_persona(folder)) == folder):
             return None
         return cls._make(f"{_ROLE}{folder}", f"{ROLES_FOLDER}/{folder}")
+
+    @property
+    def soul(self) -> Shelf | None:
+        """Where the versions of a role's SOUL.md stand; nobody reads them as notes. None for a
+        shelf of no role."""
+        if not self._name.startswith(_ROLE):
+            return None
+        folder = self._name.removeprefix(_ROLE)
+        return Shelf._make(f"{_SOUL}{folder}", f"{SOUL_FOLDER}/{folder}")
 
     @classmethod
     def of_person(cls, person: str) -> Shelf:
@@ -113,6 +127,9 @@ class Shelf:
             return SHARED if name == _SHARED else ROOT_NOTES
         if _PERSON_NAME.fullmatch(name):
             return cls._make(name, "")
+        if name.startswith(_SOUL):
+            role = cls.of_folder(name.removeprefix(_SOUL))
+            return role and role.soul
         return cls.of_folder(name.removeprefix(_ROLE)) if name.startswith(_ROLE) else None
 
     @classmethod
@@ -125,7 +142,7 @@ class Shelf:
     @property
     def name(self) -> str:
         """As it stands in the index: ``@shared``, ``@root``, ``@role:<folder>``,
-        ``@person:<hash>``."""
+        ``@person:<hash>``; ``@soul:<folder>``, which no index has."""
         return self._name
 
     @property

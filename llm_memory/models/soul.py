@@ -9,21 +9,14 @@ from enum import StrEnum
 from typing import Final
 
 from .said import Said
-from .shelf import role_folder
+from .shelf import NO_PERSONA, role_folder
 
-SOUL_FOLDER: Final = "soul"
-"""Below the memory root, beside ``roles``: versions, proposals, verdicts and the chain."""
-SOUL_PAGE: Final = "SOUL.md"
-"""In ``roles/<role>/``: what is in force, to be read by people."""
 REFLECTION: Final = "reflection"
 OWNER: Final = "owner"
 EVALUATION: Final = "evaluation"
 SEEDED_BY: Final = "v0-seed"
 """Who acts where no admin does: what was counted, a person who wrote into a file, a verdict, and
 the first version where there was nothing."""
-NO_PERSONA: Final = "%none"
-"""The folder for conversations without a persona. ``role_folder`` gives it for no name: it escapes
-``%``."""
 
 
 def soul_folder(persona: str) -> str:

@@ -1,23 +1,49 @@
-"""Where things stand inside a scope's folder."""
+"""Which folders a store has, and where things stand inside a scope's."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
+from types import MappingProxyType
+from typing import Final
 
 from .data_models import NO_TIME, Topic
+from .shelf import ROLES_FOLDER, SHARED_FOLDER, SOUL_FOLDER
 
+SCOPES: Final = "scopes"
+_MARKDOWN: Final = (".md",)
+CARRIED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        SCOPES: _MARKDOWN,
+        SHARED_FOLDER: _MARKDOWN,
+        ROLES_FOLDER: _MARKDOWN,
+        SOUL_FOLDER: (*_MARKDOWN, ".json", ".jsonl"),
+    }
+)
+"""The folders below a memory root that belong to a store, and how the names of their files end:
+what backups, exports and restores carry. A project's root has notes in itself, too."""
 ARCHIVE = "archive"
 MEMORY_PAGE = "MEMORY.md"
 PRIMER_PAGE = "PRIMER.md"
+SOUL_PAGE = "SOUL.md"
+"""In ``roles/<role>/``: what is in force of the manner that a persona has learned."""
+SOUL_CHAIN = "chain.jsonl"
+"""The log of all that was done to a role's SOUL.md: where it is, the file is governed."""
 _NOT_RECALLED = frozenset({"primer.md", "memory.md"})
 _PAGE = re.compile(r"(?:memory|primer)(?:-\d+)?\.md", re.ASCII)
 _CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")
 """How we, and the usual programs that keep folders the same, call the other version of a file."""
 _BY_STEM = {topic.value.casefold(): topic for topic in Topic}
 _STEM = re.compile(r"([a-z]+)(?:[^a-z].*)?\.md", re.DOTALL)
+
+
+def endings_of(folder: PurePath) -> tuple[str, ...]:
+    """How the names of a folder's files end that are carried; ``folder`` is relative to the memory
+    root, whose own path is empty."""
+    return CARRIED.get(folder.parts[0], ()) if folder.parts else _MARKDOWN
 
 
 def topic_path(topic: Topic, moment: datetime) -> str:

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import VaultWriteFailed
-from ..models.shelf import ROLES_FOLDER, Shelf
-from ..models.soul import NO_PERSONA, SOUL_FOLDER, SOUL_PAGE
+from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER, Shelf
+from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE
 from ..storage.files import (
     ABSENT,
     ChangedMeanwhile,
     Stamp,
     append_durably,
     drop_beside,
+    is_link,
     is_temporary,
     put_in_place,
     remove_stale,
@@ -27,10 +28,8 @@ from ..storage.files import (
     stamp_of,
     write_beside,
 )
-from ..vault.folder_walk import is_link
 from ..vault.pages import MAX_PAGE, Page
 
-CHAIN: Final = "chain.jsonl"
 PROBES: Final = "probes.md"
 """The owner's own, which are read alone."""
 VERSIONS: Final = "versions"
@@ -46,8 +45,7 @@ _TRIES: Final = 5
 def is_role(folder: str) -> bool:
     """True for the folder's name of a persona, or of none."""
     shelf = Shelf.of_folder(folder)
-    known = shelf is not None and shelf.folder == f"{ROLES_FOLDER}/{folder}"
-    return known or folder == NO_PERSONA
+    return shelf is not None and shelf.folder == f"{ROLES_FOLDER}/{folder}"
 
 
 class SoulFiles:
@@ -110,12 +108,12 @@ class SoulFiles:
 
     def append(self, role: str, line: bytes) -> None:
         """Append a line to the chain."""
-        append_durably(self._path(role, CHAIN), line + b"\n")
+        append_durably(self._path(role, SOUL_CHAIN), line + b"\n")
 
     def cut_chain(self, role: str, torn: bytes) -> None:
         """Take a torn line off the chain's end."""
-        raw = self.read(role, CHAIN) or b""
-        replace_durably(self._path(role, CHAIN), raw.removesuffix(torn))
+        raw = self.read(role, SOUL_CHAIN) or b""
+        replace_durably(self._path(role, SOUL_CHAIN), raw.removesuffix(torn))
 
     def stage(self, role: str, raw: bytes) -> Path:
         """Write the next SOUL.md beside it, so that a full disk is met before anything is in
@@ -166,7 +164,7 @@ class SoulFiles:
 
     def _read(self, path: Path) -> Page | None:
         shown = path.relative_to(self._root).as_posix()
-        most = _LONGEST_CHAIN if path.name == CHAIN else MAX_PAGE
+        most = _LONGEST_CHAIN if path.name == SOUL_CHAIN else MAX_PAGE
         try:
             for _ in range(_TRIES):
                 with FileIO(path, "r", opener=_open_itself) as file:

@@ -10,7 +10,6 @@ from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import NO_TIME
 from ..models.soul import (
-    SOUL_PAGE,
     SoulEvaluation,
     SoulEvent,
     SoulFault,
@@ -20,13 +19,14 @@ from ..models.soul import (
     SoulVerified,
     SoulVersion,
 )
+from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE
 from ..storage.soul_heads import SoulHead, SoulHeads
 from ..vault.pages import Page
 from .chain import Chain, digest, read_chain
 from .rules.history import History
 from .rules.proposal_file import proposal_of
 from .rules.verdict_file import verdict_of
-from .soul_files import CHAIN, EVALS, PROPOSALS, VERSIONS, SoulFiles
+from .soul_files import EVALS, PROPOSALS, VERSIONS, SoulFiles
 
 NOTHING: Final = SoulVersion(0, "", NO_TIME, SoulOrigin.SEED)
 """Where nothing is in force."""
@@ -81,7 +81,7 @@ class SoulReader:
     def standing(self, role: str) -> tuple[Standing, SoulHead | None]:
         """Returns how it stands, and the chain's last line as the state has it."""
         head = self._head(role)
-        raw, page, shut = self._files.read(role, CHAIN) or b"", None, ""
+        raw, page, shut = self._files.read(role, SOUL_CHAIN) or b"", None, ""
         try:
             page = self._files.page(role)
         except VaultWriteFailed as error:

@@ -14,11 +14,11 @@ from pathlib import Path, PurePosixPath
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
+from ..models.shelf import SOUL_FOLDER
 from ..models.soul import (
     EVALUATION,
     OWNER,
     SEEDED_BY,
-    SOUL_FOLDER,
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
@@ -26,6 +26,7 @@ from ..models.soul import (
     SoulLine,
     SoulProposal,
 )
+from ..models.vault_layout import SOUL_CHAIN
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, ChangedMeanwhile
 from ..storage.soul_heads import SoulHead, SoulHeads
@@ -33,7 +34,7 @@ from .chain import Chain, digest, written
 from .rules.history import History
 from .rules.proposal_file import one_line, proposal_bytes
 from .rules.verdict_file import verdict_bytes
-from .soul_files import CHAIN, DISCARDED, VERSIONS, SoulFiles
+from .soul_files import DISCARDED, VERSIONS, SoulFiles
 from .soul_reader import Refused, SoulReader, Standing, proposal_name, verdict_name, version_name
 
 
@@ -266,7 +267,7 @@ class SoulStore:
         """Add a line to the chain: from here on it is so."""
         chain = standing.chain
         if chain.torn:
-            raise VaultWriteFailed(f"{CHAIN}: a torn line")
+            raise VaultWriteFailed(f"{SOUL_CHAIN}: a torn line")
         line = SoulLine(
             len(chain.lines) + 1,
             self._now(),

@@ -13,7 +13,14 @@ from ..models.data_models import Memory
 from ..models.scope import Scope
 from ..models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
 from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
-from ..models.vault_layout import ARCHIVE, is_recalled, topic_of
+from ..models.vault_layout import (
+    ARCHIVE,
+    CARRIED,
+    SCOPES,
+    endings_of,
+    is_recalled,
+    topic_of,
+)
 from ..storage.files import is_link
 from ..text.normalising import is_sendable
 from ..vault.archive import state_of
@@ -24,7 +31,6 @@ from ..vault.vault_tree import VaultTree
 
 MAX_FILE: Final = 12 * 1024 * 1024
 """Bytes of a file that is carried whole: as a line it may be twice as long."""
-MARKDOWN: Final = ".md"
 
 
 class StoreReader:
@@ -47,7 +53,7 @@ class StoreReader:
         for scope, name in self._tree.folders():
             if scope is None:
                 if only is None:
-                    self.left_out.append(LeftOut("scopes", shown(name), "illegal_folder"))
+                    self.left_out.append(LeftOut(SCOPES, shown(name), "illegal_folder"))
             elif only is None or name in only:
                 yield from self._scope(scope)
         if only is None:
@@ -58,34 +64,38 @@ class StoreReader:
     def _notes(self) -> Iterator[tuple[str, str, Path]]:
         """The files of the shelves: the shelf's name, the path in it, and the path on the disk."""
         for name, folder in self._shelves():
-            yield from ((name, path, folder / path) for path in self._markdown(name, folder))
+            yield from ((name, path, folder / path) for path in self._carried(name, folder))
         for path, place in notes_in_root(self._root).items():
             yield ROOT_NOTES.name, path, place
 
     def _shelves(self) -> Iterator[tuple[str, Path]]:
         """The shelves' names and folders, as the disk spells them."""
-        shared, roles = self._root / SHARED.folder, self._root / ROLES_FOLDER
-        if shared.is_dir() and not is_link(shared):
-            yield SHARED.name, shared
-        if not roles.is_dir() or is_link(roles):
-            return
-        for folder in sorted(roles.iterdir()):
-            shelf = Shelf.of_folder(folder.name) if is_sendable(folder.name) else None
-            if is_link(folder) or not folder.is_dir() or folder.name.startswith("."):
+        for top in CARRIED:
+            folder = self._root / top
+            if top == SCOPES or not folder.is_dir() or is_link(folder):
                 continue
-            if shelf is None:
-                self.left_out.append(LeftOut(ROLES_FOLDER, shown(folder.name), "illegal_role"))
-            else:
-                yield shelf.name, folder
+            if top == SHARED.folder:
+                yield SHARED.name, folder
+                continue
+            for inside in sorted(folder.iterdir()):
+                role = Shelf.of_folder(inside.name) if is_sendable(inside.name) else None
+                if is_link(inside) or not inside.is_dir() or inside.name.startswith("."):
+                    continue
+                shelf = role if role is None or top == ROLES_FOLDER else role.soul
+                if shelf is None:
+                    self.left_out.append(LeftOut(top, shown(inside.name), "illegal_role"))
+                else:
+                    yield shelf.name, inside
 
-    def _markdown(self, name: str, folder: Path) -> list[str]:
-        """The Markdown files of a folder; what else lies there is left out."""
+    def _carried(self, name: str, folder: Path) -> list[str]:
+        """The files of a folder that are carried; what else lies there is left out."""
+        endings = endings_of(folder.relative_to(self._root))
         shut: list[str] = []
         found = []
         for path in everything(folder, shut):
             if not is_sendable(path):
                 self.left_out.append(LeftOut(name, shown(path), "misnamed"))
-            elif not path.lower().endswith(MARKDOWN):
+            elif not path.lower().endswith(endings):
                 self.left_out.append(LeftOut(name, path, "not_markdown"))
             else:
                 found.append(path)
@@ -95,7 +105,7 @@ class StoreReader:
     def _scope(self, scope: Scope) -> Iterator[MemoryRecord | FileRecord]:
         folder = self._tree.folder(scope)
         seen: set[str] = set()
-        for path in self._markdown(scope.name, folder):
+        for path in self._carried(scope.name, folder):
             entries, whole = self._entries(scope, path, seen)
             if whole and (record := self._file(scope.name, path, folder / path)) is not None:
                 yield record

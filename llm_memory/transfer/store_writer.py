@@ -17,7 +17,7 @@ from ..models.data_models import Memory, Topic
 from ..models.scope import Scope
 from ..models.shelf import ROOT_NOTES, Shelf
 from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
-from ..models.vault_layout import archive_path, is_recalled, part_path, topic_path
+from ..models.vault_layout import archive_path, endings_of, is_recalled, part_path, topic_path
 from ..remember.rules.routing import route
 from ..scopes.rules.note_files import may_be_note
 from ..storage.files import is_link, replace_durably
@@ -28,7 +28,7 @@ from ..vault.models import FileKey, KnownEntry, KnownFile
 from ..vault.scan import VaultScan
 from ..vault.vault_tree import VaultTree
 from ..vault.vault_writer import SPLIT_BYTES
-from .store_reader import MARKDOWN, has_entries, shown
+from .store_reader import has_entries, shown
 
 _LONGEST_PATH: Final = 1000
 _AT_ONCE: Final = 500
@@ -216,6 +216,8 @@ class StoreWriter:
                 raise TransferFailed(LineFault.ILLEGAL_PATH, path[:80])
         else:
             raise TransferFailed(LineFault.ILLEGAL_SCOPE, shown(name)[:80])
+        if not path.lower().endswith(endings_of(folder.relative_to(self._root))):
+            raise TransferFailed(LineFault.ILLEGAL_PATH, shown(path)[:80])
         target = folder.joinpath(*path.split("/"))
         way = [target, *target.parents]
         if any(is_link(step) for step in way[: way.index(self._root)]):
@@ -301,12 +303,11 @@ def _shelf(name: str) -> Shelf | None:
 
 
 def _is_inside(path: str) -> bool:
-    """True for a Markdown file below the folder, on this system."""
+    """True for a file below the folder, on this system."""
     steps = path.split("/")
     odd = "\\:" if os.name == "nt" else ""
     return (
-        path.lower().endswith(MARKDOWN)
-        and len(path) <= _LONGEST_PATH
+        len(path) <= _LONGEST_PATH
         and is_sendable(path)
         and not any(character in path for character in "\0" + odd)
         and all(step and not step.startswith(".") for step in steps)

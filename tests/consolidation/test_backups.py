@@ -74,6 +74,9 @@ async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) ->
     for shelf in ("shared", "roles/猫娘"):
         (memory / shelf).mkdir(parents=True)
         (memory / shelf / "SOUL.md").write_bytes(b"\xef\xbb\xbf# soul\nno line end")
+    for name in ("chain.jsonl", "versions/0001.md", "evals/0001-1.json"):
+        (memory / "soul/猫娘" / name).parent.mkdir(parents=True, exist_ok=True)
+        (memory / "soul/猫娘" / name).write_bytes(b'{"n":1}\r\nno line end')
     (memory / "MEMORY.md").write_bytes(b"of an older layout\r\n")
     async with running(root, clock=Ticker(NIGHT), follow=False) as rig:
         for number, where in enumerate((HERE, OFFICE, SQUARE) * 3):

@@ -31,6 +31,7 @@ PLACES = frozenset(
         "SHARED_FOLDER",
         "ROOT_NOTES",
         "ROLES_FOLDER",
+        "CARRIED",
         "SOUL_FOLDER",
         "SOUL_PAGE",
         "Shelf",

@@ -51,7 +51,8 @@ PATHS = (
 NOTES = (
     "scopes/家人/PRIMER.md", "scopes/public/MEMORY.md", "scopes/家人/trips/japan.md",
     "shared/RUNBOOK.md", "roles/猫娘/SOUL.md", "roles/猫娘/notes/一.md",
-    "MEMORY.md", "memory/2026-11-21.md",
+    "MEMORY.md", "memory/2026-11-21.md", "roles/%none/SOUL.md", "soul/%none/chain.jsonl",
+    "soul/猫娘/versions/0001.md", "soul/猫娘/evals/0002-1.json",
 )  # fmt: skip
 few = settings(max_examples=max(settings().max_examples // 5, 5))
 """Each of them makes two stores on a disk."""
@@ -118,7 +119,8 @@ def written(tree: Tree) -> Iterator[tuple[EnginePaths, EnginePaths, Path]]:
 def bytes_of(paths: EnginePaths) -> dict[str, bytes]:
     return {
         path.relative_to(paths.memory).as_posix(): path.read_bytes()
-        for path in paths.memory.rglob("*.md")
+        for path in paths.memory.rglob("[!.]*.*")
+        if path.is_file()
     }
 
 

@@ -61,6 +61,12 @@ def test_scopes_shared_and_roles_hold_notes(source: MarkdownNotes, tmp_path: Pat
     assert places(source) == ["家人", "@shared", "@role:a%2Fb", "@role:猫娘"]
     assert reports(source) == []
     assert list(source.list_files(CAT).files) == ["SOUL.md"]
+    put(tmp_path, "roles/猫娘/习惯/SOUL.md")
+    put(tmp_path, "soul/猫娘/versions/0001.md")
+    assert len(source.list_files(CAT).files) == 2
+    put(tmp_path, "soul/猫娘/chain.jsonl")  # now its text is injected by itself
+    assert list(source.list_files(CAT).files) == ["习惯/SOUL.md"]
+    assert len(places(source)) == 4
 
 
 def test_quarantine_holds_none(source: MarkdownNotes, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import stat
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from ...models.decisions import RECORD_PATHS
 from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, Place, Scope
 from ...models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
-from ...models.vault_layout import MEMORY_PAGE
+from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE
 from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, is_link, stamp_of
 from ..folder_walk import Listing
@@ -114,7 +115,13 @@ class MarkdownNotes:
     def _listed(self, place: Place) -> Listing:
         if place == ROOT_NOTES:
             return listed_in_root(self._root)
-        return self._tree.list_files(place, partial(may_be_note, place))
+        found = self._tree.list_files(place, partial(may_be_note, place))
+        if isinstance(place, Shelf) and place.soul is not None:
+            chain = self._root / place.soul.folder / SOUL_CHAIN
+            if chain.is_file():  # what is in force of it stands in the prompt already
+                page = self._tree.folder(place) / SOUL_PAGE
+                return replace(found, files=tuple(path for path in found.files if path != page))
+        return found
 
     def read(self, place: Place, path: str) -> tuple[NoteChunk, ...]:
         """Returns the pieces of a note worth indexing; none for a file of entries.
