@@ -29,6 +29,7 @@ from ..scopes.scope_book import ScopeBook
 from ..service.bylines import Bylines
 from ..service.engine_parts import EngineParts
 from ..service.memory_loop import MemoryLoop
+from ..soul.style_counts import SqliteStyleCounts
 from .consolidation import make_consolidation
 from .recall import RecallParts
 from .remember import RememberParts
@@ -45,6 +46,8 @@ class LoopParts:
     primer: PrimerService
     overviews: Overviews
     backup: NightlyBackup
+    style: SqliteStyleCounts | None
+    """None where no wishes on manner are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,12 @@ def make_loop(
         paces,
         notices,
     )
+    style = None
+    if paces.counts_manner:
+        purges = writing.corrected.purges
+        style = SqliteStyleCounts(
+            parts.loop_file, lambda person: purges.pseudonym(min(book.ids_of(person)))
+        )
     learning = FeedbackApplier(
         parts.turns,
         parts.vault,
@@ -105,6 +114,7 @@ def make_loop(
         recalling.uses,
         recalling.unread,
         clock,
+        style.count if style else None,
     )
     paused_conversations = PausedConversations(parts.loop_book, parts.pause_marks, notices)
     spending = TokenBudget(parts.loop_book, paces.daily_tokens, clock)
@@ -153,6 +163,7 @@ def make_loop(
         hooks.apply,
         daily_tokens=paces.daily_tokens,
         proposes=paces.proposes,
+        manner=paces.counts_manner,
     )
     follower = UnreadFollower(
         recalling.unread,
@@ -185,4 +196,4 @@ def make_loop(
         sleep,
         queue,
     )
-    return LoopParts(loop, queue, learning, paused_conversations, primer, overviews, backup)
+    return LoopParts(loop, queue, learning, paused_conversations, primer, overviews, backup, style)

@@ -220,6 +220,7 @@ class LoopSettings:
         backups_keep: So many backups are kept; 0 for none at all.
         english: MEMORY.md and PRIMER.md are written in English, else in Chinese.
         proposes: Decisions found in turns are proposed, to be accepted or rejected by an admin.
+        counts_manner: What people ask of the bot's manner is counted, by a closed vocabulary.
     """
 
     reads_turns: bool = True
@@ -235,6 +236,7 @@ class LoopSettings:
     backups_keep: int = 7
     english: bool = False
     proposes: bool = False
+    counts_manner: bool = False
 
 
 @dataclass(frozen=True, slots=True)

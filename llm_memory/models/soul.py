@@ -141,6 +141,16 @@ class SoulDraft:
 
 
 @dataclass(frozen=True, slots=True)
+class MannerWish:
+    """Somebody asked the bot for another manner from now on. ``person`` is ``<adapter>:<id>``,
+    empty where the platform names no sender."""
+
+    axis: Axis
+    direction: Direction
+    person: str
+
+
+@dataclass(frozen=True, slots=True)
 class SoulVersion:
     """A text that was in force. ``proposal`` is 0 for the first version and for a rollback.
     ``number`` is 0 where nothing can be: the chain is broken from its first line."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from .conversation import Actor
 from .data_models import MemoryDraft, NotAllowed, Rejected, RememberOutcome
 from .resolution import Why
+from .soul import MannerWish
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Feedback:
         useful_ids: Memories that helped.
         useless_ids: Memories that were shown and did not belong there.
         drafts: New ones.
+        manner: Which other manner was asked for. It is counted, and holds no words.
     """
 
     useful_ids: tuple[str, ...] = ()
@@ -166,6 +168,7 @@ class Feedback:
     useless_ids: tuple[str, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     merges: tuple[Merge, ...] = ()
+    manner: tuple[MannerWish, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

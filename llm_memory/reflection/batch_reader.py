@@ -44,6 +44,7 @@ class BatchReader:
     Args:
         daily_tokens: The most tokens of a prompt: what a whole day allows.
         proposes: The decisions among what is learned are proposals.
+        manner: The model is asked who wished for another manner of the bot.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class BatchReader:
         *,
         daily_tokens: int,
         proposes: bool,
+        manner: bool = False,
     ) -> None:
         self._batches = batches
         self._model_calls = model_calls
@@ -64,6 +66,7 @@ class BatchReader:
         self._apply = apply
         self._most = daily_tokens - REPLY_TOKENS
         self._proposes = proposes
+        self._manner = manner
 
     async def read(
         self, reading: Reading, report: ReflectionReport, *, urgent: bool
@@ -81,7 +84,9 @@ class BatchReader:
             return await self._learn(reading, Feedback(), report)
         known = await self._applier.known(turns, scope)
         most = self._most
-        build = partial(reflection_prompt, most_tokens=most, proposes=self._proposes)
+        build = partial(
+            reflection_prompt, most_tokens=most, proposes=self._proposes, manner=self._manner
+        )
         prompt = await asyncio.to_thread(build, turns, known)
         if reading.made and prompt.tokens > most > LEAST_TOKENS:
             # It was made under a larger budget.

@@ -7,8 +7,9 @@ trusted: not who spoke, not which memories it may change, and never a scope.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
@@ -16,6 +17,7 @@ from ..log import logger
 from ..models.data_models import Rejected, RejectReason, RememberOutcome, StoredMemory
 from ..models.loop import Batch, BatchState
 from ..models.scope import Scope
+from ..models.soul import MannerWish
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..recall.use_counts import UseCounts
 from ..runtime.identifiers import Clock
@@ -33,6 +35,10 @@ _MOST_KNOWN = 30
 _MOST_COMPARED = 3_000
 _MOST_OF_A_RULE = 0.6
 
+type CountManner = Callable[[str, str, datetime, Sequence[MannerWish]], None]
+"""Counts wishes by scope, persona and week. It blocks, and raises StateUnavailable; the same wish
+of a person counts once a week, however often it is handed on."""
+
 
 class FeedbackApplier:
     """Settles tickets one at a time. After a crash the ticket is settled again, idempotently."""
@@ -46,6 +52,7 @@ class FeedbackApplier:
         uses: UseCounts,
         unread: UnreadTurns,
         clock: Clock,
+        count_manner: CountManner | None = None,
     ) -> None:
         self._turns = turns
         self._vault = vault
@@ -54,6 +61,7 @@ class FeedbackApplier:
         self._uses = uses
         self._unread = unread
         self._clock = clock
+        self._count_manner = count_manner
         self._lock = asyncio.Lock()
 
     async def scope_of(self, name: str) -> Scope | None:
@@ -120,10 +128,20 @@ class FeedbackApplier:
         if any(map(_is_unwritten, outcomes)):
             return report
         recalled = {memory_id for turn in turns for memory_id in turn.recalled}
+        await self._count(feedback, turns, scope)
         served = await self._uses.feedback(feedback, context.sees, recalled=recalled)
         await asyncio.to_thread(self._turns.drop, ticket.ids)
         self._unread.drop(ticket.ids)
         return replace(report, counted=served.counted, dropped=dropped + served.dropped)
+
+    async def _count(self, feedback: Feedback, turns: Sequence[QueuedTurn], scope: Scope) -> None:
+        """Count what was asked of the bot's manner, by those who spoke."""
+        persons = {turn.person for turn in turns}
+        wishes = [wish for wish in feedback.manner if wish.person in persons]
+        if self._count_manner is not None and wishes:
+            first = turns[0]
+            count = self._count_manner
+            await asyncio.to_thread(count, scope.name, first.persona, first.observed_at, wishes)
 
     def _put_aside(self, turns: Sequence[QueuedTurn]) -> None:
         """Give up turns of a scope whose folder a person deleted, and the batches that hold them:

@@ -43,6 +43,10 @@ class Purges:
         """Returns the keyed hash of a text."""
         return hmac.new(self._key, text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()
 
+    def pseudonym(self, person: str) -> str:
+        """Returns the keyed hash of a person's id, empty while the key is unknown."""
+        return self.mark(f"person:{person}") if self._key else ""
+
     def is_purged(self, scope: str, memory_id: str) -> bool:
         """True if a person had an entry purged: it may not be restored."""
         names = {(scope, memory_id), (scope, self.mark(memory_id))}

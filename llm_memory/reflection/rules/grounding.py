@@ -14,7 +14,7 @@ from typing import Final
 from ...models.turns import QueuedTurn
 from ...text.overlap import content, pieces
 from ...text.scripts import fold
-from .prompt import SYSTEM, Prompt
+from .prompt import MANNER, SYSTEM, Prompt
 from .reply import ReflectionReply, Unreadable
 
 _MADE_UP: Final = "made_up: the memories share nothing with the turns"
@@ -24,7 +24,7 @@ _SCRIPTS: Final = (
     re.compile(r"(?:[A-Za-z']+\s){2}[A-Za-z]"),
 )
 """So much of a script in a row is its language: more than a name."""
-_PROMPT: Final = fold(SYSTEM)
+_PROMPT: Final = fold(f"{SYSTEM}\n{MANNER}")
 
 
 def grounded(

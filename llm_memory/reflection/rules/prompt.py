@@ -56,6 +56,12 @@ kind：人和物的情况用 knowledge，某天的事用 event，喜好用 emoti
 不要把一个人的话记在另一个人名下。
 改了口、还了债、换了时间、取消了，旧的就写进 contradictions，谁说的都算。
 <turns> 里前后说法不同的，只记最后的。"""
+MANNER: Final = (
+    '还有一个字段 "style": [["length", "less", "s1"]]：谁要求机器人以后都换一种说话方式，'
+    "就写哪方面、less 或 more、他的标签；哪方面只能是 length、formality、emoji、humour、"
+    "directness、language_mix、initiative。只管这一次的要求不算。"
+)
+"""Ends the instructions where such wishes are counted."""
 _TALKS: Final = "talk 是第几次谈话：换了就是另起的一次，“他”“那件事”不指前一次里的。"
 """Is added where turns of several chat histories are read together."""
 DECISIONS: Final = '大家已经定下的做法，那一项加 "decision": true；还在商量的不加。'
@@ -89,14 +95,17 @@ def reflection_prompt(
     *,
     most_tokens: int,
     proposes: bool = False,
+    manner: bool = False,
 ) -> Prompt:
     """Returns a prompt of one conversation's turns, the oldest first, and the memories known then.
 
     Texts are cut, and memories left out, until it has at most ``most_tokens``; the smallest version
-    is returned even if it has more. ``proposes``: it also asks which memories are decisions.
+    is returned even if it has more. ``proposes``: it also asks which memories are decisions;
+    ``manner``: and who wished for another manner of the bot.
     """
-    system = f"{SYSTEM}\n{DECISIONS}" if proposes else SYSTEM
     told = [_known_line(stored) for stored in known[:_MOST_KNOWN]]
+    asked = (SYSTEM, DECISIONS if proposes else "", MANNER if manner else "")
+    system = "\n".join(filter(None, asked))
     for chars in _TURN_CHARS:
         lines = _turn_lines(turns, chars)
         prompt = Prompt(system, _data(turns, lines, told))

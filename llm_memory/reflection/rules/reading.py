@@ -13,6 +13,7 @@ from typing import Final
 from ...catalogue.rules.talk_history import anchor
 from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
+from ...models.soul import MannerWish
 from ...models.turns import Contradiction, Feedback, Merge, QueuedTurn
 from ...recall.rules.successors import claiming_nothing
 from ...text.normalising import clean
@@ -58,6 +59,21 @@ def read_reply(
             Merge(tuple(dict.fromkeys(one.ids)), _draft(one.new, turns, who)[0])
             for one in reply.merges
         ),
+        manner=_manner(reply, who),
+    )
+
+
+def _manner(reply: ReflectionReply, who: Sequence[Speaker]) -> tuple[MannerWish, ...]:
+    """Returns what the speakers asked of the bot's manner. Where several speak, an item that names
+    none of them is dropped: it could be counted for nobody."""
+    persons = {speaker.label: speaker.person for speaker in who}
+    alone = next(iter(persons)) if len(persons) == 1 else ""
+    return tuple(
+        dict.fromkeys(
+            MannerWish(axis, direction, persons[label or alone])
+            for axis, direction, label in reply.manner
+            if (label or alone) in persons
+        )
     )
 
 

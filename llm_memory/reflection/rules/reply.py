@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ...models.data_models import MemoryKind
+from ...models.soul import Axis, Direction
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -32,7 +33,10 @@ KINDS: Final = {
 }
 _START = re.compile(r'\{\s*["}]')
 """The beginning of an object; in {words} a brace means something else."""
-_FIELDS = ("useful_ids", "useless_ids", "new_memories", "contradictions", "merges")
+_FIELDS = ("useful_ids", "useless_ids", "new_memories", "contradictions", "merges", "style")
+_AXES: Final = {axis.value: axis for axis in Axis}
+_DIRECTIONS: Final = {direction.value: direction for direction in Direction}
+_LABEL: Final = re.compile(r"s[1-9][0-9]?", re.ASCII)
 _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"```[A-Za-z]*\s*\n(.*?)\n\s*```", re.DOTALL)
 _STRICT: Final[dict[str, Any]] = {"strict": True, "extra": "ignore"}
@@ -88,6 +92,16 @@ class ReflectionReply:
     new_memories: tuple[NewMemory, ...] = ()
     contradictions: tuple[Correction, ...] = ()
     merges: tuple[Joining, ...] = ()
+    style: object = ()
+    """As it came, for ``manner`` alone to read."""
+
+    @property
+    def manner(self) -> tuple[tuple[Axis, Direction, str], ...]:
+        """Returns axis, direction and a speaker's label, empty where none is named, of each item
+        that has these and nothing else. The rest is dropped."""
+        given = self.style if isinstance(self.style, list | tuple) else ()
+        found = (_wish(item) for item in given[:MOST_ITEMS])
+        return tuple(dict.fromkeys(wish for wish in found if wish is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +109,20 @@ class Unreadable:
     """Why an answer is invalid. ``reason`` quotes only names of fields."""
 
     reason: str
+
+
+def _wish(item: object) -> tuple[Axis, Direction, str] | None:
+    match item:
+        case [str(axis), str(direction), *label] if axis in _AXES and direction in _DIRECTIONS:
+            pass
+        case _:
+            return None
+    match label:
+        case []:
+            return _AXES[axis], _DIRECTIONS[direction], ""
+        case [str(who)] if _LABEL.fullmatch(who):
+            return _AXES[axis], _DIRECTIONS[direction], who
+    return None
 
 
 def parse_reply(text: str) -> ReflectionReply | Unreadable:

@@ -81,8 +81,9 @@ CREATE TABLE IF NOT EXISTS soul_answer (
     passed INTEGER NOT NULL, digest TEXT NOT NULL,
     PRIMARY KEY (scope, prompt, probe, model)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS style (
-    scope TEXT NOT NULL, week TEXT NOT NULL, axis TEXT NOT NULL, direction TEXT NOT NULL,
-    person TEXT NOT NULL, PRIMARY KEY (scope, week, axis, direction, person)) WITHOUT ROWID;
+    scope TEXT NOT NULL, role TEXT NOT NULL, week TEXT NOT NULL, axis TEXT NOT NULL,
+    direction TEXT NOT NULL, person TEXT NOT NULL,
+    PRIMARY KEY (scope, role, week, axis, direction, person)) WITHOUT ROWID;
 """
 
 

@@ -23,10 +23,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import (
     DECISIONS,
     LEAST_TOKENS,
+    MANNER,
     MOST_TURN_TOKENS,
     MOST_TURNS,
     SYSTEM,
@@ -82,7 +84,31 @@ GROUP = [
 @pytest.mark.parametrize("kind", [ReflectionReply, NewMemory, Correction, Joining])
 def test_a_reader_is_asked_for_each_field_that_is_read(kind: Any) -> None:
     for field in fields(kind):
-        assert f'"{field.name}": ' in f"{SYSTEM}\n{DECISIONS}"
+        assert f'"{field.name}": ' in f"{SYSTEM}\n{DECISIONS}\n{MANNER}"
+
+
+def test_a_reader_is_asked_for_wishes_on_manner_only_where_they_are_counted() -> None:
+    prompt = reflection_prompt(GROUP, [], most_tokens=ROOMY)
+    asking = reflection_prompt(GROUP, [], most_tokens=ROOMY, manner=True)
+    assert (prompt.system, asking.system) == (SYSTEM, f"{SYSTEM}\n{MANNER}")
+    assert prompt.user == asking.user
+    assert "\n" not in MANNER
+    assert estimate_tokens(MANNER) <= 110
+    assert all(axis.value in MANNER for axis in Axis)
+    assert all(direction.value in MANNER for direction in Direction)
+
+
+def test_a_wish_belongs_to_the_speaker_whom_the_answer_names() -> None:
+    def wishes(style: object, turns: list[QueuedTurn]) -> list[tuple[str, str, str]]:
+        found = read_reply(ReflectionReply(style=style), turns).manner
+        return [(one.axis, one.direction, one.person) for one in found]
+
+    assert wishes([["length", "less", "s2"]], GROUP) == [("length", "less", "q:2")]
+    assert wishes([["length", "less"], ["emoji", "more", "s9"]], GROUP) == []
+    assert wishes([["length", "less"]], GROUP[:1]) == [("length", "less", "q:1")]
+    assert wishes([["length", "less"], ["length", "less", "s1"]], GROUP[:1]) == [
+        ("length", "less", "q:1")
+    ]
 
 
 def test_a_reader_is_told_what_kinds_there_are_and_what_stands_for_nothing() -> None:

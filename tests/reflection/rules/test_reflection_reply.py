@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     KINDS,
     MOST_CHARS,
@@ -141,3 +143,26 @@ def test_what_keeps_to_the_protocol_is_read_as_it_stands(answer: dict[str, objec
     assert isinstance(parsed, ReflectionReply)
     assert list(parsed.useful_ids) == answer.get("useful_ids", [])
     assert len(parsed.new_memories) == len(answer.get("new_memories", []))  # type: ignore[arg-type]
+
+
+@given(json_values)
+def test_whatever_stands_under_style_invalidates_nothing_and_only_known_words_come_out(
+    style: object,
+) -> None:
+    text = json.dumps({**json.loads(LEARNED), "style": style})
+    found = parse_reply(text)
+    assert isinstance(found, ReflectionReply)
+    assert replace(found, style=()) == WANTED
+    assert found.manner == ()
+
+
+def test_a_wish_on_manner_is_two_known_words_and_maybe_a_label() -> None:
+    style = [["length", "less"], ["emoji", "more", "s2"], ["length", "less"], ["length", "up"]]
+    found = parse_reply(json.dumps({"style": style}))
+    assert isinstance(found, ReflectionReply)
+    assert found.manner == (
+        (Axis.LENGTH, Direction.LESS, ""),
+        (Axis.EMOJI, Direction.MORE, "s2"),
+    )
+    many = ReflectionReply(style=[["length", "less", f"s{number}"] for number in range(1, 999)])
+    assert len(many.manner) == 99

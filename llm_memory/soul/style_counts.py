@@ -1,0 +1,74 @@
+"""What people asked of the bot's manner, counted: table ``style`` in ``state/loop.sqlite``.
+
+The one way out of a private scope into a soul. Axis and direction leave it, of a closed vocabulary,
+once enough people agree; no word, no id, and no time finer than a week.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from ..models.soul import Axis, Direction, MannerWish, soul_folder
+from ..storage.loop_file import SqliteLoopFile
+from ..storage.sqlite_file import sound
+
+WEEKS: Final = 8
+"""Calendar weeks that count, the present one included. Older counts are deleted."""
+LEAST_PEOPLE: Final = 3
+LEAST_SCOPES: Final = 2
+_WHO: Final = "CASE person WHEN '' THEN scope ELSE person END"
+_COUNTS: Final = f"""
+SELECT axis, direction, COUNT(DISTINCT NULLIF(person, '')), COUNT(DISTINCT scope),
+    COUNT(DISTINCT {_WHO}), MAX(week)
+FROM style WHERE role = ? AND week BETWEEN ? AND ? GROUP BY axis, direction"""  # noqa: S608
+
+
+class SqliteStyleCounts:
+    """Every method blocks, and raises StateUnavailable.
+
+    Args:
+        pseudonym: The keyed hash of a person's id, the same for all linked ids of the person; empty
+            while there is no key.
+    """
+
+    def __init__(self, file: SqliteLoopFile, pseudonym: Callable[[str], str]) -> None:
+        self._file = file
+        self._pseudonym = pseudonym
+
+    def count(self, scope: str, persona: str, at: datetime, wishes: Sequence[MannerWish]) -> None:
+        """Count wishes that were made in a scope at a time. Each counts once a week for a person;
+        one of a person that cannot be hashed counts for nobody."""
+        week, role = _week(at.date()), soul_folder(persona)
+        rows = []
+        for wish in wishes:
+            person = self._pseudonym(wish.person) if wish.person else ""
+            if person or not wish.person:
+                named = (scope, role, week, wish.axis.value, wish.direction.value, person)
+                rows.append(tuple(map(sound, named)))
+        with self._file.transaction() as connection:
+            connection.execute("DELETE FROM style WHERE week < ?", (_week(at.date(), WEEKS - 1),))
+            connection.executemany("INSERT OR IGNORE INTO style VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def agreed(self, role: str, today: date) -> tuple[tuple[Axis, Direction], ...]:
+        """Returns what enough people want of a persona: three of them, or two scopes and not one
+        person alone, and nobody the opposite in this week or the last. ``role`` is its folder."""
+        rows = self._file.rows(_COUNTS, (role, _week(today, WEEKS - 1), _week(today)))
+        last = {(Axis(axis), Direction(way)): week for axis, way, *_, week in rows}
+        found = []
+        for axis, way, people, scopes, several, _ in rows:
+            manner = (Axis(axis), Direction(way))
+            is_enough = people >= LEAST_PEOPLE or (scopes >= LEAST_SCOPES and several > 1)
+            if is_enough and last.get((manner[0], manner[1].opposite), "") < _week(today, 1):
+                found.append(manner)
+        return tuple(sorted(found))
+
+    def clear(self, role: str, axis: Axis) -> None:
+        """Forget what was counted on an axis: it was proposed, and is to be asked for anew."""
+        self._file.write("DELETE FROM style WHERE role = ? AND axis = ?", [(role, axis.value)])
+
+
+def _week(day: date, before: int = 0) -> str:
+    """Returns the Monday of the week that is so many weeks before a day's."""
+    return (day - timedelta(days=day.weekday(), weeks=before)).isoformat()

@@ -1,0 +1,126 @@
+"""A reader's answer on manner is a closed channel: two words that are known, and a speaker."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
+from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import MANNER
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    FAMILY,
+    StandingClock,
+    answer,
+    learned,
+    reflect,
+    say,
+    texts_of,
+    with_loop,
+)
+
+pytestmark = pytest.mark.engine
+
+COUNTING = with_loop(counts_manner=True)
+SECRET = "木星计划"
+HOSTILE = [
+    ["length", "less", SECRET],
+    ["length", SECRET, "s1"],
+    [SECRET, "less", "s1"],
+    [SECRET, SECRET],
+    ["length", "less", "s1", SECRET],
+    ["LENGTH", "less", "s1"],
+    ["length", "less", "s7"],
+    ["length", "less", "s1 "],
+    {"axis": "length", "direction": "less", "note": SECRET},
+    [["length", "less"], SECRET],
+    SECRET,
+    None,
+    7,
+]
+
+
+def rows(root: Path) -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(root / "state" / "loop.sqlite")) as connection:
+        return connection.execute("SELECT * FROM style ORDER BY axis, person").fetchall()
+
+
+async def test_a_wish_is_counted_in_its_scope_for_its_speaker(tmp_path: Path) -> None:
+    chat = ScriptedChat()
+    clock = StandingClock()
+    async with running(tmp_path, chat=chat, clock=clock, settings=COUNTING) as rig:
+        await say(rig, "以后说短一点", who=person(1))
+        await say(rig, "多发点表情", who=person(2, "小红"))
+        style = [["length", "less", "s1"], ["emoji", "more", "s2"], ["length", "less", "s1"]]
+        chat.add(answer(learned("小明说以后说短一点"), style=style))
+        assert (await reflect(rig)).read == 2
+        assert MANNER in chat.calls[0].system
+        found = rows(tmp_path)
+        assert [one[:5] for one in found] == [
+            ("家人", "%none", "2026-11-16", "emoji", "more"),
+            ("家人", "%none", "2026-11-16", "length", "less"),
+        ]
+        persons = {one[5] for one in found}
+        assert len(persons) == 2
+        assert all(len(one) == 64 for one in persons)
+        # What one person wants stays in that scope, as a memory.
+        assert texts_of(rig) == {"家人": ["小明说以后说短一点"]}
+        # Said again in the same week it is no other wish, and in another scope no other person.
+        for where in (FAMILY, group(888)):
+            await say(rig, "还是太长了", where=where)
+            chat.add(answer(style=[["length", "less"]]))
+            await reflect(rig, where)
+    found = rows(tmp_path)
+    assert [one[0] for one in found if one[3] == "length"] == ["公司", "家人"]
+    assert len({one[5] for one in found if one[3] == "length"}) == 1
+
+
+@pytest.mark.parametrize("style", [HOSTILE, SECRET, {SECRET: SECRET}, {"length": "less"}, 5, None])
+async def test_anything_else_under_the_key_is_dropped_and_stands_nowhere(
+    tmp_path: Path, style: object
+) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat, settings=COUNTING) as rig:
+        await say(rig, "我对花生过敏")
+        chat.add(answer(learned("小明对花生过敏"), style=style))
+        report = await reflect(rig)
+        assert (report.read, report.stored, report.dead) == (1, 1, 0)
+        assert rows(tmp_path) == []
+        assert texts_of(rig) == {"家人": ["小明对花生过敏"]}
+    for path in tmp_path.rglob("*"):
+        if path.is_file() and path.suffix != ".jsonl":
+            assert SECRET.encode() not in path.read_bytes(), path
+
+
+async def test_nobody_speaks_for_another(tmp_path: Path) -> None:
+    chat = ScriptedChat(otherwise=json.dumps({"style": [["length", "less"]]}))
+    async with running(tmp_path, chat=chat, settings=COUNTING) as rig:
+        await say(rig, "短一点", who=person(1))
+        await say(rig, "嗯", who=person(2, "小红"))
+        assert (await reflect(rig)).read == 2
+    assert rows(tmp_path) == []
+
+
+async def test_where_nothing_is_counted_the_reader_is_not_asked(tmp_path: Path) -> None:
+    chat = ScriptedChat(otherwise=json.dumps({"style": [["length", "less", "s1"]]}))
+    settings = replace(COUNTING, loop=replace(COUNTING.loop, counts_manner=False))
+    async with running(tmp_path, chat=chat, settings=settings) as rig:
+        await say(rig, "短一点")
+        assert (await reflect(rig)).read == 1
+        assert MANNER not in chat.calls[0].system
+    assert rows(tmp_path) == []
+
+
+async def test_all_of_the_vocabulary_can_be_counted(tmp_path: Path) -> None:
+    every = [[axis, direction] for axis in Axis for direction in Direction]
+    chat = ScriptedChat(otherwise=json.dumps({"style": every}))
+    async with running(tmp_path, chat=chat, settings=COUNTING) as rig:
+        await say(rig, "短一点，又长一点")
+        await reflect(rig)
+    assert {(one[3], one[4]) for one in rows(tmp_path)} == {(a, d) for a, d in every}

@@ -1,0 +1,182 @@
+"""Out of a private scope go axis and direction alone, once enough people agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction, MannerWish
+from astrbot_plugin_scoped_memory.llm_memory.soul.style_counts import WEEKS, SqliteStyleCounts
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
+    ForgetfulLoopFile,
+    SqliteLoopFile,
+)
+
+pytestmark = pytest.mark.engine
+
+NOW = datetime(2026, 11, 27, 19, 5, 11, tzinfo=UTC)
+TODAY = NOW.date()
+SHORT = (Axis.LENGTH, Direction.LESS)
+
+
+def hashed(person: str) -> str:
+    return sha256(person.encode()).hexdigest()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[SqliteLoopFile]:
+    opened = SqliteLoopFile(tmp_path / "loop.sqlite")
+    opened.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def counts(file: SqliteLoopFile) -> SqliteStyleCounts:
+    return SqliteStyleCounts(file, hashed)
+
+
+def wish(
+    counts: SqliteStyleCounts,
+    person: str,
+    scope: str = "家人",
+    *,
+    persona: str = "小柔",
+    days: int = 0,
+    manner: tuple[Axis, Direction] = SHORT,
+) -> None:
+    at = NOW - timedelta(days=days)
+    counts.count(scope, persona, at, [MannerWish(*manner, person)])
+
+
+def test_what_three_people_want_is_agreed_and_what_two_want_in_one_scope_is_not(
+    counts: SqliteStyleCounts,
+) -> None:
+    for number, wanted in ((1, ()), (2, ()), (2, ()), (3, (SHORT,))):
+        wish(counts, f"qq:{number}")
+        assert counts.agreed("小柔", TODAY) == wanted
+
+
+def test_what_two_scopes_want_is_agreed_unless_it_is_one_person_in_both(
+    counts: SqliteStyleCounts,
+) -> None:
+    wish(counts, "qq:1", "家人")
+    wish(counts, "qq:1", "公司")
+    assert counts.agreed("小柔", TODAY) == ()
+    wish(counts, "qq:2", "公司")
+    assert counts.agreed("小柔", TODAY) == (SHORT,)
+
+
+def test_a_person_without_an_id_counts_for_the_scope_alone(counts: SqliteStyleCounts) -> None:
+    for _ in range(4):
+        wish(counts, "")
+    assert counts.agreed("小柔", TODAY) == ()
+    wish(counts, "", "公司")
+    assert counts.agreed("小柔", TODAY) == (SHORT,)
+
+
+def test_what_is_wanted_of_a_persona_is_not_wanted_of_another(counts: SqliteStyleCounts) -> None:
+    for number in range(3):
+        wish(counts, f"qq:{number}", persona="小柔" if number else "")
+        wish(counts, f"qq:{number}", persona="")
+    assert counts.agreed("小柔", TODAY) == ()
+    assert counts.agreed("%none", TODAY) == (SHORT,)
+
+
+def test_different_wishes_do_not_add_up(counts: SqliteStyleCounts) -> None:
+    wish(counts, "qq:1")
+    wish(counts, "qq:2", "公司", manner=(Axis.EMOJI, Direction.LESS))
+    wish(counts, "qq:3", "球队", manner=(Axis.HUMOUR, Direction.MORE))
+    assert counts.agreed("小柔", TODAY) == ()
+
+
+@pytest.mark.parametrize("days", [0, 6, 7])
+def test_who_wanted_the_opposite_within_a_week_blocks_it(
+    counts: SqliteStyleCounts, days: int
+) -> None:
+    for number in range(3):
+        wish(counts, f"qq:{number}")
+    wish(counts, "qq:9", "公司", days=days, manner=(Axis.LENGTH, Direction.MORE))
+    assert counts.agreed("小柔", TODAY) == ()
+    assert counts.agreed("小柔", TODAY + timedelta(days=14)) == (SHORT,)
+
+
+def test_what_is_older_than_eight_weeks_does_not_count_and_is_deleted(
+    counts: SqliteStyleCounts, file: SqliteLoopFile
+) -> None:
+    for number in range(3):
+        wish(counts, f"qq:{number}", days=7 * (WEEKS - 1))
+    assert counts.agreed("小柔", TODAY) == (SHORT,)
+    assert counts.agreed("小柔", TODAY + timedelta(days=7)) == ()
+    counts.count("家人", "小柔", NOW + timedelta(days=7), [])
+    assert not file.rows("SELECT 1 FROM style")
+
+
+def test_what_was_proposed_is_counted_anew(counts: SqliteStyleCounts) -> None:
+    more = (Axis.EMOJI, Direction.MORE)
+    for number in range(3):
+        wish(counts, f"qq:{number}")
+        wish(counts, f"qq:{number}", manner=more)
+        wish(counts, f"qq:{number}", persona="小刚")
+    counts.clear("小柔", Axis.LENGTH)
+    assert counts.agreed("小柔", TODAY) == (more,)
+    assert counts.agreed("小刚", TODAY) == (SHORT,)
+
+
+def test_without_a_key_nobody_is_counted(file: SqliteLoopFile) -> None:
+    counts = SqliteStyleCounts(file, lambda person: "")
+    wish(counts, "qq:1")
+    assert not file.rows("SELECT 1 FROM style")
+
+
+def test_a_row_holds_a_scope_a_week_two_known_words_and_a_hash(
+    counts: SqliteStyleCounts, file: SqliteLoopFile
+) -> None:
+    wish(counts, "qq:1")
+    (row,) = file.rows("SELECT scope, role, week, axis, direction, person FROM style")
+    assert row == ("家人", "小柔", "2026-11-23", "length", "less", hashed("qq:1"))
+
+
+WISHES = st.tuples(
+    st.sampled_from(["家人", "公司"]),
+    st.sampled_from(["qq:1", "qq:2", "qq:3", ""]),
+    st.sampled_from(list(Axis)[:2]),
+    st.sampled_from(Direction),
+    st.integers(0, 70),
+)
+
+
+@given(st.lists(WISHES, max_size=12))
+def test_whatever_was_counted_the_threshold_holds(
+    wishes: list[tuple[str, str, Axis, Direction, int]],
+) -> None:
+    file = ForgetfulLoopFile(Path("nowhere"))
+    file.open()
+    counts = SqliteStyleCounts(file, hashed)
+    for scope, person, axis, direction, days in sorted(wishes, key=lambda one: -one[-1]):
+        wish(counts, person, scope, days=days, manner=(axis, direction))
+    monday = TODAY - timedelta(days=TODAY.weekday())
+
+    def week(days: int) -> date:
+        day = TODAY - timedelta(days=days)
+        return day - timedelta(days=day.weekday())
+
+    found = counts.agreed("小柔", TODAY)
+    for axis in list(Axis)[:2]:
+        for way in Direction:
+            mine = [one for one in wishes if one[2:4] == (axis, way)]
+            mine = [one for one in mine if week(one[4]) > monday - timedelta(weeks=WEEKS)]
+            scopes = {one[0] for one in mine}
+            people = {one[1] for one in mine if one[1]}
+            several = {one[1] or one[0] for one in mine}
+            against = [one for one in wishes if one[2:4] == (axis, way.opposite)]
+            blocked = any(week(one[4]) >= monday - timedelta(weeks=1) for one in against)
+            enough = len(people) >= 3 or (len(scopes) >= 2 and len(several) >= 2)
+            assert ((axis, way) in found) == (enough and not blocked)
+    file.close()
