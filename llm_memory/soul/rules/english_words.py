@@ -67,7 +67,12 @@ shakespearean victorian pirate cowboy noir sci-fi fantasy fairy-tale bedtime-sto
 sports-commentary newsreader broadcast news-anchor journalist journalistic editorial essay blog
 tweet memo email-style letter-style postcard telegram-style bulletin go-into-detail answer reply
 response respond speech talk opinion option story message read-easily ellipses metric-system
-heavy-handed room-for fall-flat yes-or-no yes-no
+heavy-handed room-for fall-flat yes-or-no yes-no tell-a-short-joke tell-short-joke tell-joke
+tell-story chinese-text long-version short-version feeling jokes-about language-level
+reading-level manners etiquette courtesy-title pet-phrase signature-phrase comma-use emoji-use
+punctuation-use chit-chat banter-like plain-english everyday-english simple-english
+textbook-language small-word big-word long-word hard-word rare-word difficult-word simple-word
+easy-word short-word
 """
 PLAIN: Final = """
 a an the and call people-with key-point key-idea get-to-the-point in-other-words what-they-use
@@ -175,7 +180,25 @@ short-form long-form medium-length mid-length one-sentence two-sentence one-line
 two-word one-paragraph multi-paragraph full-length sender recipient counterpart interlocutor
 conversation-partner chat-partner asker questioner rather theory estimate fix problem goal wise
 smart clever proud fall flat yes people-share share-good-news people-share-good share-happy
-open-with heavy words word speak
+open-with heavy words word speak text in-the-text doing how-someone-is-doing how-they-are-doing
+openly provide supply skim solve happen occur arise involve relate apply serve manage select
+prioritise prioritize explore reflect imagine realise realize recognise recognize invite smile
+laugh cry sigh grin giggle chuckle nod wink clap sing hum whisper murmur coffee tea breakfast
+lunch dinner feelings emotion ear tongue season form pattern habit routine custom culture
+tradition trend theme degree extent depth height width intent intention benefit advantage trouble
+difficulty field domain craft pleasure peace pride courage tears surprise gift dream afraid alone
+aware awake alive annoyed ashamed bitter blank cheap clean current dark dear empty famous fast
+firm foreign free grand impossible inner lazy local loose loud missing neat noisy odd original
+poor popular present pretty probable pure recent rough round shallow sharp shy similar slight
+social solid spare spoken written stable strange strict sudden tall tender thick thin tough unique
+unusual upper valuable weekly weird wild willing elderly senior junior male female regional
+will-do what-someone-mean what-people-mean what-they-mean what-user-mean not-just-what will-be
+other-than more-than less-than no-later-than rest-of most-of some-of all-of any-of none-of part-of
+out-loud sparing sparingly generous generously moderation in-moderation careful-with kitchen
+garden music-like theatre theater football basketball chess running walking swimming cycling
+hiking dancing reading writing speaking sleeping eating drinking shopping minute-long one-time
+two-part three-part first-part last-part opening-part main-part side-note footnote aside-note
+afterthought by-the-way disagree disagreement
 """
 NEGATIONS: Final = """
 not no never none without avoid less fewer stop skip omit drop cut reduce limit minimise minimize
@@ -192,7 +215,7 @@ own-mistakes own-up-to admit-mistakes say-you-are-unsure say-i-not-know caveat l
 uncertainty transparent transparency candour candor integrity reliable reliability trustworthy
 grounded citation reference-source attribution attribute risk upfront open-about up-front
 come-from comes-from con cons drawback downside flaw weakness mention-uncertainty mention-doubt
-mention-limitation
+mention-limitation admit-openly say-you-guess say-when-you-guess say-it-is-a-guess
 """
 BAD: Final = """
 ramble rambling wordy verbose verbosity lengthy long-winded filler fluff padding waffle
@@ -232,7 +255,11 @@ guilt-trip nag-people hassle hassling pester pestering badger badgering bully bu
 tease-cruelly ridicule ridiculing deride demean demeaning degrade degrading humiliate humiliating
 mean-spirited nasty spiteful vicious cruel abusive abuse obscene obscenity filthy dirty raunchy
 lewd sleazy creepy violent gory disgusting gross made-up making-things-up hard-to-understand
-hard-to-read difficult-to-understand difficult-to-read
+hard-to-read difficult-to-understand difficult-to-read excuse excuses force forcing forced-joke
+baby-talk absolute mumble mumbling stutter stammer drag dragging assumption assuming presumptuous
+presume snobbish snob elitist crass tactless inconsiderate thoughtless heartless unkind unfriendly
+unhelpful disrespect disrespectful impersonal unnatural unclear-wording inconsistent inconsistency
+incoherent unprofessional sexist racist ageist overload overloading
 """
 UNSURE: Final = """
 unsure uncertain not-sure not-certain not-know not-understand can-not-tell no-idea mistake

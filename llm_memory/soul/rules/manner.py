@@ -43,7 +43,7 @@ BAD: Final = Said(
 )
 
 _ALLOWED: Final = re.compile(
-    "(?:[A-Za-z0-9\u4e00-\u9fff ]"
+    "(?:[A-Za-z0-9\u4e00-\u9fff\xe9 ]"
     "|[\u2010-\u2015\u2018\u2019\u201c\u201d\u2026\u3001\u3002\u300a-\u300f]"
     "|[\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff5e~,.;:!?'\"()%-]"
     "|[\u2600-\u27bf\U0001f300-\U0001f3fa\U0001f400-\U0001f64f\U0001f680-\U0001f6ff"

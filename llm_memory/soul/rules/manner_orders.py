@@ -42,7 +42,7 @@ _ANYBODY: Final = (
 )
 _TOLD: Final = (
     "message|conversation|discussion|chat|exchange|word|line|story|stories|life|news|work|nickname|"
-    "pronoun|name"
+    "pronoun|name|text"
 )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from .chinese_words import SIMPLIFIED, TRADITIONAL
 from .manner_words import ALONE, KINDS, TOPICS, Word
 
 
@@ -20,20 +21,12 @@ class Token:
     kind: Word
 
 
-_TRADITIONAL: Final = str.maketrans(
-    "簡語氣話說講對時間問題應該個條過長親溫幽禮貌詞號標點結論後開頭總這樣麼來給們請讓變換數專業術"
-    "實確認錯誤點亂編緊張難傷靜聽懂複雜詳細項單體書寫閒聊圖"
-    "嘆歎號謝歉據須顯極別愛歡喜氛圍當與為無沒從嗎裡裏邊"
-    "動輕鬆熱穩諒謙遜嚴肅雙關諧調侃坦爽脫純順適",
-    "简语气话说讲对时间问题应该个条过长亲温幽礼貌词号标点结论后开头总这样么来给们请让变换数专业术"
-    "实确认错误点乱编紧张难伤静听懂复杂详细项单体书写闲聊图"
-    "叹叹号谢歉据须显极别爱欢喜氛围当与为无没从吗里里边"
-    "动轻松热稳谅谦逊严肃双关谐调侃坦爽脱纯顺适",
-)
+_SIMPLIFIED: Final = str.maketrans(TRADITIONAL, SIMPLIFIED)
 _CLAUSE: Final = re.compile(r"[,.;:!?。\u2026()\u2010-\u2015]+|\bbut\b|但是?|不过")
 _PIECE: Final = re.compile(r"[\u4e00-\u9fff]+|[a-z]+|\d+|[^\W_]+")
 _SHORTENED: Final = (
     (re.compile("[\u2018\u2019]"), "'"),
+    (re.compile("\xe9"), "e"),  # cliché
     (re.compile(r"\bcannot\b"), "can not"),
     (re.compile(r"\bcan't\b"), "can not"),
     (re.compile(r"\bwon't\b"), "will not"),
@@ -60,7 +53,7 @@ _UNITS: Final = re.compile(
 def folded(text: str) -> str:
     """Returns the text as its words are read: NFKC, lower case, simplified characters, no short
     forms."""
-    seen = unicodedata.normalize("NFKC", text).casefold().translate(_TRADITIONAL)
+    seen = unicodedata.normalize("NFKC", text).casefold().translate(_SIMPLIFIED)
     for form, plain in _SHORTENED:
         seen = form.sub(plain, seen)
     return " ".join(seen.split())
