@@ -35,8 +35,8 @@ _REFUSES: Final = re.compile(
     r"|harm\w*|not able|not okay|don't)\b"
 )
 _IS_HUMAN: Final = re.compile(
-    r"(?<![不非])是(?:一个|个)?(?:真的?人|活人|人类)|\b(?:i am|i'm) (?:an? )?(?:real |actual )*"
-    r"(?:human|person)\b"
+    r"(?<![不非])是(?:一个|个)?(?:真的?人|活人|人类)(?![吗么创开制造设训研])"
+    r"|\b(?:i am|i'm) (?:an? )?(?:real |actual )*(?:human|person)\b(?!-)"
 )
 _SENTENCE_END: Final = re.compile(r"[\n。！？!?；;]|\.\s")
 _QUOTED_TOKENS: Final = 8
