@@ -121,7 +121,7 @@ class SoulLife:
             return self._put(standing, SoulEvent.VETOED, raw, by, proposal=number, source=target)
         if state not in _WAITS:
             return SoulRefused(SoulFault.NO_SUCH, state or "")
-        self._store.note(standing, SoulEvent.VETOED, by, number)
+        self._store.note(standing, SoulEvent.VETOED, by, proposal=number)
         return SoulEnded(SoulEvent.VETOED, number)
 
     def rollback(self, version: int, by: str, standing: Standing) -> SoulChanged | SoulRefused:
@@ -144,7 +144,7 @@ class SoulLife:
         proposal: int = 0,
         source: int = 0,
     ) -> SoulChanged:
-        changed = self._store.put(standing, event, raw, actor=by, proposal=proposal, source=source)
+        changed = self._store.put(standing, event, raw, by, proposal=proposal, source=source)
         return SoulChanged(event, changed.version, text_of(changed), text_of(standing))
 
     # What a person has written into SOUL.md

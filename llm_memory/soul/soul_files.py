@@ -107,7 +107,9 @@ class SoulFiles:
         return True
 
     def append(self, role: str, line: bytes) -> None:
-        """Append a line to the chain."""
+        """Append a line to the chain, unless it ends in a torn one."""
+        if not (self.read(role, SOUL_CHAIN) or b"\n").endswith(b"\n"):
+            raise VaultWriteFailed(f"{SOUL_CHAIN}: its last line is torn")
         append_durably(self._path(role, SOUL_CHAIN), line + b"\n")
 
     def cut_chain(self, role: str, torn: bytes) -> None:

@@ -11,6 +11,7 @@ import itertools
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import TypedDict, Unpack
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
@@ -26,7 +27,6 @@ from ..models.soul import (
     SoulLine,
     SoulProposal,
 )
-from ..models.vault_layout import SOUL_CHAIN
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, ChangedMeanwhile
 from ..storage.soul_heads import SoulHead, SoulHeads
@@ -36,6 +36,16 @@ from .rules.proposal_file import one_line, proposal_bytes
 from .rules.verdict_file import verdict_bytes
 from .soul_files import DISCARDED, VERSIONS, SoulFiles
 from .soul_reader import Refused, SoulReader, Standing, proposal_name, verdict_name, version_name
+
+
+class LineFields(TypedDict, total=False):
+    """What a line of the chain has beside who, when and what; see SoulLine."""
+
+    proposal: int
+    version: int
+    source: int
+    sha256: str
+    eval: str
 
 
 class SoulStore:
@@ -91,7 +101,7 @@ class SoulStore:
         if head:
             logger.warning("人格“{}”的变更链（{} 行）整个不见了，重新开始", role, head.n)
         raw, actor = (self._seed, SEEDED_BY) if page is None else (page.raw, OWNER)
-        return self.put(standing, SoulEvent.SEEDED, raw, actor=actor)
+        return self.put(standing, SoulEvent.SEEDED, raw, actor)
 
     def _mend(self, standing: Standing, head: SoulHead | None) -> Standing:
         """Bring SOUL.md and the head to where the chain is."""
@@ -115,14 +125,8 @@ class SoulStore:
         version, last = standing.version, standing.chain.lines[-1]
         logger.warning("人格“{}”的 SOUL.md 不见了，或者被旧版盖住了，已放回", standing.role)
         if last.event is not SoulEvent.RESTORED:
-            standing = self._append(
-                standing,
-                SoulEvent.RESTORED,
-                OWNER,
-                staged=staged,
-                version=version.number,
-                sha256=version.sha256,
-            )
+            fields = LineFields(version=version.number, sha256=version.sha256)
+            standing = self._append(standing, SoulEvent.RESTORED, OWNER, staged, **fields)
         return replace(standing, restored=True)
 
     # What changes it
@@ -132,8 +136,8 @@ class SoulStore:
         standing: Standing,
         event: SoulEvent,
         raw: bytes,
-        *,
         actor: str,
+        *,
         proposal: int = 0,
         source: int = 0,
     ) -> Standing:
@@ -143,16 +147,8 @@ class SoulStore:
         stays = standing.by_hand or (page is not None and page.raw == raw)
         number = self._add_version(role, standing.history.in_force + 1, raw)
         staged = None if stays else self._files.stage(role, raw)
-        standing = self._append(
-            standing,
-            event,
-            actor,
-            staged=staged,
-            proposal=proposal,
-            version=number,
-            source=source,
-            sha256=digest(raw),
-        )
+        fields = LineFields(proposal=proposal, version=number, source=source, sha256=digest(raw))
+        standing = self._append(standing, event, actor, staged, **fields)
         version = standing.history.version(number)
         return self._land(replace(standing, version=version, raw=raw), staged)
 
@@ -162,46 +158,25 @@ class SoulStore:
             raise Refused(SoulFault.NOTHING_BY_HAND)
         kept = self._keep(standing.role, f"{self._clock():%Y-%m-%d}.md", standing.page.raw)
         staged = self._files.stage(standing.role, standing.raw)
-        sha256 = digest(standing.page.raw)
-        standing = self._append(standing, SoulEvent.DISCARDED, actor, staged=staged, sha256=sha256)
+        fields = LineFields(sha256=digest(standing.page.raw))
+        standing = self._append(standing, SoulEvent.DISCARDED, actor, staged, **fields)
         return self._land(standing, staged), kept
 
     def note(
-        self,
-        standing: Standing,
-        event: SoulEvent,
-        actor: str,
-        proposal: int,
-        *,
-        version: int = 0,
-        sha256: str = "",
-        verdict: str = "",
+        self, standing: Standing, event: SoulEvent, actor: str, **fields: Unpack[LineFields]
     ) -> Standing:
         """Add a line that puts nothing in force."""
-        changed = self._append(
-            standing,
-            event,
-            actor,
-            proposal=proposal,
-            version=version,
-            sha256=sha256,
-            verdict=verdict,
-        )
+        changed = self._append(standing, event, actor, **fields)
         self._put_head(changed)
         return changed
 
     def propose(self, standing: Standing, draft: SoulDraft, author: str) -> SoulProposal:
         """Write a proposal, and its line. Raises UnicodeEncodeError."""
-        proposal = self.add_proposal(standing, draft, author)
-        self.note(
-            standing,
-            SoulEvent.PROPOSED,
-            proposal.author,
-            proposal.number,
-            version=proposal.base,
-            sha256=digest(proposal_bytes(proposal)),
-        )
-        return proposal
+        made = self.add_proposal(standing, draft, author)
+        sha256 = digest(proposal_bytes(made))
+        fields = LineFields(proposal=made.number, version=made.base, sha256=sha256)
+        self.note(standing, SoulEvent.PROPOSED, made.author, **fields)
+        return made
 
     def add_proposal(self, standing: Standing, draft: SoulDraft, author: str) -> SoulProposal:
         """Write a proposal's file, of which the chain knows nothing yet. Raises
@@ -229,8 +204,8 @@ class SoulStore:
         names = (f"{verdict.proposal:04d}-{time}" for time in itertools.count(1))
         name = next(one for one in names if self._files.add(standing.role, verdict_name(one), raw))
         event = SoulEvent.APPROVED if verdict.passed is True else SoulEvent.DENIED
-        number, sha256 = verdict.proposal, digest(raw)
-        return self.note(standing, event, EVALUATION, number, sha256=sha256, verdict=name)
+        fields = LineFields(proposal=verdict.proposal, sha256=digest(raw), eval=name)
+        return self.note(standing, event, EVALUATION, **fields)
 
     def _keep(self, role: str, name: str, raw: bytes) -> str:
         """Keep bytes in ``discarded/``. Returns the path below the memory root."""
@@ -256,34 +231,16 @@ class SoulStore:
         standing: Standing,
         event: SoulEvent,
         actor: str,
-        *,
         staged: Path | None = None,
-        proposal: int = 0,
-        version: int = 0,
-        source: int = 0,
-        sha256: str = "",
-        verdict: str = "",
+        **fields: Unpack[LineFields],
     ) -> Standing:
-        """Add a line to the chain: from here on it is so."""
+        """Add a line to the chain: from here on it is so. What was staged goes if that fails."""
         chain = standing.chain
-        if chain.torn:
-            raise VaultWriteFailed(f"{SOUL_CHAIN}: a torn line")
-        line = SoulLine(
-            len(chain.lines) + 1,
-            self._now(),
-            standing.role,
-            event,
-            actor,
-            chain.end,
-            proposal,
-            version,
-            source,
-            sha256,
-            verdict,
-        )
+        number, role = len(chain.lines) + 1, standing.role
+        line = SoulLine(number, self._now(), role, event, actor, chain.end, **fields)
         raw = written(line)
         try:
-            self._files.append(standing.role, raw)
+            self._files.append(role, raw)
         except VaultWriteFailed:
             if staged:
                 self._files.drop(staged)

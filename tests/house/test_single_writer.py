@@ -34,6 +34,7 @@ PLACES = frozenset(
         "CARRIED",
         "SOUL_FOLDER",
         "SOUL_PAGE",
+        "SOUL_CHAIN",
         "Shelf",
         "folder_of",
         "role_folder",
