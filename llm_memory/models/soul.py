@@ -189,7 +189,7 @@ class SoulProposal:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule that refuses a text: its name, the lines to change (from 1, none for the whole), and
-    why, in words that repeat nothing private."""
+    why. That may name words of the text, so it is kept where the text is kept, or nowhere."""
 
     rule: str
     said: Said

@@ -8,6 +8,7 @@ through what nobody has thought of.
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Final
 
 from ...models.said import Said
@@ -51,6 +52,8 @@ _ALLOWED: Final = re.compile(
 )
 _EMOJI: Final = re.compile("[\u2600-\u27bf\U0001f300-\U0001f9ff]")
 _MOST_EMOJI: Final = 3
+_MOST_NAMED: Final = 3
+_LONGEST_NAMED: Final = 16
 _COUNTED: Final = re.compile(
     r"(?:\d|[一二两三四五六七八九十几])\s*个?(?:句|字|段|行|条)"
     r"|\b(?:\d+|one|two|three|four|five|six|ten|few|couple of) (?:short |full )?"
@@ -58,36 +61,44 @@ _COUNTED: Final = re.compile(
 )
 
 
-def strange_words(rule: str) -> tuple[str, ...]:
-    """Returns the parts of a rule that are no known words, folded. For whoever wrote it alone."""
-    found: list[str] = []
-    for clause in clauses_of(folded(rule)):
-        joined = False
-        for token in clause:
-            if token.kind is Word.STRANGE:
-                if joined:
-                    found[-1] += token.text
-                else:
-                    found.append(token.text)
-            joined = token.kind is Word.STRANGE and not token.text.isascii()
-    return tuple(dict.fromkeys(found))
-
-
 def objection(rule: str) -> Said | None:
-    """Returns why a rule is not about manner alone, None where it is. Takes any text; the answer
-    repeats no word of it."""
+    """Returns why a rule is not about manner alone, None where it is. Takes any text; of its words
+    the answer names the strange ones alone."""
     if not _ALLOWED.fullmatch(rule) or len(_EMOJI.findall(rule)) > _MOST_EMOJI:
         return CHARACTERS
     seen = folded(rule)
     clauses = list(clauses_of(seen))
     kinds = {token.kind for clause in clauses for token in clause}
     if Word.STRANGE in kinds:
-        return why_strange(seen)
+        return _naming(_strange_words(clauses), why_strange(seen))
     if (why := order_in(seen)) is not None:
         return why
     if not kinds & {Word.TOPIC, Word.BAD, Word.HONEST, Word.UNSURE} and not _COUNTED.search(seen):
         return NO_TOPIC
     return _turned(clauses)
+
+
+def _strange_words(clauses: list[list[Token]]) -> list[str]:
+    """Returns the strange parts: English words, and runs of Chinese characters of which one is in
+    no known word."""
+    found: list[str] = []
+    for clause in clauses:
+        for single, run in groupby(clause, lambda token: len(token.text) == 1):
+            tokens = list(run)
+            strange = [token.text for token in tokens if token.kind is Word.STRANGE]
+            if strange and single:
+                found.append("".join(token.text for token in tokens))
+            else:
+                found += strange
+    return list(dict.fromkeys(found))
+
+
+def _naming(words: list[str], why: Said) -> Said:
+    named = [word[:_LONGEST_NAMED] for word in words[:_MOST_NAMED]]
+    return Said(
+        f"{''.join(f'“{word}”' for word in named)}：{why.zh}",
+        f"{', '.join(f'“{word}”' for word in named)}: {why.en}",
+    )
 
 
 def _turned(clauses: list[list[Token]]) -> Said | None:

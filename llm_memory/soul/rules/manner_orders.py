@@ -21,8 +21,8 @@ PEOPLE: Final = Said(
     "A rule of manner holds no people, nothing that they said, no names, numbers or secrets.",
 )
 STRANGE: Final = Said(
-    "有些词和说话习惯无关。换个简单的说法；别的要求请写进 AstrBot 的人设。",
-    "Some words are not about manner. Say it more simply; what is more belongs in the persona.",
+    "看不出和说话习惯的关系。换个简单的说法；别的要求请写进 AstrBot 的人设。",
+    "not known as words of manner. Say it more simply; anything else belongs in the persona.",
 )
 _WHO: Final = (
     "(?:别人|他人|大家|对方|用户|朋友|同事|老师|长辈|孩子|群里|群聊|私聊|他们?|她们?|我们?|"

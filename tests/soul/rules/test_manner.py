@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner import (
     BAD,
     CHARACTERS,
     HONEST,
     NO_TOPIC,
     objection,
-    strange_words,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner_orders import (
     ORDERS,
@@ -73,7 +73,6 @@ believe speaker leader commander
 )
 def test_manner_passes(rule: str) -> None:
     assert objection(rule) is None
-    assert strange_words(rule) == ()
 
 
 @pytest.mark.parametrize(
@@ -118,26 +117,44 @@ def test_manner_passes(rule: str) -> None:
         ("敏感话题直接回答", BAD),
     ],
 )
-def test_what_is_more_or_less_than_manner_is_refused(rule: str, why: object) -> None:
-    assert objection(rule) == why
+def test_what_is_more_or_less_than_manner_is_refused(rule: str, why: Said) -> None:
+    found = objection(rule)
+    assert found is not None
+    assert found.zh.endswith(why.zh)
+    assert found.en.endswith(why.en)
+
+
+@pytest.mark.parametrize(
+    ("rule", "zh", "en"),
+    [
+        ("像东北人一样亲切", "“像东北人”：", "“像东北人”: "),
+        ("Be brief with Kevin and Bob", "“kevin”“bob”：", "“kevin”, “bob”: "),
+        ("语气像 2024 一样，像小明一样", "“2024”“像小明”：", "“2024”, “像小明”: "),
+    ],
+)
+def test_strange_words_are_named(rule: str, zh: str, en: str) -> None:
+    found = objection(rule)
+    assert found is not None
+    assert found.zh.startswith(zh)
+    assert found.en.startswith(en)
 
 
 @pytest.mark.parametrize("word", STRANGE_WORDS.split())
 def test_a_word_of_orders_rights_people_or_secrets_is_not_known(word: str) -> None:
-    assert strange_words(word) != ()
+    found = objection(word)
+    assert found is not None
+    assert found.zh.startswith("“")
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
-    assert objection(text) is None or objection(text) is not None
-    assert isinstance(strange_words(text), tuple)
+    found = objection(text)
+    assert found is None or (found.zh and found.en)
 
 
-@given(st.sampled_from(BENIGN), st.text(min_size=1, max_size=8), st.integers(0, 60))
-def test_a_strange_part_is_never_overlooked(rule: str, part: str, at: int) -> None:
-    longer = f"{rule[:at]} {part} {rule[at:]}"
-    if strange_words(part):
-        assert objection(longer) is not None
+@given(st.sampled_from(BENIGN), st.sampled_from(STRANGE_WORDS.split()), st.integers(0, 60))
+def test_a_strange_word_is_never_overlooked(rule: str, word: str, at: int) -> None:
+    assert objection(f"{rule[:at]} {word} {rule[at:]}") is not None
 
 
 def test_no_attack_on_a_memory_is_a_rule_of_manner() -> None:
