@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulLog,
     SoulVerified,
 )
-from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, RULED, Souls
+from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, Souls, live
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -26,22 +26,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Souls]:
     """A soul to which everything has happened."""
     souls = Souls(tmp_path_factory.mktemp("lived"))
 
-    async def live() -> None:
-        first = await souls.applied(RULED)
-        await souls.applied(RULED.replace("温和", "直接"))
-        souls.judge.passes = False
-        await souls.gov.evaluate(CAT, await souls.wish("# SOUL\n"), souls.judge)
-        souls.judge.passes = True
-        await souls.gov.rollback(CAT, 0, ADMIN)
-        await souls.gov.veto(CAT, first, ADMIN)
-        souls.page().write_text("手写的", "utf-8")
-        await souls.gov.adopt(CAT, ADMIN, souls.judge)
-        souls.page().write_text("又写的", "utf-8")
-        await souls.gov.discard(CAT, ADMIN)
-        souls.page().unlink()
-        await souls.view()
-
-    asyncio.run(live())
+    asyncio.run(live(souls))
     yield souls
     souls.state.close()
 

@@ -129,3 +129,21 @@ def numbered(text: str) -> str:
     """The text that comes after another one: its last line counts on."""
     last = text.rpartition("第")[2].removesuffix("条。\n")
     return f"{SEED.decode()}\n- 第{int(last) + 1 if last.isdigit() else 1}条。\n"
+
+
+async def live(souls: Souls) -> None:
+    """Have everything happen once that a chain can tell of."""
+    gov, judge = souls.gov, souls.judge
+    first = await souls.applied(RULED)
+    await souls.applied(RULED.replace("温和", "直接"))
+    judge.passes = False
+    await gov.evaluate(CAT, await souls.wish("# SOUL\n"), judge)
+    judge.passes = True
+    await gov.rollback(CAT, 0, ADMIN)
+    await gov.veto(CAT, first, ADMIN)
+    souls.page().write_text("手写的", "utf-8")
+    await gov.adopt(CAT, ADMIN, judge)
+    souls.page().write_text("又写的", "utf-8")
+    await gov.discard(CAT, ADMIN)
+    souls.page().unlink()
+    await souls.view()
