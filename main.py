@@ -14,6 +14,7 @@ from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.api.star import Context, Star, StarTools
 from astrbot.api.web import json_response
 
+from .core.commands.command_table import COMMANDS, Row
 from .core.commands.command_words import CommandWords
 from .core.host.blank_status import blank_status
 from .core.host.gc_pause import gc_paused
@@ -223,144 +224,6 @@ class ScopedMemoryPlugin(Star):
     def memory(self) -> None:
         """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复、暂停、继续、导出、导入"""
 
-    @memory.command("help", alias={"帮助"})
-    async def memory_help(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """怎么用这些指令"""
-        async for result in self.reply(event, "help"):
-            yield result
-
-    @memory.command("status", alias={"状态"})
-    async def memory_status(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """记忆插件的状态"""
-        async for result in self.reply(event, "status"):
-            yield result
-
-    @memory.command("scope", alias={"域"})
-    async def memory_scope(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """本会话的 ID、记忆域、原因，以及要填进面板的一行"""
-        async for result in self.reply(event, "scope"):
-            yield result
-
-    @memory.command("list", alias={"列表"})
-    async def memory_list(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """本会话看得到的最新记忆"""
-        async for result in self.reply(event, "list"):
-            yield result
-
-    @memory.command("search", alias={"搜索"})
-    async def memory_search(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """搜索记忆：/memory search <词>"""
-        async for result in self.reply(event, "search"):
-            yield result
-
-    @memory.command("why", alias={"为什么"})
-    async def memory_why(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """上一次为什么想起了这些，或什么也没想起；后面写 2 到 5，看更早的"""
-        async for result in self.reply(event, "why"):
-            yield result
-
-    @memory.command("add", alias={"记住"})
-    async def memory_add(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """记住一句话：/memory add <内容>"""
-        async for result in self.reply(event, "add"):
-            yield result
-
-    @memory.command("forget", alias={"忘记", "删除", "delete"})
-    async def memory_forget(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """忘记一条（本人或管理员，可恢复）：/memory forget <编号>"""
-        async for result in self.reply(event, "forget"):
-            yield result
-
-    @memory.command("pause", alias={"暂停"})
-    async def memory_pause(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """本会话暂停记忆：不记、不学、不附上（群里由管理员发）"""
-        async for result in self.reply(event, "pause"):
-            yield result
-
-    @memory.command("resume", alias={"继续"})
-    async def memory_resume(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """本会话恢复记忆"""
-        async for result in self.reply(event, "resume"):
-            yield result
-
-    @memory.command("reflect", alias={"反思"})
-    async def memory_reflect(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """马上读本会话等着读的对话，从中学习（管理员）"""
-        async for result in self.reply(event, "reflect"):
-            yield result
-
-    @memory.command("letters", alias={"搁置"})
-    async def memory_letters(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """读不成的对话（管理员）：/memory letters [retry [批号] | drop <批号>]"""
-        async for result in self.reply(event, "letters"):
-            yield result
-
-    @memory.command("edit", alias={"改写", "修改"})
-    async def memory_edit(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """改写一条（管理员，可撤销）：/memory edit <编号> <内容>"""
-        async for result in self.reply(event, "edit"):
-            yield result
-
-    @memory.command("move", alias={"移动"})
-    async def memory_move(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """移到另一个域（管理员，可撤销）：/memory move <编号> <域>"""
-        async for result in self.reply(event, "move"):
-            yield result
-
-    @memory.command("confirm", alias={"确认"})
-    async def memory_confirm(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """确认记忆文件里少了的一大半就是要删（管理员）"""
-        async for result in self.reply(event, "confirm"):
-            yield result
-
-    @memory.command("export", alias={"导出"})
-    async def memory_export(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """把本会话看得到的记忆导出成文件，存在机器人的数据文件夹里"""
-        async for result in self.reply(event, "export"):
-            yield result
-
-    @memory.command("import", alias={"导入"})
-    async def memory_import(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """从 imports/ 里的文件导入到本会话的域（管理员）：/memory import <文件名>"""
-        async for result in self.reply(event, "import_"):
-            yield result
-
-    @memory.command("backup", alias={"备份"})
-    async def memory_backup(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """把全部记忆、会话表和设置写成一个文件（管理员）"""
-        async for result in self.reply(event, "backup"):
-            yield result
-
-    @memory.command("restore", alias={"还原"})
-    async def memory_restore(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """从备份的文件放回，先说会变什么（管理员）：/memory restore <文件名>"""
-        async for result in self.reply(event, "restore"):
-            yield result
-
-    @memory.command("undo", alias={"恢复", "撤销"})
-    async def memory_undo(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """撤销自己上一次忘记、改写或移动，或恢复一条：/memory undo [编号]"""
-        async for result in self.reply(event, "undo"):
-            yield result
-
-    @memory.command("decide", alias={"决定"})
-    async def memory_decide(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """提议、接受、否决、取代、撤回决定（管理员）：/memory decide [accept <编号>]"""
-        async for result in self.reply(event, "decide"):
-            yield result
-
-    @memory.command("sleep", alias={"整理"})
-    async def memory_sleep(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """现在就做一次夜间整理，再发一次看结果（管理员）：/memory sleep [now|status]"""
-        async for result in self.reply(event, "sleep"):
-            yield result
-
-    @memory.command("migrate", alias={"迁移"})
-    async def memory_migrate(self, event: AstrMessageEvent) -> AsyncGenerator[MessageEventResult]:
-        """旧记忆收进来得怎样（管理员）：/memory migrate [dry-run|start|reverse|take-back <批次>]"""
-        async for result in self.reply(event, "migrate"):
-            yield result
-
     async def reply(self, event: AstrMessageEvent, name: str) -> AsyncGenerator[MessageEventResult]:
         """Answer a command; the model is not asked."""
         reply: str | None = None
@@ -380,4 +243,22 @@ class ScopedMemoryPlugin(Star):
         event.stop_event()
 
 
+def _register(command: Row) -> None:
+    """Have AstrBot call the plugin for a command. AstrBot finds a handler by its module and name,
+    and shows the docstring in its panel."""
+
+    async def handle(
+        plugin: ScopedMemoryPlugin, event: AstrMessageEvent
+    ) -> AsyncGenerator[MessageEventResult]:
+        async for result in plugin.reply(
+            event, "import_" if command.name == "import" else command.name
+        ):
+            yield result
+
+    handle.__name__, handle.__doc__ = f"memory_{command.name}", command.doc
+    ScopedMemoryPlugin.memory.command(command.name, alias={*command.aliases.split()})(handle)
+
+
+for row in COMMANDS:
+    _register(row)
 CommandWords.use(ScopedMemoryPlugin.memory.parent_group)

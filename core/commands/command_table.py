@@ -1,0 +1,56 @@
+"""The commands of ``/memory`` as AstrBot registers them. AstrBot waits for the import of this
+module, so the functions behind the names stand in ``commands.py``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """``name`` stands behind ``/memory``; AstrBot keeps by it what an owner changed in its panel.
+    ``aliases`` are further names, divided by blanks; ``doc`` is what the panel says of it."""
+
+    name: str
+    aliases: str
+    doc: str
+
+
+COMMANDS = (
+    Row("help", "帮助", "怎么用这些指令"),
+    Row("status", "状态", "记忆插件的状态"),
+    Row("scope", "域", "本会话的 ID、记忆域、原因，以及要填进面板的一行"),
+    Row("list", "列表", "本会话看得到的最新记忆"),
+    Row("search", "搜索", "搜索记忆：/memory search <词>"),
+    Row("why", "为什么", "上一次为什么想起了这些，或什么也没想起；后面写 2 到 5，看更早的"),
+    Row("add", "记住", "记住一句话：/memory add <内容>"),
+    Row("forget", "忘记 删除 delete", "忘记一条（本人或管理员，可恢复）：/memory forget <编号>"),
+    Row("pause", "暂停", "本会话暂停记忆：不记、不学、不附上（群里由管理员发）"),
+    Row("resume", "继续", "本会话恢复记忆"),
+    Row("reflect", "反思", "马上读本会话等着读的对话，从中学习（管理员）"),
+    Row("letters", "搁置", "读不成的对话（管理员）：/memory letters [retry [批号] | drop <批号>]"),
+    Row("edit", "改写 修改", "改写一条（管理员，可撤销）：/memory edit <编号> <内容>"),
+    Row("move", "移动", "移到另一个域（管理员，可撤销）：/memory move <编号> <域>"),
+    Row("confirm", "确认", "确认记忆文件里少了的一大半就是要删（管理员）"),
+    Row("export", "导出", "把本会话看得到的记忆导出成文件，存在机器人的数据文件夹里"),
+    Row(
+        "import", "导入", "从 imports/ 里的文件导入到本会话的域（管理员）：/memory import <文件名>"
+    ),
+    Row("backup", "备份", "把全部记忆、会话表和设置写成一个文件（管理员）"),
+    Row("restore", "还原", "从备份的文件放回，先说会变什么（管理员）：/memory restore <文件名>"),
+    Row("undo", "恢复 撤销", "撤销自己上一次忘记、改写或移动，或恢复一条：/memory undo [编号]"),
+    Row(
+        "decide",
+        "决定",
+        "提议、接受、否决、取代、撤回决定（管理员）：/memory decide [accept <编号>]",
+    ),
+    Row(
+        "sleep",
+        "整理",
+        "现在就做一次夜间整理，再发一次看结果（管理员）：/memory sleep [now|status]",
+    ),
+    Row(
+        "migrate",
+        "迁移",
+        "旧记忆收进来得怎样（管理员）：/memory migrate [dry-run|start|reverse|take-back <批次>]",
+    ),
+)
