@@ -250,9 +250,7 @@ def _register(command: Row) -> None:
     async def handle(
         plugin: ScopedMemoryPlugin, event: AstrMessageEvent
     ) -> AsyncGenerator[MessageEventResult]:
-        async for result in plugin.reply(
-            event, "import_" if command.name == "import" else command.name
-        ):
+        async for result in plugin.reply(event, command.name):
             yield result
 
     handle.__name__, handle.__doc__ = f"memory_{command.name}", command.doc

@@ -19,7 +19,7 @@ from ..llm_memory import (
     Voice,
 )
 from ..llm_memory.models.turns import PAUSED_VIEW
-from .commands.rebind_command import RebindCommand
+from .commands.rebind_command import rebind_moved
 from .plugin_context import PluginContext
 from .services.injection_service import fence, inject
 from .services.primer_injection import opening
@@ -46,7 +46,6 @@ class DeepMind:
         self._plugin = plugin
         self._retrieval = RetrievalService(plugin)
         self._follow_ups = FollowUps()
-        self._rebind = RebindCommand(plugin)
 
     async def announced(self, event: AstrMessageEvent) -> None:
         """AstrBot will ask the model about a message, and gets the request ready first: what the
@@ -142,7 +141,7 @@ class DeepMind:
         """The platform says that a group goes on under another id: it keeps its scope. Until that
         is done, the next moment, nothing of it is learned as anybody's."""
         self._plugin.service.admin.rebinds.hold(new, old)
-        self._plugin.spawn(self._rebind.moved(old, new))
+        self._plugin.spawn(rebind_moved(self._plugin, old, new))
 
     async def overheard(self, event: AstrMessageEvent) -> None:
         """Queue what was said without addressing the bot, unless the bot has answered it."""

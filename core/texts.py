@@ -54,6 +54,10 @@ class Texts:
         """
         return self._texts[code].format(**params)
 
+    def counted(self, counts: Mapping[str, int]) -> list[str]:
+        """The text of each code with its ``count``, without those of which there are none."""
+        return [self.say(code, count=count) for code, count in counts.items() if count]
+
     def said(self, line: Said) -> str:
         """The line that the engine has in both languages."""
         return line.text(self._spoken)

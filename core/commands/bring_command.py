@@ -2,91 +2,65 @@
 
 from __future__ import annotations
 
-from ...llm_memory import (
-    Actor,
-    BroughtBack,
-    ConversationId,
-    LeftBehind,
-    MustBeNamed,
-    NotAllowed,
-    Rejected,
-)
+from ...llm_memory import BroughtBack, LeftBehind, MustBeNamed, NotAllowed, Rejected
 from ...llm_memory.text.safe_text import safe
-from ..plugin_context import PluginContext
 from ..replies.outcome_text import rejected_text
 from ..texts import Texts
-from .slow_command import answer_or_continue
+from .call import Call, admin
+from .slow_command import slow
 
-BRING = frozenset({"bring", "带来", "搬来"})
 _MOST = 100
 """Characters that are repeated of a name that no scope has."""
 
 
-class BringCommand:
-    """One command with names behind it, for admins."""
-
-    def __init__(self, plugin: PluginContext) -> None:
-        self._plugin = plugin
-
-    async def bring(self, conversation_id: ConversationId, actor: Actor, rest: str) -> str:
-        """This conversation's, or that of the former scopes that are named."""
-        if not actor.admin:
-            return self._plugin.texts.say("outcome.admins_only")
-
-        async def work() -> str:
-            return await self._bring(conversation_id, actor, rest.split())
-
-        return await answer_or_continue(self._plugin, work, "scope.bring_goes_on")
-
-    async def _bring(self, conversation_id: ConversationId, actor: Actor, names: list[str]) -> str:
-        texts = self._plugin.texts
-        outcome = await self._plugin.service.admin.bring(
-            names, conversation_id=conversation_id, actor=actor
+@admin
+@slow("scope.bring_goes_on")
+async def bring(call: Call) -> str:
+    """This conversation's, or that of the former scopes that are named."""
+    outcome = await call.service.admin.bring(
+        call.rest.split(), conversation_id=call.where, actor=call.actor
+    )
+    match outcome:
+        case NotAllowed():
+            return call.say("outcome.admins_only")
+        case Rejected():
+            short = safe(outcome.detail)[:_MOST]
+            return rejected_text(call.texts, Rejected(outcome.reason, detail=short))
+        case MustBeNamed(left):
+            return "\n".join(left_text(call.texts, one) for one in left)
+    lines = [
+        call.say(
+            "scope.brought",
+            source=one.source,
+            target=one.target,
+            count=one.memories,
+            turns=one.turns,
+            left=one.left,
         )
-        match outcome:
-            case NotAllowed():
-                return texts.say("outcome.admins_only")
-            case Rejected():
-                return rejected_text(texts, Rejected(outcome.reason, detail=_short(outcome.detail)))
-            case MustBeNamed(left):
-                return "\n".join(left_text(texts, one) for one in left)
-            case []:
-                return texts.say("scope.nothing_left")
-            case _:
-                return "\n".join(
-                    texts.say(
-                        "scope.brought",
-                        source=one.source,
-                        target=one.target,
-                        count=one.memories,
-                        turns=one.turns,
-                        left=one.left,
-                    )
-                    for one in outcome
-                )
+        for one in outcome
+    ]
+    return "\n".join(lines) or call.say("scope.nothing_left")
 
 
 def left_text(texts: Texts, left: LeftBehind) -> str:
     """To the conversation to which it belongs: what it no longer sees, and what brings it along."""
-    return texts.say(
-        "scope.left_shared" if left.shared else "scope.left",
-        source=left.source,
-        target=left.target,
-        count=left.memories,
-        turns=left.turns,
-        words=_words(left),
-    )
+    return _left_text(texts, left, "scope.left_shared" if left.shared else "scope.left")
 
 
 def status_text(texts: Texts, left: LeftBehind) -> str:
     """The same in the status, for admins."""
+    return _left_text(texts, left, "status.left")
+
+
+def _left_text(texts: Texts, left: LeftBehind, code: str) -> str:
     return texts.say(
-        "status.left",
+        code,
         source=left.source,
         target=left.target,
         count=left.memories,
         turns=left.turns,
-        words=_words(left),
+        # What an admin writes behind the command, in whatever conversation.
+        words=f"{left.source} {left.target}" if left.shared else left.source,
     )
 
 
@@ -103,12 +77,3 @@ def left_json(left: LeftBehind) -> dict[str, str | int]:
 def brought_back_text(texts: Texts, back: BroughtBack) -> str:
     """What was brought has gone back."""
     return texts.say("undo.brought_back", source=back.source, count=back.memories, left=back.left)
-
-
-def _words(left: LeftBehind) -> str:
-    """What an admin writes behind the command, in whatever conversation."""
-    return f"{left.source} {left.target}" if left.shared else left.source
-
-
-def _short(text: str) -> str:
-    return safe(text)[:_MOST]

@@ -33,7 +33,7 @@ class MemoryReference:
 
     def __init__(self, plugin: PluginContext, shown: LastShown) -> None:
         self._plugin = plugin
-        self._shown = shown
+        self.shown = shown
 
     def read_one(
         self,
@@ -48,7 +48,7 @@ class MemoryReference:
             words: The first one and what follows it: together they may name several.
         """
         named = self.read_several(first, conversation_id, actor)
-        numbers = self._shown.numbers(conversation_id, actor)
+        numbers = self.shown.numbers(conversation_id, actor)
         beginnings = (" ".join(words[:end]) for end in range(2, _MOST))
         several = (item_numbers(one, numbers) or () for one in beginnings)
         if any(len(one) > 1 and numbers.keys() >= set(one) for one in several):
@@ -63,7 +63,7 @@ class MemoryReference:
         self, words: str, conversation_id: ConversationId, actor: Actor
     ) -> tuple[str, ...] | UnknownReference | None:
         """The ids that are named, each once; None for words that are neither numbers nor ids."""
-        say, numbers = self._plugin.texts.say, self._shown.numbers(conversation_id, actor)
+        say, numbers = self._plugin.texts.say, self.shown.numbers(conversation_id, actor)
         named: list[str] = []
         for part in [words] if item_numbers(words, numbers) else parts(words):
             asked = item_numbers(part, numbers)
@@ -96,7 +96,7 @@ class MemoryReference:
     ) -> list[str]:
         """The memories as numbered lines, and their numbers noted for the person who asked."""
         say = self._plugin.texts.say
-        self._shown.note(conversation_id, actor, [one.memory.memory_id for one in found], first)
+        self.shown.note(conversation_id, actor, [one.memory.memory_id for one in found], first)
         hits = await self._plugin.service.told(
             found, conversation_id=conversation_id, actor=actor, chars=_PREVIEW
         )
@@ -116,7 +116,7 @@ class MemoryReference:
         self, conversation_id: ConversationId, actor: Actor, hits: Sequence[Hit]
     ) -> list[str]:
         """The same of what recall has found."""
-        self._shown.note(conversation_id, actor, [hit.memory_id for hit in hits])
+        self.shown.note(conversation_id, actor, [hit.memory_id for hit in hits])
         lines = (hit_line(hit, self._plugin.texts) for hit in hits)
         return [f"{number}. {line}" for number, line in enumerate(lines, start=1)]
 

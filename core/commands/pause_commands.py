@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-from ...llm_memory import (
-    Actor,
-    ConversationId,
-    NotAllowed,
-    Paused,
-    Rejected,
-    Resumed,
-    StateUnavailable,
-)
-from ..plugin_context import PluginContext
+from ...llm_memory import NotAllowed, Paused, Rejected, Resumed, StateUnavailable
 from ..replies.loop_text import moment
 from ..replies.outcome_text import rejected_text
+from .call import Call
 
 
-class PauseCommands:
-    """One method a command, as in ``Commands``."""
+async def pause(call: Call) -> str:
+    """Nothing of this conversation is kept or recalled from now on."""
+    return await _switch(call, on=False)
 
-    def __init__(self, plugin: PluginContext) -> None:
-        self._plugin = plugin
-        self._say = plugin.texts.say
 
-    async def pause(self, conversation_id: ConversationId, actor: Actor, _: str) -> str:
-        """Nothing of this conversation is kept or recalled from now on."""
-        service = self._plugin.service
-        try:
-            outcome = await service.pause(conversation_id=conversation_id, actor=actor)
-        except StateUnavailable as error:
-            return self._say("pause.not_written", detail=error.cause)
-        match outcome:
-            case Paused(since, before):
-                return self._say("pause.already" if before else "pause.done", since=moment(since))
-            case NotAllowed():
-                return self._say("pause.not_allowed")
-            case Rejected():
-                return rejected_text(self._plugin.texts, outcome)
+async def resume(call: Call) -> str:
+    """As before the pause."""
+    return await _switch(call, on=True)
 
-    async def resume(self, conversation_id: ConversationId, actor: Actor, _: str) -> str:
-        """As before the pause."""
-        service = self._plugin.service
-        try:
-            outcome = await service.resume(conversation_id=conversation_id, actor=actor)
-        except StateUnavailable as error:
-            return self._say("pause.not_written", detail=error.cause)
-        match outcome:
-            case Resumed(before):
-                return self._say("pause.not_paused" if before else "pause.resumed")
-            case NotAllowed():
-                return self._say("pause.not_allowed")
+
+async def _switch(call: Call, *, on: bool) -> str:
+    change = call.service.resume if on else call.service.pause
+    try:
+        outcome = await change(conversation_id=call.where, actor=call.actor)
+    except StateUnavailable as error:
+        return call.say("pause.not_written", detail=error.cause)
+    match outcome:
+        case Paused(since, before):
+            return call.say("pause.already" if before else "pause.done", since=moment(since))
+        case Resumed(before):
+            return call.say("pause.not_paused" if before else "pause.resumed")
+        case NotAllowed():
+            return call.say("pause.not_allowed")
+        case Rejected():
+            return rejected_text(call.texts, outcome)

@@ -29,6 +29,7 @@ from ...llm_memory.scopes.rules.scope_resolution import as_derived
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer
+from ..host.panel_map import NotSaved
 from ..texts import Texts
 
 _SHOWN = 60
@@ -137,6 +138,24 @@ def not_visible_text(texts: Texts, outcome: NotVisible) -> str:
         return texts.say("pointed.note")
     shown = safe(outcome.memory_id)[:_SHOWN]
     return texts.say("pointed.forgotten" if outcome.forgotten else "pointed.absent", id=shown)
+
+
+def refusal_text(texts: Texts, what: str, outcome: NotAllowed | NotVisible | Rejected) -> str:
+    """Why nothing was corrected. ``what``: forget, edit or undo."""
+    match outcome:
+        case NotAllowed():
+            return not_allowed_text(texts, what, outcome)
+        case NotVisible():
+            return not_visible_text(texts, outcome)
+        case Rejected():
+            return rejected_text(texts, outcome)
+
+
+def not_saved_text(texts: Texts, error: NotSaved) -> str:
+    """Why the panel's settings stay as they were."""
+    if not error.detail:
+        return texts.say("scope.overtaken")
+    return texts.say("scope.not_saved", detail=safe(error.detail))
 
 
 def _standing(memory: Memory) -> str:

@@ -283,6 +283,10 @@ def _said() -> Iterator[tuple[str, str, set[str]]]:
             if says and isinstance(code, ast.Constant) and isinstance(code.value, str):
                 given = {keyword.arg for keyword in node.keywords if keyword.arg}
                 yield f"{path.name}:{node.lineno}", code.value, given
+            if called.split(".")[-1] == "counted":
+                assert isinstance(code, ast.Dict), f"{path.name}:{node.lineno}"
+                for key in code.keys:
+                    yield f"{path.name}:{node.lineno}", ast.literal_eval(key), {"count"}
 
 
 def test_every_text_that_the_code_asks_for_is_there_with_what_it_needs() -> None:

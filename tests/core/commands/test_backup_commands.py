@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import backup_commands as moving_commands
-from astrbot_plugin_scoped_memory.core.commands.backup_commands import BackupCommands
+from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor, EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
@@ -69,7 +69,7 @@ async def put_backup(folder: Path, rig: Rig, settings: dict[str, Any] = SETTINGS
 
 async def restore(plugin: MovablePlugin, rest: str) -> str:
     """What is answered."""
-    return await BackupCommands(cast("Any", plugin)).restore(group(777), ADMIN, rest)
+    return await Commands(cast("Any", plugin)).restore(group(777), ADMIN, rest)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.commands import command_table
 from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import EngineOff, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
@@ -102,6 +103,11 @@ async def test_an_admin_edits_and_moves_and_takes_both_back(rig: Rig) -> None:
     assert PEANUTS in await ask(rig, undo)
     assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
     assert "没有可撤销的" in await ask(rig, undo)
+
+
+@pytest.mark.parametrize("row", command_table.COMMANDS, ids=lambda row: row.name)
+async def test_every_command_of_the_table_is_answered(rig: Rig, row: command_table.Row) -> None:
+    assert await ask(rig, FakeEvent.in_group(777, f"memory {row.name}"))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

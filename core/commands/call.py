@@ -1,0 +1,68 @@
+"""One command that a person gave, and the mark of those that only admins may give."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import wraps
+
+from ...llm_memory import Actor, CognitiveService, ConversationId
+from ..plugin_context import PluginContext
+from ..texts import Texts
+from .memory_reference import MemoryReference
+from .typing_rate import TypingRate
+
+ENGINE_SECONDS = 1.0
+"""How long an answer waits for an engine that still opens, where it can be given without."""
+
+type Handler = Callable[[Call], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Where it was given, by whom, and what stands behind it."""
+
+    plugin: PluginContext
+    naming: MemoryReference
+    rate: TypingRate
+    where: ConversationId
+    actor: Actor
+    rest: str
+
+    @property
+    def texts(self) -> Texts:
+        return self.plugin.texts
+
+    @property
+    def service(self) -> CognitiveService:
+        return self.plugin.service
+
+    def say(self, code: str, /, **params: object) -> str:
+        """The text in the owner's language."""
+        return self.plugin.texts.say(code, **params)
+
+    def split(self) -> tuple[str, str]:
+        """The first word, and what follows it."""
+        first, more = (*self.rest.split(None, 1), "", "")[:2]
+        return first, more.strip()
+
+    def behind(self) -> Call:
+        """The same with what follows the first word."""
+        return replace(self, rest=self.split()[1])
+
+
+def admin(handler: Handler) -> Handler:
+    """Anybody else hears that it is for admins, or that the engine is off."""
+
+    @wraps(handler)
+    async def checked(call: Call) -> str:
+        if call.actor.admin:
+            return await handler(call)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENGINE_SECONDS):
+                await call.service.admin.map_summary()
+        return call.say("outcome.admins_only")
+
+    return checked
