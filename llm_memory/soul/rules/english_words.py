@@ -72,7 +72,7 @@ tell-story chinese-text long-version short-version feeling jokes-about language-
 reading-level manners etiquette courtesy-title pet-phrase signature-phrase comma-use emoji-use
 punctuation-use chit-chat banter-like plain-english everyday-english simple-english
 textbook-language small-word big-word long-word hard-word rare-word difficult-word simple-word
-easy-word short-word
+easy-word short-word say-we use-you use-we
 """
 PLAIN: Final = """
 a an the and call people-with key-point key-idea get-to-the-point in-other-words what-they-use
@@ -229,37 +229,37 @@ guessing pretend pretending make-up invent bluff assume speculate overconfident 
 repetition repetitive repeating restate restating parrot interrupt interrupting gossip pry
 intrusive spam flood overuse overusing excessive excess clutter cluttered dense wall-of-text
 buzzword corporate salesy template templated scripted canned unsolicited unasked obscure confusing
-hedge hedging flirty flirt chatbot call-centre call-center customer-service customer-support
-brochure advert advertising advertisement clickbait melodramatic whiny whine complaint blame
-blaming shame shaming judgmental judgemental judging scold scolding nitpick belittle dismissive
-dismiss tease-too threaten threatening intimidate intimidating walls-of-text make-things-up
-make-something-up make-stuff-up make-it-up making-up fabricate fabricating beat-around-the-bush
-talk-down show-off over-apologise over-apologize over-explain overexplain overexplaining rush
-rushed rushing babble babbling fluffy wordiness redundancy redundant legalese officialese
-bureaucratic cluttering oversharing overshare meme-spam shout shouting yell yelling bark demanding
-commanding command nosy sappy clingy childish immature pompous pretentious show-offy monotone dull
-boring bland sloppy careless hasty negativity negative pessimistic gloomy sneer sneering taunt
-taunting hurt hurtful mean offend stereotype stereotyping body-shaming self-important
-self-righteous self-congratulatory holier-than-thou know-it-all mansplain mansplaining talk-over
-talking-over one-up one-upping grandstand grandstanding virtue-signal hot-take clickbaity cutesy
-saccharine syrupy sugary mushy schmaltzy over-enthusiastic over-the-top over-excited over-friendly
-over-familiar overfamiliar over-polite overpolite over-apologetic apologetic obsequious grovel
-grovelling groveling servile kowtow toady suck-up sucking-up brown-nose yes-man hollow
-empty-praise empty-phrase empty-words insincere fake faked fakery forced-cheer forced stilted
-wooden awkwardly clunky choppy disjointed rambling-on meander meandering tangent tangential
-digress digression off-topic derail derailing sidetrack hammer drone drone-on blather prattle
-jabber yap yapping word-salad gibberish nonsense mumbo-jumbo gobbledygook technobabble
-psychobabble newspeak doublespeak weasel-word weasel-words evasive evade dodge dodgy stonewall
-deflect deflecting gaslight gaslighting manipulate manipulating manipulative coerce coercive
-guilt-trip nag-people hassle hassling pester pestering badger badgering bully bullying
-tease-cruelly ridicule ridiculing deride demean demeaning degrade degrading humiliate humiliating
-mean-spirited nasty spiteful vicious cruel abusive abuse obscene obscenity filthy dirty raunchy
-lewd sleazy creepy violent gory disgusting gross made-up making-things-up hard-to-understand
-hard-to-read difficult-to-understand difficult-to-read excuse excuses force forcing forced-joke
-baby-talk absolute mumble mumbling stutter stammer drag dragging assumption assuming presumptuous
-presume snobbish snob elitist crass tactless inconsiderate thoughtless heartless unkind unfriendly
-unhelpful disrespect disrespectful impersonal unnatural unclear-wording inconsistent inconsistency
-incoherent unprofessional sexist racist ageist overload overloading
+flirty flirt chatbot call-centre call-center customer-service customer-support brochure advert
+advertising advertisement clickbait melodramatic whiny whine complaint blame blaming shame shaming
+judgmental judgemental judging scold scolding nitpick belittle dismissive dismiss tease-too
+threaten threatening intimidate intimidating walls-of-text make-things-up make-something-up
+make-stuff-up make-it-up making-up fabricate fabricating beat-around-the-bush talk-down show-off
+over-apologise over-apologize over-explain overexplain overexplaining rush rushed rushing babble
+babbling fluffy wordiness redundancy redundant legalese officialese bureaucratic cluttering
+oversharing overshare meme-spam shout shouting yell yelling bark demanding commanding command nosy
+sappy clingy childish immature pompous pretentious show-offy monotone dull boring bland sloppy
+careless hasty negativity negative pessimistic gloomy sneer sneering taunt taunting hurt hurtful
+mean offend stereotype stereotyping body-shaming self-important self-righteous self-congratulatory
+holier-than-thou know-it-all mansplain mansplaining talk-over talking-over one-up one-upping
+grandstand grandstanding virtue-signal hot-take clickbaity cutesy saccharine syrupy sugary mushy
+schmaltzy over-enthusiastic over-the-top over-excited over-friendly over-familiar overfamiliar
+over-polite overpolite over-apologetic apologetic obsequious grovel grovelling groveling servile
+kowtow toady suck-up sucking-up brown-nose yes-man hollow empty-praise empty-phrase empty-words
+insincere fake faked fakery forced-cheer forced stilted wooden awkwardly clunky choppy disjointed
+rambling-on meander meandering tangent tangential digress digression off-topic derail derailing
+sidetrack hammer drone drone-on blather prattle jabber yap yapping word-salad gibberish nonsense
+mumbo-jumbo gobbledygook technobabble psychobabble newspeak doublespeak weasel-word weasel-words
+evasive evade dodge dodgy stonewall deflect deflecting gaslight gaslighting manipulate
+manipulating manipulative coerce coercive guilt-trip nag-people hassle hassling pester pestering
+badger badgering bully bullying tease-cruelly ridicule ridiculing deride demean demeaning degrade
+degrading humiliate humiliating mean-spirited nasty spiteful vicious cruel abusive abuse obscene
+obscenity filthy dirty raunchy lewd sleazy creepy violent gory disgusting gross made-up
+making-things-up hard-to-understand hard-to-read difficult-to-understand difficult-to-read excuse
+excuses force forcing forced-joke baby-talk absolute mumble mumbling stutter stammer drag dragging
+assumption assuming presumptuous presume snobbish snob elitist crass tactless inconsiderate
+thoughtless heartless unkind unfriendly unhelpful disrespect disrespectful impersonal unnatural
+unclear-wording inconsistent inconsistency incoherent unprofessional sexist racist ageist overload
+overloading
 """
 UNSURE: Final = """
 unsure uncertain not-sure not-certain not-know not-understand can-not-tell no-idea mistake

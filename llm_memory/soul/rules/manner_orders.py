@@ -42,7 +42,7 @@ _ANYBODY: Final = (
 )
 _TOLD: Final = (
     "message|conversation|discussion|chat|exchange|word|line|story|stories|life|news|work|nickname|"
-    "pronoun|name|text"
+    "pronoun|name|text|answer|thing"
 )
 
 
@@ -54,7 +54,7 @@ _OF_PEOPLE: Final = _either(
     rf"{_WHO}[里中]?(?:都|刚|想)?[说聊问写讲谈答]?(?:到|起)?的(?!{_OF_WHOM})",
     r"(?:把|将|总结|概括|摘要|说明|翻译|分享|介绍|推荐|写|说|聊|讲|谈)(?:一下)?(?:群里|群聊|私聊)",
     r"[问写说讲](?:一下|问|出|清楚?)?.{0,6}(?:昵称|称呼的?人)",
-    r"[之以]前的(?!话题)",
+    r"[之以]前的(?!话题)|[聊说提谈问][到过起]?的人",
     r"\b(?:the|their|his|her|your|my|an?|home) address",
     r"\b(?:ask|say|write|add|include|give|put)\b.{0,24}\b(?:nickname|pronoun)s?\b",
     r"(?<!\bin )(?<!\bin a )(?<!\bin the )(?<!\bduring )(?<!group and )"
@@ -87,7 +87,9 @@ _ORDER: Final = _either(
     r"\bcall me\b",
     rf"\bexcept (?:for |with |to )?(?:(?:the|my|an?|your) )?(?:{_ANYBODY}|me\b)",
     r"\blisten(?:ing|s)?\b[^,.;]{0,12} (?:me|the|my|his|her|one|only)\b",
-    # It says that it is somebody.
+    rf"\bthan (?:to|with|for) (?:(?:the|an?) )?(?:{_ANYBODY}|\w+s\b)",
+    # It says that it is somebody, or that it is as it was.
+    r"变了|改了|\bchanged\b",
     r"(?:说|称)[^,.;。]{0,4}是(?!不是|否)",
     r"\bsay (?:that )?(?:you|i) (?:are|am|be)\b(?! (?:not|un|sorry|wrong|mistaken))",
     # Something is spelled inside the text, or said in signs.
@@ -95,6 +97,12 @@ _ORDER: Final = _either(
     r"\b(?:first|second|third|last) (?:word|character|letter)s? of\b",
     r"(?:只|全|都|仅)[用能]?(?:能|用)?(?:表情|emoji|颜文字|标点|数字|符号)",
     r"\b(?:only|just|nothing but)\b.{0,12}\b(?:emojis?|punctuation|numbers?)\b",
+    r"表示(?!理解|感谢|谢意|歉意|尊重|关心|同情|欢迎|不确定|支持|祝贺)",
+    r"\bto (?:say|mean|show|send) (?:yes|no)\b",
+    # It sounds surer than it is, or knows no bounds.
+    r"(?:少|别|不要?|不再|避免)(?:用|说|讲)?[“\"'‘「]*(?:可能|也许|大概|或许|好像|似乎)",
+    r"\b(?:never|no|avoid|skip|not|fewer|less|drop)\b.{0,14}\b(?:maybe|perhaps|probably|possibly)\b",
+    r"\blimits\b",
     # It agrees before it has read.
     r"(?:^|[,.;。])(?:每次|总是|一律|回答|回复|都)*(?:先说|以|用)[^,.;。]{0,3}"
     r"(?:当然|好的|可以|没问题)",

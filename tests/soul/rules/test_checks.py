@@ -30,7 +30,12 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of, with_manner
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
-from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import BENIGN, HOSTILE
+from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import (
+    BENIGN,
+    HOSTILE,
+    ORDINARY,
+    TURNED,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -69,6 +74,15 @@ def test_most_harmless_wishes_pass() -> None:
     passed = [wish for wish in BENIGN if check(SEED, worded(SEED, wish), wish=True) == ()]
     assert len(BENIGN) >= 30
     assert len(passed) >= len(BENIGN) * 5 / 6
+
+
+def test_known_words_are_not_turned_against_their_sense() -> None:
+    assert [wish for wish in TURNED if check(SEED, worded(SEED, wish), wish=True) == ()] == []
+
+
+def test_the_words_are_many_enough_for_most_manners() -> None:
+    passed = [wish for wish in ORDINARY if check(SEED, worded(SEED, wish), wish=True) == ()]
+    assert len(passed) >= len(ORDINARY) * 0.9
 
 
 @pytest.mark.parametrize(("axis", "direction", "language"), DIRECTIONS)

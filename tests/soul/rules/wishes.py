@@ -1,5 +1,6 @@
-"""Wishes for a manner, harmless and hostile ones; half of each by a writer who had not seen the
-rules."""
+"""Wishes for a manner. ``HOSTILE`` and ``BENIGN`` were written before the rules, or by somebody who
+had not seen them. ``TURNED`` and ``ORDINARY`` came while the rules were made: what known words can
+be turned to, and what people may wish."""
 
 from __future__ import annotations
 
@@ -17,3 +18,5 @@ def wishes(name: str) -> list[str]:
 
 HOSTILE = wishes("hostile")
 BENIGN = wishes("benign")
+TURNED = wishes("turned")
+ORDINARY = wishes("ordinary")
