@@ -91,7 +91,7 @@ def assemble(
         busy=lambda: _busy(life, migrations, recall.indexing),
         may_rotate=lambda: life.is_ready and not reconciler.holds_deletions,
     )
-    loop = make_loop(parts, settings, recall, remember, book, notices, clock, hooks, bylines)
+    loop = make_loop(parts, settings, recall, remember, book, notices, clock, hooks, bylines, life)
     migrations.wait_for(loop.loop.sleep.over)
     former = FormerScopes(parts.state, book, recall.catalogue, parts.turns)
     service = _make_service(
@@ -132,6 +132,7 @@ def assemble(
         loop=loop.loop,
         primer=loop.primer,
         backup=loop.backup,
+        souls=loop.souls,
         service=service,
     )
     return Engine(parts, rooms, settings, life, notices)
@@ -281,4 +282,5 @@ def _make_service(
         conversations,
         admin,
         desk,
+        loop.souls,
     )

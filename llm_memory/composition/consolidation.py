@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.recallable_memories import RecallableMemories
@@ -39,6 +39,7 @@ def make_consolidation(
     checks: DraftChecks,
     near: NearDuplicates,
     model_calls: ModelCalls,
+    souls: Callable[[], Awaitable[None]],
     notices: NoticeBoard,
     acquaintances: Acquaintances,
     clock: Clock,
@@ -68,6 +69,7 @@ def make_consolidation(
         ),
         overviews,
         QuestionStep(vault, catalogue, living, checks, model_calls, recall.uses.of),
+        souls,
         backup,
         PurgeRemnants(
             PurgeParts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -31,7 +31,8 @@ from ..remember.private_data import PrivateData
 from ..runtime.identifiers import make_id
 from ..scopes.pause_mark_file import ForgetfulPauseMark, PauseMarkFile
 from ..service.engine import Engine
-from ..service.engine_parts import EngineParts
+from ..service.engine_parts import EngineParts, no_prompt
+from ..soul.soul_files import SoulFiles
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.index_format import MANIFEST, IndexFormat
 from ..storage.formats.loop_schema import FORMAT as LOOP_FORMAT
@@ -75,6 +76,7 @@ def build_engine(
     chat: ChatModel | None = None,
     accounts: Callable[[], frozenset[str] | None] = lambda: None,
     is_admin: Callable[[str], bool] = lambda _: False,
+    persona_prompt: Callable[[str], Awaitable[str]] = no_prompt,
     carried_settings: Callable[[], Mapping[str, object]] = dict,
     replacing: Mapping[str, Any] | None = None,
 ) -> Engine:
@@ -84,7 +86,8 @@ def build_engine(
     knows nothing of the bot's conversations: what the state remembers of them stays as it is.
     ``chat`` reads finished turns; without it nothing is learned from them. ``accounts`` tells which
     bot accounts exist now, None where it cannot.
-    ``is_admin`` tells by a person's id who is one now. ``carried_settings`` are the owner's, for
+    ``is_admin`` tells by a person's id who is one now. ``persona_prompt`` gives a persona's own
+    prompt by its folder. ``carried_settings`` are the owner's, for
     backups to carry. ``replacing`` puts other parts, by their names in ``EngineParts``, in the
     places of real ones: a test's store, or its watcher of files.
     """
@@ -128,6 +131,7 @@ def build_engine(
         pages=PagesOnDisk(paths.memory),
         leases=paths.leases,
         shared=SharedFiles(paths.memory, english=settings.loop.english),
+        soul_files=SoulFiles(paths.memory),
         backups=DailyBackups(paths.daily_backups, paths.memory),
         files=StoreFiles(paths.data, paths.memory),
         legacy=legacy_collection(settings),
@@ -154,6 +158,7 @@ def build_engine(
         is_admin=is_admin,
         vouchers=None if paths.owns_memory else HomeVouchers(paths.state),
         version=version,
+        persona_prompt=persona_prompt,
         carried_settings=carried_settings,
     )
     return assemble(replace(parts, **(replacing or {})), settings, on_notice=on_notice, clock=clock)

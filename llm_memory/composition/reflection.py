@@ -23,16 +23,19 @@ from ..reflection.turn_queue import TurnQueue
 from ..reflection.unread_follower import UnreadFollower
 from ..remember.rules.privacy import without_private
 from ..runtime.identifiers import Clock
+from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..service.bylines import Bylines
 from ..service.engine_parts import EngineParts
 from ..service.memory_loop import MemoryLoop
+from ..service.souls import Souls
 from ..soul.style_counts import SqliteStyleCounts
 from .consolidation import make_consolidation
 from .recall import RecallParts
 from .remember import RememberParts
+from .souls import make_souls
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,7 @@ class LoopParts:
     primer: PrimerService
     overviews: Overviews
     backup: NightlyBackup
-    style: SqliteStyleCounts | None
-    """None where no wishes on manner are counted."""
+    souls: Souls
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def make_loop(
     clock: Clock,
     hooks: LoopHooks,
     bylines: Bylines,
+    life: Lifespan,
 ) -> LoopParts:
     """Opens nothing."""
     paces, catalogue = settings.loop, recalling.catalogue
@@ -119,6 +122,7 @@ def make_loop(
     paused_conversations = PausedConversations(parts.loop_book, parts.pause_marks, notices)
     spending = TokenBudget(parts.loop_book, paces.daily_tokens, clock)
     asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
+    souls = make_souls(parts, settings, catalogue, asking, style, notices, clock, life)
     backup = NightlyBackup(
         parts.backups,
         writing.living,
@@ -147,6 +151,7 @@ def make_loop(
         checks=writing.checks,
         near=writing.near,
         model_calls=asking,
+        souls=souls.night,
         notices=notices,
         acquaintances=acquaintances,
         clock=clock,
@@ -196,4 +201,4 @@ def make_loop(
         sleep,
         queue,
     )
-    return LoopParts(loop, queue, learning, paused_conversations, primer, overviews, backup, style)
+    return LoopParts(loop, queue, learning, paused_conversations, primer, overviews, backup, souls)

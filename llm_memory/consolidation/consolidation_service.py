@@ -47,6 +47,8 @@ class ConsolidationParts:
     journals: DayJournals
     overviews: Overviews
     questions: QuestionStep
+    souls: Callable[[], Awaitable[None]]
+    """Evaluates what is proposed for the manner of personas."""
     backup: NightlyBackup
     purge_remnants: PurgeRemnants
 
@@ -280,6 +282,7 @@ class ConsolidationService:
     async def _back_up(self, report: SleepReport) -> SleepReport:
         if self._learns():
             report = await self._purge(report)
+            report = await self._evolve(report)
         try:
             done = await self._parts.backup.run()
             report = replace(report, backup=done.name, removed=done.removed)
@@ -297,6 +300,14 @@ class ConsolidationService:
         except Exception as error:  # noqa: BLE001  (tried again the next night)
             logger.error("彻底删除没有做完：{!r}", error)
             return _with_error(report, SleepStep.PURGE, _EVERY_SCOPE, repr(error))
+
+    async def _evolve(self, report: SleepReport) -> SleepReport:
+        try:
+            await self._parts.souls()
+        except Exception as error:  # noqa: BLE001  (tried again the next night)
+            logger.error("人格的改动没有评估完：{!r}", error)
+            return _with_error(report, SleepStep.SOUL, _EVERY_SCOPE, repr(error))
+        return report
 
     async def _count_from(self, at: datetime) -> None:
         await asyncio.to_thread(self._book.put_fact, _COUNTED_FROM, at.isoformat())

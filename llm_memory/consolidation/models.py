@@ -16,6 +16,7 @@ class SleepStep(StrEnum):
     OVERVIEW = "overview"
     QUESTIONS = "questions"
     PURGE = "purge"
+    SOUL = "soul"
     BACKUP = "backup"
 
 

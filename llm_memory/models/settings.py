@@ -10,6 +10,7 @@ from types import MappingProxyType
 from .rebinding import Rebinding
 from .resolution import WhyCode
 from .scope import Scope, ScopeFault
+from .soul import SoulEvolution
 
 
 class DmScope(StrEnum):
@@ -249,6 +250,7 @@ class EngineSettings:
         dm_scope_by_account: The same for single bot accounts; None where it is no table.
         group_scope: As ``dm_scope``.
         agent_scope: Which scope an unmapped ``mcp:`` conversation has.
+        soul_evolution: Whether the manner of a persona may be changed, and who puts that in force.
         scope_filter_enabled: False is the emergency downgrade: reads see all, learning pauses.
         preview_chars: The longest preview, characters.
         relevance_floor: The least probability, 0 to 1, that a memory answers; None takes 0.5.
@@ -283,6 +285,7 @@ class EngineSettings:
     agent_scope: AgentScope = AgentScope.MAPPED_ONLY
     identity_links: Mapping[str, str] = field(default_factory=dict)
     scope_filter_enabled: bool = True
+    soul_evolution: SoulEvolution = SoulEvolution.REVIEW
     preview_chars: int = 240
     relevance_floor: float | None = None
     load_seconds: float = 0.25

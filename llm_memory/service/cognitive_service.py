@@ -57,6 +57,7 @@ from .decisions import DecisionDesk
 from .file_reading import FileReading
 from .recalls import REFUSED, Recalls
 from .scope_admin import ScopeAdmin
+from .souls import Souls
 from .transcripts import Transcripts
 from .turns import TurnRequest, Turns, TurnStart
 from .writes import Writes
@@ -84,6 +85,7 @@ class CognitiveService:
         conversations: Conversations,
         admin: ScopeAdmin,
         decisions: DecisionDesk,
+        souls: Souls,
     ) -> None:
         self._settings = settings
         self._life = life
@@ -95,6 +97,8 @@ class CognitiveService:
         self._writes = writes
         self._corrections = corrections
         self._decisions = decisions
+        self.souls = souls
+        """The manner that personas have learned."""
         self.conversations = conversations
         """What is known of conversations and of who speaks in them."""
         self.admin = admin

@@ -51,6 +51,7 @@ from .opening_steps import (
     tidy_folders,
     upgrade_formats,
 )
+from .souls import Souls
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class EngineRooms:
     loop: MemoryLoop
     primer: PrimerService
     backup: NightlyBackup
+    souls: Souls
     service: CognitiveService
 
 
@@ -178,6 +180,7 @@ class Engine:
         self.life.opened()
         await self.rooms.reconciler.load()
         await self.rooms.recorder.recover()
+        await self.rooms.souls.load()
         if self.rooms.book.misses_keys:
             await asyncio.to_thread(self.rooms.book.offer_keys, list(self.rooms.catalogue.all()))
         await self.migrations.open()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
 from ..remember.rules.privacy import Finder, find
 from ..scopes.pause_mark_file import PauseMarkFile
+from ..soul.soul_files import SoulFiles
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats_port import StoredFormat
 from ..storage.loop_facts import SqliteLoopFacts
@@ -39,6 +40,11 @@ from ..transfer.line_files import TransferFolders
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
 from ..vault.pages import PagesOnDisk
+
+
+async def no_prompt(_: str) -> str:
+    """For a store without personas."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ class EngineParts:
     leases: Path
     """The folder of the lock files of roles."""
     shared: SharedFiles
+    soul_files: SoulFiles
     backups: DailyBackups
     files: StoreFiles
     local: Callable[[str], Embedder]
@@ -99,5 +106,7 @@ class EngineParts:
     """Of a project's committed store; elsewhere the files say whom they trust."""
     version: str = ""
     """The plugin's: what it writes out, it signs."""
+    persona_prompt: Callable[[str], Awaitable[str]] = no_prompt
+    """A persona's own prompt, by its folder: the bot framework knows."""
     carried_settings: Callable[[], Mapping[str, object]] = dict
     """The owner's, for backups to carry: no secrets."""

@@ -45,8 +45,8 @@ AT_ONCE: Final = 7
 """Probes in one call. All of them, the owner's twelve included, take 17 calls, so three are left to
 ask the version in force where a built-in probe fails."""
 
-type Rules = Callable[[SoulProposal, str], Awaitable[Sequence[Finding]]]
-"""Returns what refuses a proposal over the text in force, empty for nothing."""
+type Rules = Callable[[str, SoulProposal, str], Awaitable[Sequence[Finding]]]
+"""Returns what refuses a role's proposal over the text in force, empty for nothing."""
 
 
 class _NoVerdictError(Exception):
@@ -88,7 +88,7 @@ class SoulEvaluator:
 
         Raises StateUnavailable.
         """
-        findings = tuple(await self._rules(proposal, old_text))
+        findings = tuple(await self._rules(role, proposal, old_text))
         if findings:
             return SoulEvaluation(proposal.number, False, findings, why=RULES_REFUSE)
         model = self._model

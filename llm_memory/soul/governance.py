@@ -76,6 +76,12 @@ class Governance:
         """Returns the text in force, from memory; None if the role was not looked at yet."""
         return self._in_force.get(role)
 
+    async def recent_rules(self, role: str) -> frozenset[str]:
+        """Returns the rules that came into force within the last seven days; none where the soul
+        cannot be read."""
+        found = await self._do(role, self._life.recent_rules, writes=False)
+        return frozenset() if isinstance(found, SoulRefused) else found
+
     async def own_probes(self, role: str) -> str:
         """Returns what the owner wrote into ``probes.md``, empty where it cannot be read."""
         try:

@@ -8,6 +8,7 @@ import contextlib
 import difflib
 import unicodedata
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from ..models.said import Said
@@ -33,6 +34,7 @@ from .rules.soul_text import rules_of
 from .soul_reader import Refused, SoulReader, Standing
 from .soul_store import SoulStore
 
+RECENT: Final = timedelta(days=7)
 _WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
 NOT_TEXT: Final = Finding("encoding", Said("这段文字不是 UTF-8", "The text is not in UTF-8"))
 
@@ -193,6 +195,17 @@ class SoulLife:
         return SoulEnded(SoulEvent.DISCARDED, kept=kept)
 
     # What is told of it
+
+    def recent_rules(self, standing: Standing) -> frozenset[str]:
+        """Returns the rules that came into force within the last seven days."""
+        since = self._clock() - RECENT
+        versions = standing.history.versions
+        before = [number for number, line in versions.items() if line.at <= since]
+        base = max(before, default=min(versions, default=0))
+        if not base:
+            return frozenset()
+        former = self._reader.text(standing, base).decode(errors="replace")
+        return frozenset(rules_of(text_of(standing))) - frozenset(rules_of(former))
 
     def diff(self, number: int, standing: Standing) -> SoulText | SoulRefused:
         """Returns what a proposal changes; with 0 the open one, else what a person has written."""

@@ -51,6 +51,10 @@ class SqliteStyleCounts:
             connection.execute("DELETE FROM style WHERE week < ?", (_week(at.date(), WEEKS - 1),))
             connection.executemany("INSERT OR IGNORE INTO style VALUES (?, ?, ?, ?, ?, ?)", rows)
 
+    def roles(self) -> list[str]:
+        """Returns the folders of the personas of whom anything was counted."""
+        return [str(role) for (role,) in self._file.rows("SELECT DISTINCT role FROM style")]
+
     def agreed(self, role: str, today: date) -> tuple[tuple[Axis, Direction], ...]:
         """Returns what enough people want of a persona: three of them, or two scopes and not one
         person alone, and nobody the opposite in this week or the last. ``role`` is its folder."""

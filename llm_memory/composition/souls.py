@@ -1,0 +1,57 @@
+"""Wires the manner that personas learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ..catalogue.catalogue import Catalogue
+from ..models.settings import EngineSettings
+from ..reflection.model_calls import ModelCalls
+from ..runtime.lifecycle import Lifespan
+from ..runtime.notice_board import NoticeBoard
+from ..service.engine_parts import EngineParts
+from ..service.soul_calls import SoulCalls
+from ..service.souls import Souls
+from ..soul.governance import Governance
+from ..soul.probe_verdicts import SqliteProbeVerdicts
+from ..soul.rules.soul_text import seed
+from ..soul.style_counts import SqliteStyleCounts
+from ..storage.soul_heads import SoulHeads
+
+
+def make_souls(
+    parts: EngineParts,
+    settings: EngineSettings,
+    catalogue: Catalogue,
+    calls: ModelCalls,
+    style: SqliteStyleCounts | None,
+    notices: NoticeBoard,
+    clock: Callable[[], datetime],
+    life: Lifespan,
+) -> Souls:
+    """Opens nothing. ``style`` is None where no wishes on manner are counted."""
+    governance = Governance(
+        parts.soul_files,
+        SoulHeads(parts.state),
+        clock,
+        seed=seed("en" if settings.loop.english else "zh").encode(),
+        evolution=settings.soul_evolution,
+    )
+
+    def private_names() -> list[str]:
+        return [scope.name for scope in parts.vault.scopes() if not scope.is_public]
+
+    return Souls(
+        governance,
+        SoulCalls(calls),
+        SqliteProbeVerdicts(parts.loop_file),
+        style,
+        catalogue,
+        private_names,
+        parts.persona_prompt,
+        notices,
+        clock,
+        life,
+        settings.soul_evolution,
+    )

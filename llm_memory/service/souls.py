@@ -1,0 +1,249 @@
+"""The manner that personas have learned: what a turn is told of it, what admins ask, the night."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache, partial
+from typing import Final
+
+from ..catalogue.catalogue import Catalogue
+from ..models.conversation import Actor
+from ..models.notices import Notice, NoticeCode, Severity
+from ..models.soul import (
+    AdoptSoul,
+    ApplySoul,
+    DiffSoul,
+    DiscardSoul,
+    Finding,
+    LogSoul,
+    ProposeSoul,
+    RollbackSoul,
+    ShowSoul,
+    SoulChanged,
+    SoulDraft,
+    SoulEvaluation,
+    SoulEvolution,
+    SoulFault,
+    SoulOrigin,
+    SoulOutcome,
+    SoulProposal,
+    SoulProposed,
+    SoulRefused,
+    SoulRequest,
+    SoulState,
+    SoulView,
+    VerifySoul,
+    VetoSoul,
+    soul_folder,
+)
+from ..runtime.identifiers import Clock
+from ..runtime.lifecycle import Lifespan
+from ..runtime.notice_board import NoticeBoard
+from ..soul.evaluation import SoulEvaluator
+from ..soul.governance import Governance, Judge
+from ..soul.model_port import SoulModel
+from ..soul.probe_verdicts import SqliteProbeVerdicts
+from ..soul.rules.checks import check
+from ..soul.rules.neutrality import heard, neutral
+from ..soul.rules.soul_text import injected, language_of
+from ..soul.rules.vocabulary import line_of, with_manner
+from ..soul.rules.wording import worded
+from ..soul.style_counts import SqliteStyleCounts
+
+type PersonaPrompt = Callable[[str], Awaitable[str]]
+"""Returns a persona's own prompt by its folder, empty for none."""
+type _Change = ProposeSoul | ApplySoul | VetoSoul | RollbackSoul | AdoptSoul | DiscardSoul
+_SHOWN: Final = lru_cache(maxsize=64)(injected)
+
+
+class Souls:
+    """The cognitive service's own. ``persona`` is a persona's name, empty for none; every persona
+    has a soul of its own, and a change of one is none of another."""
+
+    def __init__(
+        self,
+        governance: Governance,
+        model: SoulModel | None,
+        verdicts: SqliteProbeVerdicts,
+        style: SqliteStyleCounts | None,
+        catalogue: Catalogue,
+        private_names: Callable[[], Iterable[str]],
+        persona_prompt: PersonaPrompt,
+        notices: NoticeBoard,
+        clock: Clock,
+        life: Lifespan,
+        evolution: SoulEvolution,
+    ) -> None:
+        """``private_names`` are those of scopes that not all may read; it may block."""
+        self._governance = governance
+        self._evaluator = SoulEvaluator(model, verdicts, self._findings_of)
+        self._style = style
+        self._catalogue = catalogue
+        self._private_names = private_names
+        self._persona_prompt = persona_prompt
+        self._notices = notices
+        self._clock = clock
+        self._life = life
+        self._evolution = evolution
+
+    def injected(self, persona: str | None) -> str:
+        """Returns what the system prompt of this persona ends with, from memory; the same bytes
+        until another version is in force. Empty for no rules, and where it is not known which
+        persona is in force."""
+        if persona is None or self._evolution is SoulEvolution.OFF:
+            return ""
+        return _SHOWN(self._governance.in_force(soul_folder(persona)) or "")
+
+    async def load(self) -> None:
+        """Look at every soul after a start: what is in force is in memory from then on."""
+        for role, found in (await self._governance.recover()).items():
+            self._tell(role, found)
+
+    async def ask(
+        self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""
+    ) -> SoulOutcome:
+        """Carry out what is asked, or say why not. ``conversation`` selects the model that
+        evaluates, where the owner has chosen none."""
+        role = soul_folder(persona)
+        if isinstance(request, ShowSoul | DiffSoul | LogSoul | VerifySoul):
+            return await self._look(request, role, actor)
+        is_off = self._evolution is SoulEvolution.OFF
+        if is_off and isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
+            return SoulRefused(SoulFault.OFF)
+        outcome = await self._life.finish(
+            lambda: self._change(request, role, actor, partial(self._judge, role, conversation))
+        )
+        self._tell(role, await self._governance.look(role))
+        return outcome
+
+    async def _look(
+        self, request: ShowSoul | DiffSoul | LogSoul | VerifySoul, role: str, actor: Actor
+    ) -> SoulOutcome:
+        match request:
+            case ShowSoul():
+                return await self._governance.look(role)
+            case DiffSoul(number):
+                return await self._governance.diff(role, number, actor)
+            case LogSoul():
+                return await self._governance.log(role, actor)
+            case VerifySoul():
+                return await self._governance.verify(role, actor)
+
+    async def _change(self, request: _Change, role: str, actor: Actor, judge: Judge) -> SoulOutcome:
+        match request:
+            case ProposeSoul(wish):
+                return await self._propose(role, wish, actor)
+            case ApplySoul(number):
+                return await self._governance.apply(role, number, actor, judge)
+            case VetoSoul(number):
+                return await self._governance.veto(role, number, actor)
+            case RollbackSoul(version):
+                return await self._governance.rollback(role, version, actor)
+            case AdoptSoul():
+                return await self._governance.adopt(role, actor, judge)
+            case DiscardSoul():
+                return await self._governance.discard(role, actor)
+
+    async def _propose(self, role: str, wish: str, actor: Actor) -> SoulOutcome:
+        if not actor.admin or actor.is_agent:
+            return SoulRefused(SoulFault.NOT_ALLOWED)
+        view = await self._governance.look(role)
+        if isinstance(view, SoulRefused):
+            return view
+        draft = SoulDraft(
+            view.version.number, SoulOrigin.WISH, worded(view.text, wish), aim=wish.strip()
+        )
+        if findings := await self._findings(role, view.text, draft.text, wish=True):
+            return SoulRefused(SoulFault.DENIED, findings=tuple(findings))
+        return await self._governance.propose(role, draft, actor)
+
+    async def _judge(
+        self, role: str, conversation: str, proposal: SoulProposal, old: str
+    ) -> SoulEvaluation | SoulFault:
+        return await self._evaluator.evaluate(
+            proposal,
+            old,
+            role=role,
+            persona_prompt=await self._persona_prompt(role),
+            conversation=conversation,
+            probes=await self._governance.own_probes(role),
+        )
+
+    async def _findings_of(self, role: str, proposal: SoulProposal, old: str) -> list[Finding]:
+        is_wish = proposal.origin in (SoulOrigin.WISH, SoulOrigin.HAND)
+        return await self._findings(role, old, proposal.text, wish=is_wish)
+
+    async def _findings(self, role: str, old: str, new: str, *, wish: bool) -> list[Finding]:
+        recent = await self._governance.recent_rules(role)
+        found = list(await asyncio.to_thread(partial(check, old, new, wish=wish, recent=recent)))
+        memories, is_whole = list(self._catalogue.all()), self._life.is_ready
+        own = await self._persona_prompt(role)
+
+        def repeated() -> Finding | None:
+            private, public = heard(memories, self._private_names(), [own])
+            return neutral(old, new, private if is_whole else None, public)
+
+        finding = await asyncio.to_thread(repeated)
+        return [*found, finding] if finding else found
+
+    async def night(self) -> None:
+        """Propose what enough people want, evaluate what waits, and under ``auto`` put in force
+        what has passed. Admins are told."""
+        if self._evolution is SoulEvolution.OFF:
+            return
+        for role in await asyncio.to_thread(self._style.roles) if self._style else ():
+            await self._propose_counted(role, self._style)
+        for role, found in (await self._governance.recover()).items():
+            if isinstance(found, SoulView) and found.open is not None:
+                await self._decide(role, found.open.number)
+            self._tell(role, await self._governance.look(role))
+
+    async def _propose_counted(self, role: str, style: SqliteStyleCounts) -> None:
+        """The rule that several people want, in the vocabulary's own words: of what anybody said
+        no word comes here."""
+        wanted = await asyncio.to_thread(style.agreed, role, self._clock().date())
+        view = await self._governance.look(role) if wanted else None
+        if not isinstance(view, SoulView) or view.open is not None:
+            return
+        for axis, direction in wanted:
+            text = with_manner(view.text, axis, direction, language_of(view.text))
+            if text == view.text:
+                continue
+            aim = line_of(axis, direction, language_of(view.text))
+            draft = SoulDraft(view.version.number, SoulOrigin.STYLE, text, aim=aim)
+            done = await self._governance.propose(role, draft, None)
+            if isinstance(done, SoulProposed):
+                await asyncio.to_thread(style.clear, role, axis)
+            return
+
+    async def _decide(self, role: str, number: int) -> None:
+        judge = partial(self._judge, role, "")
+        if self._evolution is not SoulEvolution.AUTO:
+            await self._governance.evaluate(role, number, judge)
+            return
+        done = await self._governance.apply(role, number, None, judge)
+        if isinstance(done, SoulChanged):
+            self._post(NoticeCode.SOUL_APPLIED, role, number=number)
+
+    def _tell(self, role: str, found: SoulView | SoulRefused) -> None:
+        """Post what an admin has to decide, and take back what is decided."""
+        view = found if isinstance(found, SoulView) else None
+        waits = view is not None and view.state is SoulState.APPROVED
+        if view is not None and view.open is not None and waits:
+            self._post(NoticeCode.SOUL_WAITS, role, number=view.open.number)
+        else:
+            self._notices.clear(NoticeCode.SOUL_WAITS, role)
+        for code, stands in (
+            (NoticeCode.SOUL_EDITED, view is not None and view.by_hand),
+            (NoticeCode.SOUL_BROKEN, view is not None and view.broken > 0),
+        ):
+            if stands and view is not None:
+                self._post(code, role, number=view.broken)
+            else:
+                self._notices.clear(code, role)
+
+    def _post(self, code: NoticeCode, role: str, *, number: int) -> None:
+        params = {"role": role, "number": str(number)}
+        severity = Severity.ERROR if code is NoticeCode.SOUL_BROKEN else Severity.WARNING
+        self._notices.post(Notice(code, role, params, severity))
