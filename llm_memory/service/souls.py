@@ -192,8 +192,9 @@ class Souls:
         what has passed. Admins are told."""
         if self._evolution is SoulEvolution.OFF:
             return
-        for role in await asyncio.to_thread(self._style.roles) if self._style else ():
-            await self._propose_counted(role, self._style)
+        if (style := self._style) is not None:
+            for role in await asyncio.to_thread(style.roles):
+                await self._propose_counted(role, style)
         for role, found in (await self._governance.recover()).items():
             if isinstance(found, SoulView) and found.open is not None:
                 await self._decide(role, found.open.number)
