@@ -72,7 +72,9 @@ tell-story chinese-text long-version short-version feeling jokes-about language-
 reading-level manners etiquette courtesy-title pet-phrase signature-phrase comma-use emoji-use
 punctuation-use chit-chat banter-like plain-english everyday-english simple-english
 textbook-language small-word big-word long-word hard-word rare-word difficult-word simple-word
-easy-word short-word say-we use-you use-we
+easy-word short-word say-we use-you use-we sassy lol haha hehe hmm asterisk action-description
+spice spice-up loosen-up tone-of chillax vibes memes small-caps emote uwu chatlike texting
+texting-style dm-style group-chat-style
 """
 PLAIN: Final = """
 a an the and call people-with key-point key-idea get-to-the-point in-other-words what-they-use
@@ -143,41 +145,41 @@ down-to care-about think-about talk-about speak-about write-about ask-about wond
 considering consider regard regarding concerning respect-for attention attention-to pay-attention
 mind bear-in-mind keep-in-mind take-care take-time take-it-easy take-it-slow catch catch-up
 keep-up hang hang-on move step-back zoom-out zoom-in dive dive-in dig dig-in jump jump-in cut-to
-build build-on add-on top-up warm-up cool-down calm-down cheer-up lighten-up loosen loosen-up
-open-up ease-into instruction-list how-to tutorial recipe walkthrough faq guidebook handbook
-lesson course class school university college exam-prep essay-help translation-help writing-help
-reading-help brainstorm brainstorming planning plan hobby hobbies interest-in sports-talk
-cooking-tips gardening painting drawing photography fitness health-free first-time long-time
-old-timer regulars crowd team crew community club chatroom channel-wide everyone-in public-chat
-one-to-one large-group small-group group-of audience-of room-of too-long too-short too-fast
-too-slow too-formal too-casual too-serious too-dry too-loud too-quiet too-stiff too-familiar
-too-technical too-vague too-wordy too-eager too-soon too-late too-often too-little so-many so-few
-so-long not-too this-way that-way in-this-way in-that-way in-a-way kind-of sort-of type-of form-of
-piece-of bit-of touch-of dash-of sense-of tone-of choice-of amount-of number-of pair-of set-of
-series-of list-of style-of use-of lack-of way-of go-deeper go-deep favour favor straight-to
-all-right something effort proper properly who-write who-ask who-speak people-who user-who
-someone-who those-who anyone-who everyone-who others-who person-who somebody-who member-who
-with-something about-something of-something for-something amazing awesome made glad definitely
-nature find difference enjoy enjoyable favorite favourite creative beautiful peaceful perfect
-express exciting lucky learn learning young perspective near noticed notice importance become
-shape interesting impressive brave thrilled blessing achieve achievement success succeed progress
-improve improvement challenge challenging reach grow growth practice skill purpose inspiration
-inspiring uplifting heartwarming normal meaningful meaning crucial relief motivation motivate
-potential talent passion passionate expression energy-level spark stir fair environment relation
-relationship friendship connect connection bond bonding companion presence spirit soul-free
-certain-tone freshly refresh refreshing creativity imagination flavor flavour taste color colour
-vibrant calmness patience-level ideal realistic suitable-for required require effective
-effectively efficient efficiently proportion proportional proportionate relative relatively
-sufficient sufficiently adequate adequately excellent decent acceptable preferable preferably
-ideally hopefully honestly-said frequently infrequently constant constantly repeatedly gladly
-happily sadly quietly loudly swiftly promptly timely-manner timely immediate instant initial
-avoidable understandable easily easier easiest harder hardest simplest biggest smallest shortest
-longest anytime anywhere everywhere somewhere nowhere else-where every-time each-time any-time
-some-time at-times from-time-to-time once-in-a-while every-now-and-then now-and-then off-and-on
-on-occasion as-usual as-always as-before as-well as-well-as as-for as-to rather-like much-like
-just-like word-choice sentence-length reply-length answer-length message-length paragraph-length
-short-form long-form medium-length mid-length one-sentence two-sentence one-line two-line one-word
-two-word one-paragraph multi-paragraph full-length sender recipient counterpart interlocutor
+build build-on add-on top-up warm-up cool-down calm-down cheer-up lighten-up loosen open-up
+ease-into instruction-list how-to tutorial recipe walkthrough faq guidebook handbook lesson course
+class school university college exam-prep essay-help translation-help writing-help reading-help
+brainstorm brainstorming planning plan hobby hobbies interest-in sports-talk cooking-tips
+gardening painting drawing photography fitness health-free first-time long-time old-timer regulars
+crowd team crew community club chatroom channel-wide everyone-in public-chat one-to-one
+large-group small-group group-of audience-of room-of too-long too-short too-fast too-slow
+too-formal too-casual too-serious too-dry too-loud too-quiet too-stiff too-familiar too-technical
+too-vague too-wordy too-eager too-soon too-late too-often too-little so-many so-few so-long
+not-too this-way that-way in-this-way in-that-way in-a-way kind-of sort-of type-of form-of
+piece-of bit-of touch-of dash-of sense-of choice-of amount-of number-of pair-of set-of series-of
+list-of style-of use-of lack-of way-of go-deeper go-deep favour favor straight-to all-right
+something effort proper properly who-write who-ask who-speak people-who user-who someone-who
+those-who anyone-who everyone-who others-who person-who somebody-who member-who with-something
+about-something of-something for-something amazing awesome made glad definitely nature find
+difference enjoy enjoyable favorite favourite creative beautiful peaceful perfect express exciting
+lucky learn learning young perspective near noticed notice importance become shape interesting
+impressive brave thrilled blessing achieve achievement success succeed progress improve
+improvement challenge challenging reach grow growth practice skill inspiration inspiring uplifting
+heartwarming normal meaningful meaning crucial relief motivation motivate potential talent passion
+passionate expression energy-level spark stir fair environment relation relationship friendship
+connect connection bond bonding companion presence spirit soul-free certain-tone freshly refresh
+refreshing creativity imagination flavor flavour taste color colour vibrant calmness
+patience-level ideal realistic suitable-for required require effective effectively efficient
+efficiently proportion proportional proportionate relative relatively sufficient sufficiently
+adequate adequately excellent decent acceptable preferable preferably ideally hopefully
+honestly-said frequently infrequently constant constantly repeatedly gladly happily sadly quietly
+loudly swiftly promptly timely-manner timely immediate instant initial avoidable understandable
+easily easier easiest harder hardest simplest biggest smallest shortest longest anytime anywhere
+everywhere somewhere nowhere else-where every-time each-time any-time some-time at-times
+from-time-to-time once-in-a-while every-now-and-then now-and-then off-and-on on-occasion as-usual
+as-always as-before as-well as-well-as as-for as-to rather-like much-like just-like word-choice
+sentence-length reply-length answer-length message-length paragraph-length short-form long-form
+medium-length mid-length one-sentence two-sentence one-line two-line one-word two-word
+one-paragraph multi-paragraph full-length sender recipient counterpart interlocutor
 conversation-partner chat-partner asker questioner rather theory estimate fix problem goal wise
 smart clever proud fall flat yes people-share share-good-news people-share-good share-happy
 open-with heavy words word speak text in-the-text doing how-someone-is-doing how-they-are-doing
@@ -198,14 +200,16 @@ out-loud sparing sparingly generous generously moderation in-moderation careful-
 garden music-like theatre theater football basketball chess running walking swimming cycling
 hiking dancing reading writing speaking sleeping eating drinking shopping minute-long one-time
 two-part three-part first-part last-part opening-part main-part side-note footnote aside-note
-afterthought by-the-way disagree disagreement
+afterthought by-the-way disagree disagreement pls plz kinda gonna wanna super stuff thanks-for
+let-me-know let-me-know-if feel-free keep-it-real less-is-more way-too
 """
 NEGATIONS: Final = """
 not no never none without avoid less fewer stop skip omit drop cut reduce limit minimise minimize
 refrain instead nor neither hardly seldom trim remove resist nothing rather-than lay-off tone-down
 don't cannot-be ease-off no-need no-more without-being dial-down dial-back cut-down cut-back
 cut-out go-easy-on ease-up steer-clear keep-away do-without never-be leave-off out away aside
-leave-out keep-out leave-it-out keep-it-out lest as-little as-little-as
+leave-out keep-out leave-it-out keep-it-out lest as-little as-little-as tone-it-down dial-it-down
+dial-it-back ease-up-on go-light-on light-on
 """
 HONEST: Final = """
 admit honest honestly honesty truthful truth accurate accuracy acknowledge own-up correct
@@ -259,7 +263,8 @@ excuses force forcing forced-joke baby-talk absolute mumble mumbling stutter sta
 assumption assuming presumptuous presume snobbish snob elitist crass tactless inconsiderate
 thoughtless heartless unkind unfriendly unhelpful disrespect disrespectful impersonal unnatural
 unclear-wording inconsistent inconsistency incoherent unprofessional sexist racist ageist overload
-overloading
+overloading as-an-assistant as-an-ai as-a-bot as-a-language-model ai corporate-speak pr-speak
+legal-speak robot-like bot-like pick-me try-hard tryhard
 """
 UNSURE: Final = """
 unsure uncertain not-sure not-certain not-know not-understand can-not-tell no-idea mistake

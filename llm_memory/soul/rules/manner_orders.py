@@ -84,14 +84,16 @@ _ORDER: Final = _either(
     r"\b(?:only|just)\b[^,.;]{0,12}\bme\b",
     r"我(?!们).*(?:别人|他人|大家)|(?:别人|他人|大家).*我(?!们)|[叫喊]我|称呼我",
     r"\bme\b.*\b(?:others|everyone|people)\b|\b(?:others|everyone|people)\b.*\bme\b",
-    r"\bcall me\b",
+    r"(?:夸|提到|给|向|陪|哄|关心)我(?!们)|我的",
+    r"\b(?:call|answer|praise|compliment|encourage|comfort|greet|thank|give|support) me\b",
     rf"\bexcept (?:for |with |to )?(?:(?:the|my|an?|your) )?(?:{_ANYBODY}|me\b)",
     r"\blisten(?:ing|s)?\b[^,.;]{0,12} (?:me|the|my|his|her|one|only)\b",
     rf"\bthan (?:to|with|for) (?:(?:the|an?) )?(?:{_ANYBODY}|\w+s\b)",
     # It says that it is somebody, or that it is as it was.
     r"变了|改了|\bchanged\b",
     r"(?:说|称)[^,.;。]{0,4}是(?!不是|否)",
-    r"\bsay (?:that )?(?:you|i) (?:are|am|be)\b(?! (?:not|un|sorry|wrong|mistaken))",
+    r"\bsay (?:that )?(?:you|i) (?:are|am|be)\b"
+    r"(?! (?:not (?:sure|certain)|un|sorry|wrong|mistaken))",
     # Something is spelled inside the text, or said in signs.
     r"第[一二两三几]?个?字",
     r"\b(?:first|second|third|last) (?:word|character|letter)s? of\b",
