@@ -54,7 +54,7 @@ _OF_PEOPLE: Final = _either(
     rf"{_WHO}[里中]?(?:都|刚|想)?[说聊问写讲谈答]?(?:到|起)?的(?!{_OF_WHOM})",
     r"(?:把|将|总结|概括|摘要|说明|翻译|分享|介绍|推荐|写|说|聊|讲|谈)(?:一下)?(?:群里|群聊|私聊)",
     r"[问写说讲](?:一下|问|出|清楚?)?.{0,6}(?:昵称|称呼的?人)",
-    r"[之以]前的(?!话题)|[聊说提谈问][到过起]?的人",
+    r"[看听见读收学记][到过]的(?!时|话题)|[之以]前的(?!话题)|[聊说提谈问][到过起]?的人",
     r"\b(?:the|their|his|her|your|my|an?|home) address",
     r"\b(?:ask|say|write|add|include|give|put)\b.{0,24}\b(?:nickname|pronoun)s?\b",
     r"(?<!\bin )(?<!\bin a )(?<!\bin the )(?<!\bduring )(?<!group and )"
