@@ -9,13 +9,8 @@ from pydantic.dataclasses import dataclass
 
 from ..core.commands.memory_reference import shown_words
 from ..core.plugin_context import PluginContext
-from ..core.replies.outcome_text import (
-    not_allowed_text,
-    not_visible_text,
-    purged_text,
-    rejected_text,
-)
-from ..llm_memory import Actor, ConversationId, Forgotten, NotAllowed, NotVisible, Purged, Rejected
+from ..core.replies.outcome_text import purged_text, refusal_text
+from ..llm_memory import Actor, ConversationId, Forgotten, Purged
 from .arguments import Arguments
 from .base import MemoryTool
 
@@ -65,9 +60,4 @@ class ForgetTool(MemoryTool):
                 return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"
             case Purged():
                 return f"ok {purged_text(texts, outcome)}"
-            case NotAllowed():
-                return f"error {not_allowed_text(texts, 'forget', outcome)}"
-            case NotVisible():
-                return f"error {not_visible_text(texts, outcome)}"
-            case Rejected():
-                return f"error {rejected_text(texts, outcome)}"
+        return f"error {refusal_text(texts, 'forget', outcome)}"

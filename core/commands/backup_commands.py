@@ -121,17 +121,13 @@ async def _changes(call: Call, plan: StoreRestored) -> dict[str, object]:
 
 
 async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
-    now = call.plugin.panel_map.all()
     lines = []
     for name, value in changes.items():
         if not isinstance(value, dict):
             text = safe(json.dumps(value, ensure_ascii=False))[:_VALUE]
             lines.append(call.say("moving.plan_setting", name=name, value=text))
             continue
-        group, _, inner = name.rpartition(".")
-        table = now.get(group, {}) if group else now
-        before = table.get(inner) if isinstance(table, dict) else None
-        stands = before if isinstance(before, dict) else {}
+        stands = call.plugin.panel_map.table(name)
         new = {str(key): str(one) for key, one in value.items() if key not in stands}
         if name == MAP_KEY:
             lines += await _scope_lines(call, new)
@@ -149,15 +145,10 @@ async def _scope_lines(call: Call, new: dict[str, str]) -> list[str]:
     lines = []
     for scope in sorted(set(new.values()), key=lambda name: (name not in standing, name)):
         keys = [f"{key} → {scope}" for key, value in new.items() if value == scope]
-        lines.append(
-            call.say(
-                f"moving.plan_scope_{'existing' if standing.get(scope) else 'new'}",
-                scope=safe(scope)[:_VALUE],
-                count=len(keys),
-                keys=_some(call, keys),
-                memories=standing.get(scope, 0),
-            )
-        )
+        name, count, some = safe(scope)[:_VALUE], len(keys), _some(call, keys)
+        memories = standing.get(scope, 0)
+        code = "moving.plan_scope_existing" if memories else "moving.plan_scope_new"
+        lines.append(call.say(code, scope=name, count=count, keys=some, memories=memories))
     return lines
 
 

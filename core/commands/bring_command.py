@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...llm_memory import BroughtBack, LeftBehind, MustBeNamed, NotAllowed, Rejected
+from ...llm_memory import LeftBehind, MustBeNamed, NotAllowed, Rejected
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import rejected_text
 from ..texts import Texts
@@ -42,19 +42,11 @@ async def bring(call: Call) -> str:
     return "\n".join(lines) or call.say("scope.nothing_left")
 
 
-def left_text(texts: Texts, left: LeftBehind) -> str:
-    """To the conversation to which it belongs: what it no longer sees, and what brings it along."""
-    return _left_text(texts, left, "scope.left_shared" if left.shared else "scope.left")
-
-
-def status_text(texts: Texts, left: LeftBehind) -> str:
-    """The same in the status, for admins."""
-    return _left_text(texts, left, "status.left")
-
-
-def _left_text(texts: Texts, left: LeftBehind, code: str) -> str:
+def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
+    """To the conversation to which it belongs: what it no longer sees, and what brings it along.
+    ``status.left``: the same in the status, for admins."""
     return texts.say(
-        code,
+        code or ("scope.left_shared" if left.shared else "scope.left"),
         source=left.source,
         target=left.target,
         count=left.memories,
@@ -72,8 +64,3 @@ def left_json(left: LeftBehind) -> dict[str, str | int]:
         "memories": left.memories,
         "turns": left.turns,
     }
-
-
-def brought_back_text(texts: Texts, back: BroughtBack) -> str:
-    """What was brought has gone back."""
-    return texts.say("undo.brought_back", source=back.source, count=back.memories, left=back.left)

@@ -27,7 +27,7 @@ from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import DecideCommands
 from .last_shown import LastShown
-from .look_commands import list_memories, search, why
+from .look_commands import list_, search, why
 from .memory_reference import MemoryReference
 from .migration_commands import migrate
 from .pause_commands import pause, resume
@@ -35,13 +35,13 @@ from .reflection_commands import letters, reflect
 from .scope_commands import scope
 from .sleep_command import sleep
 from .status_command import status
-from .transfer_commands import export, import_memories
+from .transfer_commands import export, import_
 from .typing_rate import TypingRate
 
 Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
 
 
-async def tell_help(call: Call) -> str:
+async def help_(call: Call) -> str:
     """What one can write behind ``/memory``; what comes closest to a word that is none of it."""
     if call.rest and (said := unknown_text(call.texts, call.rest)):
         return said
@@ -78,31 +78,12 @@ async def confirm(call: Call) -> str:
     return "\n".join(lines) or call.say("confirm.nothing")
 
 
-HANDLERS: Mapping[str, Handler] = {
-    "help": tell_help,
-    "status": status,
-    "scope": scope,
-    "list": list_memories,
-    "search": search,
-    "why": why,
-    "add": add,
-    "forget": forget,
-    "pause": pause,
-    "resume": resume,
-    "reflect": reflect,
-    "letters": letters,
-    "edit": edit,
-    "move": move,
-    "confirm": confirm,
-    "export": export,
-    "import": import_memories,
-    "backup": backup,
-    "restore": restore,
-    "undo": undo,
-    "sleep": sleep,
-    "migrate": migrate,
-}
-"""By the name of its row in the table of commands."""
+_ALL = (
+    *(help_, status, scope, list_, search, why, add, forget, edit, move, undo, pause, resume),
+    *(reflect, letters, confirm, export, import_, backup, restore, sleep, migrate),
+)
+_HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}
+"""By the name in the table of commands; the underscore keeps clear of a name of Python's."""
 
 
 class Commands:
@@ -115,7 +96,7 @@ class Commands:
         self.decide: Command = DecideCommands(plugin, self._naming).decide
 
     def __getattr__(self, name: str) -> Command:
-        handler = HANDLERS.get(name.removesuffix("_"))  # ``import_``: Python keeps the bare word
+        handler = _HANDLERS.get(name.removesuffix("_"))
         if handler is None:
             raise AttributeError(name)
 
@@ -147,12 +128,9 @@ class Commands:
 
     async def _beside(self, reply: str, actor: Actor) -> str:
         """What an admin has to know, and was not told in chat yet."""
-        if not actor.admin:
-            return ""
-        try:
-            warning = await strangers_warning(self._plugin, actor)
-        except ScopedMemoryError:  # the command's own reply has said it
-            return ""
+        warning = ""
+        with suppress(ScopedMemoryError):  # the command's own reply has said it
+            warning = await strangers_warning(self._plugin, actor) if actor.admin else ""
         if not warning or warning in reply:
             return ""
         return "\n" + self._plugin.texts.say("status.warning", text=warning)

@@ -19,7 +19,6 @@ from ...llm_memory import (
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import purged_text, redacted_text, refusal_text
-from .bring_command import brought_back_text
 from .call import Call
 from .memory_reference import UnknownReference, shown_words
 from .slow_command import slow
@@ -148,8 +147,8 @@ async def undo(call: Call) -> str:
         case Undone(stored, moved):
             words = shown_words(call.texts, stored.memory)
             return call.say("undo.moved" if moved else "undo.edited", text=words)
-        case BroughtBack():
-            return brought_back_text(call.texts, outcome)
+        case BroughtBack(source=source, memories=memories, left=left):
+            return call.say("undo.brought_back", source=source, count=memories, left=left)
         case NotVisible() if named:
             return call.say("undo.not_found", id=safe(named)[:_WORDS])
         case NotVisible():

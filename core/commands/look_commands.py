@@ -22,7 +22,7 @@ _TOLD = ("1", "2", "3", "4", "5")
 _NAME = 60
 
 
-async def list_memories(call: Call) -> str:
+async def list_(call: Call) -> str:
     """A page of what this conversation may see, the newest first; with a name, of what that person
     said or is named in."""
     say = call.say

@@ -19,6 +19,7 @@ _DETAIL = 200
 
 
 @admin
+@slow("migrate.goes_on")
 async def migrate(call: Call) -> str:
     """``status`` (or nothing), ``dry-run``, ``start``, ``reverse``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""
@@ -65,7 +66,6 @@ def _state(call: Call, status: MigrationStatus) -> str:
     return call.say(f"migrate.state_{status.state}")  # one of each, see tests
 
 
-@slow("migrate.goes_on")
 async def _dry_run(call: Call) -> str:
     tally = await call.plugin.migrations.dry_run()
     if not tally.scanned:
@@ -74,13 +74,11 @@ async def _dry_run(call: Call) -> str:
     return "\n".join((call.say("migrate.dry_run"), numbers))
 
 
-@slow("migrate.goes_on")
 async def _start(call: Call) -> str:
     await call.plugin.migrations.begin_again()
     return call.say("migrate.started")
 
 
-@slow("migrate.goes_on")
 async def _reverse(call: Call) -> str:
     report = await call.plugin.migrations.reverse()
     if not report.restored and not report.left:
@@ -88,7 +86,6 @@ async def _reverse(call: Call) -> str:
     return call.say("migrate.restored", count=report.restored, left=report.left)
 
 
-@slow("migrate.goes_on")
 async def _take_back(call: Call) -> str:
     report: ReverseReport | None = await call.plugin.migrations.take_back(call.rest)
     if report is None:
@@ -98,10 +95,8 @@ async def _take_back(call: Call) -> str:
 
 async def _broken(call: Call) -> str:
     letters = await call.plugin.migrations.dead_letters(_LETTERS)
-    lines = [
-        call.say("migrate.letter", id=safe(one.record_id)[:_ID], reason=one.reason)
-        for one in letters
-    ]
+    shown = ((safe(one.record_id)[:_ID], one.reason) for one in letters)
+    lines = [call.say("migrate.letter", id=record, reason=reason) for record, reason in shown]
     return "\n".join(lines) or call.say("migrate.none_broken")
 
 

@@ -3,8 +3,6 @@ stands under its former one. A platform that says so itself needs no command."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from astrbot.api import logger
 
 from ...llm_memory import Actor, EngineClosed, EngineOff, ScopedMemoryError
@@ -67,7 +65,8 @@ async def _rebind(
     async with panel.changing:
         raw = panel.read()
         # The policy for private chats that the panel gives this bot account alone.
-        plan = await rebinds.plan(raw, old, new, str(_policies(panel).get(old, "")))
+        policy = str(panel.table(f"{_GROUP}.{_POLICIES}").get(old, ""))
+        plan = await rebinds.plan(raw, old, new, policy)
         if isinstance(plan, RebindFault):
             if plan is RebindFault.NOTHING and actor is _PLATFORM:
                 await rebinds.release(new)
@@ -112,23 +111,15 @@ def _done_text(texts: Texts, done: Rebound) -> str:
     return "\n".join([*lines, say("rebind.undo")])
 
 
-def _policies(panel: PanelMap) -> dict[str, object]:
-    group = panel.all().get(_GROUP)
-    found = group.get(_POLICIES) if isinstance(group, Mapping) else None
-    return dict(found) if isinstance(found, Mapping) else {}
-
-
 async def _save(
     panel: PanelMap, raw: dict[str, object], changed: dict[str, object], policy: str, *names: str
 ) -> None:
     """The map, and the former account's policy under its new name. Raises NotSaved."""
     if policy:
         old, new = names
-        policies = _policies(panel)
+        policies = panel.table(f"{_GROUP}.{_POLICIES}")
         policies.pop(old, None)
-        group = panel.all().get(_GROUP)
-        others = group if isinstance(group, Mapping) else {}
-        renamed = {**others, _POLICIES: policies | {new: policy}}
+        renamed = panel.table(_GROUP) | {_POLICIES: policies | {new: policy}}
         await panel.save_all({MAP_KEY: changed, _GROUP: renamed})
     elif changed != raw:
         await panel.save(changed)

@@ -20,21 +20,16 @@ _DROP = frozenset({"drop", "丢弃"})
 @slow("reflect.goes_on", _PATIENCE_SECONDS)
 async def reflect(call: Call) -> str:
     """Read at once what waits of this conversation: that costs money."""
-    await _open(call)
+    await call.service.admin.map_summary()  # the loop itself does not wait for the engine
     if since := call.service.conversations.paused_since(call.where):
         return call.say("status.paused", since=moment(since))
     return _report(call, await call.plugin.reflection.reflect(conversation=call.where.umo))
 
 
-async def _open(call: Call) -> None:
-    """The loop's own methods answer from an engine that is open."""
-    await call.service.admin.map_summary()
-
-
 @admin
 async def letters(call: Call) -> str:
     """What was given up; ``retry [id]`` reads it again, ``drop <id>`` forgets it."""
-    await _open(call)
+    await call.service.admin.map_summary()
     word, named = call.split()
     if word.lower() in _RETRY:
         count = await call.plugin.reflection.retry(named)

@@ -8,7 +8,7 @@ from ...llm_memory import EngineOff, EngineStatus
 from ...llm_memory.text.safe_text import safe
 from ..replies.loop_text import loop_lines, moment
 from ..replies.outcome_text import error_text
-from .bring_command import status_text
+from .bring_command import left_text
 from .call import ENGINE_SECONDS, Call
 
 
@@ -30,7 +30,7 @@ async def status(call: Call) -> str:
     warnings = plugin.warnings(found)
     if is_admin:
         lines += loop_lines(call.texts, found.loop)
-        lines += [status_text(call.texts, one) for one in found.left]
+        lines += [left_text(call.texts, one, "status.left") for one in found.left]
         lines += await _new_rules(call)
         lines += [say("status.warning", text=text) for text in warnings]
     elif warnings:

@@ -36,7 +36,7 @@ async def export(call: Call) -> str:
     return _why_not(call.texts, "export", outcome)
 
 
-async def import_memories(call: Call) -> str:
+async def import_(call: Call) -> str:
     """The memories of a file into this conversation's scope: by an admin."""
     file, _, last = call.rest.rpartition(" ")
     anyway = bool(file) and last.lower() in _ANYWAY
@@ -63,25 +63,25 @@ def _why_not(texts: Texts, what: str, outcome: NotTransferred | Rejected) -> str
 def imported_text(texts: Texts, imported: Imported) -> str:
     """What became of the lines, and why some were refused."""
     say = texts.say
-    lines = [
-        say(
-            "transfer.imported",
-            scope=imported.scope,
-            stored=imported.stored,
-            reinforced=imported.reinforced,
-            replaced=imported.replaced,
-            known=imported.known,
-            refused=imported.refused,
-        )
-    ]
-    lines += texts.counted(
+    head = say(
+        "transfer.imported",
+        scope=imported.scope,
+        stored=imported.stored,
+        reinforced=imported.reinforced,
+        replaced=imported.replaced,
+        known=imported.known,
+        refused=imported.refused,
+    )
+    beside = texts.counted(
         {"transfer.redacted": imported.redacted, "transfer.passed_by": imported.passed_by}
     )
+    lines = [head, *beside]
     lines += [_line(texts, refused) for refused in imported.lines[:_SHOWN]]
-    if any(_is_corrected(refused) for refused in imported.lines):
+    rejected = [one.rejected for one in imported.lines if one.rejected is not None]
+    if any(one.reason is RejectReason.CORRECTED for one in rejected):
         lines.append(say("transfer.anyway"))
-    if (more := imported.refused - min(len(imported.lines), _SHOWN)) > 0:
-        lines.append(say("transfer.more", count=more))
+    more = imported.refused - min(len(imported.lines), _SHOWN)
+    lines += texts.counted({"transfer.more": max(more, 0)})
     if imported.stopped_at:
         lines.append(say("transfer.stopped", line=imported.stopped_at))
     elif imported.cut_short:
@@ -89,22 +89,15 @@ def imported_text(texts: Texts, imported: Imported) -> str:
     return "\n".join(lines)
 
 
-def _is_corrected(refused: RefusedLine) -> bool:
-    return refused.rejected is not None and refused.rejected.reason is RejectReason.CORRECTED
-
-
 def _line(texts: Texts, refused: RefusedLine) -> str:
     if refused.rejected is not None:
         why = rejected_text(texts, refused.rejected)
     else:
-        why = texts.say(f"line_fault.{refused.fault}", detail=_detail_text(refused.detail))
+        detail = safe(refused.detail)[:_DETAIL]
+        why = texts.say(f"line_fault.{refused.fault}", detail=detail)
     return texts.say("transfer.line", line=refused.number, why=why)
 
 
 def fault_text(texts: Texts, fault: TransferFault, detail: str) -> str:
     """Why a file was not taken or not written."""
-    return texts.say(f"transfer_fault.{fault}", detail=_detail_text(detail))
-
-
-def _detail_text(detail: str) -> str:
-    return safe(detail)[:_DETAIL]
+    return texts.say(f"transfer_fault.{fault}", detail=safe(detail)[:_DETAIL])

@@ -28,8 +28,14 @@ class PanelMap:
         self.changing = asyncio.Lock()
 
     def read(self) -> dict[str, object]:
-        """The map as the panel has it now. What is no table is empty."""
-        found = (self._config or {}).get(MAP_KEY)
+        """The map as the panel has it now."""
+        return self.table(MAP_KEY)
+
+    def table(self, name: str) -> dict[str, object]:
+        """The table of a dotted name as the panel has it now. What is no table is empty."""
+        found: object = self._config
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
         return dict(found) if isinstance(found, Mapping) else {}
 
     def all(self) -> dict[str, object]:

@@ -8,18 +8,18 @@ from ..texts import Texts
 
 def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
     """How many came to which end; of what there is none, nothing is said."""
-    ends = {
-        "patched": tally.patched,
-        "skipped": tally.skipped,
-        "adopted": tally.adopted,
-        "merged": tally.merged,
-        "quarantined": tally.quarantined,
-        "broken": tally.broken,
-        "remaining": remaining,
-    }
-    said = [texts.say("migrate.scanned", count=tally.scanned)]
-    said += [texts.say(f"migrate.{end}", count=count) for end, count in ends.items() if count]
-    return texts.say("private.and").join(said)
+    ends = texts.counted(
+        {
+            "migrate.patched": tally.patched,
+            "migrate.skipped": tally.skipped,
+            "migrate.adopted": tally.adopted,
+            "migrate.merged": tally.merged,
+            "migrate.quarantined": tally.quarantined,
+            "migrate.broken": tally.broken,
+            "migrate.remaining": remaining,
+        }
+    )
+    return texts.say("private.and").join([texts.say("migrate.scanned", count=tally.scanned), *ends])
 
 
 def cause_text(texts: Texts, code: str) -> str:

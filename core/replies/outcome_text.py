@@ -118,37 +118,27 @@ def rejected_text(texts: Texts, rejected: Rejected) -> str:
     return texts.say(f"reject.{rejected.reason}", why=why, detail=rejected.detail, private=private)
 
 
-def not_allowed_text(texts: Texts, what: str, refused: NotAllowed) -> str:
-    """Whose words they are, or where they may be changed. ``what``: forget, edit or undo."""
-    if refused.scope:
-        return texts.say("pointed.elsewhere", scope=refused.scope)
-    who = safe(refused.who) or texts.say("inject.nobody")
-    return texts.say(f"{what}.not_allowed", who=who)
-
-
 def purged_text(texts: Texts, outcome: Purged) -> str:
     """That it is gone from the vault, or what is left of it there."""
     what = "forget.purge_unfinished" if outcome.unfinished else "forget.purged"
     return texts.say(what, id=outcome.memory_id, detail=safe(outcome.unfinished))
 
 
-def not_visible_text(texts: Texts, outcome: NotVisible) -> str:
-    """That no such memory lives here; that it is forgotten, or a piece of a note."""
-    if is_note_id(pointed_id(outcome.memory_id) or ""):
-        return texts.say("pointed.note")
-    shown = safe(outcome.memory_id)[:_SHOWN]
-    return texts.say("pointed.forgotten" if outcome.forgotten else "pointed.absent", id=shown)
-
-
 def refusal_text(texts: Texts, what: str, outcome: NotAllowed | NotVisible | Rejected) -> str:
-    """Why nothing was corrected. ``what``: forget, edit or undo."""
+    """Why nothing was corrected: whose words they are, or where they may be changed; that no such
+    memory lives here. ``what``: forget, edit or undo."""
     match outcome:
-        case NotAllowed():
-            return not_allowed_text(texts, what, outcome)
-        case NotVisible():
-            return not_visible_text(texts, outcome)
         case Rejected():
             return rejected_text(texts, outcome)
+        case NotAllowed(who=who, scope=scope):
+            if scope:
+                return texts.say("pointed.elsewhere", scope=scope)
+            return texts.say(f"{what}.not_allowed", who=safe(who) or texts.say("inject.nobody"))
+        case NotVisible(memory_id, forgotten):
+            if is_note_id(pointed_id(memory_id) or ""):
+                return texts.say("pointed.note")
+            code = "pointed.forgotten" if forgotten else "pointed.absent"
+            return texts.say(code, id=safe(memory_id)[:_SHOWN])
 
 
 def not_saved_text(texts: Texts, error: NotSaved) -> str:
