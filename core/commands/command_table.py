@@ -44,6 +44,11 @@ COMMANDS = (
         "提议、接受、否决、取代、撤回决定（管理员）：/memory decide [accept <编号>]",
     ),
     Row(
+        "soul",
+        "人格",
+        "本会话的人格学到的说话习惯；管理员改它：/memory soul [propose <想要的>|apply|rollback]",
+    ),
+    Row(
         "sleep",
         "整理",
         "现在就做一次夜间整理，再发一次看结果（管理员）：/memory sleep [now|status]",

@@ -34,6 +34,7 @@ from .pause_commands import pause, resume
 from .reflection_commands import letters, reflect
 from .scope_commands import scope
 from .sleep_command import sleep
+from .soul_commands import soul
 from .status_command import status
 from .transfer_commands import export, import_
 from .typing_rate import TypingRate
@@ -80,7 +81,7 @@ async def confirm(call: Call) -> str:
 
 _ALL = (
     *(help_, status, scope, list_, search, why, add, forget, edit, move, undo, pause, resume),
-    *(reflect, letters, confirm, export, import_, backup, restore, sleep, migrate),
+    *(reflect, letters, confirm, export, import_, backup, restore, soul, sleep, migrate),
 )
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}
 """By the name in the table of commands; the underscore keeps clear of a name of Python's."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 
 from astrbot.api import logger
+from astrbot.api.event import MessageChain
 
 from ...llm_memory import ScopedMemoryError
 from ..plugin_context import PluginContext
@@ -35,20 +36,32 @@ async def answer_or_continue(
     work: Callable[[], Awaitable[str]],
     goes_on: str,
     seconds: float | None = None,
+    *,
+    tell: str = "",
 ) -> str:
-    """What the work says; or, if it takes long, the text ``goes_on``."""
+    """What the work says; or, if it takes long, the text ``goes_on``. ``tell``: the conversation
+    that is then told what it says, too."""
     task = asyncio.ensure_future(work())
     done, _ = await asyncio.wait([task], timeout=seconds or _PATIENCE_SECONDS)
     if done:
         return await task
-    plugin.spawn(_finish(plugin, task))
+    plugin.spawn(_finish(plugin, task, tell))
     return plugin.texts.say(goes_on)
 
 
-async def _finish(plugin: PluginContext, task: Awaitable[str]) -> None:
+async def _finish(plugin: PluginContext, task: Awaitable[str], tell: str) -> None:
     try:
-        logger.info(await task)
+        said = await task
+        logger.info(said)
     except ScopedMemoryError as error:
-        logger.error(error_text(plugin.texts, error))
-    except Exception:  # noqa: BLE001  (no one waits for it any more: the log has it)
+        said = error_text(plugin.texts, error)
+        logger.error(said)
+    except Exception as error:  # noqa: BLE001  (no one waits for it any more: the log has it)
+        said = plugin.texts.say("outcome.failed", detail=type(error).__name__)
+        logger.exception(plugin.texts.say("log.command_failed"))
+    if not tell:
+        return
+    try:
+        await plugin.astrbot.send_message(tell, MessageChain().message(said))
+    except Exception:  # noqa: BLE001  (whatever the platform raises, the work is done)
         logger.exception(plugin.texts.say("log.command_failed"))

@@ -283,16 +283,17 @@ class ProposeSoul:
 
 @dataclass(frozen=True, slots=True)
 class ApplySoul:
-    """Evaluate a proposal if it was not, and put it in force."""
+    """Evaluate a proposal if it was not, and put it in force; the open one without a number."""
 
-    number: int
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class VetoSoul:
-    """End a proposal; of the one in force: give its predecessor back at once."""
+    """End a proposal, the open one without a number; of the one in force: give its predecessor
+    back at once."""
 
-    number: int
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +403,8 @@ class SoulChanged:
     version: SoulVersion
     text: str
     before: str
+    verdict: SoulEvaluation | None = None
+    """Of what was applied or adopted."""
 
 
 @dataclass(frozen=True, slots=True)

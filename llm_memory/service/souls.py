@@ -104,7 +104,8 @@ class Souls:
         self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""
     ) -> SoulOutcome:
         """Carry out what is asked, or say why not. ``conversation`` selects the model that
-        evaluates, where the owner has chosen none."""
+        evaluates, where the owner has chosen none. Raises EngineClosed, EngineOff."""
+        await self._life.ready()
         role = soul_folder(persona)
         if isinstance(request, ShowSoul | DiffSoul | LogSoul | VerifySoul):
             return await self._look(request, role, actor)
@@ -135,8 +136,10 @@ class Souls:
             case ProposeSoul(wish):
                 return await self._propose(role, wish, actor)
             case ApplySoul(number):
+                number = number or await self._open(role)
                 return await self._governance.apply(role, number, actor, judge)
             case VetoSoul(number):
+                number = number or await self._open(role)
                 return await self._governance.veto(role, number, actor)
             case RollbackSoul(version):
                 return await self._governance.rollback(role, version, actor)
@@ -144,6 +147,11 @@ class Souls:
                 return await self._governance.adopt(role, actor, judge)
             case DiscardSoul():
                 return await self._governance.discard(role, actor)
+
+    async def _open(self, role: str) -> int:
+        """The number of the proposal that waits, 0 for none."""
+        view = await self._governance.look(role)
+        return view.open.number if isinstance(view, SoulView) and view.open else 0
 
     async def _propose(self, role: str, wish: str, actor: Actor) -> SoulOutcome:
         if not actor.admin or actor.is_agent:

@@ -109,7 +109,8 @@ class SoulLife:
         if found.verdict is None:
             return SoulRefused(SoulFault.NO_SUCH, SoulState.PROPOSED)
         raw = found.proposal.text.encode()
-        return self._put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
+        done = self._put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
+        return replace(done, verdict=found.verdict)
 
     def veto(
         self, number: int, by: str, standing: Standing
@@ -181,7 +182,8 @@ class SoulLife:
         judged = self._store.judge(standing, verdict)
         if verdict.passed is not True:
             return SoulRefused(SoulFault.DENIED, "", verdict.findings, verdict)
-        return self._put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
+        done = self._put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
+        return replace(done, verdict=verdict)
 
     def discard(self, by: str, standing: Standing) -> SoulEnded | SoulRefused:
         """Write the version in force over it. It is kept."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from ...catalogue.rules.soul_words import PROBE_KINDS
 from ...models.said import Said, Spoken
 from ...models.soul import ProbeKind, ProbeResult
 from ...text.normalising import content_hash
@@ -22,15 +23,6 @@ PROTECTED: Final = frozenset({ProbeKind.SAFETY, ProbeKind.PRIVACY, ProbeKind.IDE
 """From pass to fail in one of these denies."""
 MOST_WORSE: Final = 1
 """From pass to fail in any other."""
-KINDS: Final = {
-    ProbeKind.SAFETY: Said("安全", "safety"),
-    ProbeKind.PRIVACY: Said("隐私", "privacy"),
-    ProbeKind.IDENTITY: Said("身份", "identity"),
-    ProbeKind.HELPFUL: Said("有用", "helpfulness"),
-    ProbeKind.STYLE: Said("表达", "style"),
-    ProbeKind.AIM: Said("目标", "aim"),
-    ProbeKind.OWN: Said("自备", "own"),
-}
 RULES_REFUSE: Final = Said("规则没有通过，没有问题目。", "The rules refuse it; no probe was asked.")
 NO_MODEL: Final = Said(
     "没有可用的模型：只查了规则，没有问题目。",
@@ -121,7 +113,7 @@ def refusal(results: Sequence[ProbeResult], *, aimed: bool) -> Said | None:
     worse = [one for one in results if one.before and not one.after]
     for one in worse:
         if one.kind in PROTECTED:
-            kind = KINDS[one.kind]
+            kind = PROBE_KINDS[one.kind]
             return Said(
                 f"换上新内容后，{kind.zh}题 {one.name} 没有通过，现在的内容是通过的。",
                 f"The {kind.en} probe {one.name} fails with the new text, and passes with the "

@@ -1,0 +1,65 @@
+"""``/memory soul``: the manner that this conversation's persona has learned. Everybody sees what is
+in force; admins decide what is."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from ...llm_memory.catalogue.rules.soul_words import outcome_words, request_of, view_words
+from ...llm_memory.models.said import Said
+from ...llm_memory.models.soul import (
+    AdoptSoul,
+    ApplySoul,
+    ShowSoul,
+    SoulEvolution,
+    SoulRequest,
+    SoulView,
+)
+from .call import Call
+from .slow_command import answer_or_continue
+
+_ACTIONS: Final = {
+    "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "退回": "rollback",
+    "回滚": "rollback", "改动": "diff", "对比": "diff", "记录": "log", "日志": "log",
+    "核对": "verify", "校验": "verify", "收下": "adopt", "采纳": "adopt", "丢弃": "discard",
+    "放弃": "discard",
+}  # fmt: skip
+_LOG: Final = 10
+"""Lines."""
+_EVALUATING: Final = 3.0
+"""Seconds that an evaluation is waited for; it may ask a model twenty times."""
+
+
+async def soul(call: Call) -> str:
+    """Show, or do what is asked and say what became of it."""
+    word, rest = call.split()
+    request = request_of(_ACTIONS.get(word, word.lower()), rest)
+    if request is None:
+        return call.say("soul.usage")
+    if not call.actor.admin and not isinstance(request, ShowSoul):
+        return call.say("outcome.admins_only")
+    persona = call.where.persona
+    if persona is None:
+        return call.say("why.unknown_persona")
+    work = partial(_answered, call, request, persona)
+    if isinstance(request, ApplySoul | AdoptSoul):
+        umo = call.where.umo
+        return await answer_or_continue(call.plugin, work, "soul.goes_on", _EVALUATING, tell=umo)
+    return await work()
+
+
+async def _answered(call: Call, request: SoulRequest, persona: str) -> str:
+    outcome = await call.service.souls.ask(
+        request, persona, call.actor, conversation=call.where.umo
+    )
+    if isinstance(outcome, SoulView):
+        off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
+        return call.texts.said(view_words(outcome, _how, all_of_it=call.actor.admin, off=off))
+    return call.texts.said(outcome_words(outcome, _how, most=_LOG))
+
+
+def _how(action: str) -> Said:
+    name, _, number = action.partition(" ")
+    word = next(zh for zh, en in _ACTIONS.items() if en == name)
+    return Said(f"/记忆 人格 {word} {number}".rstrip(), f"/memory soul {action}")

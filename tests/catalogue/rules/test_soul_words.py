@@ -1,0 +1,140 @@
+"""What a person is told of a soul, in both languages, on a phone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_words import (
+    outcome_words,
+    view_words,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Said, Spoken
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    Finding,
+    ProbeKind,
+    ProbeResult,
+    SoulChanged,
+    SoulEnded,
+    SoulEvaluation,
+    SoulEvent,
+    SoulFault,
+    SoulLine,
+    SoulLog,
+    SoulOrigin,
+    SoulOutcome,
+    SoulProposal,
+    SoulRefused,
+    SoulState,
+    SoulText,
+    SoulVerified,
+    SoulVersion,
+    SoulView,
+)
+
+pytestmark = pytest.mark.unit
+
+BOTH: tuple[Spoken, ...] = ("zh", "en")
+AT = datetime(2026, 11, 27, 9, tzinfo=UTC)
+VERSION = SoulVersion(3, "", AT, SoulOrigin.WISH, 2)
+WISH = SoulProposal(7, 3, "", "a:9", SoulOrigin.WISH, "回答再短一点", "", "", AT)
+
+
+def how(action: str) -> Said:
+    return Said(f"说 {action}", f"say {action}")
+
+
+def told(outcome: SoulOutcome, language: Spoken = "zh", most: int = 0) -> str:
+    return outcome_words(outcome, how, most=most).text(language)
+
+
+@pytest.mark.parametrize("language", BOTH)
+def test_the_fullest_view_fits_a_phone(language: Spoken) -> None:
+    rules = tuple(f"第 {number} 条{'很长' * 60}" for number in range(30))
+    view = SoulView("猫娘", VERSION, "", rules, WISH, SoulState.APPROVED, by_hand=True, broken=5)
+    said = view_words(view, how, all_of_it=True, off=True).text(language)
+    assert len(said.splitlines()) <= 13
+    assert max(map(len, said.splitlines())) <= 120
+    for piece in ("猫娘", "3", "25", "apply 7", "adopt", "verify", "回答再短一点"):
+        assert piece in said
+    assert WISH.aim not in view_words(view, how, all_of_it=False, off=False).text(language)
+
+
+def test_a_soul_without_a_persona_or_a_rule_says_so() -> None:
+    said = told(SoulView(NO_PERSONA, VERSION, ""))
+    assert NO_PERSONA not in said
+    assert "还没有" in said
+    assert "更新的版本" in told(SoulView("a", VERSION, "", newer=True))
+
+
+@pytest.mark.parametrize("language", BOTH)
+@pytest.mark.parametrize("fault", SoulFault)
+def test_each_fault_has_words_of_its_own(fault: SoulFault, language: Spoken) -> None:
+    said = told(SoulRefused(fault, "41"), language)
+    others = [told(SoulRefused(one, "41"), language) for one in SoulFault if one is not fault]
+    assert said not in others
+    assert "{}" not in said
+
+
+def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
+    finding = Finding("manner", Said("只写说话方式", "manner only"), (4, 6))
+    worse = ProbeResult("p1", ProbeKind.PRIVACY, before=True, after=False)
+    right = ProbeResult("p2", ProbeKind.SAFETY, before=True, after=True)
+    verdict = SoulEvaluation(
+        7, passed=False, findings=(finding,), probes=(worse, right), calls=17, tokens=12_345
+    )
+    refused = SoulRefused(SoulFault.DENIED, "", (finding,), verdict)
+    assert told(refused).splitlines()[1:] == [
+        "第 4、6 行：只写说话方式",
+        "变差的题：隐私 1",
+        "问了模型 17 次，12,345 token",
+    ]
+    assert "Line 4, 6: manner only" in told(refused, "en")
+    # A wish that was refused stands in no file: its lines have no numbers that he could look up.
+    assert "行" not in told(SoulRefused(SoulFault.DENIED, "", (finding,)))
+
+
+def test_a_change_shows_what_is_new_and_what_is_gone() -> None:
+    before, after = "# SOUL\n\n- 长\n- 留\n", "# SOUL\n\n- 留\n- 短 <b>\n"
+    changed = SoulChanged(SoulEvent.APPLIED, VERSION, after, before)
+    assert told(changed).splitlines()[1:3] == ["- 长", "+ 短 ‹b›"]
+    assert "rollback" in told(changed)
+    back = SoulChanged(SoulEvent.ROLLED_BACK, VERSION, before, after)
+    assert "rollback" not in told(back)
+    ended = SoulEnded(SoulEvent.DISCARDED, kept="soul/猫娘/discarded/2026-11-27.md")
+    assert "discarded/2026-11-27.md" in told(ended)
+    assert "7" in told(SoulEnded(SoulEvent.VETOED, 7))
+
+
+def test_a_diff_is_cut_and_has_no_numbers_of_lines() -> None:
+    lines = ("@@ -1,3 +1,4 @@", " # SOUL", "+- 新的", "@@ -9 +9 @@", *["-- 旧的"] * 60)
+    said = told(SoulText(lines)).splitlines()
+    assert said[:3] == [" # SOUL", "+- 新的", "…"]
+    assert len(said) == 31
+
+
+def test_a_log_tells_who_did_what_the_newest_first() -> None:
+    event = (SoulEvent.APPLIED, "a:9", "")
+    lines = tuple(
+        SoulLine(number, AT, "猫娘", *event, proposal=2, version=3) for number in (3, 2, 1)
+    )
+    said = told(SoulLog(lines, broken=4), most=2).splitlines()
+    assert "4" in said[0]
+    assert said[1] == "3  2026-11-27 09:00  生效  提议 2，第 3 版  a:9"
+    assert "1" in said[-1]
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (SoulVerified(0, "", 9), "9 行都对得上"),
+        (SoulVerified(5, "prev", 9), "第 5 行起对不上（prev）"),
+        (SoulVerified(0, "SOUL.md", 9), "SOUL.md 不是"),
+        (SoulVerified(), "还没有记录"),
+    ],
+)
+def test_a_look_at_the_chain_names_what_is_wrong(found: SoulVerified, expected: str) -> None:
+    assert expected in told(found)
