@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from ...llm_memory import LeftBehind, MustBeNamed, NotAllowed, Rejected
-from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import rejected_text
 from ..texts import Texts
 from .call import Call, admin
 from .slow_command import slow
-
-_MOST = 100
-"""Characters that are repeated of a name that no scope has."""
 
 
 @admin
@@ -24,8 +20,7 @@ async def bring(call: Call) -> str:
         case NotAllowed():
             return call.say("outcome.admins_only")
         case Rejected():
-            short = safe(outcome.detail)[:_MOST]
-            return rejected_text(call.texts, Rejected(outcome.reason, detail=short))
+            return rejected_text(call.texts, outcome)
         case MustBeNamed(left):
             return "\n".join(left_text(call.texts, one) for one in left)
     lines = [

@@ -11,6 +11,7 @@ from functools import wraps
 from ...llm_memory import Actor, CognitiveService, ConversationId
 from ..plugin_context import PluginContext
 from ..texts import Texts
+from .command_words import first_word
 from .memory_reference import MemoryReference
 from .typing_rate import TypingRate
 
@@ -45,7 +46,7 @@ class Call:
 
     def split(self) -> tuple[str, str]:
         """The first word, and what follows it."""
-        first, more = (*self.rest.split(None, 1), "", "")[:2]
+        first, more = first_word(self.rest)
         return first, more.strip()
 
     def behind(self) -> Call:

@@ -44,6 +44,12 @@ Names = Mapping[str, Sequence[str]]
 """What stands behind the group's name, by command: its names in force."""
 
 
+def first_word(text: str) -> tuple[str, str]:
+    """The first word, and what follows it; empty where there is none."""
+    first, more = (*text.split(None, 1), "", "")[:2]
+    return first, more
+
+
 def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool) -> str | None:
     """``text`` as AstrBot understands it; None for what it understands, and for what is no command
     of ours.
@@ -53,16 +59,14 @@ def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool
         commanded: A command's mark stood before it. Without one, a word that is no command of ours
             is talk.
     """
-    first, rest = (*text.split(None, 1), "", "")[:2]
+    first, rest = first_word(text)
     group = next((one for one in groups if one.casefold() == first.casefold()), None)
     if group is None:
         return _glued_to_the_group(first, rest, groups, names) if commanded else None
-    word, more = (*rest.split(None, 1), "", "")[:2]
+    word, more = first_word(rest)
     if not word:
         return f"{groups[0]} {_first(names, HELP)}"
-    known = _known(word, names)
-    if known is None and commanded:
-        known = _glued(word, names)
+    known = _known(word, names) or (_glued(word, names) if commanded else None)
     if known is not None:
         spelled = f"{known} {more}".strip()
         return None if (first, rest) == (group, spelled) else f"{groups[0]} {spelled}"
@@ -84,19 +88,21 @@ def _glued_to_the_group(first: str, rest: str, groups: Sequence[str], names: Nam
 
 
 def _known(word: str, names: Names) -> str | None:
-    folded = word.casefold()
-    every = (name for some in names.values() for name in some)
-    return next((name for name in every if name.casefold() == folded), None)
+    return next((name for name in _every(names) if name.casefold() == word.casefold()), None)
 
 
 def _glued(word: str, names: Names) -> str | None:
     """``忘记 芒果`` for 忘记芒果, ``list 2`` for list2."""
-    folded, every = word.casefold(), (name for some in names.values() for name in some)
-    for name in sorted(every, key=len, reverse=True):
+    folded = word.casefold()
+    for name in sorted(_every(names), key=len, reverse=True):
         behind = word[len(name) :]
         if folded.startswith(name.casefold()) and (_WIDE.match(name) or behind.isdecimal()):
             return f"{name} {behind}"
     return None
+
+
+def _every(names: Names) -> list[str]:
+    return [name for some in names.values() for name in some]
 
 
 def _first(names: Names, command: str) -> str:
@@ -118,8 +124,7 @@ def nearest(word: str, names: Names) -> list[str]:
 
 def unknown_text(texts: Texts, rest: str) -> str:
     """That there is no such command, and which may be meant; empty for one that there is."""
-    word = (rest.split() or [""])[0]
-    names = CommandWords.names()
+    word, names = first_word(rest)[0], CommandWords.names()
     if _known(word, names) is not None:
         return ""
     meant = nearest(word, names)
@@ -176,7 +181,7 @@ class CommandWords(CustomFilter):
         marks = tuple(mark for mark in cfg.get("wake_prefix") or () if mark)
         commanded = event.message_obj.message_str.strip().startswith(marks) if marks else False
         spelled = respelled(text, groups, self.names(), commanded=commanded)
-        if spelled is not None and not _is_anothers(text.split(None, 1)[0], self._group):
+        if spelled is not None and not _is_anothers(first_word(text)[0], self._group):
             event.message_str = spelled
 
 
@@ -186,6 +191,6 @@ def _is_anothers(word: str, ours: CommandGroupFilter) -> bool:
         for one in handler.event_filters:
             if one is ours or not isinstance(one, CommandFilter | CommandGroupFilter):
                 continue
-            if word in (name.split(None, 1)[0] for name in one.get_complete_command_names()):
+            if word in (first_word(name)[0] for name in one.get_complete_command_names()):
                 return word not in ours.get_complete_command_names()
     return False

@@ -46,7 +46,8 @@ async def help_(call: Call) -> str:
     """What one can write behind ``/memory``; what comes closest to a word that is none of it."""
     if call.rest and (said := unknown_text(call.texts, call.rest)):
         return said
-    return "\n".join([call.say("help.text"), *([call.say("help.admin")] * call.actor.admin)])
+    for_admins = [call.say("help.admin")] if call.actor.admin else []
+    return "\n".join([call.say("help.text"), *for_admins])
 
 
 async def add(call: Call) -> str:
@@ -65,9 +66,8 @@ async def confirm(call: Call) -> str:
     """What is held, because most of its scope is gone from the files, was meant to be; and who was
     not paused again since the pauses were lost is on the record."""
     service = call.service
-    lines = call.texts.counted(
-        {"confirm.done": await service.admin.confirm_deletions(actor=call.actor) or 0}
-    )
+    count = await service.admin.confirm_deletions(actor=call.actor) or 0
+    lines = call.texts.counted({"confirm.done": count})
     try:
         if await service.conversations.confirm_pauses(call.actor):
             lines.append(call.say("confirm.pauses"))
@@ -129,9 +129,8 @@ class Commands:
 
     async def _beside(self, reply: str, actor: Actor) -> str:
         """What an admin has to know, and was not told in chat yet."""
-        warning = ""
         with suppress(ScopedMemoryError):  # the command's own reply has said it
             warning = await strangers_warning(self._plugin, actor) if actor.admin else ""
-        if not warning or warning in reply:
-            return ""
-        return "\n" + self._plugin.texts.say("status.warning", text=warning)
+            if warning and warning not in reply:
+                return "\n" + self._plugin.texts.say("status.warning", text=warning)
+        return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ...llm_memory import (
     BroughtBack,
@@ -12,7 +11,6 @@ from ...llm_memory import (
     Moved,
     NotVisible,
     Purged,
-    Rejected,
     Restored,
     Undone,
 )
@@ -106,10 +104,8 @@ async def edit(call: Call) -> str:
     outcome = await call.service.edit(named, text, conversation_id=call.where, actor=call.actor)
     if not isinstance(outcome, Edited):
         return refusal_text(call.texts, "edit", outcome)
-    words, before = (
-        shown_words(call.texts, outcome.memory.memory),
-        safe(preview(outcome.before, _PREVIEW)),
-    )
+    words = shown_words(call.texts, outcome.memory.memory)
+    before = safe(preview(outcome.before, _PREVIEW))
     said = call.say("edit.done", text=words, before=before)
     return said + redacted_text(call.texts, outcome.redacted)
 
@@ -123,13 +119,10 @@ async def move(call: Call) -> str:
     if isinstance(named, UnknownReference):
         return named.text
     outcome = await call.service.move(named, scope, conversation_id=call.where, actor=call.actor)
-    match outcome:
-        case Moved(stored, source):
-            words = shown_words(call.texts, stored.memory)
-            return call.say("move.done", text=words, source=source, scope=stored.scope.name)
-        case Rejected():
-            outcome = replace(outcome, detail=safe(preview(outcome.detail, _PREVIEW)))
-    return refusal_text(call.texts, "edit", outcome)
+    if not isinstance(outcome, Moved):
+        return refusal_text(call.texts, "edit", outcome)
+    words, to = shown_words(call.texts, outcome.memory.memory), outcome.memory.scope.name
+    return call.say("move.done", text=words, source=outcome.source, scope=to)
 
 
 @slow("undo.goes_on")

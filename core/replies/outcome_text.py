@@ -33,6 +33,7 @@ from ..host.panel_map import NotSaved
 from ..texts import Texts
 
 _SHOWN = 60
+_DETAIL = 200
 
 
 def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
@@ -114,8 +115,8 @@ def rejected_text(texts: Texts, rejected: Rejected) -> str:
     why = ""
     if rejected.why is not None:
         why = texts.say(f"why.{rejected.why.code}", key=rejected.why.key, value=rejected.why.value)
-    private = private_text(texts, rejected.private)
-    return texts.say(f"reject.{rejected.reason}", why=why, detail=rejected.detail, private=private)
+    private, detail = private_text(texts, rejected.private), safe(rejected.detail)[:_DETAIL]
+    return texts.say(f"reject.{rejected.reason}", why=why, detail=detail, private=private)
 
 
 def purged_text(texts: Texts, outcome: Purged) -> str:
