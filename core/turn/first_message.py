@@ -20,6 +20,7 @@ from ...llm_memory import (
 )
 from ...llm_memory.scopes.scope_book import FirstContact
 from ..plugin_context import PluginContext
+from ..replies.notice_text import notice_text
 
 
 async def announce_conversation(
@@ -51,7 +52,8 @@ async def log_first_message(
 
 async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
     """What an admin is told once in chat: that others write privately and share the public scope,
-    and which conversations are held since they seem to be another one. Empty for anybody else."""
+    which conversations are held since they seem to be another one, and what was proposed or changed
+    of the bot's manner. Empty for anybody else."""
     conversations, say = plugin.service.conversations, plugin.texts.say
     count = await conversations.claim_strangers_warning(actor)
     warnings = [say("notice.strangers_in_public", count=count)] if count else []
@@ -59,6 +61,8 @@ async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
         say("notice.successor", key=key, former=former)
         for key, former in await conversations.claim_successors(actor)
     ]
+    decisions = await conversations.claim_decisions(actor)
+    warnings += [notice_text(plugin.texts, notice) for notice in decisions]
     return "\n".join(warnings)
 
 

@@ -39,6 +39,8 @@ _REPORTED: Final = "told:"
 _SUCCESSOR: Final = "successor:"
 """Behind it, in such a mark: the key of a conversation on hold."""
 
+_TO_DECIDE: Final = (NoticeCode.SOUL_WAITS, NoticeCode.SOUL_APPLIED)
+
 
 @dataclass(frozen=True, slots=True)
 class FirstContact:
@@ -309,11 +311,25 @@ class ScopeBook:
         marks = {f"{_SUCCESSOR}{new}": (new, old) for new, old in self.successors.items()}
         return [marks[mark] for mark in await self.claim_unreported(list(marks))]
 
+    async def claim_decisions(self) -> list[Notice]:
+        """The notices on souls that stand and were not claimed yet, also before a restart: an
+        admin is told once in chat."""
+        marks = self._to_decide()
+        return [marks[mark] for mark in await self.claim_unreported(list(marks))]
+
+    def _to_decide(self) -> dict[str, Notice]:
+        """By their marks in the state."""
+        return {
+            f"{notice.code}:{notice.subject}:{notice.params['number']}": notice
+            for notice in self._notices.standing()
+            if notice.code in _TO_DECIDE
+        }
+
     async def return_strangers_warning(self) -> None:
         """What was claimed could not be said: another time, then."""
-        for new in self.successors:
-            mark = f"{_REPORTED}{_SUCCESSOR}{new}"
-            await self._keep(partial(self._state.set_mark, there=False), mark)
+        successors = (f"{_SUCCESSOR}{new}" for new in self.successors)
+        for mark in (*successors, *self._to_decide()):
+            await self._keep(partial(self._state.set_mark, there=False), f"{_REPORTED}{mark}")
         self._strangers_reported = False
         await self._keep(partial(self._state.set_mark, there=False), _STRANGERS_REPORTED)
 

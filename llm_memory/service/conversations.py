@@ -16,6 +16,7 @@ from ..models.data_models import (
     StoredMemory,
     Topic,
 )
+from ..models.notices import Notice
 from ..models.scope import PUBLIC
 from ..models.status import ScopeReport
 from ..models.turns import Paused, PauseOutcome, Resumed, ResumeOutcome
@@ -130,6 +131,12 @@ class Conversations:
         that, for an admin who was not told of them yet; none for anybody else, and from then on."""
         await self._life.ready()
         return await self._book.claim_successors() if actor.admin else []
+
+    async def claim_decisions(self, actor: Actor) -> list[Notice]:
+        """What was proposed or changed of the bot's manner, for an admin who was not told of it
+        yet; none for anybody else, and from then on."""
+        await self._life.ready()
+        return await self._book.claim_decisions() if actor.admin else []
 
     async def return_strangers_warning(self) -> None:
         """The admin who claimed it could not be reached."""

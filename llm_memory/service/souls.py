@@ -20,7 +20,6 @@ from ..models.soul import (
     ProposeSoul,
     RollbackSoul,
     ShowSoul,
-    SoulChanged,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
@@ -42,6 +41,7 @@ from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..soul.evaluation import SoulEvaluator
 from ..soul.governance import Governance, Judge
+from ..soul.life import RECENT
 from ..soul.model_port import SoulModel
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.checks import check
@@ -54,6 +54,12 @@ from ..soul.style_counts import SqliteStyleCounts
 type PersonaPrompt = Callable[[str], Awaitable[str]]
 """Returns a persona's own prompt by its folder, empty for none."""
 type _Change = ProposeSoul | ApplySoul | VetoSoul | RollbackSoul | AdoptSoul | DiscardSoul
+_NOTICES: Final = (
+    NoticeCode.SOUL_WAITS,
+    NoticeCode.SOUL_APPLIED,
+    NoticeCode.SOUL_EDITED,
+    NoticeCode.SOUL_BROKEN,
+)
 _SHOWN: Final = lru_cache(maxsize=64)(injected)
 
 
@@ -169,6 +175,8 @@ class Souls:
     async def _judge(
         self, role: str, conversation: str, proposal: SoulProposal, old: str
     ) -> SoulEvaluation | SoulFault:
+        if not self._life.is_ready:  # what private scopes say is not known, so it is no verdict
+            return SoulFault.UNJUDGED
         return await self._evaluator.evaluate(
             proposal,
             old,
@@ -231,24 +239,24 @@ class Souls:
         if self._evolution is not SoulEvolution.AUTO:
             await self._governance.evaluate(role, number, judge)
             return
-        done = await self._governance.apply(role, number, None, judge)
-        if isinstance(done, SoulChanged):
-            self._post(NoticeCode.SOUL_APPLIED, role, number=number)
+        await self._governance.apply(role, number, None, judge)
 
     def _tell(self, role: str, found: SoulView | SoulRefused) -> None:
         """Post what an admin has to decide, and take back what is decided."""
-        view = found if isinstance(found, SoulView) else None
-        waits = view is not None and view.state is SoulState.APPROVED
-        if view is not None and view.open is not None and waits:
-            self._post(NoticeCode.SOUL_WAITS, role, number=view.open.number)
-        else:
-            self._notices.clear(NoticeCode.SOUL_WAITS, role)
-        for code, stands in (
-            (NoticeCode.SOUL_EDITED, view is not None and view.by_hand),
-            (NoticeCode.SOUL_BROKEN, view is not None and view.broken > 0),
-        ):
-            if stands and view is not None:
-                self._post(code, role, number=view.broken)
+        standing: dict[NoticeCode, int] = {}
+        if isinstance(found, SoulView):
+            since = self._clock() - RECENT
+            if found.open is not None and found.state is SoulState.APPROVED:
+                standing[NoticeCode.SOUL_WAITS] = found.open.number
+            if found.by_night and found.version.at > since:
+                standing[NoticeCode.SOUL_APPLIED] = found.version.proposal
+            if found.by_hand:
+                standing[NoticeCode.SOUL_EDITED] = 0
+            if found.broken:
+                standing[NoticeCode.SOUL_BROKEN] = found.broken
+        for code in _NOTICES:
+            if code in standing:
+                self._post(code, role, number=standing[code])
             else:
                 self._notices.clear(code, role)
 

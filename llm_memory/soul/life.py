@@ -14,6 +14,7 @@ from typing import Final
 from ..models.said import Said
 from ..models.soul import (
     OWNER,
+    REFLECTION,
     Finding,
     SoulChanged,
     SoulDraft,
@@ -227,12 +228,14 @@ class SoulLife:
         """Returns what is in force, and what waits."""
         number = standing.history.open
         text = text_of(standing)
+        line = standing.history.versions.get(standing.version.number)
         view = SoulView(
             standing.role,
             standing.version,
             text,
             rules_of(text),
             by_hand=standing.by_hand,
+            by_night=line is not None and line.actor == REFLECTION,
             restored=standing.restored,
             broken=standing.chain.broken,
             newer=standing.chain.newer,
