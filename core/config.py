@@ -21,11 +21,14 @@ from ..llm_memory import (
 )
 from ..llm_memory.errors import HomeError
 from ..llm_memory.models.said import Said
+from ..llm_memory.models.soul import SoulEvolution
 from ..llm_memory.models.workflow import Workflow
 from ..llm_memory.storage.workflow_file import read_workflow
 from .texts import LANGUAGES
 
 PRIVACY_MODES = tuple(PrivacyMode)
+EVOLUTIONS = (SoulEvolution.REVIEW, SoulEvolution.OFF, SoulEvolution.AUTO)
+"""The first one stands in for a typo: nothing takes effect without an admin."""
 MIGRATION_MODES = tuple(MigrationMode)
 _LOADING_SHARE = 0.3
 _EMBEDDING_SHARE = 0.6
@@ -106,6 +109,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
     language = reader.choice("language", LANGUAGES)
     english = language != LANGUAGES[0]
     workflow = advanced.workflow(english=english)
+    evolution = SoulEvolution(reader.choice("soul_evolution", EVOLUTIONS))
     engine = EngineSettings(
         scope_map=reader.scope_map(),
         dm_scope=reader.policy("dm_scope", DmScope.PUBLIC),
@@ -130,6 +134,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
         walk_pace=WalkPace(batch=advanced.number("migration_batch", 200, 1, 200)),
         # A typo must not keep secrets: what is no mode hides them.
         privacy_mode=PrivacyMode(reader.choice("privacy_mode", PRIVACY_MODES)),
+        soul_evolution=evolution,
         adopt_legacy=reader.flag("adopt_legacy", default=False),
         loop=LoopSettings(
             # The panel's picker of providers offers no "off": no tokens means the same.
@@ -143,6 +148,7 @@ def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
             backups_keep=advanced.number("backups_keep", 7, 0, 365),
             english=english,
             proposes=workflow is not None,
+            counts_manner=evolution is not SoulEvolution.OFF,
         ),
     )
     topk = reader.number("auto_inject_topk", 3, 0, 20)

@@ -90,6 +90,7 @@ BAD: dict[str, list[object]] = {
     "advanced.dm_scope_by_account": [[], {"qq": "per-per"}, {"qq": ""}],
     "advanced.migration_mode": ["always"],
     "group_scope": ["PUBLIC", {}],
+    "soul_evolution": ["on", "Auto", False, []],
     "identity_links": [[], {"aiocqhttp:1": 7}, {"10001": "小明"}, {"aiocqhttp:1": " "}],
     "embedding": [7],
     "auto_inject_topk": [-1, 21, "3", 2.5, True, float("inf"), float("nan")],

@@ -27,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import role_folder
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.workflow import (
     TOPK,
     WORKFLOW_KEYS,
@@ -139,6 +140,7 @@ CHOICES: dict[str, tuple[set[str], Callable[[PluginConfig], str | None]]] = {
         set(MigrationMode),
         lambda config: config.engine.migration_mode,
     ),
+    "soul_evolution": (set(SoulEvolution), lambda config: config.engine.soul_evolution),
     "privacy_mode": (set(PrivacyMode), lambda config: config.engine.privacy_mode),
 }
 
