@@ -86,7 +86,8 @@ class PluginContext:
         self.texts = Texts(self.config.language)
         self.version = plugin_version()
         agents = WokenAgents(partial(adapter_of, context), lambda: self.service, self.texts)
-        self.turns = TurnReader(PersonaReader(context, self.texts), agents)
+        personas = PersonaReader(context, self.texts)
+        self.turns = TurnReader(personas, agents)
         self.paths = EnginePaths.under(data, self.config.memory_root)
         self.missing = missing_packages(ROOT / "requirements.txt")
         self._bridge = LoggingBridge(logger)
@@ -107,6 +108,7 @@ class PluginContext:
             chat=self._chat,
             accounts=partial(bot_accounts, context),
             is_admin=partial(is_admin, context),
+            persona_prompt=personas.prompt,
             carried_settings=lambda: carried(self.panel_map.all()),
         )
         self.feedback = FeedbackService(self._engine)

@@ -1,4 +1,4 @@
-"""Which persona is in force for an event."""
+"""Which persona is in force for an event, and what its own prompt is."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Any
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
+from ...llm_memory.models.soul import soul_folder
 from ..texts import Texts
 from ..turn.woken_agents import adapter_of
 
 _NONE = "[%None]"
+_DEFAULT = "default"
+"""AstrBot's own persona, which older versions do not list."""
 
 
 class PersonaReader:
@@ -44,3 +47,18 @@ class PersonaReader:
             return None
         persona = selected[0]
         return "" if persona in (None, _NONE) else str(persona)
+
+    async def prompt(self, folder: str) -> str:
+        """A persona's own prompt, by the folder of its soul; empty for none, and where AstrBot
+        could not tell."""
+        try:
+            manager = self._context.persona_manager
+            names = [str(persona["name"]) for persona in manager.personas_v3]
+            name = next(one for one in (*names, _DEFAULT, "") if soul_folder(one) == folder)
+            persona = manager.get_persona_v3_by_id(name)
+            return str(persona["prompt"] or "") if persona else ""
+        except StopIteration:  # it was deleted
+            return ""
+        except Exception as error:  # noqa: BLE001  (whatever AstrBot's manager raises)
+            logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
+            return ""
