@@ -180,9 +180,9 @@ class ScopedMemoryPlugin(Star):
         if (mind := await self._mind(event)) is not None:
             await mind.announced(event)
 
-    @filter.on_llm_request()
+    @filter.on_llm_request(priority=_LAST)
     async def on_llm_request(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
-        """在调用模型之前附上相关的记忆"""
+        """在调用模型之前附上相关的记忆；学到的说话习惯放在系统提示词最末尾，所以在别的插件之后"""
         if (mind := await self._mind(event)) is not None:
             await mind.before_request(event, req)
 

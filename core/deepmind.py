@@ -21,7 +21,7 @@ from ..llm_memory import (
 from ..llm_memory.models.turns import PAUSED_VIEW
 from .commands.rebind_command import rebind_moved
 from .plugin_context import PluginContext
-from .services.injection_service import fence, inject
+from .services.injection_service import add_manner, fence, inject
 from .services.primer_injection import opening
 from .services.retrieval_service import RetrievalService
 from .turn.first_message import announce_conversation, log_first_message, warn_admin
@@ -58,12 +58,16 @@ class DeepMind:
         await asyncio.sleep(0)  # AstrBot may not let go of the loop before the request is ready
 
     async def before_request(self, event: AstrMessageEvent, request: ProviderRequest) -> None:
-        """Recall for the person's words and put the result behind them, once a turn."""
+        """Add the persona's learned manner to every request; recall for the person's words and
+        put the result behind them, once a turn."""
         plugin = self._plugin
         plugin.astrbot_is_up()
         conversation_id = await plugin.turns.conversation_id(event, request.conversation)
         actor = await plugin.turns.actor(event)
-        if plugin.turns.is_command(event) or not plugin.turns.claim_injection(event):
+        is_command = plugin.turns.is_command(event)
+        if not is_command:
+            add_manner(request, plugin.service.souls.injected(conversation_id.persona))
+        if is_command or not plugin.turns.claim_injection(event):
             plugin.spawn(announce_conversation(plugin, conversation_id, actor))
             return
         if actor.spoke:

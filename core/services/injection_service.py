@@ -29,6 +29,13 @@ def inject(request: ProviderRequest, text: str, *, as_prompt: bool) -> None:
         request.extra_user_content_parts.append(TextPart(text=text).mark_as_temp())
 
 
+def add_manner(request: ProviderRequest, manner: str) -> None:
+    """Put what a persona has learned of its manner at the end of the system prompt, once. It stays
+    the same for as long as it is in force, and what stands before it is cached all the time."""
+    if manner not in (prompt := request.system_prompt or ""):
+        request.system_prompt = prompt + manner
+
+
 def fence(hits: Sequence[Hit], texts: Texts) -> str:
     """The hits, one a line, between delimiters that no memory, name or tag can write."""
     lines = [f"{n}. {hit_line(hit, texts)}" for n, hit in enumerate(hits, start=1)]

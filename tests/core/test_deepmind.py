@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from astrbot.api.event import MessageChain
 from astrbot.api.message_components import Plain, Reply
 from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.agent.message import TextPart
@@ -19,7 +20,14 @@ from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Resolution
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    ApplySoul,
+    ProposeSoul,
+    SoulChanged,
+    SoulProposed,
+)
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
+from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
@@ -270,3 +278,84 @@ async def test_a_turn_under_a_third_party_runner_has_its_talk_too(talking: Rig) 
     await talked(plugin, "我昨天碰到小刚了")
     request = await asked(plugin, FakeEvent.in_group(777, "那他呢？"), asking("那他呢？"))
     assert BROTHER in (request.prompt or "")
+
+
+MANNER = "\n# 学到的说话习惯\n- 说话温和一点。\n"
+
+
+async def learned(rig: Rig, persona: str, wish: str = "说话温和一点。") -> None:
+    """An admin's wish is in force for a persona."""
+    admin = person(9, "站长", admin=True)
+    souls = rig.engine.service.souls
+    made = await souls.ask(ProposeSoul(wish), persona, admin)
+    assert isinstance(made, SoulProposed), made
+    done = await souls.ask(ApplySoul(made.proposal.number), persona, admin)
+    assert isinstance(done, SoulChanged), done
+
+
+@pytest.mark.parametrize("runner", ["local", "dify", "coze", "dashscope", "deerflow"])
+async def test_what_a_persona_has_learned_ends_the_system_prompt_of_each_request(
+    family: Rig, runner: str
+) -> None:
+    await learned(family, "猫娘")
+    plugin, event = TurnPlugin(family, persona="猫娘", runner=runner), FakeEvent.in_group(777, "在")
+    request = await asked(plugin, event)
+    assert request.system_prompt == SYSTEM + MANNER
+    await asked(plugin, event, request)
+    assert request.system_prompt == SYSTEM + MANNER
+    # AstrBot may ask again in the same turn, with a request of its own.
+    assert (await asked(plugin, event)).system_prompt == SYSTEM + MANNER
+    bare = ProviderRequest(prompt="在")  # as third-party runners get it
+    bare.system_prompt = cast("Any", None)
+    assert (await asked(plugin, event, bare)).system_prompt == MANNER
+
+
+@pytest.mark.parametrize("persona", ["犬娘", "", None])
+async def test_another_persona_none_and_an_unknown_one_have_nothing_of_it(
+    family: Rig, persona: str | None
+) -> None:
+    await learned(family, "猫娘")
+    request = await asked(TurnPlugin(family, persona=persona))
+    assert request.system_prompt == SYSTEM
+    assert PEANUTS in "".join(injected(request)) or persona is None
+
+
+async def test_a_command_of_another_plugin_speaks_in_its_own_manner(family: Rig) -> None:
+    await learned(family, "")
+    event = FakeEvent.in_group(777, QUESTION)
+    event.set_extra("activated_handlers", [SimpleNamespace(event_filters=[CommandFilter("译")])])
+    assert (await asked(TurnPlugin(family), event)).system_prompt == SYSTEM
+
+
+async def test_a_turn_waits_for_no_soul_and_reads_none_from_the_disk(
+    family: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await learned(family, "")
+    monkeypatch.setattr(SoulFiles, "read", pytest.fail)
+    monkeypatch.setattr(SoulFiles, "page", pytest.fail)
+    assert (await asked(TurnPlugin(family))).system_prompt == SYSTEM + MANNER
+
+
+async def test_an_admin_is_told_once_in_a_private_chat_what_waits_for_him(family: Rig) -> None:
+    asked_for = await family.engine.service.souls.ask(
+        ProposeSoul("说话温和一点。"), "猫娘", person(9, "站长", admin=True)
+    )
+    assert isinstance(asked_for, SoulProposed)
+    await family.engine.loop.sleep.run_once("command")
+    plugin, sent, reaches = TurnPlugin(family), list[str](), [False, True, True]
+
+    async def send_message(_: str, chain: MessageChain) -> bool:
+        sent.append(chain.get_plain_text())
+        return reaches.pop(0)
+
+    plugin.astrbot.send_message = send_message
+    for event in (
+        FakeEvent.in_private(5),
+        FakeEvent.in_group(777, admin=True),
+        *(FakeEvent.in_private(9, admin=True) for _ in range(3)),
+    ):
+        await plugin.mind.sent(event)
+        await plugin.settled()
+    words = plugin.texts.say("notice.soul_waits", role="猫娘", number=asked_for.proposal.number)
+    told = plugin.texts.say("status.warning", text=words)
+    assert sent == [told, told]  # the first one did not arrive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -37,6 +37,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, W
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
+from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import no_prompt
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
@@ -174,6 +175,7 @@ async def running(
     chat: ChatModel | None = None,
     accounts: frozenset[str] | None = None,
     is_admin: Callable[[str], bool] = lambda _: False,
+    persona_prompt: Callable[[str], Awaitable[str]] = no_prompt,
     carried_settings: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Rig]:
     """An engine over ``root``; the index task runs unless ``follow`` is False. A fake embedder
@@ -202,6 +204,7 @@ async def running(
         chat=chat,
         accounts=lambda: accounts,
         is_admin=is_admin,
+        persona_prompt=persona_prompt,
         carried_settings=lambda: carried_settings or {},
         replacing=replacing,
     )

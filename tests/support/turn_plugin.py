@@ -19,10 +19,18 @@ PATIENT = 60_000
 
 
 class TurnPlugin(FakePlugin):
-    """A FakePlugin with a config. ``runner`` is AstrBot's runner type in every conversation."""
+    """A FakePlugin with a config. In every conversation ``persona`` is in force, and ``runner`` is
+    AstrBot's runner type."""
 
-    def __init__(self, rig: Rig, *, runner: str | None = "local", **config: Any) -> None:
-        super().__init__(rig)
+    def __init__(
+        self,
+        rig: Rig,
+        *,
+        runner: str | None = "local",
+        persona: str | None = "",
+        **config: Any,
+    ) -> None:
+        super().__init__(rig, persona=persona)
         self.config = PluginConfig(**{"recall_deadline_ms": PATIENT, **config})
         agent_runner = None if runner is None else {"runner_type": runner}
         self.astrbot.get_config = lambda umo: {"agent_runner": agent_runner}

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from astrbot.core.star.star_handler import star_handlers_registry
 
 from astrbot_plugin_scoped_memory import main
 from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
@@ -136,3 +137,14 @@ async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
     stays.set()
     await asyncio.gather(closing, again, *bot.star.telling)
     assert bot.parts.here is None
+
+
+def test_what_ends_the_system_prompt_is_added_behind_what_other_plugins_add() -> None:
+    """AstrBot calls the hook with the highest priority first; without one it has 0."""
+    priorities = [
+        handler.extras_configs["priority"]
+        for handler in star_handlers_registry
+        if (handler.handler_module_path, handler.handler_name) == (main.__name__, "on_llm_request")
+    ]
+    assert len(priorities) == 1
+    assert priorities[0] < -1000

@@ -1,0 +1,412 @@
+"""What a persona learns of its manner, in a whole engine: wishes, nights, hand edits, and off."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
+from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    AdoptSoul,
+    ApplySoul,
+    Axis,
+    Direction,
+    DiscardSoul,
+    LogSoul,
+    ProposeSoul,
+    RollbackSoul,
+    ShowSoul,
+    SoulChanged,
+    SoulEnded,
+    SoulEvolution,
+    SoulFault,
+    SoulLog,
+    SoulOrigin,
+    SoulProposed,
+    SoulRefused,
+    SoulRequest,
+    SoulState,
+    SoulView,
+    VetoSoul,
+    soul_folder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    group,
+    person,
+    private,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    StandingClock,
+    answer,
+    reflect,
+    say,
+    with_loop,
+)
+from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel
+
+pytestmark = pytest.mark.engine
+
+ADMIN = person(9, "站长", admin=True)
+CAT, DOG = "猫娘", "犬娘"
+SOFT = "说话温和一点。"
+BLOCK = f"\n# 学到的说话习惯\n- {SOFT}\n"
+
+
+class Chat:
+    """The port ChatModel over a model of the probes; a reader of turns is answered ``read``."""
+
+    label = "scripted"
+
+    def __init__(self, new: str = SOFT, read: str = "{}", **options: Any) -> None:
+        self.probed = ProbedModel(new, **options)
+        self.read = read
+        self.read_prompts: list[str] = []
+
+    def is_there(self, conversation: str) -> bool:
+        return True
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        if "整理长期记忆" in system:
+            self.read_prompts.append(system)
+            return Completion(self.read, 10)
+        said = await self.probed.ask(prompt, system=system, conversation=conversation)
+        return Completion(said.text, said.tokens)
+
+
+def engine(
+    root: Path, evolution: SoulEvolution = SoulEvolution.REVIEW, **options: Any
+) -> AbstractAsyncContextManager[Rig]:
+    counts = evolution is not SoulEvolution.OFF
+    settings = replace(with_loop(QUICK, counts_manner=counts), soul_evolution=evolution)
+    return running(root, settings=settings, follow=False, **options)
+
+
+async def ask(rig: Rig, request: SoulRequest, persona: str = CAT) -> Any:
+    return await rig.engine.service.souls.ask(request, persona, ADMIN)
+
+
+async def view(rig: Rig, persona: str = CAT) -> SoulView:
+    found = await ask(rig, ShowSoul(), persona)
+    assert isinstance(found, SoulView), found
+    return found
+
+
+async def proposed(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
+    made = await ask(rig, ProposeSoul(wish), persona)
+    assert isinstance(made, SoulProposed), made
+    return made.proposal.number
+
+
+async def applied(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
+    number = await proposed(rig, wish, persona)
+    done = await ask(rig, ApplySoul(number), persona)
+    assert isinstance(done, SoulChanged), done
+    return number
+
+
+async def night(rig: Rig) -> None:
+    report = await rig.engine.loop.sleep.run_once("command")
+    assert not report.errors
+
+
+async def warned(rig: Rig) -> dict[str, tuple[str, str]]:
+    """The notices on souls that stand: role and number by code."""
+    status = await rig.engine.status()
+    return {
+        one.code: (one.params["role"], one.params["number"])
+        for one in status.notices
+        if one.code.startswith("soul_")
+    }
+
+
+def injected(rig: Rig, persona: str | None = CAT) -> str:
+    return rig.engine.service.souls.injected(persona)
+
+
+def page(root: Path, persona: str = CAT) -> Path:
+    return root / "memory" / "roles" / soul_folder(persona) / "SOUL.md"
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """All files of souls."""
+    return {
+        str(path): path.read_bytes()
+        for name in ("roles", "soul")
+        for path in (root / "memory" / name).rglob("*")
+        if path.is_file()
+    }
+
+
+async def test_a_wish_is_injected_from_its_apply_to_its_rollback_and_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with engine(tmp_path) as rig:
+        number = await proposed(rig)
+        before = page(tmp_path).read_bytes()
+        assert injected(rig) == ""
+        await ask(rig, ApplySoul(number))
+        assert injected(rig) == injected(rig) == BLOCK
+    async with engine(tmp_path) as rig:
+        assert injected(rig) == BLOCK
+        assert isinstance(await ask(rig, RollbackSoul()), SoulChanged)
+        assert injected(rig) == ""
+        assert page(tmp_path).read_bytes() == before
+
+
+async def test_a_veto_of_what_is_in_force_gives_the_former_bytes_back_at_once(
+    tmp_path: Path,
+) -> None:
+    async with engine(tmp_path) as rig:
+        number = await applied(rig)
+        seeded = (tmp_path / "memory/soul/猫娘/versions/0001.md").read_bytes()
+        assert isinstance(await ask(rig, VetoSoul(number)), SoulChanged)
+        assert injected(rig) == ""
+        assert page(tmp_path).read_bytes() == seeded
+
+
+async def test_a_change_of_one_persona_shows_in_no_other_and_in_no_scope(tmp_path: Path) -> None:
+    async with engine(tmp_path) as rig:
+        await rig.engine.scan_notes()
+        await applied(rig, persona="")
+        assert (injected(rig), injected(rig, "")) == ("", BLOCK)
+        await applied(rig, "少用表情符号。")
+        await proposed(rig, "有话直说，少绕弯子。", DOG)
+        await rig.engine.scan_notes()
+        assert injected(rig, "") == BLOCK
+        assert injected(rig, DOG) == injected(rig, "鸟娘") == injected(rig, None) == ""
+        assert "表情" in injected(rig)
+        assert "温和" not in injected(rig)
+        for persona in (CAT, DOG, ""):
+            for where in (
+                group(777, persona=persona),
+                group(888, persona=persona),
+                private(5, persona=persona),
+            ):
+                assert await rig.texts("说话温和一点，少用表情符号，有话直说", where) == []
+    folders = {path.name for path in (tmp_path / "memory" / "soul").iterdir()}
+    assert folders == {CAT, DOG, "%none"}
+
+
+async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: Path) -> None:
+    async with engine(tmp_path) as rig:
+        await applied(rig)
+        waiting = await proposed(rig, "少用表情符号。")
+    kept, chat = tree(tmp_path), Chat(read=answer(style=[["length", "less", "s1"]]))
+    async with engine(tmp_path, SoulEvolution.OFF, chat=chat) as rig:
+        assert injected(rig) == ""
+        for request in (ProposeSoul("回答短一些。"), ApplySoul(waiting), AdoptSoul()):
+            assert await ask(rig, request) == SoulRefused(SoulFault.OFF)
+        for number in range(3):
+            await say(rig, "以后说短一点", who=person(number), where=group(777, persona=CAT))
+        await reflect(rig, group(777, persona=CAT))
+        await night(rig)
+        assert chat.read_prompts
+        assert all('"style"' not in system for system in chat.read_prompts)
+        assert chat.probed.asked == []
+        assert await warned(rig) == {}
+    assert tree(tmp_path) == kept
+    async with engine(tmp_path) as rig:
+        assert injected(rig) == BLOCK
+
+
+async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -> None:
+    chat = Chat()
+    async with engine(tmp_path, chat=chat) as rig:
+        number = await proposed(rig)
+        assert await warned(rig) == {}
+        await night(rig)
+        assert await warned(rig) == {"soul_waits": (CAT, str(number))}
+        assert injected(rig) == ""
+        conversations = rig.engine.service.conversations
+        assert await conversations.claim_decisions(person(1)) == []
+        (told,) = await conversations.claim_decisions(ADMIN)
+        assert told.code is NoticeCode.SOUL_WAITS
+        assert await conversations.claim_decisions(ADMIN) == []
+        await conversations.return_strangers_warning()  # it could not be sent
+        assert len(await conversations.claim_decisions(ADMIN)) == 1
+    asked = len(chat.probed.asked)
+    assert 0 < asked <= 20
+    async with engine(tmp_path, chat=chat) as rig:
+        assert await warned(rig) == {"soul_waits": (CAT, str(number))}
+        assert await rig.engine.service.conversations.claim_decisions(ADMIN) == []
+        await night(rig)
+        await ask(rig, ApplySoul(number))
+        assert injected(rig) == BLOCK
+        assert await warned(rig) == {}
+    assert len(chat.probed.asked) == asked  # a verdict stands
+
+
+async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
+    tmp_path: Path,
+) -> None:
+    clock = StandingClock()
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
+        number = await proposed(rig)
+        await night(rig)
+        assert injected(rig) == BLOCK
+        assert await warned(rig) == {"soul_applied": (CAT, str(number))}
+        (told,) = await rig.engine.service.conversations.claim_decisions(ADMIN)
+        assert told.code is NoticeCode.SOUL_APPLIED
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
+        assert await warned(rig) == {"soul_applied": (CAT, str(number))}
+        await ask(rig, VetoSoul(number))
+        assert injected(rig) == ""
+        assert await warned(rig) == {}
+
+
+async def test_what_was_applied_a_week_ago_is_no_news(tmp_path: Path) -> None:
+    clock = StandingClock()
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
+        await proposed(rig)
+        await night(rig)
+    clock.forward(days=8)
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
+        assert injected(rig) == BLOCK
+        assert await warned(rig) == {}
+
+
+@pytest.mark.parametrize(
+    "chat", [None, Chat(fails=frozenset({"human"})), Chat(judge=lambda _: "no JSON")]
+)
+async def test_auto_applies_nothing_that_no_model_has_passed(
+    tmp_path: Path, chat: Chat | None
+) -> None:
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=chat) as rig:
+        await proposed(rig)
+        await night(rig)
+        assert injected(rig) == ""
+        found = await view(rig)
+        assert found.version.number == 1
+
+
+async def test_the_personas_own_prompt_stands_before_both_texts_that_are_probed(
+    tmp_path: Path,
+) -> None:
+    async def prompt(folder: str) -> str:
+        return f"你是{folder}。"
+
+    chat = Chat()
+    async with engine(tmp_path, chat=chat, persona_prompt=prompt) as rig:
+        await proposed(rig)
+        await night(rig)
+    systems = {call.system for call in chat.probed.asked if call.what == "probes"}
+    assert systems == {f"你是{CAT}。", f"你是{CAT}。{BLOCK}"}
+
+
+async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_own(
+    tmp_path: Path,
+) -> None:
+    line = line_of(Axis.LENGTH, Direction.LESS, "zh")
+    chat = Chat(line, read=answer(style=[["length", "less", "s1"]]))
+    where = group(777, persona=CAT)
+    async with engine(tmp_path, chat=chat) as rig:
+        for number in range(3):
+            await say(rig, "以后别啰嗦，暗号是青花瓷", who=person(number), where=where)
+            await reflect(rig, where)
+        await night(rig)
+        found = await view(rig)
+        assert found.open is not None
+        assert (found.open.origin, found.state) == (SoulOrigin.STYLE, SoulState.APPROVED)
+        assert injected(rig) == ""
+        assert (await view(rig, "")).open is None
+        await ask(rig, ApplySoul(found.open.number))
+        assert injected(rig) == f"\n# 学到的说话习惯\n- {line}\n"
+        await night(rig)
+        assert (await view(rig)).open is None  # what was counted has been used up
+    assert "青花瓷" not in "".join(raw.decode() for raw in tree(tmp_path).values())
+
+
+async def test_while_the_memories_are_read_a_wish_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine(tmp_path) as rig:
+        monkeypatch.setattr(type(rig.engine.life), "is_ready", False)
+        refused = await ask(rig, ProposeSoul(SOFT))
+        assert isinstance(refused, SoulRefused)
+        assert refused.fault is SoulFault.DENIED
+        (finding,) = refused.findings
+        assert finding.said.zh == "记忆还在加载，过一会儿再试。"
+        monkeypatch.undo()
+        number = await proposed(rig)
+        monkeypatch.setattr(type(rig.engine.life), "is_ready", False)
+        assert await ask(rig, ApplySoul(number)) == SoulRefused(SoulFault.UNJUDGED)
+        monkeypatch.undo()
+        assert (await view(rig)).state is SoulState.PROPOSED
+
+
+async def test_a_hand_edit_is_told_and_stays_out_of_force_until_it_is_adopted(
+    tmp_path: Path,
+) -> None:
+    async with engine(tmp_path) as rig:
+        await applied(rig)
+    edited = page(tmp_path).read_text("utf-8").replace(SOFT, f"{SOFT}\n- 少用表情符号。")
+    page(tmp_path).write_text(edited, "utf-8")
+    async with engine(tmp_path) as rig:
+        assert injected(rig) == BLOCK
+        assert await warned(rig) == {"soul_edited": (CAT, "0")}
+        assert page(tmp_path).read_text("utf-8") == edited
+        assert isinstance(await ask(rig, AdoptSoul()), SoulChanged)
+        assert injected(rig) == f"{BLOCK}- 少用表情符号。\n"
+        assert await warned(rig) == {}
+        page(tmp_path).write_text(edited + "- 我的手机号是 13800138000。\n", "utf-8")
+        assert isinstance(await ask(rig, AdoptSoul()), SoulRefused)
+        assert list(await warned(rig)) == ["soul_edited"]
+        assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
+        assert await warned(rig) == {}
+    assert page(tmp_path).read_text("utf-8") == edited
+
+
+async def test_a_broken_chain_is_told_with_its_line_and_what_is_in_force_stays(
+    tmp_path: Path,
+) -> None:
+    async with engine(tmp_path) as rig:
+        await applied(rig)
+    chain = tmp_path / "memory/soul/猫娘/chain.jsonl"
+    chain.write_bytes(chain.read_bytes().replace(b'"approved"', b'"denied"'))
+    async with engine(tmp_path) as rig:
+        assert injected(rig) == BLOCK
+        (warning,) = (await warned(rig)).items()
+        assert warning == ("soul_broken", (CAT, "3"))
+        refused = await ask(rig, RollbackSoul())
+        assert isinstance(refused, SoulRefused)
+        assert refused.fault is SoulFault.BROKEN
+
+
+async def test_only_admins_change_and_read_the_record(tmp_path: Path) -> None:
+    async with engine(tmp_path) as rig:
+        number = await proposed(rig)
+        souls = rig.engine.service.souls
+        for request in (ProposeSoul("少开玩笑。"), ApplySoul(number), VetoSoul(number), LogSoul()):
+            assert await souls.ask(request, CAT, person(1)) == SoulRefused(SoulFault.NOT_ALLOWED)
+        assert isinstance(await souls.ask(LogSoul(), CAT, ADMIN), SoulLog)
+        assert injected(rig) == ""
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+async def test_a_command_over_a_store_without_a_state_of_its_own_changes_nothing_of_a_soul(
+    tmp_path: Path, is_edited: bool
+) -> None:
+    """What the command line opens for an export or a restore."""
+    async with engine(tmp_path) as rig:
+        await applied(rig)
+    if is_edited:
+        page(tmp_path).write_text("手写的", "utf-8")
+    kept = tree(tmp_path)
+    other = build_engine(EnginePaths.under(tmp_path), QUICK, remembers=False)
+    try:
+        await other.open()
+        assert other.service.souls.injected(CAT) == BLOCK
+    finally:
+        await other.close()
+    assert tree(tmp_path) == kept
