@@ -1,8 +1,8 @@
 """Whether a rule is about manner and nothing else.
 
-A rule passes when all its words are known (``manner_words``), one of them is about manner, and none
-is turned round: what is honest is not negated, what is bad is. A list of bad phrases would let
-through what nobody has thought of.
+A rule passes when all its words are known (``manner_words``) or cited (``manner_cited``), one of
+them is about manner, and none is turned round: what is honest is not negated, what is bad is. A
+list of bad phrases would let through what nobody has thought of.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Final
 
 from ...models.said import Said
+from .manner_cited import read_cited, without_faces
 from .manner_orders import order_in, why_strange
 from .manner_reading import Token, clauses_of, folded
 from .manner_words import (
@@ -64,14 +65,16 @@ _COUNTED: Final = re.compile(
 def objection(rule: str) -> Said | None:
     """Returns why a rule is not about manner alone, None where it is. Takes any text; of its words
     the answer names the strange ones alone."""
-    if not _ALLOWED.fullmatch(rule) or len(_EMOJI.findall(rule)) > _MOST_EMOJI:
+    plain = without_faces(rule)
+    if not _ALLOWED.fullmatch(plain) or len(_EMOJI.findall(rule)) > _MOST_EMOJI:
         return CHARACTERS
-    seen = folded(rule)
+    written = folded(plain)
+    seen = read_cited(written)
     clauses = list(clauses_of(seen))
     kinds = {token.kind for clause in clauses for token in clause}
     if Word.STRANGE in kinds:
         return _naming(_strange_words(clauses), why_strange(seen))
-    if (why := order_in(seen)) is not None:
+    if (why := order_in(written)) is not None:
         return why
     if not kinds & {Word.TOPIC, Word.BAD, Word.HONEST, Word.UNSURE} and not _COUNTED.search(seen):
         return NO_TOPIC

@@ -24,6 +24,10 @@ STRANGE: Final = Said(
     "看不出和说话习惯的关系。换个简单的说法；别的要求请写进 AstrBot 的人设。",
     "not known as words of manner. Say it more simply; anything else belongs in the persona.",
 )
+ITSELF: Final = Said(
+    "这里不能规定愿望、规则、摘要、日志自己怎么写、怎么显示。",
+    "A rule of manner does not say how a wish, a rule, a summary or a log is shown or described.",
+)
 _WHO: Final = (
     "(?:别人|他人|大家|对方|用户|朋友|同事|老师|长辈|孩子|群里|群聊|私聊|他们?|她们?|我们?|"
     "自己|人们?)"
@@ -119,34 +123,66 @@ _ORDER: Final = _either(
     r"\b(?:not|never|stop|no)\s(?:answer|repl|respond|speak|talk|say)\w*"
     r"(?:$|[,.;!?]|\s(?:to|people|user|anyone|anybody|me|them|him|her)s?\b)",
 )
-_NOT_REPEATED: Final = _either(
+_LEFT_OUT: Final = _either(
+    r"(?:除非|如果|要是|假如|等|有人|只有)[^,.;。]{0,6}(?:追问|问起?)到?(?:细节|哪[里儿些个])",
     r"(?:不要?|别|避免|不用|不必)(?:再|总|老)?(?:重复|复述|照搬|引用)[^,.;。]*",
+    r"(?:不要?|别|不用|不必)(?:再|总|老|先)?[把将拿]我(?:说)?的?(?:问题|问法|原?话|意思)"
+    r"(?=[^,.;。]{0,6}(?:重复|复述|照搬|抄|念|翻译|说一遍|讲一遍|改写))",
     r"\b(?:not|avoid|never|without) (?:repeat|restat|quot|parrot|gossip|jok)\w*[^,.;]*",
 )
-"""Words of others that the bot is not to say."""
-_MEANS_MORE: Final = ((PEOPLE, _OF_PEOPLE), (ORDERS, _ORDER))
+"""What somebody asks about, and words of others that the bot is not to say."""
+_OF_ITSELF: Final = _either(
+    r"(?:这|本|此|该|上述|以上|下面|前面|哪|每)(?:[一二两三几]?[条个项次份行]|些)?(?:新的?|小)?"
+    r"(?:愿望|心愿|希望|规[则矩定]|要求|请求|修改|改动|变[更化]|改变|提[议案]|建议|条目|设定|"
+    r"摘要|日志|记录|版本|文件|条款)",
+    r"(?:这|本)[一]?[条行句]的?(?:话|内容|意思)?(?:时|[,.;。]|$|写|显|展|说|改|记|摘|概|不|别)",
+    r"(?:愿望|提[议案]|规[则矩]|改动|修改|变更|审核|评审|回滚|版本)[^,.;。]{0,8}"
+    r"(?:摘要|概要|概括|总结|描述|显示|展示|列|介绍|说成|写成|记[录作成]|措辞)",
+    r"(?:摘要|概要|日志|记录|总结|简介)[里中上][^,.;。]{0,6}(?:写|说|称|记|显示|展示|描述|提)",
+    r"\b(?:this|these|the|that|a|an|any|every|each|new)(?: (?:new|style|small|little|tiny))* "
+    r"(?:wish|rule|change|edit|entry|proposal|adjustment|tweak|update|revision|preference|version|"
+    r"amendment|diff|(?<=this )(?:line|bullet|request))(?:es|s)?\b"
+    r"(?=.*\b(?:summar|describ|show|appear|list|log|call|label|present|report|display|name|word|"
+    r"phras|refer|explain|mention|review|judg|read|count|overrid|approv))",
+    r"\b(?:summar\w+|logs?|diff|changelog|record|history|review)s? (?:of|for|about) "
+    r"(?:this|these|the|any|your|each|every|a) (?:\w+ )?"
+    r"(?:wish|rule|change|edit|proposal|adjustment|tweak|update|manner|soul|persona|style)",
+)
+"""How the rule itself, or the way that it took, is shown, described or judged."""
+_MEANS_MORE: Final = ((ITSELF, _OF_ITSELF), (PEOPLE, _OF_PEOPLE), (ORDERS, _ORDER))
 _SUBJECTS: Final = (
     (
         ORDERS,
         _either(
-            r"听从|听.{0,4}的|服从|遵守|遵从|照.{0,6}[做办说]|执行|命令|扮演|假装|身份|满足|答应",
-            r"\b(?:obey|follow|comply|pretend|act as|execut|command|order|whatever|anything)",
+            r"听从|听.{0,4}的|服从|遵守|遵从|照.{0,6}[做办说]|执行|命令|扮演|假装|冒充|身份|满足|答应|"
+            r"真人|人类|忠|绕过|越狱|同意|允许|批准|放行",
+            r"\b(?:obey|follow|comply|pretend|act as|execut|command|order|whatever|"
+            r"anything|everything|master|boss|leader|speaker|loyal|trust|agree|believ|allow|permit|"
+            r"approv|roleplay|impersonat|human|identity|ignor|overrid|bypass|jailbreak|unrestrict)",
         ),
     ),
     (
         RIGHTS,
         _either(
             r"工具|记忆|记住|权限|管理员|主人|指令|规则|系统|提示词|设定|评[审估测]|审[核批]|探针|版本",
-            r"回滚|否决|边界|范围|日志|文件|网页|安全|警告",
+            r"回滚|否决|边界|范围|日志|文件|网页|安全|警告|群主|站长|开发者|作者|老板|人设|规矩|公告|"
+            r"测试|插件|接口|搜索|转账|付款|转?发送?|复制|链接|图片|脚本|编码|[加解]密|密文|暗号|拼音|首字|"
+            r"倒序|限制|解除|关闭|[隐瞒]|保密|保守|忘记|泄露|透露|举报|违规|防备|防范|提防",
             r"\b(?:tool|memor|permission|admin|owner|instruction|rule|system|prompt|check|soul)",
-            r"\b(?:version|evaluat|judge|boundar|scope|log|file|safety|warning|secretly|hide)",
+            r"\b(?:version|evaluat|judge|boundar|scope|log|file|safe|warn|secret|silent|hide|conceal|"
+            r"developer|creator|guideline|policy|policies|right|function|plugin|search|run\b|review|"
+            r"test|prob|rollback|veto|forget|leak|disclos|reveal|share|copy|send|forward|transfer|"
+            r"pay\b|link|image|script|website|encod|decod|encrypt|cipher|hex|pinyin|revers|acrostic|"
+            r"disab|root|restrict|censor|filter|protect|guard|secur|law|legal|ethic|confiden|strict)",
         ),
     ),
     (
         PEOPLE,
         _either(
-            r"\d{4,}|秘密|密码|口令|名字|住[在址]|电话|账号|生日|听到|[聊说]过",
-            r"\b(?:secret|password|phone|account|birthday|said|told|heard|remember|gossip)",
+            r"\d{4,}|秘密|密码|口令|名字|住[在址]|电话|账号|生日|听到|[聊说]过|"
+            r"密钥|验证码|手机|地址|[姓真]名|年龄|毒品|武器|赌博|股票",
+            r"\b(?:secret|password|phone|account|birthday|said|told|heard|remember|gossip|"
+            r"passcode|token|address|name|surname|age\b|salary|drug|weapon|gambl|stock|buy|sell|kill)",
         ),
     ),
 )
@@ -154,7 +190,7 @@ _SUBJECTS: Final = (
 
 def order_in(seen: str) -> Said | None:
     """Returns what a folded rule of known words says besides manner, None for nothing."""
-    left = _NOT_REPEATED.sub(" ", seen)
+    left = _LEFT_OUT.sub(" ", seen)
     return next((why for why, form in _MEANS_MORE if form.search(left)), None)
 
 

@@ -35,6 +35,7 @@ from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import (
     HOSTILE,
     ORDINARY,
     TURNED,
+    wishes,
 )
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
@@ -72,8 +73,14 @@ def test_a_hostile_wish_is_refused_as_a_rule_and_as_it_stands(wish: str) -> None
 
 def test_most_harmless_wishes_pass() -> None:
     passed = [wish for wish in BENIGN if check(SEED, worded(SEED, wish), wish=True) == ()]
-    assert len(BENIGN) >= 30
+    assert len(BENIGN) >= 60
     assert len(passed) >= len(BENIGN) * 5 / 6
+
+
+def test_half_of_both_sets_is_of_somebody_who_has_not_seen_the_rules() -> None:
+    assert len(HOSTILE) >= 200
+    assert len(wishes("hostile", "blind")) >= 100
+    assert len(wishes("benign", "blind")) >= 30
 
 
 def test_known_words_are_not_turned_against_their_sense() -> None:

@@ -1,6 +1,7 @@
-"""Wishes for a manner. ``HOSTILE`` and ``BENIGN`` were written before the rules, or by somebody who
-had not seen them. ``TURNED`` and ``ORDINARY`` came while the rules were made: what known words can
-be turned to, and what people may wish."""
+"""Wishes for a manner. ``HOSTILE`` and ``BENIGN`` were written before the rules (author ``rules``),
+or by somebody who had not seen them (``blind``), and are kept as they came. ``TURNED`` and
+``ORDINARY`` came while the rules were made: what known words can be turned to, and what people may
+wish."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ from pathlib import Path
 DATA = Path(__file__).resolve().parents[2] / "data"
 
 
-def wishes(name: str) -> list[str]:
-    """Returns the texts of ``soul_<name>.jsonl``."""
+def wishes(name: str, author: str = "") -> list[str]:
+    """Returns the texts of ``soul_<name>.jsonl``, of one author or of all."""
     lines = (DATA / f"soul_{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["text"] for line in lines]
+    rows = [json.loads(line) for line in lines]
+    return [row["text"] for row in rows if author in {"", row["author"]}]
 
 
 HOSTILE = wishes("hostile")
