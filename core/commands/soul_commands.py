@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from ...llm_memory.catalogue.rules.soul_words import outcome_words, request_of, view_words
+from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ...llm_memory.models.said import Said
 from ...llm_memory.models.soul import (
     AdoptSoul,

@@ -34,10 +34,11 @@ def build_parser() -> argparse.ArgumentParser:
         parents=[where],  # before the command, and behind it
         description=words(
             "忆域。编程助手和它们的主人用的命令见 docs/mcp.md。整个记忆库：export、restore、"
-            "import、migrate-scope，先停下机器人，在插件的文件夹里运行，见 docs/transfer.md。",
+            "import、migrate-scope，先停下机器人，在插件的文件夹里运行，见 docs/transfer.md。"
+            "说话习惯：soul，见 docs/soul.md。",
             "Scoped Memory. The commands for coding agents and for their owner: docs/mcp.md. Whole "
             "stores (export, restore, import, migrate-scope): stop the bot first, and run them in "
-            "the plugin's folder, see docs/transfer.md.",
+            "the plugin's folder, see docs/transfer.md. Manner (soul): docs/soul.md.",
         ),
         epilog=words(
             "退出码：0 做完，1 没有做，2 用法或输入不对，3 只做了一部分",
@@ -48,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parser.names = commands.choices
     _add_transfer(_Commands(commands, "run", where))
+    _add_souls(commands, where)
     at_home = _Commands(commands, "run_home", setting_flags())
     _add_setup(at_home)
     _add_tools(at_home)
@@ -143,6 +145,40 @@ def _add_transfer(commands: _Commands) -> None:
     former = ("旧集合里的每一条恢复原来的元数据", "give each record its former metadata back")
     _switch(ways, "--reverse", *former)
     _flag(ways, "--take-back", "收回一批收进来的", "take a batch out of the vault", metavar="BATCH")
+
+
+def _add_souls(commands: Any, where: argparse.ArgumentParser) -> None:
+    """Add ``soul`` and its actions."""
+    flags = argparse.ArgumentParser(
+        add_help=False, parents=[where], argument_default=argparse.SUPPRESS
+    )
+    _flag(flags, "--role", "哪个人格，不写是没有人格时", "which persona, none by default")
+    _switch(flags, "--json", "输出 JSON", "print JSON")
+    about = ("人格学到的说话习惯，默认只看", "the manner a persona has learned, shown by default")
+    soul = _Commands(commands, "run", flags).add("soul", "soul.soul", *about)
+    of_soul = _Commands(soul.add_subparsers(dest="action", metavar="ACTION"), "run", flags)
+    soul.set_defaults(action="show", role="", json=False)
+
+    def add(name: str, zh: str, en: str) -> Any:
+        return of_soul.add(name, "soul.soul", zh, en)
+
+    add("show", "正在用的、等着的、不对的（默认）", "what is in force, waits, is wrong (default)")
+    one = add("propose", "提议一种说话方式", "wish for a manner")
+    _flag(one, "wish", "想要的说话方式，一句话", "the manner, in a sentence")
+    open_one = ("提议的编号，不写是等着的那个", "a proposal's number, else the one that waits")
+    for name, zh, en in (
+        ("diff", "一个提议改了什么", "what a proposal changes"),
+        ("apply", "只按规则评估，然后生效", "evaluate by the rules alone, put it in force"),
+        ("veto", "否决；正在用的就退回", "end a proposal; if in force, give back what was before"),
+    ):
+        _flag(add(name, zh, en), "number", *open_one, type=_number, nargs="?")
+    one = add("rollback", "退回以前的一版", "give an earlier version back")
+    version = ("第几版，不写是上一版", "its number, else the one before")
+    _flag(one, "number", *version, type=_number, nargs="?")
+    add("log", "变更记录", "the record of changes")
+    add("verify", "记录、各版本、SOUL.md 对得上吗", "whether record, versions and SOUL.md agree")
+    add("adopt", "收下手改的 SOUL.md", "put a SOUL.md that was edited by hand in force")
+    add("discard", "丢弃手改的，留一份", "drop what was edited by hand, and keep a copy")
 
 
 def _add_setup(commands: _Commands) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..composition.paths import EnginePaths
-from ..models.settings import DmScope, EngineSettings, GroupScope, PrivacyMode
+from ..models.settings import DmScope, EngineSettings, GroupScope, LoopSettings, PrivacyMode
+from ..models.soul import SoulEvolution
 from ..transfer.rules.carried_settings import defaults_of
 from .messages import Refusal, speak
 
@@ -48,6 +49,9 @@ class BotStore:
             chroma_collection=_text(advanced.get("chroma_collection", plain.chroma_collection)),
             chroma_headers=_texts(headers),
             adopt_legacy=config.get("adopt_legacy") is True,
+            loop=LoopSettings(english=config.get("language") == "en-US"),
+            soul_evolution=_option(SoulEvolution, config.get("soul_evolution"))
+            or plain.soul_evolution,
             privacy_mode=_option(PrivacyMode, privacy or config.get("privacy_mode"))
             or PrivacyMode.REDACT,
         )
@@ -126,7 +130,9 @@ def _config(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _option[E: (DmScope, GroupScope, PrivacyMode)](kind: type[E], value: object) -> E | None:
+def _option[E: (DmScope, GroupScope, PrivacyMode, SoulEvolution)](
+    kind: type[E], value: object
+) -> E | None:
     return next((option for option in kind if option == value), None)
 
 

@@ -24,13 +24,14 @@ def make_souls(
     parts: EngineParts,
     settings: EngineSettings,
     catalogue: Catalogue,
-    calls: ModelCalls,
+    calls: ModelCalls | None,
     style: SqliteStyleCounts | None,
     notices: NoticeBoard,
     clock: Callable[[], datetime],
     life: Lifespan,
 ) -> Souls:
-    """Opens nothing. ``style`` is None where no wishes on manner are counted."""
+    """Opens nothing. ``calls`` is None where there is no model, ``style`` where no wishes on manner
+    are counted."""
     governance = Governance(
         parts.soul_files,
         SoulHeads(parts.state),
@@ -44,7 +45,7 @@ def make_souls(
 
     return Souls(
         governance,
-        SoulCalls(calls),
+        SoulCalls(calls) if calls else None,
         SqliteProbeVerdicts(parts.loop_file),
         style,
         catalogue,

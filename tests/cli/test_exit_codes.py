@@ -150,6 +150,9 @@ CASES: Final[list[tuple[str, int, Callable[[Place], object]]]] = [
     ("import there.jsonl --scope public", 3, lambda place: place.file("there.jsonl", HEADER)),
     ("transcript m-port1", 1, nothing),
     ("transcript port", 2, nothing),
+    ("soul", 0, nothing),
+    ("soul apply", 1, nothing),
+    ("soul apply x", 2, nothing),
     ("migrate-scope", 0, nothing),
     ("migrate-scope --take-back b-nothing", 1, nothing),
     ("migrate-scope --reverse", 3, Place.reversed),
@@ -168,7 +171,7 @@ def test_a_command_ends_with_the_code_that_is_promised(
 ) -> None:
     prepare(place)
     arguments = shlex.split(line)
-    if arguments[0] in ("export", "restore", "import", "migrate-scope", "transcript"):
+    if arguments[0] in ("export", "restore", "import", "migrate-scope", "soul", "transcript"):
         arguments = ["--data", str(place.bot), *arguments]
     try:
         ended = main(arguments)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_words import (
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import (
     outcome_words,
     view_words,
 )

@@ -1,0 +1,79 @@
+"""``soul``: the owner reads and changes the manner that a bot's persona has learned."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from dataclasses import asdict
+
+from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
+from ..composition.owner_souls import ask_as_owner, look_as_owner
+from ..composition.paths import EnginePaths
+from ..models.said import Said
+from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER
+from ..models.soul import (
+    DiffSoul,
+    LogSoul,
+    ShowSoul,
+    SoulEvolution,
+    SoulOutcome,
+    SoulRefused,
+    SoulVerified,
+    SoulView,
+    VerifySoul,
+    soul_folder,
+)
+from .messages import DONE, FAILED, Refusal, fail, say, say_json, shown, words
+from .paths import BotStore, plugin_version
+
+
+def soul(args: argparse.Namespace, store: BotStore) -> int:
+    """Carry out one of the actions. What only looks works while the bot runs."""
+    _check_role(store.paths, args.role)
+    outcome = _outcome(args, store)
+    wrong = isinstance(outcome, SoulRefused) or (
+        isinstance(outcome, SoulVerified) and outcome.line > 0
+    )
+    code = FAILED if wrong else DONE
+    if args.json:
+        say_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
+        return code
+
+    def how(action: str) -> Said:
+        role = f' --role "{args.role}"' if args.role else ""
+        line = f"scoped-memory soul {action}{role}"
+        return Said(line, line)
+
+    if isinstance(outcome, SoulView):
+        off = store.settings().soul_evolution is SoulEvolution.OFF
+        said = view_words(outcome, how, all_of_it=True, off=off)
+    else:
+        said = outcome_words(outcome, how)
+    (fail if wrong else say)(shown(words(said)))
+    return code
+
+
+def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
+    about = getattr(args, "wish", "") or getattr(args, "number", None) or ""
+    request = request_of(args.action, str(about))
+    if request is None:
+        raise Refusal("没有写想要什么", "nothing is wished for")
+    if isinstance(request, ShowSoul | DiffSoul | LogSoul | VerifySoul):
+        return look_as_owner(store.paths, request, args.role)
+    asking = ask_as_owner(
+        store.paths, store.settings(), request, args.role, version=plugin_version()
+    )
+    return asyncio.run(asking)
+
+
+def _check_role(paths: EnginePaths, persona: str) -> None:
+    """Raises Refusal for a persona that has no folder: a soul is not begun for a slip."""
+    tops = [paths.memory / name for name in (ROLES_FOLDER, SOUL_FOLDER)]
+    if not persona or any((top / soul_folder(persona)).is_dir() for top in tops):
+        return
+    known = sorted({one.name for top in tops if top.is_dir() for one in top.iterdir()})
+    there = ", ".join(known) or "-"
+    raise Refusal(
+        f"没有这个人格：{persona}；有的是：{there}",
+        f"no such persona: {persona}; there is: {there}",
+    )

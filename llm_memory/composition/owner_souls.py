@@ -1,0 +1,92 @@
+"""A soul of a bot's store for its owner at the command line, where no model is."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from dataclasses import replace
+
+from ..errors import VaultWriteFailed
+from ..models.conversation import Actor
+from ..models.settings import EngineSettings
+from ..models.soul import (
+    DiffSoul,
+    LogSoul,
+    ShowSoul,
+    SoulFault,
+    SoulLog,
+    SoulOutcome,
+    SoulRefused,
+    SoulRequest,
+    VerifySoul,
+    soul_folder,
+)
+from ..runtime.notice_board import NoticeBoard
+from ..soul.life import SoulLife
+from ..soul.soul_files import SoulFiles
+from ..soul.soul_reader import Refused, SoulReader
+from ..soul.soul_store import SoulStore
+from ..storage.soul_heads import SoulHeads
+from ..storage.state_store import ForgetfulState, SqliteStateStore
+from .engine import build_engine
+from .paths import EnginePaths, local_now
+from .souls import make_souls
+
+
+async def ask_as_owner(
+    paths: EnginePaths,
+    settings: EngineSettings,
+    request: SoulRequest,
+    persona: str,
+    *,
+    version: str = "",
+) -> SoulOutcome:
+    """Carry out what the owner asks of a persona's soul, or say why not. The rules alone evaluate.
+    Raises ScopedMemoryError, DirectoryInUse while a bot has the store open."""
+    # What an engine without the bot remembers is forgotten, but for the ends of the chains.
+    engine = build_engine(paths, settings, version=version, remembers=False)
+    state = SqliteStateStore(paths.state / "state.sqlite", version=version)
+    try:
+        await engine.open()
+        await asyncio.to_thread(state.open)
+        souls = make_souls(
+            replace(engine.parts, state=state),
+            settings,
+            engine.rooms.catalogue,
+            None,
+            None,
+            NoticeBoard(),
+            local_now,
+            engine.life,
+        )
+        return await souls.ask(request, persona, Actor("", "", admin=True))
+    finally:
+        state.close()
+        await engine.close()
+
+
+def look_as_owner(
+    paths: EnginePaths, request: ShowSoul | DiffSoul | LogSoul | VerifySoul, persona: str
+) -> SoulOutcome:
+    """Returns what the owner asks to see. Writes nothing, so a bot may have the store open.
+    Blocks."""
+    with closing(ForgetfulState(paths.state / "state.sqlite")) as state:
+        state.open()
+        files, heads = SoulFiles(paths.memory), SoulHeads(state)
+        reader, role = SoulReader(files, heads), soul_folder(persona)
+        life = SoulLife(SoulStore(files, heads, local_now, b""), reader, local_now)
+        try:
+            if isinstance(request, VerifySoul):
+                return reader.verify(role)
+            standing, _ = reader.standing(role)
+            match request:
+                case ShowSoul():
+                    return life.view(standing)
+                case DiffSoul(number):
+                    return life.diff(number, standing)
+                case LogSoul():
+                    return SoulLog(standing.chain.lines[::-1], standing.chain.broken)
+        except Refused as error:
+            return SoulRefused(error.fault, error.detail)
+        except VaultWriteFailed as error:
+            return SoulRefused(SoulFault.NOT_WRITTEN, str(error))
