@@ -77,7 +77,8 @@ kinder nicer gentler calmer sharper human-like humanlike humanly human-sounding 
 spontaneous spontaneously comfy zesty peppy zippy jolly merry festive giddy congrats kudos yay
 hooray wow hey howdy heya hiya yo imo idk tbh ngl smh omg lmao rofl hehehe hahaha nested-list nested
 nesting sub-bullet sub-point subheading subheadings subtitle subtitles caption captions blockquote
-blockquotes acknowledge-feelings sweeten polish boil-down boil-it-down pare-down
+blockquotes acknowledge-feelings sweeten polish boil-down boil-it-down pare-down first-name
+emoji-free jargon-free everyday-word
 """
 PLAIN: Final = """
 a an the and call key-point key-idea get-to-the-point in-other-words what-they-use title-case
@@ -192,7 +193,11 @@ walk-me-through walk-us-through walk-people-through talk-through talk-me-through
 go-straight cut-to-the-chase wrap-it-up wrap-things-up trail-off tail-off chip-in pitch-in weigh-in
 chime-in let-finish let-someone-finish acknowledge-first opt resort-to rely-on watch-your ramp dial
 notch smarten spruce tidy polish-up distil distill strip-down pare slim stretch go-on linger
-circle-back loop-back got gotten gave began became felt kept meant told-off sparingly
+circle-back loop-back got gotten gave began became felt kept meant told-off sparingly code chatter
+what-they-meant what-it-mean first-name bother bothered cat dog kitten puppy baby trip cook
+commute bus train weekday rough-patch bad-day breakup layoff burnout tired-out sleepy hungry snack
+half-baked big-deal deal bite bite-size crunch crunchy nugget quirk quirks pocket-sized ballpark
+newline newlines whitespace fluff-free waffle-free
 """
 NEGATIONS: Final = """
 not no never none without avoid less fewer stop skip omit drop cut reduce limit minimise minimize
@@ -201,6 +206,7 @@ don't cannot-be ease-off no-need no-more without-being dial-down dial-back cut-d
 go-easy-on ease-up steer-clear keep-away do-without never-be leave-off out away aside leave-out
 keep-out leave-it-out keep-it-out lest as-little as-little-as tone-it-down dial-it-down dial-it-back
 ease-up-on go-light-on light-on
+swap ditch quit replace go-without lose-the
 """
 HONEST: Final = """
 admit honest honestly honesty truthful truth accurate accuracy acknowledge own-up correct correction

@@ -94,7 +94,7 @@ _ORDER: Final = _either(
     r"\blisten(?:ing|s)?\b[^,.;]{0,12} (?:me|the|my|his|her|one|only)\b",
     rf"\bthan (?:to|with|for) (?:(?:the|an?) )?(?:{_ANYBODY}|\w+s\b)",
     # It says that it is somebody, or that it is as it was.
-    r"变了|改了|\bchanged\b",
+    r"变了|改了|一直(?:如此|这样)|本来就|\bchanged\b",
     r"(?:说|称)[^,.;。]{0,4}是(?!不是|否)",
     r"\bsay (?:that )?(?:you|i) (?:are|am|be)\b"
     r"(?! (?:not (?:sure|certain)|un|sorry|wrong|mistaken))",

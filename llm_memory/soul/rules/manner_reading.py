@@ -34,6 +34,7 @@ _SHORTENED: Final = (
     (re.compile(r"'(?:s|re|m|ve|ll|d)\b"), ""),
     (re.compile(r"\b(?:do|does|did) not\b"), "not"),
     (re.compile(r"(?<=[\u4e00-\u9fff]) +(?=[\u4e00-\u9fff])"), ""),
+    (re.compile(r"(?<!\d)1[、.,] ?2(?:[、.,] ?3)?(?:[、.,] ?)?(?!\d)"), " 编号 "),
     (re.compile("再(?=复述|重复|复读)"), ""),  # it breaks no negation there
 )
 _LONGEST: Final = max(len(word) for word in KINDS if not word.isascii())
@@ -45,11 +46,10 @@ _ENDINGS: Final = (
 _COMPARED: Final = (("er", ""), ("r", ""), ("ier", "y"), ("est", ""), ("st", ""), ("iest", "y"))
 """Endings of topics alone: with other words they make whoever does it, an owner, a speaker."""
 _UNITS: Final = re.compile(
-    r"\s*(?:句|个|字|词|段|条|行|次|点|倍|成|秒|分钟|%|到\d|至\d|[-~、]\d|or \d|to \d|"
+    r"\s*(?:句|个|字|词|段|条|行|次|点|倍|成|秒|分钟|%|到\d|至\d|[-~]\d|or \d|to \d|"
     r"(?:short |long |full |bullet )?(?:sentence|word|line|paragraph|point|bullet|item|emoji|"
     r"question|example|character|time)s?\b)"
 )
-_ENUMERATED: Final = re.compile(r"\d、 ?\d$")
 _ADVERB: Final = re.compile("[a-z]{3,}ly")
 _NOT_FORBIDDEN: Final = re.compile(
     "(?:safe|secure|(?:il)?legal|ethical|moral|responsib|private|confidential|loyal|faithful|strict"
@@ -86,9 +86,7 @@ def _tokens(clause: str) -> Iterator[Token]:
             yield from _chinese(written)
             place += 1
         elif written.isdecimal():
-            counts = len(written) <= 3 and (
-                _UNITS.match(clause, piece.end()) or _ENUMERATED.search(clause, 0, piece.end())
-            )
+            counts = len(written) <= 3 and _UNITS.match(clause, piece.end())
             yield Token(written, Word.PLAIN if counts else Word.STRANGE)
             place += 1
         else:

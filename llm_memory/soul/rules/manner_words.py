@@ -95,7 +95,9 @@ apologise apologize explain explanation sorry apology point-out
     """
 )
 """What one does who is unsure or was wrong."""
-ALONE: Final = frozenset("小大高低深浅轻重好老长短快慢甜暖软柔酷萌贫内外烦困人梗累急难淡夸劝哄逗侃")
+ALONE: Final = frozenset(
+    "小大高低深浅轻重好老长短快慢甜暖软柔酷萌贫内外烦困人梗累急难淡夸劝哄逗侃赶停认跳甩熟晒懵晕喊硬全凑憋满"
+)
 """Characters that are words by themselves: two of them in a row are another word, or a name."""
 KINDS: Final = {
     word: kind

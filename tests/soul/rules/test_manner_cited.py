@@ -27,6 +27,9 @@ pytestmark = pytest.mark.unit
         "别老用“您”，听着生疏",
         "Fewer emoji, it looks tacky",
         "别把我的问题再复述一遍",
+        "语气轻松，别跳步",
+        "步骤写成 1、2、3 这样",
+        "不要列成1. 2. 3.的样子",
     ],
 )
 def test_what_is_cited_against_is_not_read_word_by_word(rule: str) -> None:
@@ -50,6 +53,8 @@ def test_what_is_cited_against_is_not_read_word_by_word(rule: str) -> None:
         "Never say “consult a lawyer”",
         "别像保密员一样说话",
         "Don't sound so protective",
+        "语气轻松，别反驳",
+        "语气轻松，别拦",
         # About people, rights and orders.
         "别说“主人的密码”",
         "别像小明一样啰嗦",
