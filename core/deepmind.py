@@ -65,11 +65,22 @@ class DeepMind:
         conversation_id = await plugin.turns.conversation_id(event, request.conversation)
         actor = await plugin.turns.actor(event)
         is_command = plugin.turns.is_command(event)
-        if not is_command:
-            add_manner(request, plugin.service.souls.injected(conversation_id.persona))
         if is_command or not plugin.turns.claim_injection(event):
             plugin.spawn(announce_conversation(plugin, conversation_id, actor))
-            return
+        else:
+            await self._remind(event, request, conversation_id, actor)
+        if not is_command:
+            # Last, for a recall waits a moment where the store is still being opened.
+            add_manner(request, plugin.service.souls.injected(conversation_id.persona))
+
+    async def _remind(
+        self,
+        event: AstrMessageEvent,
+        request: ProviderRequest,
+        conversation_id: ConversationId,
+        actor: Actor,
+    ) -> None:
+        plugin = self._plugin
         if actor.spoke:
             self._follow_ups.begins(event)
         plugin.turns.note_began(event, plugin.clock())

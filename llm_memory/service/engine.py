@@ -177,10 +177,10 @@ class Engine:
         await asyncio.to_thread(self.rooms.bylines.open)
         await self.rooms.uses.load()
         await self.loop.open()
+        await self.rooms.souls.load()  # before any turn goes on: what it is told stays the same
         self.life.opened()
         await self.rooms.reconciler.load()
         await self.rooms.recorder.recover()
-        await self.rooms.souls.load()
         if self.rooms.book.misses_keys:
             await asyncio.to_thread(self.rooms.book.offer_keys, list(self.rooms.catalogue.all()))
         await self.migrations.open()

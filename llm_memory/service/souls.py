@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
+from ..log import logger
 from ..models.conversation import Actor
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.soul import (
@@ -102,9 +103,13 @@ class Souls:
         return _SHOWN(self._governance.in_force(soul_folder(persona)) or "")
 
     async def load(self) -> None:
-        """Look at every soul after a start: what is in force is in memory from then on."""
-        for role, found in (await self._governance.recover()).items():
-            self._tell(role, found)
+        """Look at every soul after a start: what is in force is in memory from then on. Never
+        raises: memories do not depend on it."""
+        try:
+            for role, found in (await self._governance.recover()).items():
+                self._tell(role, found)
+        except Exception as error:  # noqa: BLE001  (a start that fails on it would cost all)
+            logger.error("读取人格的说话习惯时出错：{!r}", error)
 
     async def ask(
         self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""

@@ -341,7 +341,7 @@ async def test_an_admin_is_told_once_in_a_private_chat_what_waits_for_him(family
         ProposeSoul("说话温和一点。"), "猫娘", person(9, "站长", admin=True)
     )
     assert isinstance(asked_for, SoulProposed)
-    await family.engine.loop.sleep.run_once("command")
+    await family.engine.loop.sleep.run_once("command", patient=False)  # the index is being built
     plugin, sent, reaches = TurnPlugin(family), list[str](), [False, True, True]
 
     async def send_message(_: str, chain: MessageChain) -> bool:

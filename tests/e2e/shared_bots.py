@@ -21,6 +21,7 @@ FILES: Final = {
         "private_scopes",
         "reload",
         "slim_zip",
+        "soul_injected",
         "status_and_log",
         "tools",
         "transcript",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, Postponed
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
@@ -38,6 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
+from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -116,8 +117,8 @@ async def applied(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
 
 
 async def night(rig: Rig) -> None:
-    report = await rig.engine.loop.sleep.run_once("command")
-    assert not report.errors
+    report = await rig.engine.loop.sleep.run_once("command", patient=False)
+    assert (report.errors, report.postponed) == ((), Postponed.NO)
 
 
 async def warned(rig: Rig) -> dict[str, tuple[str, str]]:
@@ -381,6 +382,17 @@ async def test_a_broken_chain_is_told_with_its_line_and_what_is_in_force_stays(
         refused = await ask(rig, RollbackSoul())
         assert isinstance(refused, SoulRefused)
         assert refused.fault is SoulFault.BROKEN
+
+
+async def test_a_soul_that_cannot_be_looked_at_costs_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine(tmp_path) as rig:
+        await applied(rig)
+    monkeypatch.setattr(SoulFiles, "read", lambda *_: 1 / 0)
+    async with engine(tmp_path) as rig:
+        assert injected(rig) == ""
+        await rig.remember("奶奶对花生过敏", group(777))
 
 
 async def test_only_admins_change_and_read_the_record(tmp_path: Path) -> None:
