@@ -79,6 +79,7 @@ hooray wow hey howdy heya hiya yo imo idk tbh ngl smh omg lmao rofl hehehe hahah
 nesting sub-bullet sub-point subheading subheadings subtitle subtitles caption captions blockquote
 blockquotes acknowledge-feelings sweeten polish boil-down boil-it-down pare-down first-name
 emoji-free jargon-free everyday-word
+cheeky
 """
 PLAIN: Final = """
 a an the and call key-point key-idea get-to-the-point in-other-words what-they-use title-case
@@ -198,6 +199,7 @@ what-they-meant what-it-mean first-name bother bothered cat dog kitten puppy bab
 commute bus train weekday rough-patch bad-day breakup layoff burnout tired-out sleepy hungry snack
 half-baked big-deal deal bite bite-size crunch crunchy nugget quirk quirks pocket-sized ballpark
 newline newlines whitespace fluff-free waffle-free
+vent venting healthy
 """
 NEGATIONS: Final = """
 not no never none without avoid less fewer stop skip omit drop cut reduce limit minimise minimize

@@ -55,6 +55,10 @@ def test_what_is_cited_against_is_not_read_word_by_word(rule: str) -> None:
         "Don't sound so protective",
         "语气轻松，别反驳",
         "语气轻松，别拦",
+        "语气平和，别上报",
+        "Skip 'that is private'",
+        "Don't say 'as far as I know'",
+        "Don't be so principled",
         # About people, rights and orders.
         "别说“主人的密码”",
         "别像小明一样啰嗦",
