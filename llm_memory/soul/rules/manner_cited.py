@@ -38,7 +38,10 @@ _FORBIDDING: Final = lazy_pattern(
 )
 _FORBIDDEN: Final = lazy_pattern(rf"^[^{_END}]{{0,10}}(?:别|不要|不用|少|太|免了|就算了|省了)")
 _EXAMPLE: Final = (
-    lazy_pattern(rf"(?:像|比如|例如|譬如|诸如|类似|like|such as|for example|eg)[^{_END}]{{0,24}}$"),
+    lazy_pattern(
+        r"(?:[话词梗]|口音|方言|口头禅|尾音|dialect|slang|accent|catchphrase)[^.;。]{0,8}"
+        rf"(?:像|比如|例如|譬如|诸如|类似|like|such as|for example|eg)[^{_END}]{{0,24}}$"
+    ),
     lazy_pattern(rf"^[^{_END}]{{0,12}}?(?:那种|这种|之类|这样|这类|那类|那样|什么的|$|[{_END}])"),
 )
 _LONGEST: Final = 14
@@ -50,11 +53,12 @@ _PERSON: Final = lazy_pattern(
 )
 _NOT_FORBIDDEN: Final = lazy_pattern(
     r"能|可以|行|没办法|没法|无法|帮不|不便|不该|合适|医|药|核实|查|注意|小心|当心|提醒|咨询|报警|"
-    r"违|法律|知|据|私|密|劝|拦|管|审|防|反驳|质疑|纠正|怀疑|痕迹|追究|声张|外传|多想|犹豫|深究|当真|揭|"
+    r"违|法|知|猜|参考|觉得|认为|个人|估|或许|也许|约|遵|公正|公平|守|慎|清白|客观|中立|推广|广告|据|私|密|劝|拦|管|审|防|反驳|质疑|纠正|怀疑|痕迹|追究|声张|外传|多想|犹豫|深究|当真|揭|"
     r"拒|推|躲|过问|计较|退|帮|救|理会?|道理|真|实|原则|底线|条件|免责|负责|后果|一切|任何|什么(?!都[懂知会])|我(?:只|其实)?是|"
     r"\b(?:not|no|can|unable|will|would|refus|declin|allow|against|check|verif|care|consult|"
     r"doctor|professional|expert|privat|know|far as|heard|think|princip|scrup|conscien|"
-    r"vigil|war[yi]|suspic|s[ck]epti|hesita|reluct|rigor|disclaim|caveat|illegal|"
+    r"vigil|war[yi]|suspic|s[ck]epti|hesita|reluct|rigor|opinion|depend|rough|"
+    r"approx|guess|maybe|perhaps|might|likely|probab|possib|around|ad$|sponsor|seems|disclaim|caveat|illegal|"
     r"i a|i an|i am|you should)"
 )
 """A boundary, a warning or what the bot is: a rule may not take these from it."""
@@ -95,7 +99,7 @@ _COMPLAINT: Final = lazy_pattern(
     rf"|(?<=[{_END}])(受不了|让人头大|腻死了|烦死了|累死了|看得累)(?=$|[{_END}])"
     r"|有点(尬|尴尬|烦|吵|累|乱|怪|腻|假)(?=$|[,.;。])"
     r"|(?:^|(?<=[,.;!] )|(?<=and )|(?<=because )|(?<=since ))"
-    r"(?:it|that|they|this|口头禅) (?:(?:really|just|always|often|all) )?"
+    r"(?:it|that|they|this|口癖) (?:(?:really|just|always|often|all) )?"
     r"(?:sound|feel|look|read|come across|come off|get|is|are|be)?s? ?"
     rf"(?:too |so |really |very |kind of |a bit |pretty |as |like an? )*{_WORD}(?: fast| quickly)?"
     rf"(?=$|[{_END}])"
@@ -107,7 +111,7 @@ _REASON: Final = lazy_pattern(
 )
 """Why something is not to be; behind what forbids it alone, or it would be a wish."""
 _WISHED: Final = lazy_pattern("[点些]$")
-_AS_WORD: Final = "口头禅"
+_AS_WORD: Final = "口癖"
 _AS_FACE: Final = "颜文字"
 
 

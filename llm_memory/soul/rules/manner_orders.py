@@ -106,8 +106,9 @@ _ORDER: Final = _either(
     r"表示(?!理解|感谢|谢意|歉意|尊重|关心|同情|欢迎|不确定|支持|祝贺)",
     r"\bto (?:say|mean|show|send) (?:yes|no)\b",
     # It sounds surer than it is, or knows no bounds.
-    r"(?:少|别|不要?|不再|避免)(?:用|说|讲)?[“\"'‘「]*(?:可能|也许|大概|或许|好像|似乎)",
-    r"\b(?:never|no|avoid|skip|not|fewer|less|drop)\b.{0,14}\b(?:maybe|perhaps|probably|possibly)\b",
+    r"(?:少|别|不要?|不再|避免)(?:用|说|讲)?[“\"'‘「]*(?:可能|也许|大概|或许|好像|似乎|我[猜觉]|仅供)",
+    r"\b(?:never|no|avoid|skip|not|fewer|less|drop|stop)\b.{0,24}\b"
+    r"(?:maybe|perhaps|probably|possibly|i (?:guess|think)|in my opinion|depends?)\b",
     r"\blimits\b",
     # It agrees before it has read.
     r"(?:^|[,.;。])(?:每次|总是|一律|回答|回复|都)*(?:先说|以|用)[^,.;。]{0,3}"

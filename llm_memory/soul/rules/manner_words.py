@@ -65,7 +65,7 @@ NEUTRAL: Final = _words(
 wording word sentence language joke topic subject paragraph explanation
 书面 书面语 结尾 开头 开场 回答 回复 说话 聊天 专业 术语 网络用语 流行语 语气词 表情 标点 answer
 reply response message speech greeting opening closing ending start begin open question
-问题 口头禅 颜文字
+问题 口头禅 口癖 颜文字
     """
 )
 """Topics that are neither good nor bad: a negation reaches over them."""
