@@ -163,7 +163,7 @@ def _link_lines(call: Call, new: dict[str, str], all_of_them: dict[str, str]) ->
 
 
 def _some(call: Call, texts: list[str]) -> str:
-    shown = call.say("held.and").join(texts[:_SHOWN])
+    shown = call.say("status.and").join(texts[:_SHOWN])
     return safe(shown + ("…" if len(texts) > _SHOWN else ""))
 
 

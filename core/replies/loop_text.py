@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ...llm_memory import LoopStatus, Resting, Share
+from ...llm_memory import LoopStatus, Resting
+from ...llm_memory.models.loop import UNMAPPED
 from ...llm_memory.text.safe_text import safe
 from ..texts import Texts
 
 _AUTO = "auto"
 _ERROR = 200
-_SHARES = 5
-"""The most that are named in chat."""
-_ID = 60
+_NAMED = 5
+"""The most scopes that are named in chat."""
 
 
 def moment(at: datetime) -> str:
@@ -48,9 +48,7 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
         )
     if status.unasked:
         lines.append(say("loop.unasked", count=status.unasked))
-    lines += [_share_line(texts, share) for share in status.shares[:_SHARES]]
-    if len(status.shares) > _SHARES:
-        lines.append(say("loop.more_shares", count=len(status.shares) - _SHARES))
+    lines += _dropped_lines(texts, status)
     if status.error:
         lines.append(say("loop.error", detail=safe(status.error)[:_ERROR]))
     if status.paused:
@@ -58,19 +56,21 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     return lines + _sleep_lines(texts, status)
 
 
-def _share_line(texts: Texts, share: Share) -> str:
-    say, party = texts.say, share.party
-    reasons = [say(f"held.{share.held}")] if share.held else []
-    if share.use.gave_way:
-        reasons.append(say("held.gave_way", count=share.use.gave_way))
-    return say(
-        "loop.share",
-        scope=safe(party.scope),
-        speaker=safe(party.speaker)[:_ID],
-        tokens=share.use.tokens,
-        waiting=share.waiting,
-        why=say("held.and").join(reasons),
-    )
+def _dropped_lines(texts: Texts, status: LoopStatus) -> list[str]:
+    """What a full queue dropped today, the most first."""
+    say = texts.say
+    dropped = sorted(status.shares, key=lambda share: -share.dropped)
+    told = [
+        say(
+            "loop.dropped_of",
+            scope=say("loop.unmapped") if share.group == UNMAPPED else safe(share.group),
+            count=share.dropped,
+        )
+        for share in dropped
+        if share.dropped
+    ]
+    whose = say("status.and").join(told[:_NAMED]) + ("…" if told[_NAMED:] else "")
+    return [say("loop.dropped", whose=whose)] if told else []
 
 
 def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
@@ -104,14 +104,7 @@ def loop_json(status: LoopStatus) -> dict[str, Any]:
         "slept_at": _iso(status.slept_at),
         "next_sleep": _iso(status.next_sleep),
         "shares": [
-            {
-                "scope": share.party.scope,
-                "speaker": share.party.speaker,
-                "tokens": share.use.tokens,
-                "waiting": share.waiting,
-                "gave_way": share.use.gave_way,
-                "held": share.held.value,
-            }
+            {"scope": share.group, "tokens": share.tokens, "dropped": share.dropped}
             for share in status.shares
         ],
     }

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Final
 
 from .scope import is_mapped_name
+
+UNMAPPED: Final = ""
+"""The group of all unmapped conversations together, which is no scope's name."""
 
 
 class BatchState(StrEnum):
@@ -44,7 +48,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Whose share of the queue and of the day's tokens a turn uses: one speaker in one scope.
+    """Who holds places in the queue: one speaker in one scope.
 
     Attributes:
         speaker: ``<adapter>:<id>``; the conversation where the platform names no sender.
@@ -62,48 +66,32 @@ class Party:
 
     @property
     def group(self) -> str:
-        """The parties that share one part: those of a scope, and all strangers together (empty),
-        or else ten private chats under an isolating policy would weigh ten times a family."""
-        return self.scope if self.known else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What a party used of a day: tokens, and turns of its own that gave way in a full queue."""
-
-    tokens: int = 0
-    gave_way: int = 0
-
-
-class HeldBack(StrEnum):
-    """Why turns of a party are read after those of others. Each has a text in the i18n files."""
-
-    NO = ""
-    SHARE = "share"
-    """It used its share of today's tokens, and others wait."""
-    STRANGERS = "strangers"
-    """Strangers used what they may of today's tokens up to now."""
+        """The parties whose use is counted together: those of a scope, and all strangers, or else
+        ten private chats under an isolating policy would weigh ten times a family."""
+        return self.scope if self.known else UNMAPPED
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A party that is held back, or whose turns gave way today. Names an id, and no words.
+    """What a group had of a day.
 
     Attributes:
-        waiting: Its turns that are still to be read.
+        group: A scope, or ``UNMAPPED``.
+        tokens: Tokens of the calls that read its turns.
+        dropped: Its turns that a full queue dropped before they were read.
     """
 
-    party: Party
-    use: Use
-    waiting: int
-    held: HeldBack = HeldBack.NO
+    group: str
+    tokens: int = 0
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingLine:
     """Turns of one conversation, scope and persona that are in no batch yet. ``map_key`` is what
-    the owner's map, and a pause, call the conversation by; ``parties`` are who said them; ``chars``
-    is how much was said and answered."""
+    the owner's map, and a pause, call the conversation by; ``groups`` are those of its speakers,
+    two where an admin speaks in an unmapped conversation; ``chars`` is how much was said and
+    answered."""
 
     scope: str
     conversation: str
@@ -112,7 +100,7 @@ class WaitingLine:
     oldest: datetime
     newest: datetime
     map_key: str = ""
-    parties: tuple[Party, ...] = ()
+    groups: tuple[str, ...] = ()
     chars: int = 0
 
     @property
@@ -167,7 +155,7 @@ class Resting(StrEnum):
     OVERHEARD = "overheard"
     """Half of today's tokens are spent; what is left is for turns that were said to the bot."""
     SHARE = "share"
-    """Those who wait used their share of today's tokens; they get more as the day passes."""
+    """What is left of today's tokens is kept for other groups than those who wait."""
     BACKOFF = "backoff"
     """Calls failed; the next one is made later."""
     PAUSES_UNKNOWN = "pauses_unknown"
@@ -212,7 +200,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LoopStatus:
-    """How the loop is doing. It names no words, and of people only the ids in ``shares``.
+    """How the loop is doing. It names no words; ``shares`` names scopes.
 
     Attributes:
         provider: Who reads the turns: a provider's id, ``auto``, empty for none.
@@ -220,7 +208,7 @@ class LoopStatus:
         error: What went wrong last, empty once something went right.
         paused: Conversations that are off the record.
         slept_at: When the last consolidation ended.
-        shares: Parties that are held back, or that gave way in a full queue today.
+        shares: What each group had of today, the largest use first.
         unasked: Memories for which a night is still to write questions; 0 where no model reads.
         sleeping: One is going on.
         next_sleep: When the next is due, None where none is scheduled.

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from ..models.loop import Batch, BatchState, Letter, Party, WaitingLine
+from ..models.loop import Batch, BatchState, Letter, WaitingLine
 from ..models.settings import LoopSettings
 from ..models.turns import QueuedTurn
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import derived_id
 from .feedback_applier import SCOPE_GONE
 from .rules.due import is_due, may_pay, seconds_until_due
-from .rules.fair_shares import Allowance, in_order, round_robin
+from .rules.fair_shares import Allowance, round_robin
 from .rules.prompt import MOST_TURNS, REPLY_TOKENS, how_many_fit
 from .rules.worth_reading import worth_of
 from .turn_store import SqliteTurnStore
@@ -60,11 +60,11 @@ class Batches:
         allowance: Allowance | None = None,
     ) -> Reading | None:
         """Returns what to read next, without the batches and lines in ``passed``: batches that
-        failed least often first, of these answered ones first; lines in the order of their
-        speakers' shares.
+        failed least often first, of these answered ones first; lines in the order of the
+        ``allowance``, without one in the order in which they came.
 
         With a conversation, all its waiting turns, due or not. Paused conversations wait, and so
-        do, under an ``allowance``, the parties that it holds back.
+        do, under an allowance, the groups that it leaves too little for.
         """
         paused = self._book.paused()
         found = [
@@ -78,11 +78,11 @@ class Batches:
         begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
         if not begun or begun[0].attempts:  # a failed batch waits until the others were tried
             crowded = self._is_crowded()
-            for line, parties in self._lines(allowance, paused):
+            for line in self._lines(allowance, paused):
                 wanted = crowded or self._wanted(line, now, conversation)
                 if line.name in passed or not wanted:
                     continue
-                reading = self._of_line(line, parties, now, allowance)
+                reading = self._of_line(line, now, allowance)
                 if reading.batch.batch_id not in passed:
                     return reading
         if not begun:
@@ -95,20 +95,15 @@ class Batches:
 
     def _lines(
         self, allowance: Allowance | None, paused: Mapping[str, datetime]
-    ) -> list[tuple[WaitingLine, tuple[Party, ...]]]:
-        """Returns the lines that may be read, each with the parties to read, in the order of their
-        speakers' shares; without an allowance in the order in which they arrived."""
+    ) -> list[WaitingLine]:
+        """Returns the lines that may be read, in order."""
         addressed = allowance is not None and not allowance.overhears
         lines = [
             line
             for line in self._turns.lines(addressed=addressed)
             if not {line.conversation, line.map_key} & paused.keys()
         ]
-        if allowance is None:
-            return [(line, line.parties) for line in lines]
-        shares = allowance.shares({party for line in lines for party in line.parties})
-        served = [(line, allowance.served(line, shares)) for line in in_order(lines, shares)]
-        return [(line, parties) for line, parties in served if parties]
+        return lines if allowance is None else allowance.in_order(lines)
 
     def make(self, reading: Reading) -> None:
         """Store a new batch on disk."""
@@ -156,19 +151,16 @@ class Batches:
         keys = {turn.map_key for turn in self._turns.of_batch(batch.batch_id)}
         return bool({batch.conversation, *keys} & paused.keys())
 
-    def _of_line(
-        self,
-        line: WaitingLine,
-        parties: Sequence[Party],
-        now: datetime,
-        allowance: Allowance | None,
-    ) -> Reading:
-        """Returns the first turns of these speakers, round-robin."""
+    def _of_line(self, line: WaitingLine, now: datetime, allowance: Allowance | None) -> Reading:
+        """Returns the first turns of the line's speakers, round-robin, as many as fit."""
         addressed = allowance is not None and not allowance.overhears
-        speakers = () if len(parties) == len(line.parties) else [one.speaker for one in parties]
-        first = self._turns.waiting(line, MOST_TURNS, addressed=addressed, speakers=speakers)
+        admins = allowance is not None and allowance.admins_only(line)
+        left = self._settings.daily_tokens
+        if allowance is not None:
+            left = min(left, allowance.left_for(*line.groups))
+        first = self._turns.waiting(line, MOST_TURNS, addressed=addressed, admins=admins)
         turns = round_robin(first)
-        turns = turns[: how_many_fit(turns, self._settings.daily_tokens - REPLY_TOKENS)]
+        turns = turns[: how_many_fit(turns, left - REPLY_TOKENS)]
         chosen = tuple(turn for turn in first if turn in turns)
         batch_id = derived_id("b", *(turn.ticket_id for turn in chosen))
         return Reading(Batch(batch_id, *line.name, now), chosen, made=False)

@@ -75,14 +75,13 @@ class ModelCalls:
             return Resting.BACKOFF
         if not await self.affords(prompt):
             return Resting.BUDGET
-        if urgent or any(party_of(turn).known for turn in turns):
+        if urgent:
             return Resting.NO
-        left = (await self.allowance()).left_for_strangers
+        left = (await self.allowance()).left_for(*{party_of(turn).group for turn in turns})
         return Resting.NO if left >= prompt.tokens + REPLY_TOKENS else Resting.SHARE
 
     async def allowance(self) -> Allowance:
-        """Returns which of the day's tokens may be used now, and by whom. Raises
-        StateUnavailable."""
+        """Returns which of the day's tokens each group may use now. Raises StateUnavailable."""
         return await self._token_budget.allowance()
 
     async def affords_any(self) -> bool:
@@ -105,7 +104,7 @@ class ModelCalls:
     async def ask(
         self, prompt: Prompt, turns: Sequence[QueuedTurn] = (), *, conversation: str = ""
     ) -> str:
-        """Returns the answer; the speakers of the turns share its cost. Without turns it is one of
+        """Returns the answer; the groups of the turns share its cost. Without turns it is one of
         the night's calls, and the model of ``conversation`` is asked. Raises ChatFailed,
         StateUnavailable."""
         conversation = turns[0].conversation if turns else conversation

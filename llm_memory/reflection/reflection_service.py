@@ -201,7 +201,7 @@ class ReflectionService:
             if done.resting is Resting.BACKOFF:
                 return report
             if done.resting is not Resting.NO and not reading.made:
-                passed.add(reading.line)  # later lines may be smaller, or another party's
+                passed.add(reading.line)  # later lines may be smaller, or another group's
             if done.resting is Resting.BUDGET and not await self._model_calls.affords_any():
                 return report
 
@@ -211,7 +211,8 @@ class ReflectionService:
         """Returns the report of a finished pass, with the reason if more turns are due."""
         if report.resting is not Resting.NO:
             return report
-        reasons = [(Resting.SHARE, allowance.without_shares()), (Resting.OVERHEARD, None)]
+        unshared = replace(allowance, used={})
+        reasons = [(Resting.SHARE, unshared), (Resting.OVERHEARD, None)]
         for resting, allowed in reasons:
             ask = self._batches.next
             if await asyncio.to_thread(ask, self._clock(), None, passed, allowed) is not None:

@@ -54,13 +54,13 @@ class TokenBudget:
         return min(self._daily // _NIGHT_SHARE - used, await self.left())
 
     async def allowance(self) -> Allowance:
-        """Returns what may be used now, and what each party used today. Raises StateUnavailable."""
+        """Returns what may be used now, and what each group used today. Raises StateUnavailable."""
         return await asyncio.to_thread(self._allowance)
 
     def _allowance(self) -> Allowance:
-        now = self._clock()
-        used = {party: use.tokens for party, use in self._book.used(now.date()).items()}
-        return Allowance.at(now, self._daily, self._book.spent(now.date()).tokens, used)
+        day = self._today()
+        used = {share.group: share.tokens for share in self._book.shares(day)}
+        return Allowance(self._daily, self._book.spent(day).tokens, used)
 
     async def allows(self, prompt: str, system: str, *, answer: int = 0) -> bool:
         """Returns whether a call with this prompt, and an answer of so many tokens, is estimated to
@@ -85,7 +85,7 @@ class TokenBudget:
         and half of the day: one long reply must not end all reading until tomorrow.
 
         Args:
-            turns: The turns that were read; their speakers share the cost.
+            turns: The turns that were read; their groups share the cost.
             night: Without turns: the call was the night's, else an admin asked for it.
 
         Raises StateUnavailable.

@@ -173,7 +173,7 @@ class TurnQueue:
 
     def _put(self, said: _Said, most: int) -> tuple[ObserveOutcome, bool]:
         """What became of it, and whether the queue was full. There what was said to the bot may
-        take the place of a turn of somebody who holds more than a fair share."""
+        take the place of a turn of whoever holds the most."""
         turn, scope, conversation_id = said.turn, said.scope, said.conversation_id
         if not may_be_stored((turn.user_text,), scope):
             return NotObserved(note="confidence"), False
@@ -202,16 +202,16 @@ class TurnQueue:
         # The folder is where the scope is found again, also after a restart.
         self._vault.ensure(scope)
         if is_full:
-            return self._put_instead(queued, most, said.at), True
+            return self._put_instead(queued, said.at), True
         self._turns.put(queued)
         return Ticket(queued.ticket_id), False
 
-    def _put_instead(self, queued: QueuedTurn, most: int, now: datetime) -> ObserveOutcome:
-        """In the place of the oldest turn of whoever holds most beyond a fair share."""
-        party = choose_evicted(most, self._turns.held(), party_of(queued))
+    def _put_instead(self, queued: QueuedTurn, now: datetime) -> ObserveOutcome:
+        """In the place of the oldest turn of whoever holds the most."""
+        party = choose_evicted(self._turns.held(), party_of(queued))
         if party is None or not self._turns.put_instead(queued, party, day=now.date()):
             return NotObserved(note="full")
-        logger.info("队列满了：{} 排得最多，最早的一轮让出了位置", party.speaker)
+        logger.info("队列满了：{} 排得最多，丢掉了最早的一轮", party.speaker)
         return Ticket(queued.ticket_id)
 
     def _kept(self, text: str) -> str:

@@ -14,10 +14,10 @@ from itertools import batched
 from typing import Any, Final
 
 from ..models.conversation import ConversationKind
-from ..models.loop import Batch, BatchState, Party, QueueSize, Use, WaitingLine
+from ..models.loop import Batch, BatchState, Party, QueueSize, Share, WaitingLine
 from ..models.scope import is_mapped_name
 from ..models.turns import QueuedTurn
-from ..storage.loop_facts import add_use
+from ..storage.loop_facts import add_shares
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
 
@@ -43,24 +43,22 @@ _ADDRESSED: Final = (
 """Was said to the bot; with 0 any turn is as good."""
 _LINES: Final = f"""
 SELECT l.scope, l.conversation, l.persona, l.turns, oldest.observed_at, newest.observed_at,
-    newest.map_key, l.last, l.chars, oldest.person, l.is_admin
+    newest.map_key, l.last, l.chars, l.is_admin
 FROM (SELECT scope, conversation, persona, is_admin, COUNT(*) AS turns, MIN(place) AS first,
         MAX(place) AS last, SUM(LENGTH(user_text) + LENGTH(reply_text)) AS chars
     FROM turn WHERE batch_id = '' AND is_read = 0 AND {_ADDRESSED}
-    GROUP BY scope, conversation, persona, person, is_admin) l
+    GROUP BY scope, conversation, persona, is_admin) l
 JOIN turn oldest ON oldest.place = l.first JOIN turn newest ON newest.place = l.last
 ORDER BY l.first"""  # noqa: S608  (a constant)
-"""A row for each party of a line."""
+"""A row for an admin's turns of a line, and one for those of others."""
 _WAITING: Final = f"""
 WITH mine AS (
     SELECT place AS at, ROW_NUMBER() OVER (PARTITION BY {_SPEAKER} ORDER BY place) AS nth
     FROM turn WHERE batch_id = '' AND is_read = 0 AND scope = ? AND conversation = ?
-        AND persona = ? AND {_ADDRESSED}
-        AND (? = '' OR {_SPEAKER} IN (SELECT value FROM json_each(?))))
+        AND persona = ? AND {_ADDRESSED} AND is_admin >= ?)
 {_TURN}place IN (SELECT at FROM mine ORDER BY nth, at LIMIT ?) ORDER BY place"""  # noqa: S608
 _HELD: Final = f"""
 SELECT scope, person, conversation, is_admin, COUNT(*) FROM turn
-WHERE ? = 0 OR (is_read = 0 AND batch_id NOT IN (SELECT batch_id FROM batch WHERE state = ?))
 GROUP BY scope, {_SPEAKER}, is_admin"""  # noqa: S608  (a constant)
 _LEAVES: Final = f"""
 DELETE FROM turn WHERE place = (
@@ -92,10 +90,10 @@ class SqliteTurnStore:
         self._file.write(_PUT, [_turn_row(turn)])
 
     def put_instead(self, turn: QueuedTurn, party: Party, *, day: date) -> bool:
-        # In a mapped scope an admin's turns and those of others are of one party.
         """Queue a turn in the place of the party's oldest unread one, or else of its oldest, and
-        count that among what gave way that day: all at once. Returns False, and does nothing, where
-        all of the party's turns are being read."""
+        count that among what was dropped that day: all at once. Returns False, and does nothing,
+        where all of the party's turns are being read."""
+        # In a mapped scope an admin's turns and those of others are of one party.
         mapped = is_mapped_name(party.scope)
         least, most = (0, 1) if mapped else (int(party.known), int(party.known))
         names = (sound(party.scope), sound(party.speaker))
@@ -104,13 +102,13 @@ class SqliteTurnStore:
             if not left.rowcount:
                 return False
             _drop_empty_batches(connection)
-            add_use(connection, day, {party: Use(gave_way=1)})
+            add_shares(connection, day, [Share(party.group, dropped=1)])
             connection.execute(_PUT, [sound(value) for value in _turn_row(turn)])
         return True
 
-    def held(self, *, unread: bool = False) -> Mapping[Party, int]:
-        """Returns how many turns each party has; ``unread``: of those that are still to be read."""
-        rows = self._file.rows(_HELD, (int(unread), BatchState.DEAD.value))
+    def held(self) -> Mapping[Party, int]:
+        """Returns how many turns each party has."""
+        rows = self._file.rows(_HELD)
         held: Counter[Party] = Counter()
         for scope, person, conversation, is_admin, count in rows:
             held[Party.of(scope, person, conversation, admin=bool(is_admin))] += int(count)
@@ -138,12 +136,11 @@ class SqliteTurnStore:
         limit: int,
         *,
         addressed: bool = False,
-        speakers: Collection[str] = (),
+        admins: bool = False,
     ) -> list[QueuedTurn]:
         """Returns the first turns of a line, or of those in it that were said to the bot, or by
-        some of its speakers: of each as many as of any other, in the order in which they came."""
-        named = json.dumps(list(speakers)) if speakers else ""
-        rows = self._file.rows(_WAITING, (*line.name, int(addressed), named, named, limit))
+        admins: of each speaker as many as of any other, in the order in which they came."""
+        rows = self._file.rows(_WAITING, (*line.name, int(addressed), int(admins), limit))
         return [_turn(row) for row in rows]
 
     def unread(self, limit: int) -> list[tuple[str, str]]:
@@ -275,11 +272,9 @@ def _drop_empty_batches(connection: sqlite3.Connection) -> None:
 
 
 def _line(name: tuple[str, str, str], rows: Sequence[tuple[Any, ...]]) -> WaitingLine:
-    """Of a row for each party, the one that came first first."""
+    """Of a row for an admin's turns, one for those of others, or both."""
     scope, conversation, persona = name
-    parties = [
-        Party.of(scope, person, conversation, admin=bool(is_admin)) for *_, person, is_admin in rows
-    ]
+    groups = [Party.of(scope, "", conversation, admin=bool(row[-1])).group for row in rows]
     newest = max(rows, key=lambda row: int(row[4]))
     return WaitingLine(
         scope,
@@ -289,7 +284,7 @@ def _line(name: tuple[str, str, str], rows: Sequence[tuple[Any, ...]]) -> Waitin
         datetime.fromisoformat(rows[0][1]),
         datetime.fromisoformat(newest[2]),
         newest[3],
-        tuple(dict.fromkeys(parties)),
+        tuple(dict.fromkeys(groups)),
         sum(int(row[5]) for row in rows),
     )
 

@@ -10,11 +10,10 @@ from ..catalogue.catalogue import Catalogue
 from ..consolidation.consolidation_service import ConsolidationService
 from ..consolidation.rules.questions import wants_questions
 from ..errors import EngineClosed, StateUnavailable
-from ..models.loop import LoopStatus, Resting
+from ..models.loop import LoopStatus
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import LoopSettings
 from ..reflection.reflection_service import ReflectionService
-from ..reflection.rules.fair_shares import Allowance, told
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..runtime.identifiers import Clock
@@ -98,10 +97,6 @@ class MemoryLoop:
             return plain
 
     def _counted(self, status: LoopStatus) -> LoopStatus:
-        now = self._clock()
-        spent, used = self._book.spent(now.date()), self._book.used(now.date())
-        tokens = {party: use.tokens for party, use in used.items()}
-        allowance = Allowance.at(now, self._settings.daily_tokens, spent.tokens, tokens)
-        rests = status.resting is Resting.SHARE
-        shares = told(allowance, used, self._turns.held(unread=True), rests=rests)
-        return replace(status, queue=self._turns.size(), spent=spent, shares=shares)
+        day = self._clock().date()
+        shares = tuple(one for one in self._book.shares(day) if one.tokens or one.dropped)
+        return replace(status, queue=self._turns.size(), spent=self._book.spent(day), shares=shares)

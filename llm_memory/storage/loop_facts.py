@@ -9,14 +9,17 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from typing import Final
 
 from ..models.key import Key
-from ..models.loop import Party, Spent, Use
+from ..models.loop import Share, Spent
 from .loop_file import SqliteLoopFile
 from .sqlite_file import sound
 
 _GENERATION = "pause_generation"
+_KEPT_DAYS: Final = 7
+"""Shares of so many days are kept, today included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,9 @@ class SqliteLoopFacts:
         *,
         tokens: int,
         failed: bool = False,
-        parts: Mapping[Party, int] | None = None,
+        parts: Mapping[str, int] | None = None,
     ) -> None:
-        """Count one more call, and what it cost each of the parties that it was made for."""
+        """Count one more call, and what it cost each of the groups that it was made for."""
         with self._file.transaction() as connection:
             connection.execute(
                 "INSERT INTO spent VALUES (?, 1, ?, ?) ON CONFLICT (day) DO UPDATE SET"
@@ -50,19 +53,18 @@ class SqliteLoopFacts:
                 " tokens = tokens + excluded.tokens",
                 (day.isoformat(), int(failed), tokens),
             )
-            used = {party: Use(tokens=part) for party, part in (parts or {}).items()}
-            add_use(connection, day, used)
+            add_shares(connection, day, [Share(*part) for part in (parts or {}).items()])
 
-    def used(self, day: date) -> Mapping[Party, Use]:
-        """Returns what each party used of a day; nothing is kept of days before the last."""
+    def shares(self, day: date) -> list[Share]:
+        """Returns what each group had of a day, the largest use first; groups that had something in
+        the week before are among them."""
+        today = day.isoformat()
         rows = self._file.rows(
-            "SELECT scope, speaker, is_known, tokens, gave_way FROM share WHERE day = ?",
-            (day.isoformat(),),
+            "SELECT scope, TOTAL(tokens * (day = ?)) AS used, TOTAL(dropped * (day = ?))"
+            " FROM share WHERE day BETWEEN ? AND ? GROUP BY scope ORDER BY used DESC, scope",
+            (today, today, _first_day(day), today),
         )
-        return {
-            Party(scope, speaker, bool(known)): Use(int(tokens), int(gave_way))
-            for scope, speaker, known, tokens, gave_way in rows
-        }
+        return [Share(scope, int(tokens), int(dropped)) for scope, tokens, dropped in rows]
 
     def spent(self, day: date) -> Spent:
         """Returns all calls of a day."""
@@ -157,24 +159,18 @@ class SqliteLoopFacts:
         self._file.write("INSERT OR REPLACE INTO fact VALUES (?, ?)", [(name, value)])
 
 
-def add_use(connection: sqlite3.Connection, day: date, used: Mapping[Party, Use]) -> None:
-    """Add to a day inside the caller's transaction, and delete the rows of earlier days."""
-    connection.execute("DELETE FROM share WHERE day < ?", (day.isoformat(),))
+def add_shares(connection: sqlite3.Connection, day: date, shares: Sequence[Share]) -> None:
+    """Add to a day inside the caller's transaction, and delete the rows of days long past."""
+    connection.execute("DELETE FROM share WHERE day < ?", (_first_day(day),))
     connection.executemany(
-        "INSERT INTO share VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " tokens = tokens + excluded.tokens, gave_way = gave_way + excluded.gave_way",
-        [
-            (
-                day.isoformat(),
-                sound(party.scope),
-                sound(party.speaker),
-                int(party.known),
-                use.tokens,
-                use.gave_way,
-            )
-            for party, use in used.items()
-        ],
+        "INSERT INTO share VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " tokens = tokens + excluded.tokens, dropped = dropped + excluded.dropped",
+        [(day.isoformat(), sound(one.group), one.tokens, one.dropped) for one in shares],
     )
+
+
+def _first_day(day: date) -> str:
+    return (day - timedelta(days=_KEPT_DAYS - 1)).isoformat()
 
 
 def _count_change(connection: sqlite3.Connection) -> None:

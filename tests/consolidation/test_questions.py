@@ -194,7 +194,7 @@ async def test_the_nights_of_a_day_share_a_fifth_of_its_tokens(tmp_path: Path) -
         assert await night(rig) == 2 * AT_ONCE
     with loop_stores(tmp_path) as stores:
         assert stores.book.spent(NIGHT.date()).tokens == 8_000
-        assert stores.book.used(NIGHT.date()) == {}
+        assert stores.book.shares(NIGHT.date()) == []
 
 
 @pytest.mark.parametrize("reply", ["…", '{"asks": ["谁"]}', '{"asks": {"1": [1]}}', "{}"])

@@ -45,7 +45,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOR
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_check import GARBAGE, PARTIAL
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CRASHED, DIED
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
@@ -169,7 +168,6 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
         *(f"notice.{code}" for code in NoticeCode),
         *(f"index.{state}" for state in IndexState),
         *(f"resting.{reason}" for reason in Resting if reason is not Resting.NO),
-        *(f"held.{reason}" for reason in HeldBack if reason is not HeldBack.NO),
         *(f"postponed.{reason}" for reason in Postponed if reason is not Postponed.NO),
         *(f"file.{reason}" for reason in FILE_REASONS),
     ]
@@ -185,7 +183,6 @@ def test_no_text_stands_for_a_code_that_is_gone() -> None:
         "notice": {*NoticeCode, "map_closest"},
         "index": set(IndexState),
         "resting": set(Resting),
-        "held": {*HeldBack, "gave_way", "and"},
         "postponed": set(Postponed),
         "file": FILE_REASONS,
     }

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import LEAST_TOKENS
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
@@ -72,35 +72,39 @@ async def test_a_flood_of_long_turns_does_not_keep_the_family_from_being_read_th
             status = await rig.engine.loop.status()
             assert status.spent is not None
             assert 15_000 < status.spent.tokens <= 25_000
-            (share,) = status.shares
-            assert (share.party, share.held) == (
-                Party("public", "aiocqhttp:6666", known=False),
-                HeldBack.STRANGERS,
-            )
-            assert (share.use.tokens, share.waiting) == (
-                status.spent.tokens,
-                status.queue.waiting,
-            )
+            assert status.shares == (Share(UNMAPPED, status.spent.tokens),)
+            clock.forward(hours=19)
+            await reader.read_due()
+            assert (await rig.engine.loop.status()).shares == status.shares
         await say(rig, PEANUTS)
         await reader.read_due()
         assert texts_of(rig) == {"家人": [PEANUTS]}
         first = next(n for n, call in enumerate(chat.calls) if "花生" in call.prompt)
-        assert before or first == 0
+        assert before or first <= 1
 
 
-async def test_the_flooder_gets_the_rest_of_the_day_if_no_other_party_wants_it(
+async def test_a_flood_in_one_scope_leaves_tokens_for_another_that_speaks_later_that_day(
     tmp_path: Path,
 ) -> None:
-    chat, clock = ScriptedChat(), StandingClock(NIGHT)
+    chat, clock, work = ScriptedChat(), StandingClock(NIGHT), group(888)
     async with running(tmp_path, chat=chat, clock=clock, settings=with_loop(after_turns=1)) as rig:
-        await flood(rig, 60)
-        await rig.engine.loop.reflection.read_due()
-        clock.forward(hours=19, minutes=59)
-        report = await rig.engine.loop.reflection.read_due()
-        assert report.resting in (Resting.SHARE, Resting.BUDGET)
+        reader = rig.engine.loop.reflection
+        await say(rig, "昨天的一句")
+        await reader.read_due()
+        clock.forward(days=1)
+        await flood(rig, 60, work)
+        assert (await reader.read_due()).resting is Resting.SHARE
+        (used,) = await shares(rig)
+        assert used.group == "公司"
+        assert 30_000 < used.tokens <= 40_000
+        for number in range(10):
+            await say(rig, f"第{number}句{PEANUTS}{LONG}")
+        chat.otherwise = family_is_learned
+        await reader.read_due()
+        assert texts_of(rig) == {"家人": [PEANUTS]}
         spent = (await rig.engine.loop.status()).spent
         assert spent is not None
-        assert 42_000 < spent.tokens <= 50_000
+        assert spent.tokens <= 50_000
 
 
 async def test_what_was_used_is_known_after_a_restart_and_gone_the_next_day(
@@ -160,7 +164,25 @@ async def test_an_admin_is_no_stranger_wherever_he_speaks(tmp_path: Path) -> Non
         assert texts_of(rig) == {"public": [PEANUTS]}
 
 
-async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_give_way_and_are_counted(
+async def test_where_strangers_had_their_half_an_admins_turns_are_read_without_theirs(
+    tmp_path: Path,
+) -> None:
+    chat, clock, where = (
+        ScriptedChat(otherwise=family_is_learned),
+        StandingClock(NIGHT),
+        group(4444),
+    )
+    async with running(tmp_path, chat=chat, clock=clock, settings=with_loop(after_turns=1)) as rig:
+        await flood(rig, 40, where)
+        await rig.engine.loop.reflection.read_due()
+        await say(rig, PEANUTS, where=where, who=person(9, admin=True))
+        report = await rig.engine.loop.reflection.read_due()
+        assert (report.read, report.resting) == (1, Resting.SHARE)
+        assert texts_of(rig) == {"public": [PEANUTS]}
+        assert {share.group for share in await shares(rig)} == {"public", UNMAPPED}
+
+
+async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_are_dropped_and_counted(
     tmp_path: Path,
 ) -> None:
     settings = with_loop(most_queued=6)
@@ -179,8 +201,7 @@ async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_give_way_and_are_co
         queue = (await rig.engine.loop.status()).queue
         assert (queue.waiting, queue.dead) == (6, 0)
     async with running(tmp_path, settings=settings) as rig:
-        (share,) = await shares(rig)
-        assert (share.party.speaker, share.use.gave_way, share.waiting) == ("aiocqhttp:6666", 4, 2)
+        assert await shares(rig) == [Share(UNMAPPED, dropped=4)]
         turns = rig.engine.parts.turns
         kept = turns.turns([ticket.ticket_id for ticket in tickets])
         assert [turn.user_text for turn in kept][:3] == [f"家里的事{n}" for n in range(3)]
@@ -188,12 +209,14 @@ async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_give_way_and_are_co
         assert [turn.user_text for turn in turns.waiting(line, 9)] == ["灌水4", "灌水5"]
 
 
-async def test_turns_of_parties_within_their_share_are_never_evicted(tmp_path: Path) -> None:
+async def test_in_a_full_queue_who_holds_the_most_is_refused_and_loses_nothing_to_an_equal(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path, settings=with_loop(most_queued=4)) as rig:
-        for who in (1, 2):
+        for where, who in ((FAMILY, 1), (FLOODER, 6666)):
             for number in range(2):
-                await say(rig, f"{who}说的{number}", who=person(who))
-        for where, who in ((FLOODER, 6666), (FAMILY, 1)):
+                await say(rig, f"{who}说的{number}", where=where, who=person(who))
+        for where, who in ((FAMILY, 1), (FLOODER, 6666)):
             outcome = await rig.engine.service.observe(
                 Turn(person(who), "又一句", "好"), conversation_id=where
             )

@@ -216,7 +216,8 @@ def look_at_disk(root: Path, world: World) -> None:
         for (table,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
             for row in base.execute(f"SELECT * FROM {table}"):  # noqa: S608  (a name of its own)
                 values = dict(row)
-                world.look(str(values.pop("scope", "public")), [repr(values)])
+                # What is counted of all unmapped conversations together carries no scope's name.
+                world.look(str(values.pop("scope", "")) or "public", [repr(values)])
 
 
 async def live(story: Story) -> tuple[World, list[Call]]:

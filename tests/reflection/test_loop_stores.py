@@ -12,12 +12,13 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
+    UNMAPPED,
     Batch,
     BatchState,
     Party,
     QueueSize,
+    Share,
     Spent,
-    Use,
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
@@ -135,18 +136,13 @@ def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_firs
     for one in put:
         stores.turns.put(one)
     lines = stores.turns.lines()
-    assert [replace(line, parties=(), chars=0) for line in lines] == [
+    assert [replace(line, groups=(), chars=0) for line in lines] == [
         WaitingLine("家人", FAMILY, "管家", 2, put[0].observed_at, put[2].observed_at),
         WaitingLine("公司", WORK, "管家", 1, put[1].observed_at, put[1].observed_at),
         WaitingLine("家人", FAMILY, "猫", 1, put[3].observed_at, put[3].observed_at),
         WaitingLine("公司", FAMILY, "管家", 1, put[4].observed_at, put[4].observed_at),
     ]
-    assert [[party.speaker for party in line.parties] for line in lines] == [
-        ["aiocqhttp:1", "aiocqhttp:3"],
-        ["aiocqhttp:2"],
-        ["aiocqhttp:4"],
-        ["aiocqhttp:5"],
-    ]
+    assert [line.groups for line in lines] == [(line.scope,) for line in lines]
     assert stores.turns.waiting(lines[0], 9) == [put[0], put[2]]
     assert stores.turns.waiting(lines[0], 1) == [put[0]]
     assert stores.turns.waiting(lines[3], 9) == [put[4]]
@@ -170,7 +166,7 @@ def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
     stores.turns.put(private)
     line, alone = stores.turns.lines(addressed=True)
     said = (put[1].observed_at, put[3].observed_at)
-    assert replace(line, parties=(), chars=0) == WaitingLine("家人", FAMILY, "管家", 2, *said)
+    assert replace(line, groups=(), chars=0) == WaitingLine("家人", FAMILY, "管家", 2, *said)
     assert stores.turns.waiting(line, 9, addressed=True) == [put[1], put[3]]
     assert stores.turns.waiting(line, 9) == put[:5]
     assert stores.turns.waiting(alone, 9, addressed=True) == [private]
@@ -280,11 +276,6 @@ def test_turns_are_held_by_scope_and_speaker_and_an_admins_by_themselves(stores:
     nameless = Party("公司", WORK, known=True)
     assert stores.turns.held() == {STRANGER: 2, ADMIN: 1, MOTHER: 1, nameless: 1}
     assert stores.turns.turns(["t-2"]) == [said_by(2, ADMIN)]
-    stores.turns.drop(["t-0"])
-    stores.turns.make_batch(batch("b-1"), ["t-3"])
-    assert stores.turns.held(unread=True) == {STRANGER: 1, ADMIN: 1, MOTHER: 1, nameless: 1}
-    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
-    assert MOTHER not in stores.turns.held(unread=True)
 
 
 def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: Stores) -> None:
@@ -301,7 +292,7 @@ def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: St
     assert stores.turns.turns(["t-20"]) == []
     assert stores.turns.turns(["t-4"]) == [said_by(4, ADMIN)]
     assert stores.turns.count() == 5
-    assert stores.book.used(TODAY) == {STRANGER: Use(gave_way=3)}
+    assert stores.book.shares(TODAY) == [Share(UNMAPPED, dropped=3)]
 
 
 def test_of_a_line_each_speaker_is_told_as_often_as_any_other(stores: Stores) -> None:
@@ -310,27 +301,41 @@ def test_of_a_line_each_speaker_is_told_as_often_as_any_other(stores: Stores) ->
     for number in (6, 7):
         stores.turns.put(turn(number, person="qq:2"))
     (line,) = stores.turns.lines()
-    assert [party.speaker for party in line.parties] == ["qq:1", "qq:2"]
 
-    def told(limit: int, *speakers: str) -> list[str]:
-        return [one.ticket_id for one in stores.turns.waiting(line, limit, speakers=speakers)]
+    def told(limit: int) -> list[str]:
+        return [one.ticket_id for one in stores.turns.waiting(line, limit)]
 
     assert told(4) == ["t-0", "t-1", "t-6", "t-7"]
     assert told(5) == ["t-0", "t-1", "t-2", "t-6", "t-7"]
-    assert told(9, "qq:2") == ["t-6", "t-7"]
     assert told(9) == [f"t-{number}" for number in range(8)]
 
 
-def test_what_a_call_cost_is_counted_for_each_party_of_the_last_day(stores: Stores) -> None:
-    stores.book.spend(TODAY, tokens=10, parts={STRANGER: 4, MOTHER: 6})
-    stores.book.spend(TODAY, tokens=3, parts={STRANGER: 3})
+def test_a_line_knows_its_groups_and_gives_an_admins_turns_alone(stores: Stores) -> None:
+    for number, party in enumerate((STRANGER, ADMIN, STRANGER)):
+        stores.turns.put(said_by(number, party))
+    for number in (3, 4):
+        stores.turns.put(turn(number, conversation=WORK, admin=number == 4))
+    mixed, mapped = stores.turns.lines()
+    assert (mixed.groups, mixed.count) == ((UNMAPPED, "public"), 3)
+    assert (mapped.groups, mapped.count) == (("家人",), 2)
+    assert [one.ticket_id for one in stores.turns.waiting(mixed, 9, admins=True)] == ["t-1"]
+    assert len(stores.turns.waiting(mixed, 9)) == 3
+
+
+def test_what_calls_cost_is_counted_by_group_and_kept_for_a_week(stores: Stores) -> None:
+    stores.book.spend(TODAY, tokens=10, parts={UNMAPPED: 4, "家人": 6})
+    stores.book.spend(TODAY, tokens=3, parts={UNMAPPED: 3})
     stores.book.spend(TODAY, tokens=5)
-    assert stores.book.used(TODAY) == {STRANGER: Use(7), MOTHER: Use(6)}
+    assert stores.book.shares(TODAY) == [Share(UNMAPPED, 7), Share("家人", 6)]
     assert stores.book.spent(TODAY).tokens == 18
-    tomorrow = date(2026, 11, 22)
-    stores.book.spend(tomorrow, tokens=1, parts={ADMIN: 1})
-    assert stores.book.used(tomorrow) == {ADMIN: Use(1)}
-    assert stores.book.used(TODAY) == {}
+    last = TODAY + timedelta(days=6)
+    stores.book.spend(last, tokens=1, parts={"公司": 1})
+    assert stores.book.shares(last) == [Share("公司", 1), Share(UNMAPPED), Share("家人")]
+    assert stores.book.shares(TODAY)[0] == Share(UNMAPPED, 7)  # the clock was set back
+    after = TODAY + timedelta(days=7)
+    stores.book.spend(after, tokens=1, parts={"家人": 1})
+    assert stores.book.shares(after) == [Share("家人", 1), Share("公司")]
+    assert stores.book.shares(TODAY) == []
 
 
 def test_what_calls_cost_is_counted_by_day(stores: Stores) -> None:

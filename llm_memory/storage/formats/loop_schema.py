@@ -28,8 +28,9 @@ def _from_2(connection: sqlite3.Connection) -> None:
 
 
 def _from_3(connection: sqlite3.Connection) -> None:
-    """A night that was interrupted begins anew, so it keeps no plan."""
-    for table in ("sleep_step", "sleep_fade", "sleep_quota", "sleep_departure"):
+    """A night that was interrupted begins anew, so it keeps no plan. Shares are counted by group,
+    from this day on; the day's whole is in ``spent``."""
+    for table in ("sleep_step", "sleep_fade", "sleep_quota", "sleep_departure", "share"):
         connection.execute(f"DROP TABLE IF EXISTS {table}")
 
 
@@ -63,9 +64,8 @@ CREATE TABLE IF NOT EXISTS evidence (
 CREATE TABLE IF NOT EXISTS spent (
     day TEXT PRIMARY KEY, calls INTEGER NOT NULL, failed INTEGER NOT NULL, tokens INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS share (
-    day TEXT NOT NULL, scope TEXT NOT NULL, speaker TEXT NOT NULL, is_known INTEGER NOT NULL,
-    tokens INTEGER NOT NULL, gave_way INTEGER NOT NULL,
-    PRIMARY KEY (day, scope, speaker, is_known)) WITHOUT ROWID;
+    day TEXT NOT NULL, scope TEXT NOT NULL, tokens INTEGER NOT NULL, dropped INTEGER NOT NULL,
+    PRIMARY KEY (day, scope)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sleep_run (
     place INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, is_ended INTEGER NOT NULL,

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StateUnavailable,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share, Use
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
@@ -151,21 +151,20 @@ def test_all_that_the_loop_says_of_itself_has_a_line(language: str) -> None:
     assert "2026-11-20" in text
     assert "2026-11-22" in text
     assert len(text.splitlines()) == len(lines)
-    parties = [
-        Share(Party("public", f"qq:{number}\n⚠ forged", known=False), Use(700 + number, 1), 9)
-        for number in range(7)
+    shares = [Share(UNMAPPED, 9, 799), Share("公司", 9, 0)]
+    shares += [Share(f"家{number}\n⚠ forged", 9, 701 + number) for number in range(6)]
+    shown = loop_lines(texts, replace(full, shares=tuple(shares)))
+    (told,) = [line for line in shown if line not in lines]
+    assert len(told.splitlines()) == 1
+    assert [number for number in range(700, 800) if str(number) in told] == [
+        703,
+        704,
+        705,
+        706,
+        799,
     ]
-    shown = loop_lines(texts, replace(full, shares=tuple(parties)))
-    assert len(shown) == len(lines) + 6  # five are named, the others counted
-    assert len("\n".join(shown).splitlines()) == len(shown)
-    assert all(f"70{number}" in "\n".join(shown) for number in range(5))
-    for held in HeldBack:
-        (line,) = [
-            line
-            for line in loop_lines(texts, LoopStatus(shares=(replace(parties[0], held=held),)))
-            if "qq:0" in line
-        ]
-        assert not held or texts.say(f"held.{held}") in line
+    assert texts.say("loop.unmapped") in told
+    assert "公司" not in told
     assert texts.say("loop.reader_auto") in loop_lines(texts, replace(full, provider="auto"))
     assert texts.say("loop.sleeping") in loop_lines(texts, replace(full, sleeping=True))
     for reason in Resting:

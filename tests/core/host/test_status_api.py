@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Spent,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import HeldBack, Party, Share, Use
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Share
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -252,7 +252,7 @@ def test_every_part_of_the_loops_status_is_in_its_json() -> None:
             slept_at=NOW,
             sleeping=True,
             next_sleep=NOW,
-            shares=(Share(Party("public", "qq:1", known=False), Use(8, 9), 10, HeldBack.SHARE),),
+            shares=(Share("家人", 8, 9),),
             unasked=11,
         )
     )
@@ -261,9 +261,6 @@ def test_every_part_of_the_loops_status_is_in_its_json() -> None:
         "oldest": NOW.isoformat(), "calls_today": 4, "failed_today": 5, "tokens_today": 6,
         "daily_tokens": 7, "error": "failed: 500", "paused": 8, "unasked": 11, "sleeping": True,
         "slept_at": NOW.isoformat(), "next_sleep": NOW.isoformat(),
-        "shares": [
-            {"scope": "public", "speaker": "qq:1", "tokens": 8, "waiting": 10, "gave_way": 9,
-             "held": "share"},
-        ],
+        "shares": [{"scope": "家人", "tokens": 8, "dropped": 9}],
     }  # fmt: skip
     json.dumps(told, allow_nan=False)

@@ -1,106 +1,93 @@
-"""For any turns in any order: no party within its share waits for one beyond its own, tokens
-without other demand are used, and a full queue evicts no turn of a party within its share."""
+"""For any turns in any order: no flood keeps another group from being read, the day's tokens are
+never exceeded, and a full queue drops nothing of one who holds less than others."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import Party, WaitingLine
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Party, WaitingLine
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import (
     LEAST_CALL,
     Allowance,
-    Shares,
     choose_evicted,
-    in_order,
 )
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 DAILY = 50_000
 MORNING = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-LAST_SECOND = datetime(2026, 11, 21, 23, 59, 59, tzinfo=UTC)
-PARTIES = [
-    Party(scope, f"qq:{number}", known)
-    for scope, number, known in [
-        ("家人", 1, True),
-        ("家人", 2, True),
-        ("公司", 3, True),
-        ("public", 9, True),
-        ("public", 66, False),
-        ("public", 67, False),
-        ("dm-5-x", 5, False),
-    ]
-]
+GROUPS = ["家人", "公司", "public", UNMAPPED]
+SPEAKERS = [("家人", 1), ("家人", 2), ("公司", 3), ("public", 9), ("public", 66), ("dm-5-x", 5)]
+PARTIES = [Party(scope, f"qq:{number}", number < 10) for scope, number in SPEAKERS]
 parties = st.sampled_from(PARTIES)
-calls = st.lists(st.tuples(parties, st.integers(LEAST_CALL, 12_000)), max_size=40)
+groups = st.sampled_from(GROUPS)
+Call = tuple[str, int]
+calls = st.lists(st.tuples(groups, st.integers(LEAST_CALL, 12_000)), max_size=40)
 
 
-def line_of(party: Party) -> WaitingLine:
-    return WaitingLine(party.scope, party.speaker, "", 1, MORNING, MORNING, "", (party,))
-
-
-def read_day(arrived: list[tuple[Party, int]], now: datetime) -> list[tuple[Party, int]]:
-    """What is read of calls that all wait at once, in order: as the reader does it, one at a time,
-    leaving out what does not fit."""
-    waiting, used, order = list(arrived), Counter[Party](), list[tuple[Party, int]]()
+def read(waiting: Sequence[Call], used: Counter[str], lately: Collection[str] = ()) -> list[Call]:
+    """What is read of calls that wait at once, in order: one at a time, leaving out what does not
+    fit. ``used`` is added to."""
+    left, order = list(waiting), list[Call]()
     while True:
-        allowance = Allowance.at(now, DAILY, used.total(), dict(used))
-        lines = [line_of(party) for party in dict.fromkeys(party for party, _ in waiting)]
-        shares = allowance.shares([party for one in lines for party in one.parties])
-        for line in in_order(lines, shares):
-            party = line.parties[0]
-            left = DAILY - used.total() if party.known else allowance.left_for_strangers
-            call = next((call for call in waiting if call[0] == party and call[1] <= left), None)
-            if call is not None and allowance.served(line, shares):
-                break
-        else:
+        now = Allowance(DAILY, used.total(), {**dict.fromkeys(lately, 0), **used})
+        lines = [
+            WaitingLine(group, group, "", 1, MORNING, MORNING, "", (group,))
+            for group in dict.fromkeys(group for group, _ in left)
+        ]
+        fitting = (
+            call
+            for line in now.in_order(lines)
+            for call in left
+            if call[0] == line.scope and call[1] <= now.left_for(call[0])
+        )
+        if (call := next(fitting, None)) is None:
             return order
-        for other in shares.within:
-            afford = DAILY - used.total() if other.known else allowance.left_for_strangers
-            fits = any(one == other and cost <= afford for one, cost in waiting)
-            assert not (fits and shares.is_beyond(party)), (party, other, used)
-        waiting.remove(call)
-        used[party] += call[1]
+        left.remove(call)
+        used[call[0]] += call[1]
         order.append(call)
 
 
 @given(calls)
-def test_no_party_within_its_share_waits_for_one_beyond_its_own(
-    arrived: list[tuple[Party, int]],
+def test_of_two_that_wait_the_one_that_used_less_is_read_and_nothing_is_exceeded(
+    arrived: list[Call],
 ) -> None:
-    read = read_day(arrived, MORNING)
-    assert sum(cost for _, cost in read) <= DAILY
-    assert sum(cost for party, cost in read if not party.known) <= DAILY // 2
-    assert read == read_day(arrived, MORNING)
+    used = Counter[str]()
+    order = read(arrived, used)
+    assert used.total() <= DAILY
+    assert used[UNMAPPED] <= DAILY // 2
+    so_far = Counter[str]()
+    waiting = Counter(arrived)
+    for group, cost in order:
+        now = Allowance(DAILY, so_far.total(), dict(so_far))
+        for other, price in waiting:
+            if so_far[other] < so_far[group]:
+                assert price > now.left_for(other), (group, other, so_far)
+        so_far[group] += cost
+        waiting = waiting - Counter([(group, cost)])
+    left = DAILY - used.total()
+    assert all(cost > left or group == UNMAPPED for group, cost in waiting)
 
 
-@given(calls)
-def test_by_the_end_of_the_day_all_is_read_that_fits(arrived: list[tuple[Party, int]]) -> None:
-    read = read_day(arrived, LAST_SECOND)
-    left = DAILY - sum(cost for _, cost in read)
-    unread = Counter(arrived) - Counter(read)
-    # The last second is not the end: strangers and those beyond their share lack that of a call.
-    assert all(cost > left - 1 or left < LEAST_CALL for _, cost in unread)
+@given(st.lists(st.integers(LEAST_CALL, 12_000), min_size=5, max_size=40), groups, st.data())
+def test_a_flood_of_any_group_leaves_the_others_their_reading_of_the_day(
+    costs: list[int], flooder: str, data: st.DataObject
+) -> None:
+    used = Counter[str]()
+    read([(flooder, cost) for cost in costs], used, lately=GROUPS)
+    for group in data.draw(st.permutations([one for one in GROUPS if one != flooder])):
+        assert read([(group, LEAST_CALL)], used, lately=GROUPS) == [(group, LEAST_CALL)]
+    assert used.total() <= DAILY
 
 
-@given(st.lists(st.integers(LEAST_CALL, 12_000), max_size=20), parties)
-def test_a_party_alone_may_use_the_rest(costs: list[int], party: Party) -> None:
-    read = read_day([(party, cost) for cost in costs], LAST_SECOND)
-    left = DAILY - sum(cost for _, cost in read)
-    unread = Counter(costs) - Counter(cost for _, cost in read)
-    assert all(cost > left - 1 for cost in unread)
-
-
-@given(
-    st.lists(parties, max_size=200),
-    st.integers(1, 20),
-)
-def test_a_full_queue_takes_from_those_beyond_their_share_alone(
+@given(st.lists(parties, max_size=200), st.integers(1, 20))
+def test_a_full_queue_drops_nothing_of_one_who_holds_less(
     arrived: list[Party], places: int
 ) -> None:
     held: Counter[Party] = Counter()
@@ -108,18 +95,20 @@ def test_a_full_queue_takes_from_those_beyond_their_share_alone(
         if held.total() < places:
             held[newcomer] += 1
             continue
-        before = dict(held)
-        shares = Shares(places, before, {*before, newcomer})
-        leaves = choose_evicted(places, before, newcomer)
-        if leaves is None:
-            alone = all(not party.known for party in before) or newcomer.known
-            within_group = shares.group_used(newcomer) < shares.group_share(newcomer)
-            assert not (alone and newcomer.known and within_group), (before, newcomer)
+        of_group: Counter[str] = Counter()
+        for party, count in held.items():
+            of_group[party.group] += count
+        leaves = choose_evicted(dict(held), newcomer)
+        if leaves is None:  # nobody holds more: neither another group, nor another in its own
+            assert of_group[newcomer.group] == max(of_group.values())
+            own = [count for party, count in held.items() if party.group == newcomer.group]
+            assert held[newcomer] == max(own)
             continue
-        assert before[leaves] > shares.own_share(leaves)
-        assert before.get(newcomer, 0) <= shares.own_share(newcomer) or newcomer.known
-        assert newcomer.known or not leaves.known
-        assert leaves != newcomer
+        if leaves.group == newcomer.group:
+            assert held[leaves] > held[newcomer]
+        else:
+            assert of_group[leaves.group] > of_group[newcomer.group]
         held[leaves] -= 1
         held[newcomer] += 1
         held = +held
+        assert held.total() == places
