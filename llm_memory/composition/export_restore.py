@@ -10,12 +10,14 @@ from pathlib import Path
 
 from ..errors import TransferFailed
 from ..models.transfer import StoreExported, StoreRestored
+from ..models.vault_layout import ENDINGS
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.directory_lock import DirectoryLock
 from ..storage.files import scratch_folder
 from ..storage.formats.vault_format import VaultFormat
 from ..storage.private_folder import PrivateFolder
-from ..storage.state_store import ForgetfulState
+from ..storage.soul_heads import SoulHeads
+from ..storage.state_store import ForgetfulState, SqliteStateStore
 from ..transfer.line_files import LineFile, named_in, write_lines
 from ..transfer.store_reader import StoreReader
 from ..transfer.store_transfer import Restoring, StoreExport
@@ -80,10 +82,22 @@ def restore_store(
     with (
         closing(LineFile(source)) as lines,
         _copy_of(paths) if dry else nullcontext(paths) as written,
-        closing(StoreWriter(written.memory, SqliteLedger(written.state / "vault.sqlite"))) as store,
+        closing(_writer(written)) as store,
     ):
         restoring = Restoring(store, now=local_now(), only=scopes, corrected=corrected)
         return restoring.run(lines, progress=progress)
+
+
+def _writer(paths: EnginePaths) -> StoreWriter:
+    known = paths.state / "state.sqlite"
+
+    def forget_head(role: str) -> None:
+        if known.is_file():
+            with closing(SqliteStateStore(known)) as state:
+                state.open()
+                SoulHeads(state).forget(role)
+
+    return StoreWriter(paths.memory, SqliteLedger(paths.state / "vault.sqlite"), forget_head)
 
 
 def _corrected_statements(paths: EnginePaths) -> CorrectedStatements:
@@ -105,7 +119,7 @@ def find_backup(paths: EnginePaths, name: str) -> Path:
 
 @contextmanager
 def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
-    """The Markdown files alone, for as long as they are needed."""
+    """The files that are carried alone, for as long as they are needed."""
     with scratch_folder(paths.data) as folder:
         copy = EnginePaths.under(Path(folder))
         if paths.memory.is_dir():
@@ -113,14 +127,14 @@ def _copy_of(paths: EnginePaths) -> Iterator[EnginePaths]:
                 paths.memory,
                 copy.memory,
                 symlinks=True,
-                ignore=_no_markdown,
+                ignore=_not_carried,
                 copy_function=_copy_if_it_can_be_read,
             )
         yield copy
 
 
-def _no_markdown(folder: str, names: list[str]) -> list[str]:
-    return [n for n in names if not n.lower().endswith(".md") and not Path(folder, n).is_dir()]
+def _not_carried(folder: str, names: list[str]) -> list[str]:
+    return [n for n in names if not n.lower().endswith(ENDINGS) and not Path(folder, n).is_dir()]
 
 
 def _copy_if_it_can_be_read(source: str, target: str) -> None:

@@ -25,6 +25,8 @@ CARRIED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """The folders below a memory root that belong to a store, and how the names of their files end:
 what backups, exports and restores carry. A project's root has notes in itself, too."""
+ENDINGS: Final = tuple(sorted({end for ends in CARRIED.values() for end in ends}))
+"""Of all that is carried."""
 ARCHIVE = "archive"
 MEMORY_PAGE = "MEMORY.md"
 PRIMER_PAGE = "PRIMER.md"

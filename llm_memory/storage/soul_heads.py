@@ -46,6 +46,10 @@ class SoulHeads:
         row = (role, f"{_SCOPE}{role}", head.n, head.sha256, head.version, head.in_force)
         self._state.write("INSERT OR REPLACE INTO soul_head VALUES (?, ?, ?, ?, ?, ?)", [row])
 
+    def forget(self, role: str) -> None:
+        """Drop it, for another chain comes in the place of its own. On disk when it returns."""
+        self._state.write("DELETE FROM soul_head WHERE role = ?", [(role,)])
+
     def require_durable(self) -> None:
         """Raises StateUnavailable where the state is kept in memory only."""
         self._state.require_durable()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import batched
@@ -15,9 +15,16 @@ from ..errors import StateUnavailable, TransferFailed, VaultFileBroken, VaultWri
 from ..log import logger
 from ..models.data_models import Memory, Topic
 from ..models.scope import Scope
-from ..models.shelf import ROOT_NOTES, Shelf
+from ..models.shelf import ROOT_NOTES, SOUL_FOLDER, Shelf
 from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
-from ..models.vault_layout import archive_path, endings_of, is_recalled, part_path, topic_path
+from ..models.vault_layout import (
+    SOUL_CHAIN,
+    archive_path,
+    endings_of,
+    is_recalled,
+    part_path,
+    topic_path,
+)
 from ..remember.rules.routing import route
 from ..scopes.rules.note_files import may_be_note
 from ..storage.files import is_link, replace_durably
@@ -60,11 +67,16 @@ class StoreWriter:
     in two scopes keeps both, and what was forgotten and is brought back is not cut again.
     """
 
-    def __init__(self, root: Path, ledger: SqliteLedger) -> None:
+    def __init__(
+        self, root: Path, ledger: SqliteLedger, chain_comes: Callable[[str], None]
+    ) -> None:
+        """``chain_comes`` hears of a role's folder before a soul's chain is put there, so that its
+        end is not taken for a cut one. Raises StateUnavailable, and then no chain is written."""
         self._root = root
         self._tree = VaultTree(root, contextlib.nullcontext())
         self._scan = VaultScan(self._tree)
         self._ledger = ledger
+        self._chain_comes = chain_comes
         self._ledger_open = self._ledger_fresh = False
         self._living: dict[str, set[str]] = {}
         self._brought = _Brought()
@@ -91,6 +103,11 @@ class StoreWriter:
             if same and scope is not None and is_recalled(record.path):
                 self._tell_again(scope, target)
             return Put.SAME if same else Put.DIFFERS
+        if target.relative_to(self._root).match(f"{SOUL_FOLDER}/*/{SOUL_CHAIN}"):
+            try:
+                self._chain_comes(target.parent.name)
+            except StateUnavailable as error:
+                raise TransferFailed(LineFault.NOT_WRITTEN, str(error)) from error
         self._write(scope, target, record.content, modified=record.modified)
         if scope is not None and has_entries(record.path):
             file = self._parsed(scope, record.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,10 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, Postponed
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
+    export_store,
+    restore_store,
+)
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     AdoptSoul,
@@ -32,7 +37,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulRefused,
     SoulRequest,
     SoulState,
+    SoulVerified,
     SoulView,
+    VerifySoul,
     VetoSoul,
     soul_folder,
 )
@@ -393,6 +400,28 @@ async def test_a_soul_that_cannot_be_looked_at_costs_no_memory(
     async with engine(tmp_path) as rig:
         assert injected(rig) == ""
         await rig.remember("奶奶对花生过敏", group(777))
+
+
+async def test_an_older_backup_beside_a_newer_state_is_no_chain_with_a_cut_end(
+    tmp_path: Path,
+) -> None:
+    store, file, clock = tmp_path / "store", tmp_path / "backup.jsonl", StandingClock()
+    paths = EnginePaths.under(store)
+    async with engine(store, clock=clock) as rig:
+        await applied(rig)
+        export_store(paths, file, now=clock())
+        clock.forward(days=1)
+        await applied(rig, "少用表情符号。")
+    for name in ("roles", "soul"):
+        shutil.rmtree(store / "memory" / name)
+    planned = restore_store(paths, file, dry=True)
+    assert planned == restore_store(paths, file)
+    assert restore_store(paths, file, dry=True).files == 0
+    async with engine(store, clock=clock) as rig:
+        assert injected(rig) == BLOCK
+        assert await warned(rig) == {}
+        assert await ask(rig, VerifySoul()) == SoulVerified(0, "", 4)
+        await applied(rig, "少开玩笑。")
 
 
 async def test_only_admins_change_and_read_the_record(tmp_path: Path) -> None:
