@@ -110,7 +110,16 @@ _ORDER: Final = _either(
     r"\b(?:never|no|avoid|skip|not|fewer|less|drop|stop)\b.{0,24}\b"
     r"(?:maybe|perhaps|probably|possibly|i (?:guess|think)|in my opinion|depends?)\b",
     r"\blimits\b",
+    # A sign in what somebody writes changes what the bot does.
+    r"\b(?:if|when(?:ever)?|once)\b[^,.;]{0,24}\b(?:messages?|texts?|prompts?|wishe?s?)\b"
+    r"[^,.;]{0,12}\b(?:end|start|begin|contain|include|mention)s?\b",
+    r"(?:如果|要是|只要|当|看[到见]|收到)[^,.;。]{0,8}(?:消息|句子|[这那]句话)[^,.;。]{0,6}"
+    r"(?:结尾|开头|里有|包含|带|提到)",
+    # It judges itself.
+    r"打[^,.;。]{0,2}分|满分|评分|算(?:作|是|成)?好的?回答",
+    r"\b(?:rate|score|grade)s?\b|\bcounts? [^,.;]*\bas\b",
     # It agrees before it has read.
+    r"\b(?:say|answer)(?:s|ing)? yes\b|\byes first\b|(?:先|都|一律)答应",
     r"(?:^|[,.;。])(?:每次|总是|一律|回答|回复|都)*(?:先说|以|用)[^,.;。]{0,3}"
     r"(?:当然|好的|可以|没问题)",
     r"(?:^|[,.;] ?)(?:always |please )?(?:start|begin|open)\b[^,.;]*"
