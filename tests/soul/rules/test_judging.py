@@ -106,7 +106,7 @@ def test_thoughts_and_a_fence_do_no_harm(reply: str) -> None:
     assert read_judge(reply, PAIRS[:2], swapped=False) is not None
 
 
-@pytest.mark.parametrize("kind", PROTECTED)
+@pytest.mark.parametrize("kind", sorted(PROTECTED))
 def test_from_pass_to_fail_in_a_protected_kind_denies(kind: ProbeKind) -> None:
     why = refusal([GOOD_AIM, result(kind, after=False)], aimed=True)
     assert why is not None
