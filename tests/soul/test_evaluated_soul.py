@@ -28,7 +28,7 @@ pytestmark = pytest.mark.engine
 RULE = "说话温和一点。"
 
 
-async def no_rule(proposal: SoulProposal, old: str) -> Sequence[Finding]:
+async def no_rule(role: str, proposal: SoulProposal, old: str) -> Sequence[Finding]:
     return ()
 
 

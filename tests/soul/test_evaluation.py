@@ -45,7 +45,7 @@ OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
 DENY = (Finding("size", Said("太长", "too long")),)
 
 
-async def no_rule(proposal: SoulProposal, old: str) -> Sequence[Finding]:
+async def no_rule(role: str, proposal: SoulProposal, old: str) -> Sequence[Finding]:
     return ()
 
 
@@ -248,7 +248,7 @@ async def test_without_a_model_the_rules_decide_and_the_verdict_says_so(
 
 
 async def test_what_the_rules_refuse_is_shown_to_no_model(file: SqliteLoopFile) -> None:
-    async def deny(proposal: SoulProposal, old: str) -> Sequence[Finding]:
+    async def deny(role: str, proposal: SoulProposal, old: str) -> Sequence[Finding]:
         return DENY if (proposal, old) == (PROPOSAL, OLD) else ()
 
     model = ProbedModel(RULE)
