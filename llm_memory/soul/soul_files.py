@@ -57,11 +57,9 @@ class SoulFiles:
         self._root = root
 
     def roles(self) -> list[str]:
-        """Returns the roles that have a soul, or a SOUL.md."""
-        found = set(self._folders(self._root / SOUL_FOLDER))
-        roles = self._root / ROLES_FOLDER
-        found |= {name for name in self._folders(roles) if (roles / name / SOUL_PAGE).is_file()}
-        return sorted(found)
+        """Returns the roles that have a soul. A SOUL.md alone is a note, as it ever was, until
+        somebody asks for the soul of that role."""
+        return sorted(self._folders(self._root / SOUL_FOLDER))
 
     def _folders(self, top: Path) -> list[str]:
         try:

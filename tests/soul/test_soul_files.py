@@ -116,14 +116,14 @@ def test_what_a_killed_process_left_half_written_goes(tmp_path: Path) -> None:
     assert files.names(CAT, "versions") == ["0001.md"]
 
 
-def test_roles_are_those_with_a_soul_or_a_page(tmp_path: Path) -> None:
+def test_roles_are_those_with_a_soul_and_a_page_alone_is_a_note(tmp_path: Path) -> None:
     for folder in ("roles/a", "roles/b", "soul/c", "soul/%none", "soul/%zz", "roles/con"):
         (tmp_path / folder).mkdir(parents=True)
     for page in ("roles/a/SOUL.md", "roles/con/SOUL.md"):
         (tmp_path / page).write_text("x", "utf-8")
     (tmp_path / "soul" / "d").symlink_to(tmp_path / "roles" / "a", target_is_directory=True)
     (tmp_path / "soul" / "e").write_text("no folder", "utf-8")
-    assert SoulFiles(tmp_path).roles() == ["%none", "a", "c"]
+    assert SoulFiles(tmp_path).roles() == ["%none", "c"]
     assert [is_role(name) for name in ("猫娘", "%2F", "%none", "..", "a/b")] == [
         True,
         True,
