@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from .chinese_words import SIMPLIFIED, TRADITIONAL
@@ -45,6 +46,7 @@ _ENDINGS: Final = (
 )  # fmt: skip
 _COMPARED: Final = (("er", ""), ("r", ""), ("ier", "y"), ("est", ""), ("st", ""), ("iest", "y"))
 """Endings of topics alone: with other words they make whoever does it, an owner, a speaker."""
+_SIGNS: Final = re.compile(r"[^\w\s]+")
 _UNITS: Final = re.compile(
     r"\s*(?:句|个|字|词|段|条|行|次|点|倍|成|秒|分钟|%|到\d|至\d|[-~]\d|or \d|to \d|"
     r"(?:short |long |full |bullet )?(?:sentence|word|line|paragraph|point|bullet|item|emoji|"
@@ -74,6 +76,27 @@ def clauses_of(seen: str) -> Iterator[list[Token]]:
         tokens = list(_tokens(clause))
         if tokens:
             yield tokens
+
+
+def strange_in(seen: str) -> Iterator[str]:
+    """Yields the runs of a folded text that are of no known word; a single Chinese character with
+    the one before it, and with the one behind."""
+    for part in _SIGNS.split(seen):
+        tokens = list(_tokens(part))
+        place = 0
+        for is_strange, run in groupby(tokens, _is_unknown):
+            words = [token.text for token in run]
+            start, place = place, place + len(words)
+            written = (" " if words[0].isascii() else "").join(words)
+            if is_strange and len(written) > 1:
+                yield written
+            elif is_strange:
+                yield from (one.text[-1] + written for one in tokens[:start][-1:])
+                yield from (written + one.text[0] for one in tokens[place:][:1])
+
+
+def _is_unknown(token: Token) -> bool:
+    return token.kind is Word.STRANGE and not token.text.isdecimal()
 
 
 def _tokens(clause: str) -> Iterator[Token]:

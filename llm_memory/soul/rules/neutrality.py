@@ -1,4 +1,5 @@
-"""Whether a new rule repeats what only private scopes hold: names, or their words."""
+"""Whether a new rule repeats what only private scopes hold: names, their words in a row, or a word
+that a rule can only cite."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from ...models.passages import place_name
 from ...models.said import Said
 from ...models.soul import Finding
 from ...text.scripts import HAN, NARROW, WIDE, fold
+from .manner_cited import without_faces
+from .manner_reading import folded, strange_in
 from .manner_words import KINDS
 from .soul_text import rules_of
 from .vocabulary import LINES
@@ -96,6 +99,9 @@ def neutral(old: str, new: str, private: Heard | None, public: Heard) -> Finding
     repeated = _found_in(private.texts, frozenset(_pieces(text)))
     if repeated - _found_in(public.texts, repeated):
         return Finding(SCOPE, _REPEATS)
+    cited = frozenset(word for one in added for word in strange_in(folded(without_faces(one))))
+    if _named_in(private.texts, cited) - _named_in(public.texts, cited):
+        return Finding(SCOPE, _REPEATS)
     return None
 
 
@@ -111,6 +117,13 @@ def _is_named(name: str, text: str) -> bool:
 
 def _is_public_name(name: str, public: Heard) -> bool:
     return name in public.names or any(_is_named(name, text) for text in public.texts)
+
+
+def _named_in(texts: Iterable[str], words: frozenset[str]) -> frozenset[str]:
+    """Returns which of the words any of the texts has. Most rules cite nothing, and cost nothing
+    here."""
+    seen = map(folded, texts if words else ())
+    return frozenset(word for text in seen for word in words if _is_named(word, text))
 
 
 def _found_in(texts: Iterable[str], pieces: frozenset[str]) -> frozenset[str]:

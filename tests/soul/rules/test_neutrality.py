@@ -14,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner_words import ALONE, KINDS
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import (
     Heard,
     heard,
@@ -30,8 +31,16 @@ pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 SEED = seed("zh")
 NOTHING = Heard(frozenset(), ())
-HAN = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=8, max_size=30)
-WORDS = st.lists(st.text("abcdefgh", min_size=1, max_size=6), min_size=4, max_size=12)
+KNOWN = sorted(KINDS.keys() - ALONE)
+HAN = st.text(
+    [one for one in KNOWN if len(one) == 1 and not one.isascii()], min_size=8, max_size=30
+)
+WORDS = st.lists(
+    st.sampled_from([one for one in KNOWN if one.isascii() and one.isalpha()]),
+    min_size=4,
+    max_size=12,
+)
+"""What rules are made of: any other word is refused where it stands alone."""
 BETWEEN = st.sampled_from(["", " ", "，", "、\u200b", " x "])
 
 
@@ -80,6 +89,30 @@ def test_a_name_that_is_a_word_of_every_rule_or_one_character_names_nobody() -> 
     private = Heard(frozenset({"温和", "a", "", "，", "A"}), ())
     assert not refused("温和一些", private)
     assert not refused("a little kinder", private)
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("家里都管它叫嚯呀呀的", "别老说“嚯呀呀”"),
+        ("我們都說鑽鑽", "少用“钻钻”这种称呼"),
+        ("她是个导购员", "别像导购似的说话"),
+        ("他外号大鼹", "别老说“大鼹”"),
+        ("We call him Zqkabc at home", "Stop saying “zqkabc”"),
+        ("the howdy partner joke", "Skip phrases like 'howdy partner'"),
+    ],
+)
+def test_a_cited_word_is_refused_that_a_private_scope_alone_has(said: str, rule: str) -> None:
+    private = Heard(frozenset(), ("别的", said))
+    assert refused(rule, private)
+    assert not refused(rule, private, Heard(frozenset(), (said,)))
+    assert not refused(rule, Heard(frozenset(), ("说话随意一点，别老说“好的”", "nobody else")))
+
+
+def test_a_face_and_known_words_are_cited_whoever_has_them() -> None:
+    private = Heard(frozenset(), ("她爱发 QAQ (>_<) 和“您好”", "short"))
+    for rule in ("少用 T_T 和 QAQ 这类表情", "少用颜文字 (>_<)", "不要每次都用“您好”开头"):
+        assert not refused(rule, private)
 
 
 def test_memories_that_are_not_all_known_refuse() -> None:
