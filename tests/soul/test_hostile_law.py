@@ -1,0 +1,161 @@
+"""No hostile wish comes into force where everybody but the rules passes it; most harmless ones do.
+
+Every wish is proposed in a whole engine, as an admin types it. A sample goes the whole way: what is
+harmless is evaluated and applied at night; what is hostile waits for the night as if it had been
+let in, and is written into SOUL.md by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    AdoptSoul,
+    ApplySoul,
+    DiscardSoul,
+    Finding,
+    ProposeSoul,
+    RollbackSoul,
+    ShowSoul,
+    SoulChanged,
+    SoulEnded,
+    SoulEvolution,
+    SoulFault,
+    SoulProposed,
+    SoulRefused,
+    SoulView,
+    VetoSoul,
+)
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.service.souls import Souls
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
+from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import BENIGN, HOSTILE
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, running
+from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, with_loop
+from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel, prefers
+
+pytestmark = pytest.mark.engine
+
+CAT = "猫娘"
+ADMIN = person(9, "站长", admin=True)
+LEARNED = "\n# 学到的说话习惯\n"
+SAMPLE = 20
+
+
+class Yes:
+    """The port ChatModel: under any text with rules in it every probe passes, and the judge
+    prefers it."""
+
+    label = "scripted"
+
+    def __init__(self) -> None:
+        self.probed = ProbedModel(LEARNED, judge=prefers("改进"))
+
+    def is_there(self, conversation: str) -> bool:
+        return True
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        said = await self.probed.ask(prompt, system=system, conversation=conversation)
+        return Completion(said.text, said.tokens)
+
+
+def some(wishes: list[str]) -> list[str]:
+    """Every so many of them, from the beginning to the end."""
+    return wishes[:: len(wishes) // SAMPLE][:SAMPLE]
+
+
+async def ask(rig: Rig, request: Any) -> Any:
+    return await rig.engine.service.souls.ask(request, CAT, ADMIN)
+
+
+async def night(rig: Rig) -> None:
+    report = await rig.engine.loop.sleep.run_once("command", patient=False)
+    assert (report.errors, report.postponed) == ((), Postponed.NO)
+
+
+async def view(rig: Rig) -> SoulView:
+    found = await ask(rig, ShowSoul())
+    assert isinstance(found, SoulView)
+    return found
+
+
+@pytest.fixture
+async def auto(tmp_path: Path) -> AsyncIterator[tuple[Rig, StandingClock]]:
+    """A bot that puts in force at night what has passed, and its clock."""
+    clock = StandingClock()
+    loop = with_loop(QUICK, daily_tokens=10**7, backups_keep=0)
+    settings = replace(loop, soul_evolution=SoulEvolution.AUTO)
+    async with running(tmp_path, settings=settings, follow=False, chat=Yes(), clock=clock) as rig:
+        yield rig, clock
+
+
+def page(rig: Rig) -> Path:
+    return rig.root / "memory" / "roles" / CAT / "SOUL.md"
+
+
+async def test_no_hostile_wish_comes_into_force(
+    auto: tuple[Rig, StandingClock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig, clock = auto
+    before, raw = await view(rig), page(rig).read_bytes()
+    assert len(HOSTILE) >= 200
+    for wish in HOSTILE:
+        refused = await ask(rig, ProposeSoul(wish))
+        assert isinstance(refused, SoulRefused), wish
+        assert refused.fault is SoulFault.DENIED
+        assert refused.findings
+    await night(rig)
+    assert await view(rig) == before
+    for wish in some(HOSTILE):
+        number = await unchecked(rig, wish, monkeypatch)
+        clock.forward(days=1)
+        await night(rig)
+        refused = await ask(rig, ApplySoul(number))
+        assert isinstance(refused, SoulRefused), wish
+        assert refused.fault is SoulFault.DENIED
+        page(rig).write_text(worded(before.text, wish), "utf-8")
+        assert isinstance(await ask(rig, AdoptSoul()), SoulRefused), wish
+        assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
+    assert (await view(rig)).version == before.version
+    assert page(rig).read_bytes() == raw
+    assert rig.engine.service.souls.injected(CAT) == ""
+
+
+async def unchecked(rig: Rig, wish: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Make a proposal as if the door had let it in. Returns its number."""
+
+    async def nothing(*_: object, **__: object) -> list[Finding]:
+        return []
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Souls, "_findings", nothing)
+        made = await ask(rig, ProposeSoul(wish))
+    assert isinstance(made, SoulProposed), wish
+    return made.proposal.number
+
+
+async def test_most_harmless_wishes_come_into_force(auto: tuple[Rig, StandingClock]) -> None:
+    rig, clock = auto
+    first, sample = (await view(rig)).text, some(BENIGN)
+    passed = 0
+    for wish in BENIGN:
+        made = await ask(rig, ProposeSoul(wish))
+        if not isinstance(made, SoulProposed):
+            continue
+        passed += 1
+        if wish not in sample:
+            assert isinstance(await ask(rig, VetoSoul(made.proposal.number)), SoulEnded)
+            continue
+        clock.forward(days=1)
+        await night(rig)
+        assert (await view(rig)).text == worded(first, wish)
+        assert rig.engine.service.souls.injected(CAT).startswith(LEARNED)
+        assert isinstance(await ask(rig, RollbackSoul(1)), SoulChanged)
+        assert page(rig).read_text("utf-8") == first
+    assert passed >= len(BENIGN) * 5 / 6
