@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     restore_store,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Spent
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     AdoptSoul,
     ApplySoul,
@@ -146,12 +147,12 @@ def page(root: Path, persona: str = CAT) -> Path:
     return root / "memory" / "roles" / soul_folder(persona) / "SOUL.md"
 
 
-def tree(root: Path) -> dict[str, bytes]:
+def tree(memory: Path) -> dict[str, bytes]:
     """All files of souls."""
     return {
-        str(path): path.read_bytes()
+        path.relative_to(memory).as_posix(): path.read_bytes()
         for name in ("roles", "soul")
-        for path in (root / "memory" / name).rglob("*")
+        for path in (memory / name).rglob("*")
         if path.is_file()
     }
 
@@ -210,7 +211,7 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
     async with engine(tmp_path) as rig:
         await applied(rig)
         waiting = await proposed(rig, "少用表情符号。")
-    kept, chat = tree(tmp_path), Chat(read=answer(style=[["length", "less", "s1"]]))
+    kept, chat = tree(tmp_path / "memory"), Chat(read=answer(style=[["length", "less", "s1"]]))
     async with engine(tmp_path, SoulEvolution.OFF, chat=chat) as rig:
         assert injected(rig) == ""
         for request in (ProposeSoul("回答短一些。"), ApplySoul(waiting), AdoptSoul()):
@@ -223,9 +224,22 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
         assert all('"style"' not in system for system in chat.read_prompts)
         assert chat.probed.asked == []
         assert await warned(rig) == {}
-    assert tree(tmp_path) == kept
+    assert tree(tmp_path / "memory") == kept
     async with engine(tmp_path) as rig:
         assert injected(rig) == BLOCK
+
+
+@pytest.mark.parametrize("evolution", [SoulEvolution.REVIEW, SoulEvolution.AUTO])
+async def test_an_empty_soul_asks_no_model_and_injects_nothing(
+    tmp_path: Path, evolution: SoulEvolution
+) -> None:
+    chat = Chat()
+    async with engine(tmp_path, evolution, chat=chat) as rig:
+        assert (await view(rig)).rules == ()
+        await night(rig)
+        assert injected(rig) == ""
+        assert (await rig.engine.status()).loop.spent == Spent(rig.clock().date())
+    assert chat.probed.asked == []
 
 
 async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -> None:
@@ -243,8 +257,13 @@ async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -
         assert await conversations.claim_decisions(ADMIN) == []
         await conversations.return_strangers_warning()  # it could not be sent
         assert len(await conversations.claim_decisions(ADMIN)) == 1
-    asked = len(chat.probed.asked)
-    assert 0 < asked <= 20
+        asked = len(chat.probed.asked)
+        assert 0 < asked <= 20
+        verdict, spent = (await view(rig)).verdict, (await rig.engine.status()).loop.spent
+        assert verdict is not None
+        assert spent is not None
+        assert (verdict.calls, verdict.tokens) == (asked, 10 * asked)
+        assert (spent.calls, spent.tokens) == (asked, 10 * asked)
     async with engine(tmp_path, chat=chat) as rig:
         assert await warned(rig) == {"soul_waits": (CAT, str(number))}
         assert await rig.engine.service.conversations.claim_decisions(ADMIN) == []
@@ -332,7 +351,7 @@ async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_o
         assert injected(rig) == f"\n# 学到的说话习惯\n- {line}\n"
         await night(rig)
         assert (await view(rig)).open is None  # what was counted has been used up
-    assert "青花瓷" not in "".join(raw.decode() for raw in tree(tmp_path).values())
+    assert "青花瓷" not in "".join(raw.decode() for raw in tree(tmp_path / "memory").values())
 
 
 async def test_while_the_memories_are_read_a_wish_is_refused_in_words(
@@ -424,6 +443,56 @@ async def test_an_older_backup_beside_a_newer_state_is_no_chain_with_a_cut_end(
         await applied(rig, "少开玩笑。")
 
 
+@pytest.mark.parametrize("way", ["backup", "export", "command", "memory", "all"])
+async def test_a_soul_travels_byte_for_byte_and_its_chain_is_right_at_the_new_place(
+    tmp_path: Path, way: str
+) -> None:
+    old, clock = EnginePaths.under(tmp_path / "old"), StandingClock()
+    async with engine(old.data, clock=clock) as rig:
+        await applied(rig)
+        (old.memory / "soul/猫娘/probes.md").write_bytes(b"- 1 + 1 = ?\r\n")
+        (old.memory / "roles/猫娘/日记.md").write_bytes("# 日记\r\n没有换行".encode())
+        await proposed(rig, "少用表情符号。")
+        page(old.data).write_text("手写的", "utf-8")
+        assert isinstance(await ask(rig, AdoptSoul()), SoulRefused)
+        assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
+        await applied(rig, "回答短一些。", DOG)
+        await ask(rig, RollbackSoul(), DOG)
+        await night(rig)
+        name, _ = await rig.engine.back_up()
+    before = tree(old.memory)
+    kinds = {path.split("/")[2] for path in before if path.startswith("soul/猫娘/")}
+    assert kinds == {"versions", "proposals", "evals", "discarded", "chain.jsonl", "probes.md"}
+    new = EnginePaths.under(tmp_path / "new", tmp_path / "elsewhere")
+    match way:
+        case "backup":
+            (file,) = old.daily_backups.iterdir()
+            restore_store(new, file)
+        case "export":
+            export_store(old, tmp_path / "all.jsonl", now=clock())
+            restore_store(new, tmp_path / "all.jsonl")
+        case "command":
+            restore_store(new, old.data / "exports" / name)
+        case "memory":
+            old.memory.rename(new.memory)
+        case "all":
+            old.memory.rename(new.memory)
+            old.data.rename(new.data)
+    assert tree(new.memory) == before
+    other = build_engine(new, QUICK, clock=clock)
+    try:
+        await other.open()
+        souls = other.service.souls
+        assert (souls.injected(CAT), souls.injected(DOG)) == (BLOCK, "")
+        for persona in (CAT, DOG):
+            found = await souls.ask(VerifySoul(), persona, ADMIN)
+            assert isinstance(found, SoulVerified)
+            assert (found.line, found.why) == (0, "")
+        assert isinstance(await souls.ask(RollbackSoul(), CAT, ADMIN), SoulChanged)
+    finally:
+        await other.close()
+
+
 async def test_only_admins_change_and_read_the_record(tmp_path: Path) -> None:
     async with engine(tmp_path) as rig:
         number = await proposed(rig)
@@ -443,11 +512,11 @@ async def test_a_command_over_a_store_without_a_state_of_its_own_changes_nothing
         await applied(rig)
     if is_edited:
         page(tmp_path).write_text("手写的", "utf-8")
-    kept = tree(tmp_path)
+    kept = tree(tmp_path / "memory")
     other = build_engine(EnginePaths.under(tmp_path), QUICK, remembers=False)
     try:
         await other.open()
         assert other.service.souls.injected(CAT) == BLOCK
     finally:
         await other.close()
-    assert tree(tmp_path) == kept
+    assert tree(tmp_path / "memory") == kept
