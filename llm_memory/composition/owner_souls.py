@@ -53,6 +53,7 @@ async def ask_as_owner(
             replace(engine.parts, state=state),
             settings,
             engine.rooms.catalogue,
+            engine.rooms.notes,
             None,
             None,
             NoticeBoard(),

@@ -122,7 +122,8 @@ def make_loop(
     paused_conversations = PausedConversations(parts.loop_book, parts.pause_marks, notices)
     spending = TokenBudget(parts.loop_book, paces.daily_tokens, clock)
     asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
-    souls = make_souls(parts, settings, catalogue, asking, style, notices, clock, life)
+    notes = recalling.notes
+    souls = make_souls(parts, settings, catalogue, notes, asking, style, notices, clock, life)
     backup = NightlyBackup(
         parts.backups,
         writing.living,

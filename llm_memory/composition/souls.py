@@ -18,12 +18,14 @@ from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.soul_text import seed
 from ..soul.style_counts import SqliteStyleCounts
 from ..storage.soul_heads import SoulHeads
+from ..vault.notes.note_book import NoteBook
 
 
 def make_souls(
     parts: EngineParts,
     settings: EngineSettings,
     catalogue: Catalogue,
+    notes: NoteBook,
     calls: ModelCalls | None,
     style: SqliteStyleCounts | None,
     notices: NoticeBoard,
@@ -49,6 +51,7 @@ def make_souls(
         SqliteProbeVerdicts(parts.loop_file),
         style,
         catalogue,
+        notes,
         private_names,
         parts.persona_prompt,
         notices,

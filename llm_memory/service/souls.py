@@ -11,6 +11,7 @@ from ..catalogue.catalogue import Catalogue
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.notices import Notice, NoticeCode, Severity
+from ..models.shelf import Shelf
 from ..models.soul import (
     AdoptSoul,
     ApplySoul,
@@ -51,6 +52,7 @@ from ..soul.rules.soul_text import injected, language_of
 from ..soul.rules.vocabulary import line_of, with_manner
 from ..soul.rules.wording import worded
 from ..soul.style_counts import SqliteStyleCounts
+from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
 """Returns a persona's own prompt by its folder, empty for none."""
@@ -75,6 +77,7 @@ class Souls:
         verdicts: SqliteProbeVerdicts,
         style: SqliteStyleCounts | None,
         catalogue: Catalogue,
+        notes: NoteBook,
         private_names: Callable[[], Iterable[str]],
         persona_prompt: PersonaPrompt,
         notices: NoticeBoard,
@@ -87,6 +90,7 @@ class Souls:
         self._evaluator = SoulEvaluator(model, verdicts, self._findings_of)
         self._style = style
         self._catalogue = catalogue
+        self._notes = notes
         self._private_names = private_names
         self._persona_prompt = persona_prompt
         self._notices = notices
@@ -198,11 +202,14 @@ class Souls:
     async def _findings(self, role: str, old: str, new: str, *, wish: bool) -> list[Finding]:
         recent = await self._governance.recent_rules(role)
         found = list(await asyncio.to_thread(partial(check, old, new, wish=wish, recent=recent)))
+        if not self._notes.scanned:
+            await self._notes.refresh()
         memories, is_whole = list(self._catalogue.all()), self._life.is_ready
+        notes, place = list(self._notes.all()), Shelf.of_folder(role)
         own = await self._persona_prompt(role)
 
         def repeated() -> Finding | None:
-            private, public = heard(memories, self._private_names(), [own])
+            private, public = heard(memories, self._private_names(), [own], notes, place)
             return neutral(old, new, private if is_whole else None, public)
 
         finding = await asyncio.to_thread(repeated)

@@ -151,6 +151,13 @@ OWNERS: list[tuple[str, str]] = [
     ("soul/犬娘/probes.md", "- {}怎么样？\n"),
 ]
 """What an owner has written for one persona. It stays in these files."""
+NOTED: list[tuple[str, str]] = [
+    ("scopes/家人/约定.md", "# 约定\n\n{}\n"),
+    ("scopes/家人/约定/二.md", "# {}\n\n好\n"),
+    ("scopes/公司/约定.md", "- {}\n"),
+    ("roles/犬娘/约定.md", "# 约定\n\n{}\n"),
+]
+"""Notes that another scope's, or another persona's, readers alone see."""
 
 
 @dataclass(frozen=True)
@@ -187,11 +194,11 @@ def ways() -> Iterator[Way]:
     for number, text in enumerate(CITED):
         rare = chr(0x9F0E + number) + chr(0x9F3B + number)
         yield way("cited", "a", text, rare if text[0] > "z" else "")
-    phrases = [one for one in BENIGN if len(HAN.findall(one)) >= 12 and not refused(one)][:10]
-    yield from (
-        way("phrase", "a", FIELDS[number % len(FIELDS)], phrase)
-        for number, phrase in enumerate(phrases)
-    )
+    phrases = (one for one in BENIGN if len(HAN.findall(one)) >= 12 and not refused(one))
+    for field in (*FIELDS, *FIELDS):
+        yield way("phrase", "a", field, next(phrases))
+    for file in NOTED:
+        yield way("noted", "a", file, next(phrases))
 
 
 def refused(wish: str) -> bool:
@@ -298,13 +305,13 @@ def prepare(root: Path, planted: Iterable[Way]) -> dict[Path, bytes]:
             entries[way.place].append(memory(number, word, way.template))
         elif way.kind == "cited":
             entries[way.place].append(passive(number, f"家里都管它叫 {way.word} 的"))
-        elif way.kind in ("file", "owner's"):
+        elif way.kind in ("file", "owner's", "noted"):
             name, text = (part.format(way.word, way.word) for part in way.template)
-            top = "memory" if way.kind == "owner's" else f"memory/scopes/{FOLDERS[way.place]}"
+            top = f"memory/scopes/{FOLDERS[way.place]}" if way.kind == "file" else "memory"
             path = root / top / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
-            if way.kind == "owner's":
+            if name.startswith(("roles/", "soul/")) and way.kind != "file":
                 own[path] = path.read_bytes()
     for place, memories in entries.items():
         plant(root, FOLDERS[place], "patterns.md", memories)
@@ -331,8 +338,9 @@ async def do(rig: Rig, way: Way, number: int) -> None:
             more = {} if way.template == "titles" else {way.template: word}
             change = TaskChange(TaskAction.ADD, (title,), **more)
             await rig.engine.service.update_tasks(change, conversation_id=where, actor=who)
-        case "wished" | "cited" | "phrase":
-            wish = word if way.kind == "phrase" else way.template.replace("{}", word)
+        case "wished" | "cited" | "phrase" | "noted":
+            whole = way.kind in ("phrase", "noted")
+            wish = word if whole else way.template.replace("{}", word)
             done = await ask(rig, ProposeSoul(wish), name=f"站长{word}")
             assert isinstance(done, SoulRefused), (way, done)
             assert done.fault is SoulFault.DENIED

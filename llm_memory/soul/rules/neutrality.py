@@ -10,8 +10,11 @@ from typing import Final
 
 from ...models.consent import has_known_readers
 from ...models.data_models import StoredMemory
+from ...models.notes import NoteChunk
 from ...models.passages import place_name
 from ...models.said import Said
+from ...models.scope import Place, Scope
+from ...models.shelf import ROOT_NOTES, SHARED
 from ...models.soul import Finding
 from ...text.scripts import HAN, NARROW, WIDE, fold
 from .manner_cited import without_faces
@@ -47,7 +50,11 @@ class Heard:
 
 
 def heard(
-    memories: Iterable[StoredMemory], names: Iterable[str], public_texts: Iterable[str]
+    memories: Iterable[StoredMemory],
+    names: Iterable[str],
+    public_texts: Iterable[str],
+    notes: Iterable[NoteChunk] = (),
+    own: Place | None = None,
 ) -> tuple[Heard, Heard]:
     """Returns what the private places hold, and what everybody may read.
 
@@ -55,6 +62,8 @@ def heard(
         memories: All of the catalogue. What stands on a person's shelf is private.
         names: More private names: scopes, nicknames.
         public_texts: What all read besides: the persona's prompt.
+        notes: Of all places.
+        own: The persona's, whose notes all read that its soul is shown to.
     """
     private_names, public_names = set(names), set[str]()
     private_texts: list[str] = []
@@ -70,6 +79,12 @@ def heard(
             private_names.add(stored.scope.name)
         parts = (memory.judgment, memory.reasoning, memory.context, *memory.tags, *memory.asks)
         (public if is_public else private_texts).append("\n".join(filter(None, parts)))
+    for note in notes:
+        place, words = note.place, "\n".join((note.path, *note.headings, note.text))
+        is_open = (
+            place.is_public if isinstance(place, Scope) else place in (SHARED, ROOT_NOTES, own)
+        )
+        (public if is_open else private_texts).append(words)
     return (
         Heard(frozenset(private_names), tuple(private_texts)),
         Heard(frozenset(public_names), tuple(public)),
