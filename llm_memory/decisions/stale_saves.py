@@ -26,7 +26,7 @@ from .shared_files import SharedFiles
 
 BUFFER: Final = timedelta(hours=24)
 """So long a file may have been open in an editor. Our copy of the words is kept no longer."""
-_AT_ONCE: Final = timedelta(seconds=10)
+_AT_ONCE: Final = timedelta(minutes=1)
 """What is missing so soon after it was put back was overwritten by a save that had begun before."""
 _SETTLE_SECONDS: Final = 1.0
 

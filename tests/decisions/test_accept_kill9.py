@@ -138,7 +138,7 @@ def accept(ids: list[str], at: int, acknowledged: dict[str, int]) -> None:
         for line in process.stdout:
             number, memory_id = line.split()
             acknowledged[memory_id] = int(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode in (0, -signal.SIGKILL), errors[-4000:]
         at = 0
 
@@ -171,7 +171,7 @@ async def test_fifty_accepts_beside_a_person_who_saves(
     def text() -> str:
         return path.read_bytes().decode()
 
-    await until_true(lambda: len(records_of(text())) >= PROPOSALS)
+    await until_true(lambda: len(records_of(text())) >= PROPOSALS, within=300)
     await asyncio.to_thread(keeper.stop)
     assert "Traceback" not in keeper.errors, keeper.errors[-4000:]
 

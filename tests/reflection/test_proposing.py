@@ -77,6 +77,7 @@ async def test_a_decision_is_proposed_only_where_the_owner_wants_it(
         assert (stored.scope.name, stored.path) == ("家人", "decisions.md")
         assert is_proposed(stored.memory) is wanted
         assert [item.title for item in await listed(rig)] == [WORDS] * wanted
+        await rig.until_indexed()
         (hit,) = (await rig.recall("五月去哪里", FAMILY)).hits
         said = standing(hit, lambda code, **_: code)
         assert ("inject.undecided" in said) is wanted
