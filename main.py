@@ -21,9 +21,9 @@ from .core.host.gc_pause import gc_paused
 from .core.host.late_start import LateStart, providers_are_loaded
 from .core.host.package_installer import Installs
 from .core.plugin_names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
-from .core.texts import Texts, chosen_language
 from .core.turn.group_chatter import GroupChatter
 from .core.turn.moved_chats import MovedChats
+from .llm_memory.texts import Texts, chosen_language
 
 if TYPE_CHECKING:
     from .core.commands.commands import Command

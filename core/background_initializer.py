@@ -10,11 +10,11 @@ from astrbot.api import logger
 
 from ..llm_memory import Engine, EngineOff
 from ..llm_memory.index.embedding.ports import Embedder
+from ..llm_memory.texts import Texts
 from .host.memory_share import MemoryShare
 from .migrations.memory_scope_migration import MemoryScopeMigration
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
-from .texts import Texts
 
 _PATIENCE_SECONDS = 120.0
 """AstrBot says when it is up, but not to a plugin that is loaded afterwards."""

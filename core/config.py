@@ -24,7 +24,7 @@ from ..llm_memory.models.said import Said
 from ..llm_memory.models.soul import SoulEvolution
 from ..llm_memory.models.workflow import Workflow
 from ..llm_memory.storage.workflow_file import read_workflow
-from .texts import LANGUAGES
+from ..llm_memory.texts import LANGUAGES
 
 PRIVACY_MODES = tuple(PrivacyMode)
 EVOLUTIONS = (SoulEvolution.REVIEW, SoulEvolution.OFF, SoulEvolution.AUTO)

@@ -23,6 +23,7 @@ from ..llm_memory import (
 )
 from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.models.transfer import StoreExported
+from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import BackgroundInitializer
 from .config import ConfigWarning, read_config
@@ -45,7 +46,6 @@ from .plugin_names import ROOT, plugin_version
 from .replies.notice_text import notice_text
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
-from .texts import Texts
 from .turn.recent_talk import RecentTalk
 from .turn.turn_reader import TurnReader, is_admin
 from .turn.woken_agents import WokenAgents, adapter_of

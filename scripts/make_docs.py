@@ -158,9 +158,11 @@ def troubleshooting(text: str) -> str:
 
 
 def _texts(language: str) -> Mapping[str, Mapping[str, str]]:
-    path = checkout.ROOT / "core" / "i18n" / f"{language}.yaml"
-    loaded: Mapping[str, Mapping[str, str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return loaded
+    files = (checkout.ROOT / "llm_memory" / "i18n" / language).glob("*.yaml")
+    found: dict[str, Mapping[str, str]] = {}
+    for file in files:
+        found |= yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
 
 
 def _json(path: str) -> Mapping[str, Any]:

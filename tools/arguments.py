@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from ..core.texts import Texts
 from ..llm_memory.text.dates.expressions import days_named
+from ..llm_memory.texts import Texts
 
 _SHOWN = 40
 

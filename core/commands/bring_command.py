@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...llm_memory import LeftBehind, MustBeNamed, NotAllowed, Rejected
+from ...llm_memory.texts import Texts
 from ..replies.outcome_text import rejected_text
-from ..texts import Texts
 from .call import Call, admin
 from .slow_command import slow
 

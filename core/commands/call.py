@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import wraps
 
 from ...llm_memory import Actor, CognitiveService, ConversationId
+from ...llm_memory.texts import Texts
 from ..plugin_context import PluginContext
-from ..texts import Texts
 from .command_words import first_word
 from .memory_reference import MemoryReference
 from .typing_rate import TypingRate

@@ -15,7 +15,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot.core.star.star_handler import star_handlers_registry
 
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 HELP = "help"
 _WIDE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -133,7 +133,7 @@ def unknown_text(texts: Texts, rest: str) -> str:
     shown = safe(word)[:_WORD]
     if not meant:
         return texts.say("help.unknown", word=shown)
-    said = texts.say("private.and").join(texts.say(f"command.{key}") for key in meant)
+    said = texts.say("common.and").join(texts.say(f"command.{key}") for key in meant)
     return texts.say("help.meant", word=shown, names=said)
 
 

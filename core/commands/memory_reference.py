@@ -9,9 +9,9 @@ from ...llm_memory import Actor, ConversationId, Hit, Memory, StoredMemory
 from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
+from ...llm_memory.texts import Texts
 from ..plugin_context import PluginContext
 from ..services.injection_service import about_hit, hit_line
-from ..texts import Texts
 from .item_numbers import item_numbers, parts
 from .last_shown import LastShown
 

@@ -16,10 +16,10 @@ from ...llm_memory.scopes.rules.rebinding import (
 )
 from ...llm_memory.text.normalising import clean
 from ...llm_memory.text.safe_text import safe
+from ...llm_memory.texts import Texts
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import error_text, not_saved_text
-from ..texts import Texts
 from .call import Call, admin
 from .slow_command import slow
 

@@ -69,4 +69,4 @@ def _numbers(call: Call, report: SleepReport) -> str:
             "sleep.purged": report.purged,
         }
     )
-    return call.say("private.and").join(said) or call.say("sleep.nothing")
+    return call.say("common.and").join(said) or call.say("sleep.nothing")

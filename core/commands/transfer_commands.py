@@ -13,8 +13,8 @@ from ...llm_memory import (
     TransferFault,
 )
 from ...llm_memory.text.safe_text import safe
+from ...llm_memory.texts import Texts
 from ..replies.outcome_text import rejected_text
-from ..texts import Texts
 from .call import Call
 
 _SHOWN = 5

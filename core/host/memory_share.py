@@ -8,7 +8,7 @@ from typing import Protocol
 from astrbot.api import logger
 
 from ...llm_memory import CognitiveService
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 
 class _Server(Protocol):

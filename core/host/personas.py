@@ -8,7 +8,7 @@ from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
 from ...llm_memory.models.soul import soul_folder
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 from ..turn.woken_agents import adapter_of
 
 _NONE = "[%None]"

@@ -7,8 +7,8 @@ import asyncio
 from astrbot.api import logger
 
 from ...llm_memory import Engine, MigrationState, MigrationStatus
+from ...llm_memory.texts import Texts
 from ..replies.migration_text import cause_text, numbers_text
-from ..texts import Texts
 
 _LOOK_SECONDS = 1.0
 _TELL_SECONDS = 30.0

@@ -7,8 +7,8 @@ from typing import Any
 from ...llm_memory import GIVEN_UP, Arm, DropReason, Explained, Hit, Primed, Told
 from ...llm_memory.models.recall import Considered, Trace
 from ...llm_memory.text.safe_text import safe, safe_pointer
+from ...llm_memory.texts import Texts
 from ..services.injection_service import hit_line
-from ..texts import Texts
 
 _SHOWN = 6
 _PREVIEW = 40
@@ -28,7 +28,7 @@ def why_text(
         detail: The way to the answer, and the best candidates with their figures.
     """
     record, trace = explained.told, explained.told.trace
-    scopes = texts.say("private.and").join(trace.scopes)
+    scopes = texts.say("common.and").join(trace.scopes)
     way = _way_lines(texts, trace) if detail else [texts.say("explain.looked_in", scopes=scopes)]
     notes = [_note_line(texts, note, admin=admin) for note in trace.notes]
     found = _figures(texts, explained) if detail else _plainly(texts, explained)
@@ -68,7 +68,7 @@ def _figures(texts: Texts, explained: Explained) -> list[str]:
             say("explain.count", fate=say(f"fate.{reason.value}"), count=count)
             for reason, count in trace.dropped.items()
         )
-        lines.append(say("explain.dropped", counts=say("private.and").join(counts)))
+        lines.append(say("explain.dropped", counts=say("common.and").join(counts)))
     if not explained.candidates and GIVEN_UP not in trace.notes:
         lines.append(say("explain.no_candidates"))
     return lines
@@ -78,13 +78,13 @@ def _instead_of(texts: Texts, explained: Explained, hit: Hit | None) -> list[str
     gone = explained.instead_of.get(hit.memory_id) if hit is not None else None
     if not gone:
         return []
-    return [texts.say("explain.instead_of", ids=texts.say("private.and").join(gone), id=gone[-1])]
+    return [texts.say("explain.instead_of", ids=texts.say("common.and").join(gone), id=gone[-1])]
 
 
 def _way_lines(texts: Texts, trace: Trace) -> list[str]:
     """How the answer was found."""
     say = texts.say
-    comma = say("private.and")
+    comma = say("common.and")
     lines = [
         say(
             "explain.way",
@@ -125,7 +125,7 @@ def _candidate_lines(texts: Texts, considered: Considered, hit: Hit | None) -> l
     if considered.terms:
         terms = (f"{say(f'term.{n}')} {v:.2f}" for n, v in considered.terms.items() if v)
         score = f"{sum(considered.terms.values()):.2f}"
-        lines.append(say("explain.terms", score=score, terms=say("private.and").join(terms)))
+        lines.append(say("explain.terms", score=score, terms=say("common.and").join(terms)))
     return lines
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...llm_memory import LoopStatus, Resting
 from ...llm_memory.models.loop import UNMAPPED
 from ...llm_memory.text.safe_text import safe
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 _AUTO = "auto"
 _ERROR = 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...llm_memory import Tally
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 
 def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
@@ -19,7 +19,7 @@ def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
             "migrate.remaining": remaining,
         }
     )
-    return texts.say("private.and").join([texts.say("migrate.scanned", count=tally.scanned), *ends])
+    return texts.say("common.and").join([texts.say("migrate.scanned", count=tally.scanned), *ends])
 
 
 def cause_text(texts: Texts, code: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...llm_memory import Notice, NoticeCode
+from ...llm_memory.texts import Texts
 from ..host.requirements import bundled_model_for_here
-from ..texts import Texts
 
 
 def notice_text(texts: Texts, notice: Notice) -> str:

@@ -29,8 +29,8 @@ from ...llm_memory.scopes.rules.scope_resolution import as_derived
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer
+from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
-from ..texts import Texts
 
 _SHOWN = 60
 _DETAIL = 200
@@ -107,7 +107,7 @@ def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
 
 def private_text(texts: Texts, kinds: Sequence[PrivateKind]) -> str:
     """The names of kinds of private things."""
-    return texts.say("private.and").join(texts.say(f"private.{kind}") for kind in kinds)
+    return texts.say("common.and").join(texts.say(f"private.{kind}") for kind in kinds)
 
 
 def rejected_text(texts: Texts, rejected: Rejected) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...llm_memory.models.transcript import NoTalk, ShownTurn, Transcript
 from ...llm_memory.text.safe_text import safe
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 
 def talk_text(texts: Texts, found: Transcript | NoTalk) -> str:

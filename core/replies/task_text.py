@@ -10,7 +10,7 @@ from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe, safe_pointer
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 from .outcome_text import redacted_text, rejected_text
 
 _SHOWN = 30

@@ -12,7 +12,7 @@ from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.models.recall import Recall
 from ...llm_memory.text.attribution import speakers, standing
 from ...llm_memory.text.safe_text import note_title, safe, safe_pointer
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 OPEN = "<scoped_memory>"
 CLOSE = "</scoped_memory>"

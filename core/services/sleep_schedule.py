@@ -13,7 +13,7 @@ from typing import Any
 from astrbot.api import logger
 
 from ...llm_memory import Engine, Postponed, ScopedMemoryError, SleepReport
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 NIGHTLY, MISSED, RESUMED, COMMAND = "nightly", "missed", "resumed", "command"
 _EARLY = timedelta(minutes=1)

@@ -15,7 +15,7 @@ from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
 from ...llm_memory import Actor, CognitiveService, ConversationId, EngineClosed, EngineOff
-from ..texts import Texts
+from ...llm_memory.texts import Texts
 
 _SCHEDULER = "cron"
 _JOB = "cron_payload"

@@ -1,13 +1,14 @@
-"""A line for a person, in each of the two languages."""
+"""What is there in both languages and is no text of the catalogue."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
 
-type Spoken = Literal["zh", "en"]
+from ..texts import Spoken
+
+__all__ = ["Said", "Spoken", "did_you_mean"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core import background_initializer
 from astrbot_plugin_scoped_memory.core.background_initializer import BackgroundInitializer
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationStatus
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

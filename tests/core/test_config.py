@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import DmScope, GroupScope
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

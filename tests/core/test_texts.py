@@ -6,15 +6,12 @@ import ast
 import re
 import string
 from collections.abc import Iterator, Mapping
-from functools import cache
 
 import pytest
-import yaml
 
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text, rejected_text
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     EngineClosed,
     EngineOff,
@@ -46,6 +43,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_check import GA
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CRASHED, DIED
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
 
@@ -131,13 +129,10 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
     NoticeCode.REFUSED_ID: {"id": "x"},
 }
 FORMATTER = string.Formatter()
-
-
-@cache
-def content(language: str) -> dict[str, str]:
-    """The texts of a language by ``<group>.<code>``."""
-    raw = yaml.safe_load((ROOT / "core/i18n" / f"{language}.yaml").read_text("utf-8"))
-    return {f"{group}.{code}": text for group, texts in raw.items() for code, text in texts.items()}
+MAIN = ROOT / "main.py"
+SAYING = {"say", "_say", "Said"}
+"""What takes a code and what fills it in."""
+CODE = re.compile(r"[a-z_]+\.[a-z_]+")
 
 
 def fields(text: str) -> set[str]:
@@ -152,7 +147,7 @@ def texts(request: pytest.FixtureRequest) -> Texts:
 
 
 def test_both_languages_have_the_same_codes_and_placeholders() -> None:
-    chinese, english = (content(language) for language in LANGUAGES)
+    chinese, english = (catalogue(language) for language in LANGUAGES)
     assert {code: fields(text) for code, text in chinese.items()} == {
         code: fields(text) for code, text in english.items()
     }
@@ -177,7 +172,7 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
 def test_no_text_stands_for_a_code_that_is_gone() -> None:
     known = {
         "reject": set(RejectReason),
-        "private": {*PrivateKind, "and"},
+        "private": set(PrivateKind),
         "why": set(WhyCode),
         "fault": set(ScopeFault),
         "notice": {*NoticeCode, "map_closest"},
@@ -186,7 +181,7 @@ def test_no_text_stands_for_a_code_that_is_gone() -> None:
         "postponed": set(Postponed),
         "file": FILE_REASONS,
     }
-    for code in content("zh-CN"):
+    for code in catalogue("zh-CN"):
         group, _, name = code.partition(".")
         assert group not in known or name in {str(member) for member in known[group]}, code
 
@@ -223,7 +218,7 @@ def test_every_notice_can_be_said(texts: Texts, code: NoticeCode) -> None:
     assert said
     assert "{" not in said
     for name, value in PARAMS[code].items():
-        if name in fields(content("zh-CN")[f"notice.{code}"]) - {
+        if name in fields(catalogue("zh-CN")[f"notice.{code}"]) - {
             "fault",
             "reason",
             "cause",
@@ -275,23 +270,24 @@ def test_why_the_engine_does_not_open_is_said_in_words(texts: Texts, error: Exce
 
 
 def _said() -> Iterator[tuple[str, str, set[str]]]:
-    for path in [*ROOT.glob("core/**/*.py"), *ROOT.glob("tools/*.py"), ROOT / "main.py"]:
+    folders = ("core", "llm_memory", "tools")
+    for path in [*(one for name in folders for one in ROOT.glob(f"{name}/**/*.py")), MAIN]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or not node.args:
                 continue
             called, code = ast.unparse(node.func), node.args[0]
-            says = called.split(".")[-1] in {"say", "_say"}
-            if says and isinstance(code, ast.Constant) and isinstance(code.value, str):
+            says = called.split(".")[-1] in SAYING
+            if says and isinstance(code, ast.Constant) and CODE.fullmatch(str(code.value)):
                 given = {keyword.arg for keyword in node.keywords if keyword.arg}
                 yield f"{path.name}:{node.lineno}", code.value, given
-            if called.split(".")[-1] == "counted":
+            if called.endswith(".counted"):
                 assert isinstance(code, ast.Dict), f"{path.name}:{node.lineno}"
                 for key in code.keys:
                     yield f"{path.name}:{node.lineno}", ast.literal_eval(key), {"count"}
 
 
 def test_every_text_that_the_code_asks_for_is_there_with_what_it_needs() -> None:
-    chinese = content("zh-CN")
+    chinese = catalogue("zh-CN")
     asked = list(_said())
     assert len(asked) > 50
     problems = [
@@ -300,6 +296,15 @@ def test_every_text_that_the_code_asks_for_is_there_with_what_it_needs() -> None
         if code not in chinese or not fields(chinese[code]) <= given
     ]
     assert problems == []
+
+
+def test_a_param_may_be_a_text_of_its_own(texts: Texts) -> None:
+    scanned = Said("migrate.scanned", count=Said("common.and"))
+    both = Said("migrate.scanned", count=(scanned, "x"))
+    comma = texts.say("common.and")
+    one = texts.say("migrate.scanned", count=comma)
+    assert texts.said(scanned) == one
+    assert both.text(texts.spoken) == texts.say("migrate.scanned", count=f"{one}{comma}x")
 
 
 def test_a_text_with_braces_in_a_value_is_said_as_it_stands() -> None:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.records import files_with, scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import call
 from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 pytestmark = [
     pytest.mark.astrbot,

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.core.background_initializer import BackgroundI
 from astrbot_plugin_scoped_memory.core.commands.command_table import COMMANDS
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import (
     DmScope,
     GroupScope,
@@ -34,6 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.workflow import (
     parse_workflow,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.escaping import unescape
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import TopicFile, parse_file
@@ -264,16 +264,15 @@ def test_every_warning_says_in_one_paragraph_what_to_do() -> None:
 
 
 def test_every_code_of_a_section_is_one_of_ours() -> None:
-    texts = yaml.safe_load((ROOT / "core" / "i18n" / "zh-CN.yaml").read_text(encoding="utf-8"))
-    logged = {f"log.{code}" for code in texts["log"]}
+    logged = {code for code in catalogue("zh-CN") if code.startswith("log.")}
     assert set(sections_of(TROUBLES)) <= {str(code) for code in NoticeCode} | logged
 
 
 @pytest.mark.parametrize("group", ["fault", "file", "cause"])
 def test_what_is_filled_into_a_warning_is_explained(group: str) -> None:
-    texts = yaml.safe_load((ROOT / "core" / "i18n" / "zh-CN.yaml").read_text(encoding="utf-8"))
-    for text in texts[group].values():
-        assert str(text).removeprefix("它") in TROUBLES
+    for code, text in catalogue("zh-CN").items():
+        if code.startswith(f"{group}."):
+            assert text.removeprefix("它") in TROUBLES
 
 
 def test_every_reason_of_an_embedder_is_explained() -> None:

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.migration_text import numbers_text
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import Tally
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, module_at
 from astrbot_plugin_scoped_memory.tests.support.programs.adopting import IN_CHROMA, IN_SQLITE
 

@@ -24,7 +24,7 @@ EXTRAS = {
 }
 THE_WHEELS_OWN = {"mcp", "numpy"}
 """AstrBot or chromadb brings them to a bot."""
-THE_PLUGINS_OWN = {"apscheduler", "pyyaml", "sentence-transformers"}
+THE_PLUGINS_OWN = {"apscheduler", "sentence-transformers"}
 """What core/ alone imports, and what an owner of local models installs."""
 
 

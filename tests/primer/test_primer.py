@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import (
     frame_tokens,
     opening,
 )
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Primer, PrimerPart
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
@@ -37,6 +36,7 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

@@ -12,7 +12,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.explanation import why_text
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Arm,
     ConversationId,
@@ -28,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     MADE_OF_ENTRIES,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import (

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -17,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running

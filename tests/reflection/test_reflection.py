@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.explanation import why_text
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     MemoryDraft,
@@ -33,6 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.remember.memory_handlers import MemoryHandlers
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import added_text, remembered_text
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     MemoryDraft,
@@ -21,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import OneDirection

@@ -10,8 +10,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import hello, plugin_of, turn
 from astrbot_plugin_scoped_memory.tests.support.engines import (

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence, hit_line
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import is_admin
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
@@ -22,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,

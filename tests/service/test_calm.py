@@ -12,10 +12,10 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SleepSchedule
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import IndexPace, VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, running

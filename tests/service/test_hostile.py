@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import (
     fence,
     hit_line,
 )
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -37,6 +36,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import 
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import resolve_dates
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     GroupScope,
     MemoryKind,
@@ -19,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     StoredMemory,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import hello, plugin_of, turn
 from astrbot_plugin_scoped_memory.tests.service.test_hostile import OTHERS, OURS, POINTER, draft_of
 from astrbot_plugin_scoped_memory.tests.support.engines import (

@@ -14,7 +14,6 @@ from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
@@ -24,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Migrations,
     ReflectionService,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import ADAPTER, Rig
 
 

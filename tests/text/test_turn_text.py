@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory.text.turn_text import (
     CUT,
     MOST_CHARS,
@@ -20,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.turn_text import (
     name_of,
     spoken,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

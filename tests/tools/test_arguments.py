@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,

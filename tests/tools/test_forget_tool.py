@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin

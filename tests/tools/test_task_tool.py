@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.task_text import tasks_text
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Rejected, RejectReason, TaskFate, TaskOutcome
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskReport
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin

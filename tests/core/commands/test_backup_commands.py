@@ -10,11 +10,11 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import backup_commands as moving_commands
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Actor, EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import local_now
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
 

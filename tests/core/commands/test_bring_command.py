@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import DmScope
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import (
     respelled,
     unknown_text,
 )
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.main import ScopedMemoryPlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import command_table
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import EngineOff, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import PoisonedVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (

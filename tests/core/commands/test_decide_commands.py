@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, Stored
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import is_proposed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Edited,
@@ -19,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import from_entries
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

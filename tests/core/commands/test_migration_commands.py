@@ -16,11 +16,11 @@ from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import 
     MemoryScopeMigration,
 )
 from astrbot_plugin_scoped_memory.core.replies.migration_text import cause_text
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import Engine, EngineOff, MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     fields,

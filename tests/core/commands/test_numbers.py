@@ -9,7 +9,7 @@ import pytest
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.item_numbers import item_numbers
 from astrbot_plugin_scoped_memory.core.commands.last_shown import LastShown
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_lines
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     LoopStatus,
     QueueSize,
@@ -21,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,

@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     GroupScope,
@@ -17,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     MAP,

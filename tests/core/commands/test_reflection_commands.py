@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import NotObserved, Turn
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (

@@ -16,9 +16,9 @@ from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
     SchedulePace,
     SleepSchedule,
 )
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import (
     NIGHT,

@@ -10,8 +10,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import slow_command
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

@@ -11,10 +11,10 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import soul_commands
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.transfer_commands import imported_text
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Imported,
     LineFault,
@@ -17,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     RejectReason,
     TransferFault,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,

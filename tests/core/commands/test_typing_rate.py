@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import MAX_JUDGMENT
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 

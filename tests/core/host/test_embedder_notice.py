@@ -4,8 +4,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host.requirements import bundled_model_for_here
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

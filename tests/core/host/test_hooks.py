@@ -11,7 +11,7 @@ from astrbot.core.star.star_handler import star_handlers_registry
 
 from astrbot_plugin_scoped_memory import main
 from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
-from astrbot_plugin_scoped_memory.core.texts import Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]

@@ -12,8 +12,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.host import late_start
 from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, chosen_language
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, chosen_language
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

@@ -9,8 +9,8 @@ from astrbot.api.star import Context
 from astrbot.core.persona_mgr import PersonaManager
 
 from astrbot_plugin_scoped_memory.core.host.personas import PersonaReader
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import soul_folder
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     GIVEN_UP,
     DropReason,
@@ -18,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Trace,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

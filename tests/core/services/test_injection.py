@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import (
     fence,
     hit_line,
 )
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -29,6 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

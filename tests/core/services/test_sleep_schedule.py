@@ -16,9 +16,9 @@ from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
     SchedulePace,
     SleepSchedule,
 )
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed, SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT
 

@@ -16,7 +16,6 @@ from astrbot.api.provider import LLMResponse, ProviderRequest
 from astrbot.core.conversation_mgr import ConversationManager
 from astrbot.core.db.sqlite import SQLiteDatabase
 
-from astrbot_plugin_scoped_memory.core.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.core.turn.transcripts import kept_history
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import (
     digest_id,
@@ -42,6 +41,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     NewMemory,
     ReflectionReply,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.reflection.test_observe import OTHER_MAP
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context

@@ -13,10 +13,10 @@ from astrbot.core.platform.message_type import MessageType
 from astrbot.core.platform.platform_metadata import PlatformMetadata
 
 from astrbot_plugin_scoped_memory.core.host.personas import PersonaReader
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]

