@@ -1,7 +1,7 @@
 """Says of a hit who said it and what is to be known of that, wherever a model reads it. Pure.
 
 ``say`` returns the text of a code in the reader's language; the codes are those of ``inject`` and
-``private.and``.
+``common.and``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def speakers(hit: Hit, say: Say) -> str:
     said = (hit, *hit.also)
     named = [f"{as_one_name(safe(one.who))}{_byline(one.byline, say)}" for one in said if one.who]
     nobody = f"{say('inject.nobody')}{_byline(hit.byline, say)}"
-    return say("private.and").join(dict.fromkeys(named)) or nobody
+    return say("common.and").join(dict.fromkeys(named)) or nobody
 
 
 def _byline(about: Byline, say: Say) -> str:
@@ -41,7 +41,7 @@ def _byline(about: Byline, say: Say) -> str:
         said = [say("inject.account", end=about.account)] if about.account else []
     said += [say("inject.elsewhere")] if about.elsewhere else []
     said += [say("inject.reworded")] if about.reworded else []
-    return f"〔{say('private.and').join(said)}〕" if said else ""
+    return f"〔{say('common.and').join(said)}〕" if said else ""
 
 
 def standing(hit: Hit, say: Say) -> list[str]:
