@@ -344,6 +344,20 @@ async def test_two_rollbacks_walk_two_versions_back(souls: Souls) -> None:
     assert outcome.text == texts[3]
 
 
+@pytest.mark.parametrize("taken", ["rolled back", "vetoed"])
+async def test_a_rollback_leads_to_what_was_in_force_before(souls: Souls, taken: str) -> None:
+    first = await souls.applied(RULED)
+    if taken == "vetoed":
+        await souls.gov.veto(CAT, first, ADMIN)
+    else:
+        await souls.gov.rollback(CAT, 0, ADMIN)
+    await souls.applied(OTHER)
+    outcome = await souls.gov.rollback(CAT, 0, ADMIN)
+    assert isinstance(outcome, SoulChanged)
+    assert outcome.text == SEED.decode(), "not the one with the number before"
+    assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.NO_TARGET
+
+
 async def test_a_vetoed_text_is_no_target_under_any_number(souls: Souls) -> None:
     await souls.applied(RULED)
     await souls.gov.rollback(CAT, 0, ADMIN)

@@ -42,16 +42,18 @@ class Made:
     proposal: int = 0
 
 
+type Stack = tuple[Made, ...]
+
+
 class Role:
-    """What one role's soul should be."""
+    """What one role's soul should be: a stack, whose top is in force. What is applied or adopted
+    is laid on it, and a rollback takes off."""
 
     def __init__(self) -> None:
-        self.made = [Made(1, SEED)]
-        self.here = 0
-        """Which of ``made`` has the bytes in force."""
+        self.stack: Stack = (Made(1, SEED),)
         self.number = 1
-        self.sources = {1: 0}
-        """Each version's place in ``made``."""
+        self.stacks = {1: self.stack}
+        """As it was when each version came into force."""
         self.page: bytes | None = SEED
         self.states: dict[int, SoulState] = {}
         self.texts: dict[int, str] = {}
@@ -61,11 +63,11 @@ class Role:
 
     @property
     def raw(self) -> bytes:
-        return self.made[self.here].raw
+        return self.stack[-1].raw
 
     @property
     def active(self) -> int:
-        return self.made[self.here].proposal
+        return self.stack[-1].proposal
 
     @property
     def open(self) -> int:
@@ -74,26 +76,31 @@ class Role:
 
     @property
     def by_hand(self) -> bool:
-        return self.page is not None and self.page not in {one.raw for one in self.made}
+        return self.page is not None and self.page not in {
+            one[-1].raw for one in self.stacks.values()
+        }
 
     def settle(self) -> None:
         if not self.by_hand:
             self.page = self.raw
 
-    def target(self, number: int = 0) -> int:
-        places = [self.sources[number]] if number else range(self.here - 1, -1, -1)
-        return next((place for place in places if self.fits(place)), -1)
+    def back(self, number: int = 0) -> Stack:
+        """What a rollback leaves, empty if it is refused."""
+        stack = self.stacks[number] if number else self.stack[:-1]
+        while stack and not number and not self.fits(stack):
+            stack = stack[:-1]
+        return stack if stack and self.fits(stack) else ()
 
-    def fits(self, place: int) -> bool:
-        raw = self.made[place].raw
-        return raw != self.raw and (place == 0 or raw not in self.vetoed)
+    def fits(self, stack: Stack) -> bool:
+        raw = stack[-1].raw
+        return raw != self.raw and (len(stack) == 1 or raw not in self.vetoed)
 
-    def put(self, place: int, number: int, leaves: SoulState) -> None:
+    def put(self, stack: Stack, number: int, leaves: SoulState) -> None:
         keep = self.by_hand
         if self.active:
             self.states[self.active] = leaves
-        self.here, self.number = place, number
-        self.sources[number] = place
+        self.stack, self.number = stack, number
+        self.stacks[number] = stack
         if self.active:
             self.states[self.active] = SoulState.ACTIVE
         if not keep or self.page == self.raw:
@@ -194,18 +201,18 @@ class Story:
         self.check(outcome, fault)
         if isinstance(outcome, SoulChanged):
             model.applied = self.day
-            model.made.append(Made(outcome.version.number, model.texts[number].encode(), number))
-            self.changed(model, outcome, len(model.made) - 1, SoulState.SUPERSEDED)
+            made = Made(outcome.version.number, model.texts[number].encode(), number)
+            self.changed(model, outcome, (*model.stack, made), SoulState.SUPERSEDED)
 
     def check(self, outcome: object, fault: SoulFault | None) -> None:
         assert isinstance(outcome, SoulRefused) is (fault is not None), (outcome, fault)
         if isinstance(outcome, SoulRefused):
             assert outcome.fault is fault
 
-    def changed(self, model: Role, outcome: SoulChanged, place: int, leaves: SoulState) -> None:
+    def changed(self, model: Role, outcome: SoulChanged, stack: Stack, leaves: SoulState) -> None:
         assert outcome.version.number > model.number
         assert outcome.before == model.raw.decode(errors="replace")
-        model.put(place, outcome.version.number, leaves)
+        model.put(stack, outcome.version.number, leaves)
         assert outcome.text == model.raw.decode(errors="replace")
 
     async def veto(self, role: str, model: Role, one: int, _: int) -> None:
@@ -213,9 +220,9 @@ class Story:
         outcome = await self.souls.gov.veto(role, number, ADMIN)
         if model.states.get(number) is SoulState.ACTIVE:
             assert isinstance(outcome, SoulChanged)
-            place = max(model.target(), 0)
+            below = model.back() or model.stack[:1]
             model.vetoed.add(model.raw)
-            self.changed(model, outcome, place, SoulState.VETOED)
+            self.changed(model, outcome, below, SoulState.VETOED)
         elif model.states.get(number) in OPEN:
             assert isinstance(outcome, SoulEnded)
             model.states[number] = SoulState.VETOED
@@ -223,14 +230,14 @@ class Story:
             self.check(outcome, SoulFault.NO_SUCH)
 
     async def rollback(self, role: str, model: Role, one: int, _: int) -> None:
-        version = 0 if one < 6 else [*model.sources, 99][-(one % 5) :][0]
+        version = 0 if one < 6 else [*model.stacks, 99][-(one % 5) :][0]
         outcome = await self.souls.gov.rollback(role, version, ADMIN)
         if version == 99:
             return self.check(outcome, SoulFault.NO_SUCH)
-        place = model.target(version)
-        self.check(outcome, SoulFault.NO_TARGET if place < 0 else None)
+        below = model.back(version)
+        self.check(outcome, None if below else SoulFault.NO_TARGET)
         if isinstance(outcome, SoulChanged):
-            self.changed(model, outcome, place, SoulState.ROLLED_BACK)
+            self.changed(model, outcome, below, SoulState.ROLLED_BACK)
         return None
 
     async def adopt(self, role: str, model: Role, _: int, two: int) -> None:
@@ -246,9 +253,8 @@ class Story:
         else:
             assert isinstance(outcome, SoulChanged)
             assert model.page is not None
-            number = outcome.version.proposal
-            model.made.append(Made(outcome.version.number, model.page, number))
-            self.changed(model, outcome, len(model.made) - 1, SoulState.SUPERSEDED)
+            made = Made(outcome.version.number, model.page, outcome.version.proposal)
+            self.changed(model, outcome, (*model.stack, made), SoulState.SUPERSEDED)
 
     async def discard(self, role: str, model: Role, *_: int) -> None:
         outcome = await self.souls.gov.discard(role, ADMIN)
@@ -273,8 +279,8 @@ class Story:
             assert page.read_bytes() == model.page
             # Never rewritten: each version's file has its bytes.
             written = self.souls.folder(role) / "versions"
-            for number, place in model.sources.items():
-                assert (written / f"{number:04d}.md").read_bytes() == model.made[place].raw
+            for number, stack in model.stacks.items():
+                assert (written / f"{number:04d}.md").read_bytes() == stack[-1].raw
             found = await self.souls.gov.verify(role, ADMIN)
             assert isinstance(found, SoulVerified)
             assert (found.line, found.why) == (0, "SOUL.md" if model.by_hand else "")

@@ -40,6 +40,8 @@ class History:
         self.proposed: dict[int, SoulLine] = {}
         self.verdicts: dict[int, SoulLine] = {}
         self.applied_at: datetime | None = None
+        self._below: dict[int, int] = {}
+        """The version that each applied or adopted one was put over."""
         self._vetoed: set[str] = set()
         """Hashes: what was vetoed comes back under no other number."""
         self.broken = 0
@@ -85,6 +87,8 @@ class History:
             self._vetoed.add(self.sha256)
         if line.event is SoulEvent.APPLIED:
             self.applied_at = line.at
+        if line.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
+            self._below[line.version] = self._made(self.in_force)
         self.versions[line.version] = line
         self.in_force = line.version
         if now := self.active:
@@ -118,15 +122,16 @@ class History:
     def target(self, number: int = 0) -> int:
         """Returns the version that a rollback gives back, 0 for none.
 
-        Without a number that is the one before the one in force in the walk, which passes over what
-        rollbacks made: two in a row go two versions back. It is never one that was vetoed, nor one
-        with the bytes that are in force. The first version cannot be vetoed.
+        Without a number that is the version that the one in force was put over; two rollbacks in a
+        row go two steps down. A version that was vetoed, or that has the bytes that are in force,
+        is passed over, and is no target by its number either. The first version cannot be vetoed.
         """
         if number:
             return self._made(number) if number in self.versions and self._fits(number) else 0
-        here = self._made(self.in_force) if self.in_force else 0
-        own = (one for one in self.versions if one < here and self._made(one) == one)
-        return max(filter(self._fits, own), default=0)
+        below = self._below.get(self._made(self.in_force), 0) if self.in_force else 0
+        while below and not self._fits(below):
+            below = self._below.get(below, 0)
+        return below
 
     def before_veto(self) -> int:
         """Returns the version that a veto of the one in force gives back."""
