@@ -64,7 +64,7 @@ class Said:
 
     def text(self, language: Spoken) -> str:
         """Returns the line in one language."""
-        return Texts(_OF_SPOKEN[language]).say(self.code, **dict(self.params))
+        return Texts.of(language).say(self.code, **dict(self.params))
 
 
 class Texts:
@@ -73,6 +73,11 @@ class Texts:
     def __init__(self, language: str) -> None:
         self._texts = catalogue(language)
         self._language = language
+
+    @classmethod
+    def of(cls, language: Spoken) -> Texts:
+        """Returns the texts of a language, as the engine names it."""
+        return cls(_OF_SPOKEN[language])
 
     @property
     def spoken(self) -> Spoken:

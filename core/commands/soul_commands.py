@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final
 
 from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of, view_words
-from ...llm_memory.models.said import Said
 from ...llm_memory.models.soul import (
     AdoptSoul,
     ApplySoul,
@@ -16,6 +15,7 @@ from ...llm_memory.models.soul import (
     SoulRequest,
     SoulView,
 )
+from ...llm_memory.texts import Spoken
 from .call import Call
 from .slow_command import answer_or_continue
 
@@ -53,13 +53,16 @@ async def _answered(call: Call, request: SoulRequest, persona: str) -> str:
     outcome = await call.service.souls.ask(
         request, persona, call.actor, conversation=call.where.umo
     )
+    texts, how = call.texts, partial(_how, call.texts.spoken)
     if isinstance(outcome, SoulView):
         off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
-        return call.texts.said(view_words(outcome, _how, all_of_it=call.actor.admin, off=off))
-    return call.texts.said(outcome_words(outcome, _how, most=_LOG))
+        return view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
+    return outcome_words(texts, outcome, how, most=_LOG)
 
 
-def _how(action: str) -> Said:
+def _how(language: Spoken, action: str) -> str:
+    if language == "en":
+        return f"/memory soul {action}"
     name, _, number = action.partition(" ")
     word = next(zh for zh, en in _ACTIONS.items() if en == name)
-    return Said(f"/记忆 人格 {word} {number}".rstrip(), f"/memory soul {action}")
+    return f"/记忆 人格 {word} {number}".rstrip()

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from ..models.said import Said, Spoken
+from ..texts import Texts
 
 DONE, FAILED, MISUSED, PARTLY = 0, 1, 2, 3
 """Exit codes: all was done, nothing was, what was asked cannot be done, all but some lines."""
@@ -26,6 +27,11 @@ class Refusal(Exception):
 def speak(language: Spoken) -> None:
     """Set the language of what is said from now on."""
     _LANGUAGE.set(language)
+
+
+def texts() -> Texts:
+    """Returns the texts of the language that is spoken."""
+    return Texts.of(_LANGUAGE.get())
 
 
 def words(zh: str | Said, en: str = "") -> str:

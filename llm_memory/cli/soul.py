@@ -9,7 +9,6 @@ from dataclasses import asdict
 from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ..composition.owner_souls import ask_as_owner, look_as_owner
 from ..composition.paths import EnginePaths
-from ..models.said import Said
 from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import (
     DiffSoul,
@@ -23,7 +22,7 @@ from ..models.soul import (
     VerifySoul,
     soul_folder,
 )
-from .messages import DONE, FAILED, Refusal, fail, say, say_json, shown, words
+from .messages import DONE, FAILED, Refusal, fail, say, say_json, shown, texts
 from .paths import BotStore, plugin_version
 
 
@@ -39,17 +38,16 @@ def soul(args: argparse.Namespace, store: BotStore) -> int:
         say_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
         return code
 
-    def how(action: str) -> Said:
+    def how(action: str) -> str:
         role = f' --role "{args.role}"' if args.role else ""
-        line = f"scoped-memory soul {action}{role}"
-        return Said(line, line)
+        return f"scoped-memory soul {action}{role}"
 
     if isinstance(outcome, SoulView):
         off = store.settings().soul_evolution is SoulEvolution.OFF
-        said = view_words(outcome, how, all_of_it=True, off=off)
+        said = view_words(texts(), outcome, how, all_of_it=True, off=off)
     else:
-        said = outcome_words(outcome, how)
-    (fail if wrong else say)(shown(words(said)))
+        said = outcome_words(texts(), outcome, how)
+    (fail if wrong else say)(shown(said))
     return code
 
 

@@ -124,8 +124,8 @@ def test_what_is_switched_off_takes_no_wish(data: Path, ask: Ask) -> None:
     config = data.parent.parent / "config" / f"{NAME}_config.json"
     config.parent.mkdir()
     config.write_text('{"soul_evolution": "off"}', "utf-8")
-    assert ask("propose", WISH) == (1, "没有开：面板里的 soul_evolution 是 off\n")
-    assert "没有开" in ask()[1]
+    assert ask("propose", WISH) == (1, "没有打开：面板里的 soul_evolution 是 off\n")
+    assert "没有打开" in ask()[1]
 
 
 def test_scripts_read_what_is_in_force(ask: Ask) -> None:

@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import
     outcome_words,
     view_words,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Said, Spoken
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Finding,
@@ -33,6 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulVersion,
     SoulView,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken, Texts
 
 pytestmark = pytest.mark.unit
 
@@ -42,24 +43,25 @@ VERSION = SoulVersion(3, "", AT, SoulOrigin.WISH, 2)
 WISH = SoulProposal(7, 3, "", "a:9", SoulOrigin.WISH, "回答再短一点", "", "", AT)
 
 
-def how(action: str) -> Said:
-    return Said(f"说 {action}", f"say {action}")
+def how(action: str) -> str:
+    return f"/soul {action}"
 
 
 def told(outcome: SoulOutcome, language: Spoken = "zh", most: int = 0) -> str:
-    return outcome_words(outcome, how, most=most).text(language)
+    return outcome_words(Texts.of(language), outcome, how, most=most)
 
 
 @pytest.mark.parametrize("language", BOTH)
 def test_the_fullest_view_fits_a_phone(language: Spoken) -> None:
     rules = tuple(f"第 {number} 条{'很长' * 60}" for number in range(30))
     view = SoulView("猫娘", VERSION, "", rules, WISH, SoulState.APPROVED, by_hand=True, broken=5)
-    said = view_words(view, how, all_of_it=True, off=True).text(language)
+    texts = Texts.of(language)
+    said = view_words(texts, view, how, all_of_it=True, off=True)
     assert len(said.splitlines()) <= 13
     assert max(map(len, said.splitlines())) <= 120
     for piece in ("猫娘", "3", "25", "apply 7", "adopt", "verify", "回答再短一点"):
         assert piece in said
-    assert WISH.aim not in view_words(view, how, all_of_it=False, off=False).text(language)
+    assert WISH.aim not in view_words(texts, view, how, all_of_it=False, off=False)
 
 
 def test_a_soul_without_a_persona_or_a_rule_says_so() -> None:
@@ -75,7 +77,7 @@ def test_each_fault_has_words_of_its_own(fault: SoulFault, language: Spoken) -> 
     said = told(SoulRefused(fault, "41"), language)
     others = [told(SoulRefused(one, "41"), language) for one in SoulFault if one is not fault]
     assert said not in others
-    assert "{}" not in said
+    assert "{" not in said
 
 
 def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
@@ -91,7 +93,7 @@ def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
         "变差的题：隐私 1",
         "问了模型 17 次，12,345 token",
     ]
-    assert "Line 4, 6: manner only" in told(refused, "en")
+    assert "Lines 4, 6: manner only" in told(refused, "en")
     # A wish that was refused stands in no file: its lines have no numbers that he could look up.
     assert "行" not in told(SoulRefused(SoulFault.DENIED, "", (finding,)))
 
@@ -122,7 +124,7 @@ def test_a_log_tells_who_did_what_the_newest_first() -> None:
     )
     said = told(SoulLog(lines, broken=4), most=2).splitlines()
     assert "4" in said[0]
-    assert said[1] == "3  2026-11-27 09:00  生效  提议 2，第 3 版  a:9"
+    assert said[1] == "3  2026-11-27 09:00  生效  提议 2、第 3 版  a:9"
     assert "1" in said[-1]
     assert len(said) == 4
 

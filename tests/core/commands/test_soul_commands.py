@@ -126,8 +126,8 @@ async def test_where_it_is_switched_off_nothing_new_is_taken(tmp_path: Path) -> 
     async with running(tmp_path, clock=StandingClock(), settings=settings) as rig:
         desk = Desk(rig)
         desk.plugin.config = replace(desk.plugin.config, engine=settings)
-        assert "没有开" in await desk("propose", WISH)
-        assert "没有开" in await desk()
+        assert "没有打开" in await desk("propose", WISH)
+        assert "没有打开" in await desk()
 
 
 async def test_a_refusal_says_why(tmp_path: Path) -> None:
