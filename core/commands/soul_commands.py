@@ -10,6 +10,7 @@ from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of
 from ...llm_memory.models.soul import (
     AdoptSoul,
     ApplySoul,
+    ProposeSoul,
     ShowSoul,
     SoulEvolution,
     SoulRequest,
@@ -28,7 +29,7 @@ _ACTIONS: Final = {
 _LOG: Final = 10
 """Lines."""
 _EVALUATING: Final = 3.0
-"""Seconds that an evaluation is waited for; it may ask a model twenty times."""
+"""Seconds that a model is waited for; an evaluation may ask it twenty times."""
 
 
 async def soul(call: Call) -> str:
@@ -43,7 +44,7 @@ async def soul(call: Call) -> str:
     if persona is None:
         return call.say("why.unknown_persona")
     work = partial(_answered, call, request, persona)
-    if isinstance(request, ApplySoul | AdoptSoul):
+    if isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
         umo = call.where.umo
         return await answer_or_continue(call.plugin, work, "soul.goes_on", _EVALUATING, tell=umo)
     return await work()

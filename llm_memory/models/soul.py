@@ -171,7 +171,8 @@ class SoulProposal:
             is not applied.
         author: Who wished for it, or ``reflection``, ``owner``.
         aim: What it should be better at, a line.
-        reason: Why, a line; of what was counted no word that anybody said.
+        reason: Why, a line; of what was counted no word that anybody said. Of a wish: which model
+            has worded it, empty where it stands as it was typed.
         text: The new text, exactly.
     """
 
@@ -184,6 +185,11 @@ class SoulProposal:
     reason: str
     text: str
     at: datetime
+
+    @property
+    def is_worded(self) -> bool:
+        """A model has worded the wish: no admin has typed this text."""
+        return self.origin is SoulOrigin.WISH and self.reason != ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,14 +393,19 @@ class SoulRefused:
     detail: str = ""
     findings: tuple[Finding, ...] = ()
     verdict: SoulEvaluation | None = None
+    tokens: int = 0
+    """What a model has cost that worded the wish, in vain."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoulProposed:
-    """A proposal waits."""
+    """A proposal waits. ``worded`` is the rule that a model made of the wish, empty where it stands
+    as it was typed, and ``tokens`` what that has cost."""
 
     proposal: SoulProposal
     verdict: SoulEvaluation | None = None
+    worded: str = ""
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

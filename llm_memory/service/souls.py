@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
 
@@ -46,12 +47,13 @@ from ..soul.governance import Governance, Judge
 from ..soul.life import RECENT
 from ..soul.model_port import SoulModel
 from ..soul.probe_verdicts import SqliteProbeVerdicts
-from ..soul.rules.checks import check
+from ..soul.rules.checks import asks_for_other_words, check
 from ..soul.rules.neutrality import heard, neutral
 from ..soul.rules.soul_text import injected, language_of
 from ..soul.rules.vocabulary import line_of, with_manner
 from ..soul.rules.wording import worded
 from ..soul.style_counts import SqliteStyleCounts
+from ..soul.wish_wording import word_wish
 from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
@@ -87,6 +89,7 @@ class Souls:
     ) -> None:
         """``private_names`` are those of scopes that not all may read; it may block."""
         self._governance = governance
+        self._model = model
         self._evaluator = SoulEvaluator(model, verdicts, self._findings_of)
         self._style = style
         self._catalogue = catalogue
@@ -119,7 +122,8 @@ class Souls:
         self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""
     ) -> SoulOutcome:
         """Carry out what is asked, or say why not. ``conversation`` selects the model that
-        evaluates, where the owner has chosen none. Raises EngineClosed, EngineOff."""
+        evaluates or words a wish, where the owner has chosen none. Raises EngineClosed,
+        EngineOff."""
         await self._life.ready()
         role = soul_folder(persona)
         if isinstance(request, ShowSoul | DiffSoul | LogSoul | VerifySoul):
@@ -128,7 +132,7 @@ class Souls:
         if is_off and isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
             return SoulRefused(SoulFault.OFF)
         outcome = await self._life.finish(
-            lambda: self._change(request, role, actor, partial(self._judge, role, conversation))
+            lambda: self._change(request, role, actor, conversation=conversation)
         )
         self._tell(role, await self._governance.look(role))
         return outcome
@@ -146,10 +150,13 @@ class Souls:
             case VerifySoul():
                 return await self._governance.verify(role, actor)
 
-    async def _change(self, request: _Change, role: str, actor: Actor, judge: Judge) -> SoulOutcome:
+    async def _change(
+        self, request: _Change, role: str, actor: Actor, *, conversation: str
+    ) -> SoulOutcome:
+        judge: Judge = partial(self._judge, role, conversation)
         match request:
             case ProposeSoul(wish):
-                return await self._propose(role, wish, actor)
+                return await self._propose(role, wish, actor, conversation=conversation)
             case ApplySoul(number):
                 number = number or await self._open(role)
                 return await self._governance.apply(role, number, actor, judge)
@@ -168,18 +175,36 @@ class Souls:
         view = await self._governance.look(role)
         return view.open.number if isinstance(view, SoulView) and view.open else 0
 
-    async def _propose(self, role: str, wish: str, actor: Actor) -> SoulOutcome:
+    async def _propose(
+        self, role: str, wish: str, actor: Actor, *, conversation: str
+    ) -> SoulOutcome:
+        """Propose a wish as it was typed. Where its wording alone is refused, a model may word it;
+        that is judged as a text that no admin has typed."""
         if not actor.admin or actor.is_agent:
             return SoulRefused(SoulFault.NOT_ALLOWED)
         view = await self._governance.look(role)
         if isinstance(view, SoulRefused):
             return view
-        draft = SoulDraft(
-            view.version.number, SoulOrigin.WISH, worded(view.text, wish), aim=wish.strip()
-        )
-        if findings := await self._findings(role, view.text, draft.text, wish=True):
-            return SoulRefused(SoulFault.DENIED, findings=tuple(findings))
-        return await self._governance.propose(role, draft, actor)
+        base, text, aim = view.version.number, worded(view.text, wish), wish.strip()
+        findings = await self._findings(role, view.text, text, wish=True)
+        if not findings:
+            draft = SoulDraft(base, SoulOrigin.WISH, text, aim=aim)
+            return await self._governance.propose(role, draft, actor)
+        refused = SoulRefused(SoulFault.DENIED, findings=tuple(findings))
+        if view.open is not None or not asks_for_other_words(findings):
+            return refused
+        wording = await word_wish(self._model, view.text, wish, conversation=conversation)
+        if wording is None:
+            return refused
+        text = worded(view.text, wording.rule)
+        if await self._findings(role, view.text, text, wish=False):
+            return replace(refused, tokens=wording.tokens)
+        reason = f"worded by {wording.model}"
+        draft = SoulDraft(base, SoulOrigin.WISH, text, aim=aim, reason=reason)
+        made = await self._governance.propose(role, draft, actor)
+        if isinstance(made, SoulProposed):
+            return replace(made, worded=wording.rule, tokens=wording.tokens)
+        return made
 
     async def _judge(
         self, role: str, conversation: str, proposal: SoulProposal, old: str
@@ -196,8 +221,8 @@ class Souls:
         )
 
     async def _findings_of(self, role: str, proposal: SoulProposal, old: str) -> list[Finding]:
-        is_wish = proposal.origin in (SoulOrigin.WISH, SoulOrigin.HAND)
-        return await self._findings(role, old, proposal.text, wish=is_wish)
+        by_admin = proposal.origin in (SoulOrigin.WISH, SoulOrigin.HAND) and not proposal.is_worded
+        return await self._findings(role, old, proposal.text, wish=by_admin)
 
     async def _findings(self, role: str, old: str, new: str, *, wish: bool) -> list[Finding]:
         recent = await self._governance.recent_rules(role)

@@ -23,7 +23,7 @@ from ..models.soul import (
     SoulProposal,
 )
 from ..text.normalising import content_hash
-from .model_port import SoulModel
+from .model_port import SoulModel, reachable
 from .probe_verdicts import ProbeVerdict, SqliteProbeVerdicts
 from .rules.judging import (
     NO_MODEL,
@@ -41,6 +41,7 @@ from .rules.probes import BUILT_IN, Probe, aim_prompt, bundle, own_probes, read_
 from .rules.soul_text import injected, language_of
 
 MOST_CALLS: Final = 20
+"""With the one that words a wish."""
 AT_ONCE: Final = 7
 """Probes in one call. All of them, the owner's twelve included, take 17 calls, so three are left to
 ask the version in force where a built-in probe fails."""
@@ -91,15 +92,16 @@ class SoulEvaluator:
         findings = tuple(await self._rules(role, proposal, old_text))
         if findings:
             return SoulEvaluation(proposal.number, False, findings, why=RULES_REFUSE)
-        model = self._model
-        if model is None or not model.label or not model.is_there(conversation):
+        if (model := reachable(self._model, conversation)) is None:
             return SoulEvaluation(proposal.number, True, why=NO_MODEL)
         own = own_probes(probes)
         systems = (
             f"{persona_prompt}{injected(old_text)}",
             f"{persona_prompt}{injected(proposal.text)}",
         )
-        trial = _Trial(model, self._verdicts, role, systems, language_of(old_text), conversation)
+        most = MOST_CALLS - int(proposal.is_worded)
+        language = language_of(old_text)
+        trial = _Trial(model, self._verdicts, role, systems, language, conversation, most)
         is_aimed = proposal.origin is not SoulOrigin.HAND
         try:
             why, results = await trial.run(proposal.aim if is_aimed else None, own.probes)
@@ -130,7 +132,9 @@ class _Trial:
         systems: tuple[str, str],
         language: Spoken,
         conversation: str,
+        most_calls: int,
     ) -> None:
+        self._most_calls = most_calls
         self._model = model
         self._verdicts = verdicts
         self._role = role
@@ -246,7 +250,7 @@ class _Trial:
         return found
 
     async def _ask(self, system: str, prompt: str) -> str:
-        if self.calls == MOST_CALLS:
+        if self.calls == self._most_calls:
             logger.warning("评估人格改动要问的次数超过了 {}，这次没有结论", MOST_CALLS)
             raise _NoVerdictError(SoulFault.UNJUDGED)
         if not await self._model.affords(prompt, system=system):

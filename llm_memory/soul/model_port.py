@@ -36,3 +36,10 @@ class SoulModel(Protocol):
         Raises ChatFailed, StateUnavailable.
         """
         ...
+
+
+def reachable(model: SoulModel | None, conversation: str) -> SoulModel | None:
+    """Returns the model if the owner wants one, and it can be asked now."""
+    if model is None or not model.label or not model.is_there(conversation):
+        return None
+    return model

@@ -1,13 +1,14 @@
 """No hostile wish comes into force where everybody but the rules passes it; most harmless ones do.
 
-Every wish is proposed in a whole engine, as an admin types it. A sample goes the whole way: what is
-harmless is evaluated and applied at night; what is hostile waits for the night as if it had been
-let in, and is written into SOUL.md by hand.
+Every wish is proposed in a whole engine, as an admin types it, with models that word it as badly as
+they can. A sample goes the whole way: what is harmless is evaluated and applied at night; what is
+hostile waits for the night as if it had been let in, and is written into SOUL.md by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import itertools
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory.service.souls import Souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import BENIGN, HOSTILE
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, running
+from astrbot_plugin_scoped_memory.tests.support.nights import passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, with_loop
 from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel, prefers
 
@@ -45,17 +47,24 @@ pytestmark = pytest.mark.engine
 CAT = "猫娘"
 ADMIN = person(9, "站长", admin=True)
 LEARNED = "\n# 学到的说话习惯\n"
+HEARD = "先说结论，再慢慢讲清楚理由和步骤"
+"""A rule of manner that a private scope's memory has word for word."""
 SAMPLE = 20
 
 
 class Yes:
     """The port ChatModel: under any text with rules in it every probe passes, and the judge
-    prefers it."""
+    prefers it. ``words`` words a wish."""
 
     label = "scripted"
 
     def __init__(self) -> None:
         self.probed = ProbedModel(LEARNED, judge=prefers("改进"))
+
+    @property
+    def worded(self) -> list[str]:
+        """The prompts of the calls that worded wishes."""
+        return [call.prompt for call in self.probed.asked if call.what == "words"]
 
     def is_there(self, conversation: str) -> bool:
         return True
@@ -86,12 +95,18 @@ async def view(rig: Rig) -> SoulView:
 
 
 @pytest.fixture
-async def auto(tmp_path: Path) -> AsyncIterator[tuple[Rig, StandingClock]]:
+def chat() -> Yes:
+    return Yes()
+
+
+@pytest.fixture
+async def auto(tmp_path: Path, chat: Yes) -> AsyncIterator[tuple[Rig, StandingClock]]:
     """A bot that puts in force at night what has passed, and its clock."""
     clock = StandingClock()
+    plant(tmp_path, "家人", "patterns.md", [passive(1, HEARD)])
     loop = with_loop(QUICK, daily_tokens=10**7, backups_keep=0)
     settings = replace(loop, soul_evolution=SoulEvolution.AUTO)
-    async with running(tmp_path, settings=settings, follow=False, chat=Yes(), clock=clock) as rig:
+    async with running(tmp_path, settings=settings, follow=False, chat=chat, clock=clock) as rig:
         yield rig, clock
 
 
@@ -99,10 +114,25 @@ def page(rig: Rig) -> Path:
     return rig.root / "memory" / "roles" / CAT / "SOUL.md"
 
 
+def another(wishes: list[str]) -> Callable[[str], str]:
+    """A model that words every wish as the next of these."""
+    following = itertools.cycle(wishes)
+    return lambda wish: next(following)
+
+
+WORDERS: dict[str, Callable[[str], str]] = {
+    "as it was typed": lambda wish: wish,
+    "as another hostile wish": another(HOSTILE),
+    "with the words of a private scope": lambda wish: f"- {HEARD}",
+}
+
+
+@pytest.mark.parametrize("words", WORDERS)
 async def test_no_hostile_wish_comes_into_force(
-    auto: tuple[Rig, StandingClock], monkeypatch: pytest.MonkeyPatch
+    auto: tuple[Rig, StandingClock], chat: Yes, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig, clock = auto
+    chat.probed.words = WORDERS[words]
     before, raw = await view(rig), page(rig).read_bytes()
     assert len(HOSTILE) >= 200
     for wish in HOSTILE:
@@ -110,6 +140,8 @@ async def test_no_hostile_wish_comes_into_force(
         assert isinstance(refused, SoulRefused), wish
         assert refused.fault is SoulFault.DENIED
         assert refused.findings
+    assert chat.worded
+    assert not any(HEARD in prompt for prompt in chat.worded)
     await night(rig)
     assert await view(rig) == before
     for wish in some(HOSTILE):

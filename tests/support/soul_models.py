@@ -1,4 +1,5 @@
-"""A chat model that answers probes, writes those of an aim, and judges, as a test has it."""
+"""A chat model that words wishes, answers probes, writes those of an aim, and judges, as a test has
+it."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.said import Spoken
 from astrbot_plugin_scoped_memory.llm_memory.soul.model_port import ProbeAnswer
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.judging import judge_prompt
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import BUILT_IN, aim_prompt
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import wish_prompt
 
 GOOD: dict[str, dict[Spoken, str]] = {
     "forwarded_order": {
@@ -69,6 +72,8 @@ _ASKED = {
 }
 _JUDGES = {judge_prompt((), language, swapped=False)[0] for language in _LANGUAGES}
 _WRITERS = {aim_prompt("", language)[0] for language in _LANGUAGES}
+WORDERS = {wish_prompt(seed(language), "")[0] for language in _LANGUAGES}
+"""The system prompts of a call that words a wish."""
 AIMS = json.dumps(
     {
         "probes": [
@@ -82,7 +87,7 @@ AIMS = json.dumps(
 
 @dataclass(frozen=True)
 class Asked:
-    """A call: ``what`` is ``aims``, ``judge`` or ``probes``."""
+    """A call: ``what`` is ``words``, ``aims``, ``judge`` or ``probes``."""
 
     what: str
     system: str
@@ -126,6 +131,8 @@ class ProbedModel:
     judge: Callable[[Asked], str] = field(default_factory=lambda: prefers("改进"))
     better: str = "改进了的回答"
     aims: str = AIMS
+    words: Callable[[str], str] = lambda wish: "-"
+    """Words a wish."""
     label: str = "scripted"
     present: bool = True
     budget: int = 99
@@ -139,13 +146,16 @@ class ProbedModel:
         return len(self.asked) < self.budget
 
     async def ask(self, prompt: str, *, system: str, conversation: str) -> ProbeAnswer:
-        what = "judge" if system in _JUDGES else "aims" if system in _WRITERS else "probes"
+        kinds = (("judge", _JUDGES), ("aims", _WRITERS), ("words", WORDERS))
+        what = next((kind for kind, systems in kinds if system in systems), "probes")
         call = Asked(what, system, prompt)
         self.asked.append(call)
         if what == self.failing:
             raise ChatFailed("timeout")
         if what == "judge":
             return ProbeAnswer(self.judge(call), 10)
+        if what == "words":
+            return ProbeAnswer(self.words(json.loads(prompt)["wish"]), 10)
         return ProbeAnswer(self.aims if what == "aims" else self._answers(call), 10)
 
     def _answers(self, call: Asked) -> str:

@@ -135,9 +135,8 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
     match outcome:
         case SoulView():
             return view_words(texts, outcome, how, all_of_it=True, off=False)
-        case SoulProposed(proposal):
-            head = say("soul_view.proposed", number=proposal.number)
-            return f"{head}\n{_next(texts, how, proposal.number)}"
+        case SoulProposed():
+            return "\n".join(_proposed(texts, outcome, how))
         case SoulChanged():
             return "\n".join(_changed(texts, outcome, how))
         case SoulEnded(SoulEvent.DISCARDED, _, kept):
@@ -152,6 +151,14 @@ def outcome_words(texts: Texts, outcome: SoulOutcome, how: How, *, most: int = 0
             return _verified(texts, outcome)
         case SoulRefused():
             return "\n".join(_refused(texts, outcome))
+
+
+def _proposed(texts: Texts, proposed: SoulProposed, how: How) -> list[str]:
+    number = proposed.proposal.number
+    lines = [texts.say("soul_view.proposed", number=number)]
+    if rule := safe(proposed.worded):
+        lines.append(texts.say("soul_view.worded", rule=rule, tokens=f"{proposed.tokens:,}"))
+    return [*lines, _next(texts, how, number)]
 
 
 def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
@@ -176,6 +183,8 @@ def _refused(texts: Texts, refused: SoulRefused) -> list[str]:
     # Without a verdict the text was not kept: its lines say nothing to who typed a wish.
     numbered = refused.verdict is not None
     lines = [said] + [_finding(texts, one, numbered) for one in refused.findings[:_FINDINGS]]
+    if refused.tokens:
+        lines.append(texts.say("soul_view.worded_in_vain", tokens=f"{refused.tokens:,}"))
     return lines + (_verdict(texts, refused.verdict) if refused.verdict else [])
 
 

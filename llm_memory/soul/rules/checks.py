@@ -13,7 +13,7 @@ from ...remember.rules import privacy
 from ...remember.rules.instructions import OrderLike, order_like
 from ...text.normalising import estimate_tokens, normalise
 from ...text.scripts import fold
-from .manner import objection
+from .manner import Objection, objection
 from .manner_orders import ORDERS
 from .soul_text import (
     HEADINGS,
@@ -31,6 +31,9 @@ SIZE: Final = "size"
 FORM: Final = "form"
 PRIVATE: Final = "private"
 MANNER: Final = "manner"
+WORDS: Final = "words"
+"""Of manner, too; another wording may pass."""
+LONG: Final = "long"
 DRIFT: Final = "drift"
 MOST_CHARACTERS: Final = 2_000
 MOST_LINES: Final = 40
@@ -64,12 +67,18 @@ def check(old: str, new: str, *, wish: bool, recent: Collection[str] = ()) -> tu
         *form(old, new, wish=wish),
         *private(old, new),
         *manner(old, new),
+        *length(new),
         *drift(old, new, recent),
     ):
         if not finding.lines or not named.issuperset(finding.lines):
             found.append(finding)
             named.update(finding.lines)
     return tuple(found)
+
+
+def asks_for_other_words(findings: Iterable[Finding]) -> bool:
+    """Returns whether a wish that these refuse is refused for its wording or length alone."""
+    return all(finding.rule in (WORDS, LONG) for finding in findings)
 
 
 def size(old: str, new: str) -> Iterator[Finding]:
@@ -149,14 +158,6 @@ def form(old: str, new: str, *, wish: bool) -> Iterator[Finding]:
         yield Finding(
             FORM, Said("同一个标题只能有一个。", "A heading may stand there once."), again
         )
-    if long := _numbers(
-        line for line in lines if line.kind is LineKind.RULE and len(line.text) > LONGEST_RULE
-    ):
-        yield Finding(
-            FORM,
-            Said(f"一条最多 {LONGEST_RULE} 字。", f"A rule may have {LONGEST_RULE} characters."),
-            long,
-        )
     if not wish and _boundaries(old) - _boundaries(new):
         yield Finding(
             FORM,
@@ -184,13 +185,25 @@ def private(old: str, new: str) -> Iterator[Finding]:
 
 def manner(old: str, new: str) -> Iterator[Finding]:
     """What is about anything but manner."""
-    found: dict[Said, list[int]] = {}
+    found: dict[Objection, list[int]] = {}
     for line in _new_rules(old, new):
         takeover = order_like(line.text) is OrderLike.TAKEOVER
-        why = ORDERS if takeover else objection(line.text)
+        why = Objection(ORDERS) if takeover else objection(line.text)
         if why is not None:
             found.setdefault(why, []).append(line.number)
-    yield from (Finding(MANNER, why, tuple(lines)) for why, lines in found.items())
+    for why, numbers in found.items():
+        yield Finding(WORDS if why.of_wording else MANNER, why.said, tuple(numbers))
+
+
+def length(new: str) -> Iterator[Finding]:
+    """A rule that is too long. What else is wrong with it is said before."""
+    rules = (line for line in lines_of(new) if line.kind is LineKind.RULE)
+    if long := _numbers(line for line in rules if len(line.text) > LONGEST_RULE):
+        yield Finding(
+            LONG,
+            Said(f"一条最多 {LONGEST_RULE} 字。", f"A rule may have {LONGEST_RULE} characters."),
+            long,
+        )
 
 
 def drift(old: str, new: str, recent: Collection[str]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The one JSON object of a model's answer."""
+"""What a model's answer says besides its thoughts: one JSON object, or a text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FENCE: Final = re.compile(r"```[A-Za-z]*\s*\n(.*)\n\s*```", re.DOTALL)
 def json_object(reply: str) -> dict[str, object] | None:
     """Returns the object that an answer consists of, but for thoughts and a fence; None for any
     other answer, and for an object that has a name twice."""
-    text = _THOUGHTS.sub("", reply).strip()
+    text = without_thoughts(reply)
     fenced = _FENCE.fullmatch(text)
     if len(text) > _MOST_CHARS:
         return None
@@ -23,6 +23,11 @@ def json_object(reply: str) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def without_thoughts(reply: str) -> str:
+    """Returns what an answer says."""
+    return _THOUGHTS.sub("", reply).strip()
 
 
 def _no_name_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -26,6 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulOrigin,
     SoulOutcome,
     SoulProposal,
+    SoulProposed,
     SoulRefused,
     SoulState,
     SoulText,
@@ -96,6 +97,14 @@ def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
     assert "Lines 4, 6: manner only" in told(refused, "en")
     # A wish that was refused stands in no file: its lines have no numbers that he could look up.
     assert "行" not in told(SoulRefused(SoulFault.DENIED, "", (finding,)))
+
+
+def test_a_wish_in_a_models_words_is_shown_with_what_it_cost() -> None:
+    assert len(told(SoulProposed(WISH)).splitlines()) == 2
+    worded = SoulProposed(WISH, worded="语气随意 <b>", tokens=1_234)
+    assert told(worded).splitlines()[1] == "模型改写成：语气随意 ‹b›（用了 1,234 token）"
+    assert "A model worded it: 语气随意 ‹b› (1,234 tokens)\n" in told(worded, "en")
+    assert "1,234 token" in told(SoulRefused(SoulFault.DENIED, tokens=1_234))
 
 
 def test_a_change_shows_what_is_new_and_what_is_gone() -> None:

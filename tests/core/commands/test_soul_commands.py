@@ -147,18 +147,20 @@ async def test_other_words_get_the_usage(tmp_path: Path, words: str) -> None:
         assert (await Desk(rig)(words)).startswith("用法")
 
 
-async def test_an_evaluation_that_takes_long_is_told_later(
+async def test_what_a_model_takes_long_for_is_told_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(soul_commands, "_EVALUATING", 1e-9)
     async with running(tmp_path, clock=StandingClock()) as rig:
         desk = Desk(rig)
-        await desk("propose", WISH)
-        assert "正在评估" in await desk("apply")
-        await until_true(lambda: bool(desk.sent))
-        ((umo, said),) = desk.sent
-        assert umo == FakeEvent.in_group(777).unified_msg_origin
-        assert WISH in said
+        assert "正在问模型" in await desk("propose", WISH)
+        await until_true(lambda: len(desk.sent) == 1)
+        assert "正在问模型" in await desk("apply")
+        await until_true(lambda: len(desk.sent) == 2)
+        assert {umo for umo, _ in desk.sent} == {FakeEvent.in_group(777).unified_msg_origin}
+        (_, proposed), (_, applied) = desk.sent
+        assert desk_hint(desk, "apply 1") in proposed
+        assert WISH in applied
         desk.plugin.astrbot = SimpleNamespace()  # a platform that cannot send
         await desk("adopt")
         await desk.plugin.settled()

@@ -120,8 +120,8 @@ def test_manner_passes(rule: str) -> None:
 def test_what_is_more_or_less_than_manner_is_refused(rule: str, why: Said) -> None:
     found = objection(rule)
     assert found is not None
-    assert found.zh.endswith(why.zh)
-    assert found.en.endswith(why.en)
+    assert found.said.zh.endswith(why.zh)
+    assert found.said.en.endswith(why.en)
 
 
 @pytest.mark.parametrize(
@@ -135,21 +135,21 @@ def test_what_is_more_or_less_than_manner_is_refused(rule: str, why: Said) -> No
 def test_strange_words_are_named(rule: str, zh: str, en: str) -> None:
     found = objection(rule)
     assert found is not None
-    assert found.zh.startswith(zh)
-    assert found.en.startswith(en)
+    assert found.said.zh.startswith(zh)
+    assert found.said.en.startswith(en)
 
 
 @pytest.mark.parametrize("word", STRANGE_WORDS.split())
 def test_a_word_of_orders_rights_people_or_secrets_is_not_known(word: str) -> None:
     found = objection(word)
     assert found is not None
-    assert found.zh.startswith("“")
+    assert found.said.zh.startswith("“")
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
     found = objection(text)
-    assert found is None or (found.zh and found.en)
+    assert found is None or (found.said.zh and found.said.en)
 
 
 @given(st.sampled_from(BENIGN), st.sampled_from(STRANGE_WORDS.split()), st.integers(0, 60))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner import objection
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner import Objection, objection
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner_orders import ITSELF
 
 pytestmark = pytest.mark.unit
@@ -80,4 +80,4 @@ def test_a_citation_frees_no_word_that_a_rule_may_not_have(rule: str) -> None:
     ],
 )
 def test_a_rule_about_how_rules_are_shown_is_refused_by_its_kind(rule: str) -> None:
-    assert objection(rule) == ITSELF
+    assert objection(rule) == Objection(ITSELF)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,11 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
     seed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import (
+    read_wording,
+    wish_prompt,
+    worded,
+)
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -59,3 +65,27 @@ def test_a_wish_in_the_vocabulary_replaces_its_opposite() -> None:
 
 def test_an_empty_wish_changes_nothing() -> None:
     assert worded(seed("zh"), " \n") == seed("zh")
+
+
+def test_a_model_that_words_a_wish_is_told_the_rules_in_force_and_the_wish_alone() -> None:
+    text = worded(seed("zh"), "语气温和一些") + "\n> 自由写的一行\n"
+    system, prompt = wish_prompt(text, " 别端着 \n说人话")
+    assert json.loads(prompt) == {"rules": ["语气温和一些"], "wish": "别端着 说人话"}
+    assert "温和" not in system
+    assert "说话" not in wish_prompt(seed("en"), "")[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "rule"),
+    [
+        ("- 语气放松一点", "语气放松一点"),
+        ("语气放松一点\n", "语气放松一点"),
+        ("<think>\n- 别的\n</think>\n- Use plain words.", "Use plain words."),
+        ("-", ""),
+        ("", ""),
+        ("好的：\n- 语气放松一点", ""),
+        ("- 语气放松一点\n- 听小明的", ""),
+    ],
+)
+def test_one_line_is_a_wording_and_nothing_else(reply: str, rule: str) -> None:
+    assert read_wording(reply) == rule
