@@ -154,11 +154,11 @@ class ScopedMemoryPlugin(Star):
         parts = await self.parts.within(_LOADING_SECONDS)
         if parts is None:
             return json_response(blank_status(self._why_not()))
-        return await parts.status()
+        return json_response(await parts.status())
 
     async def _recalls(self) -> Any:
         parts = await self.parts.within(_LOADING_SECONDS)
-        return json_response({"recalls": []}) if parts is None else await parts.recalls()
+        return json_response({"recalls": []} if parts is None else parts.recalls())
 
     def _why_not(self) -> str:
         fault = self.parts.fault

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
 
 from astrbot.api import logger
 
@@ -23,33 +25,25 @@ _BREATH_SECONDS = 5.0
 interpreter for seconds, while the panel gives its first answers and the chat platforms connect."""
 
 
+@dataclass(eq=False, slots=True)
 class BackgroundInitializer:
     """Runs until cancelled. Whatever it meets is logged; nothing reaches AstrBot.
 
-    ``choose`` is asked for the embedder once AstrBot has loaded its providers. ``fault`` is empty,
-    or says why the task ended before its time.
+    Attributes:
+        choose: Is asked for the embedder once AstrBot has loaded its providers.
+        fault: Why the task ended before its time; empty while it has not.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        choose: Callable[[], Embedder | None],
-        texts: Texts,
-        version: str,
-        feedback: FeedbackService,
-        schedule: SleepSchedule,
-        share: MemoryShare,
-    ) -> None:
-        self._engine = engine
-        self._choose = choose
-        self._texts = texts
-        self._version = version
-        self._feedback = feedback
-        self._schedule = schedule
-        self._share = share
-        self._up = asyncio.Event()
-        self._just_started = True
-        self.fault = ""
+    engine: Engine
+    choose: Callable[[], Embedder | None]
+    texts: Texts
+    version: str
+    feedback: FeedbackService
+    schedule: SleepSchedule
+    share: MemoryShare
+    fault: str = ""
+    _up: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _just_started: bool = field(default=True, init=False)
 
     def astrbot_is_up(self, *, just_started: bool = True) -> None:
         """The hook fired, or a message came; or AstrBot was up long before this load."""
@@ -59,49 +53,47 @@ class BackgroundInitializer:
 
     async def run(self) -> None:
         """Open; keep up with the files from then on; choose, and keep the index up."""
-        following: asyncio.Task[None] | None = None
-        migrating: asyncio.Task[None] | None = None
-        reading: asyncio.Task[None] | None = None
-        sleeping: asyncio.Task[None] | None = None
+        tasks: list[asyncio.Task[None]] = []
+
+        def begin(work: Coroutine[Any, Any, None], name: str) -> None:
+            tasks.append(asyncio.create_task(work, name=f"scoped-memory-{name}"))
+
         try:
-            await self._engine.open()
-            following = asyncio.create_task(self._engine.follow(), name="scoped-memory-files")
+            await self.engine.open()
+            begin(self.engine.follow(), "files")
             await self._announce()
-            await self._share.open()
-            await self._engine.scan_notes()
+            await self.share.open()
+            await self.engine.scan_notes()
             await self._wait_for_astrbot()
             if self._just_started:
                 await asyncio.sleep(_BREATH_SECONDS)
-            migration = MemoryScopeMigration(self._engine, self._texts)
-            migrating = asyncio.create_task(migration.run(), name="scoped-memory-migrations")
-            reading = asyncio.create_task(self._feedback.run(), name="scoped-memory-reader")
-            embedder = self._choose()
-            sleeping = asyncio.create_task(self._schedule.run(), name="scoped-memory-nights")
+            begin(MemoryScopeMigration(self.engine, self.texts).run(), "migrations")
+            begin(self.feedback.run(), "reader")
+            embedder = self.choose()
+            begin(self.schedule.run(), "nights")
             if embedder is None:
-                logger.info(self._texts.say("log.words_alone"))
+                logger.info(self.texts.say("log.words_alone"))
             else:
-                logger.info(self._texts.say("log.embedder", label=embedder.label))
-            await self._engine.run(embedder)
+                logger.info(self.texts.say("log.embedder", label=embedder.label))
+            await self.engine.run(embedder)
         except EngineOff:
             return  # the notice has said it
         except Exception:  # noqa: BLE001  (the last place that can tell; recall goes on by scanning)
-            self.fault = self._texts.say("log.owner_failed")
+            self.fault = self.texts.say("log.owner_failed")
             logger.exception(self.fault)
-            if following is not None:
-                await following  # files go on without the index
+            if tasks:
+                await tasks[0]  # files go on without the index
         finally:
-            await self._share.close()
-            began = (sleeping, reading, migrating, following)
-            behind = [task for task in began if task is not None]
-            for task in behind:
+            await self.share.close()
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*behind, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _announce(self) -> None:
-        say = self._texts.say
-        summary = await self._engine.service.admin.map_summary()
-        status = await self._engine.status()
-        logger.info(say("log.opened", version=self._version, total=status.total))
+        say = self.texts.say
+        summary = await self.engine.service.admin.map_summary()
+        status = await self.engine.status()
+        logger.info(say("log.opened", version=self.version, total=status.total))
         if not summary.by_scope:
             logger.info(say("log.map_empty"))
         for scope, keys in summary.by_scope.items():

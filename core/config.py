@@ -42,12 +42,13 @@ _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
 _COLLECTION = re.compile(r"[a-zA-Z0-9._-]{3,512}")
 _OUR_COLLECTIONS = "memories-"
-_SET_BY_HTTP = frozenset(
-    {
-        *("accept-encoding", "connection", "content-length", "content-type", "expect", "host"),
-        *("keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
-    }
+_SHOWN = 80
+"""Characters of a value in a warning."""
+_SET_BY_HTTP = (
+    *("accept-encoding", "connection", "content-length", "content-type", "expect", "host"),
+    *("keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
 )
+"""Headers that the HTTP client sets itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +192,6 @@ def server_address(value: str) -> str | None:
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
-def _ours(header: str) -> bool:
-    """Not one that the HTTP client sets itself."""
-    return header.lower() not in _SET_BY_HTTP
-
-
 class _Reader:
     """Reads one level of the config and notes what was not usable."""
 
@@ -209,9 +205,10 @@ class _Reader:
         self._prefix = prefix
         self.warnings: list[ConfigWarning] = [] if warnings is None else warnings
 
-    def _warn(self, name: str, used: object) -> None:
-        shown = repr(self._raw.get(name))[:80]
-        self.warnings.append(ConfigWarning(self._prefix + name, shown, str(used)))
+    def _warn(self, name: str, used: object = "-", *, shown: str | None = None) -> None:
+        """``shown``: what the warning tells of the value, where that is not the value itself."""
+        value = repr(self._raw.get(name)) if shown is None else shown
+        self.warnings.append(ConfigWarning(self._prefix + name, value[:_SHOWN], str(used)))
 
     def table(self, name: str) -> Mapping[str, Any]:
         value = self._raw.get(name, {})
@@ -254,7 +251,7 @@ class _Reader:
                 return Path(value).expanduser() if value else None
         except RuntimeError:  # ~somebody, whom this machine does not know
             pass
-        self._warn(name, "-")
+        self._warn(name)
         return None
 
     def workflow(self, *, english: bool) -> Workflow | None:
@@ -295,9 +292,7 @@ class _Reader:
             return None
         host, _, port = address.rpartition(":")
         if address and not (host and port.isascii() and port.isdecimal() and int(port) < 65_536):
-            self.warnings.append(
-                ConfigWarning(self._prefix + "mcp_share_address", repr(address)[:80], "-")
-            )
+            self._warn("mcp_share_address", shown=repr(address))
             return None
         return address
 
@@ -311,8 +306,7 @@ class _Reader:
         if used is None:
             # Who writes a password into a URL has not written it for the log.
             plain = re.split("[?#]", value.rpartition("@")[2])[0] if isinstance(value, str) else ""
-            shown = repr(plain) if isinstance(value, str) else type(value).__name__
-            self.warnings.append(ConfigWarning(self._prefix + name, shown[:80], "-"))
+            self._warn(name, shown=repr(plain) if isinstance(value, str) else type(value).__name__)
         return used
 
     def collection(self, name: str, default: str) -> str:
@@ -321,24 +315,23 @@ class _Reader:
         value = self.text(name, default)
         if not value or (_COLLECTION.fullmatch(value) and not value.startswith(_OUR_COLLECTIONS)):
             return value
-        self._warn(name, "-")
+        self._warn(name)
         return ""
 
     def headers(self, name: str) -> dict[str, str]:
         """HTTP headers. Their values are secrets: a warning shows the name of one, no more."""
         given = self._raw.get(name, {})
         if not isinstance(given, Mapping):
-            shown = type(given).__name__
-            self.warnings.append(ConfigWarning(self._prefix + name, shown, "-"))
+            self._warn(name, shown=type(given).__name__)
             return {}
         headers = {}
         for key, value in given.items():
             header, content = str(key).strip(), value.strip() if isinstance(value, str) else ""
-            if _HEADER.fullmatch(header) and _PLAIN.fullmatch(content) and _ours(header):
+            plain = _HEADER.fullmatch(header) and _PLAIN.fullmatch(content)
+            if plain and header.lower() not in _SET_BY_HTTP:
                 headers[header] = content
             else:
-                shown = f"{header}: …"[:80]
-                self.warnings.append(ConfigWarning(self._prefix + name, shown, "-"))
+                self._warn(name, shown=f"{header}: …")
         return headers
 
     def choice(self, name: str, options: tuple[str, ...]) -> str:
@@ -357,14 +350,14 @@ class _Reader:
         try:
             return type(default)(value)
         except ValueError:
-            self._warn(name, "-")
+            self._warn(name)
             return None
 
     def policies(self, name: str) -> Mapping[str, DmScope | None] | None:
         """By bot account; None for a value that is no policy, and for what is no table."""
         given = self._raw.get(name, {})
         if not isinstance(given, Mapping):
-            self._warn(name, "-")
+            self._warn(name)
             return None
         found: dict[str, DmScope | None] = {}
         for key, value in given.items():
@@ -372,8 +365,7 @@ class _Reader:
             known = value.strip() if isinstance(value, str) else None
             found[account] = next((policy for policy in DmScope if policy == known), None)
             if found[account] is None:
-                shown = f"{account}: {value!r}"[:80]
-                self.warnings.append(ConfigWarning(self._prefix + name, shown, "-"))
+                self._warn(name, shown=f"{account}: {value!r}")
         return found
 
     def scope_map(self) -> Mapping[str, object] | None:
@@ -387,8 +379,7 @@ class _Reader:
             if isinstance(value, str) and value.strip() and ":" in str(key):
                 links[str(key).strip()] = value.strip()
             else:
-                shown = f"{key}: {value!r}"[:80]
-                self.warnings.append(ConfigWarning("identity_links", shown, "-"))
+                self._warn("identity_links", shown=f"{key}: {value!r}")
         return links
 
     def floor(self) -> float | None:

@@ -28,6 +28,7 @@ from .turn.first_message import announce_conversation, log_first_message, warn_a
 from .turn.follow_ups import FollowUps
 from .turn.histories import History, history_of
 from .turn.recent_talk import Said
+from .turn.spoken_words import quoted_words
 
 _QUEUE_SECONDS = 0.001
 """A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
@@ -132,7 +133,7 @@ class DeepMind:
         # A third-party runner keeps its history by itself: AstrBot's own is empty all the time.
         if history.empty and not plugin.reads_prompt_only(conversation_id):
             plugin.talk.clear(conversation_id)
-        quoted = plugin.turns.quoted_text(event)
+        quoted = quoted_words(event)
         lines = plugin.talk.before(conversation_id, actor.person, history.cid)
         return (*lines, *([ContextLine(Voice.QUOTED, quoted, plugin.clock())] if quoted else []))
 

@@ -29,7 +29,7 @@ from .background_initializer import BackgroundInitializer
 from .config import ConfigWarning, read_config
 from .host.accounts import bot_accounts
 from .host.astrbot_clock import clock_of, zone_of
-from .host.chat_provider import AUTO, choose_chat
+from .host.chat_provider import AUTO, answers_itself, choose_chat
 from .host.late_start import providers_are_loaded
 from .host.logging_bridge import LoggingBridge
 from .host.memory_share import MemoryShare
@@ -112,12 +112,8 @@ class PluginContext:
             carried_settings=lambda: carried(self.panel_map.all()),
         )
         self.feedback = FeedbackService(self._engine)
-        self.schedule = SleepSchedule(
-            self._engine,
-            self.config.engine.loop.sleep_at,
-            zone_of(context),
-            self.texts,
-        )
+        at = self.config.engine.loop.sleep_at
+        self.schedule = SleepSchedule(self._engine, at, zone_of(context), self.texts)
         self._initializer = BackgroundInitializer(
             self._engine,
             self.choose_embedder,
@@ -221,9 +217,7 @@ class PluginContext:
 
     def reads_prompt_only(self, conversation_id: ConversationId) -> bool:
         """True where a third-party runner answers: it gets the prompt and nothing beside it."""
-        config = self.astrbot.get_config(umo=conversation_id.umo)
-        runner = config.get("agent_runner") or {}
-        return bool(runner.get("runner_type", "local") != "local")
+        return not answers_itself(self.astrbot, conversation_id.umo)
 
     async def status(self) -> EngineStatus:
         """How the engine is doing."""

@@ -10,7 +10,7 @@ from astrbot.api import logger
 
 from .commands.commands import Commands
 from .deepmind import DeepMind
-from .host.web_api import RecallsApi, StatusApi
+from .host.web_api import recalls_json, status_json
 from .plugin_context import Newest, PluginContext, Reopen
 
 
@@ -39,8 +39,6 @@ class Parts:
         self.plugin = plugin if on else None
         self.mind = DeepMind(plugin) if on else None
         self.commands = Commands(plugin) if on else None
-        self.status = StatusApi(lambda: self.plugin)
-        self.recalls = RecallsApi(lambda: self.plugin)
 
     def open(self, *, just_started: bool) -> None:
         """Start what goes on behind. Returns at once."""
@@ -53,6 +51,14 @@ class Parts:
         """It has said so."""
         if self.plugin is not None:
             self.plugin.astrbot_is_up()
+
+    async def status(self) -> dict[str, Any]:
+        """What the status route answers."""
+        return await status_json(self.plugin)
+
+    def recalls(self) -> dict[str, Any]:
+        """What the route of the last recalls answers."""
+        return recalls_json(self.plugin)
 
     async def close(self) -> None:
         """End it. Idempotent."""

@@ -112,7 +112,7 @@ async def _settings_put_back(call: Call, done: StoreRestored) -> list[str]:
         except NotSaved as error:
             why = safe(error.detail) or call.say("scope.overtaken")
             return [call.say("moving.no_settings", why=why)]
-    return [call.say("moving.settings", names=call.say("status.and").join(changes))]
+    return [call.say("moving.settings", names=call.say("common.and").join(changes))]
 
 
 async def _changes(call: Call, plan: StoreRestored) -> dict[str, object]:
@@ -163,7 +163,7 @@ def _link_lines(call: Call, new: dict[str, str], all_of_them: dict[str, str]) ->
 
 
 def _some(call: Call, texts: list[str]) -> str:
-    shown = call.say("status.and").join(texts[:_SHOWN])
+    shown = call.say("common.and").join(texts[:_SHOWN])
     return safe(shown + ("…" if len(texts) > _SHOWN else ""))
 
 

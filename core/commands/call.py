@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 
 from ...llm_memory import Actor, CognitiveService, ConversationId
+from ...llm_memory.models.decisions import Accept, Withdraw
 from ...llm_memory.texts import Texts
+from ..latest import Latest
 from ..plugin_context import PluginContext
 from .command_words import first_word
-from .memory_reference import MemoryReference
 from .typing_rate import TypingRate
 
 ENGINE_SECONDS = 1.0
 """How long an answer waits for an engine that still opens, where it can be given without."""
 
 type Handler = Callable[[Call], Awaitable[str]]
+type Person = tuple[str, str]
+"""A person in a conversation: another member of a group was shown another list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Where it was given, by whom, and what stands behind it."""
+    """Where it was given, by whom, and what stands behind it.
+
+    Attributes:
+        lists: The ids that a person was shown last, by number. No words: who may see and change
+            them is asked when a number is used.
+        drafts: The decision that a person was shown last. It names a draft, not its words.
+    """
 
     plugin: PluginContext
-    naming: MemoryReference
-    rate: TypingRate
     where: ConversationId
     actor: Actor
     rest: str
+    rate: TypingRate
+    lists: Latest[Person, Mapping[int, str]]
+    drafts: Latest[Person, Accept | Withdraw]
+
+    @property
+    def person(self) -> Person:
+        return self.where.umo, self.actor.person
+
+    @property
+    def listed(self) -> Mapping[int, str]:
+        """What the person was shown last here, by number; empty for nothing since the start."""
+        return self.lists.get(self.person, {})
+
+    def list_of(self, ids: Sequence[str], first: int = 1) -> None:
+        """Note that a list is shown, numbered from ``first`` on."""
+        self.lists.note(self.person, dict(enumerate(ids, start=first)))
 
     @property
     def texts(self) -> Texts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
@@ -18,17 +19,17 @@ from ...llm_memory import (
     ScopedMemoryError,
     Source,
 )
+from ...llm_memory.models.decisions import Accept, Withdraw
+from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import added_text, error_text
 from ..turn.first_message import announce_conversation, strangers_warning
 from .backup_commands import backup, restore
-from .call import ENGINE_SECONDS, Call, Handler, admin
+from .call import ENGINE_SECONDS, Call, Handler, Person, admin
 from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
-from .decide_commands import DecideCommands
-from .last_shown import LastShown
+from .decide_commands import decide
 from .look_commands import list_, search, why
-from .memory_reference import MemoryReference
 from .migration_commands import migrate
 from .pause_commands import pause, resume
 from .reflection_commands import letters, reflect
@@ -40,6 +41,10 @@ from .transfer_commands import export, import_
 from .typing_rate import TypingRate
 
 Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
+_LISTS = 500
+"""Persons whose last list is kept, of all conversations together."""
+_DRAFTS = 100
+"""Persons who were shown a draft; the engine keeps the drafts themselves for ten minutes."""
 
 
 async def help_(call: Call) -> str:
@@ -81,7 +86,7 @@ async def confirm(call: Call) -> str:
 
 _ALL = (
     *(help_, status, scope, list_, search, why, add, forget, edit, move, undo, pause, resume),
-    *(reflect, letters, confirm, export, import_, backup, restore, soul, sleep, migrate),
+    *(reflect, letters, confirm, export, import_, backup, restore, decide, soul, sleep, migrate),
 )
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}
 """By the name in the table of commands; the underscore keeps clear of a name of Python's."""
@@ -92,9 +97,9 @@ class Commands:
 
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
-        self._rate = TypingRate()
-        self._naming = MemoryReference(plugin, LastShown())
-        self.decide: Command = DecideCommands(plugin, self._naming).decide
+        lists = Latest[Person, Mapping[int, str]](_LISTS)
+        drafts = Latest[Person, Accept | Withdraw](_DRAFTS)
+        self._call = partial(Call, plugin, rate=TypingRate(), lists=lists, drafts=drafts)
 
     def __getattr__(self, name: str) -> Command:
         handler = _HANDLERS.get(name.removesuffix("_"))
@@ -102,7 +107,7 @@ class Commands:
             raise AttributeError(name)
 
         async def command(where: ConversationId, actor: Actor, rest: str) -> str:
-            return await handler(Call(self._plugin, self._naming, self._rate, where, actor, rest))
+            return await handler(self._call(where, actor, rest))
 
         return command
 

@@ -18,7 +18,14 @@ from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import purged_text, redacted_text, refusal_text
 from .call import Call
-from .memory_reference import UnknownReference, shown_words
+from .memory_reference import (
+    UnknownReference,
+    named_one,
+    named_several,
+    numbered,
+    numbered_hits,
+    shown_words,
+)
 from .slow_command import slow
 
 _FOR_GOOD = ("purge", "彻底")
@@ -40,7 +47,7 @@ async def forget(call: Call) -> str:
     if not words:
         return call.say("forget.usage")
     call.plugin.talk.clear(call.where)
-    named = call.naming.read_several(words, call.where, call.actor)
+    named = named_several(call, words)
     if named is None:
         named = await _meant(call, words, how if for_good else "")
     if isinstance(named, UnknownReference):
@@ -75,7 +82,7 @@ async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...] | Unk
         return (like[0].memory.memory_id,)
     if like:
         head = call.say("forget.like", words=shown, count=len(like))
-        lines = await call.naming.numbered(call.where, call.actor, like)
+        lines = await numbered(call, like)
     else:
         recall = await call.service.recall(
             words,
@@ -88,7 +95,7 @@ async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...] | Unk
         if not hits:
             return UnknownReference(call.say("forget.nothing_like", words=shown))
         head = call.say("forget.alike", words=shown)
-        lines = call.naming.numbered_hits(call.where, call.actor, hits)
+        lines = numbered_hits(call, hits)
     which = call.say("forget.which", how=f" {for_good}".rstrip())
     return UnknownReference("\n".join([head, *lines, which]))
 
@@ -151,7 +158,7 @@ async def undo(call: Call) -> str:
 
 def _named(call: Call, words: str, beginning: Sequence[str] = ()) -> str | UnknownReference:
     """The id that a number stands for; anything else as it is."""
-    named = call.naming.read_one(words, call.where, call.actor, beginning)
+    named = named_one(call, words, beginning)
     return words if named is None else named
 
 

@@ -10,7 +10,7 @@ from ..replies.explanation import attached, fate_text, primed_text, why_text
 from ..replies.outcome_text import entry_text, note_text
 from ..services.injection_service import found_text
 from .call import Call
-from .memory_reference import UnknownReference
+from .memory_reference import UnknownReference, named_one, numbered, numbered_hits
 
 _PAGE = 10
 _SEARCH_BUDGET = 4000
@@ -40,7 +40,7 @@ async def list_(call: Call) -> str:
     shown = found[start : start + _PAGE]
     if not shown:
         return say("list.no_page", page=page, pages=-(-len(found) // _PAGE))
-    lines = await call.naming.numbered(call.where, call.actor, shown, start + 1)
+    lines = await numbered(call, shown, start + 1)
     head = "list.head_all" if len(found) <= _PAGE else "list.head"
     lines.insert(0, say(head, count=len(found), first=start + 1, last=start + len(shown)))
     if start + _PAGE < len(found):
@@ -63,7 +63,7 @@ async def search(call: Call) -> str:
         return call.say("pause.recalled_nothing")
     if not recall.hits:
         return call.say("search.nothing")
-    lines = call.naming.numbered_hits(call.where, call.actor, recall.hits)
+    lines = numbered_hits(call, recall.hits)
     return "\n".join([found_text(call.texts, recall), *lines])
 
 
@@ -82,14 +82,13 @@ async def why(call: Call) -> str:
     for one in explained[back - 1 : back]:
         lines.append(why_text(call.texts, one, back=back, admin=call.actor.admin, detail=detail))
         if not detail:
-            shown = [hit.memory_id for hit in attached(one)]
-            call.naming.shown.note(call.where, call.actor, shown)
+            call.list_of([hit.memory_id for hit in attached(one)])
     return "\n".join(lines) or call.say("explain.nothing")
 
 
 async def _of_one(call: Call, words: Sequence[str]) -> str:
     texts, service = call.texts, call.service
-    named = call.naming.read_one(words[0], call.where, call.actor, words)
+    named = named_one(call, words[0], words)
     if named is None:
         return call.say("explain.usage")
     if isinstance(named, UnknownReference):

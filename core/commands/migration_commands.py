@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 
-from ...llm_memory import EngineClosed, MigrationState, MigrationStatus, ReverseReport
+from ...llm_memory import EngineClosed, ReverseReport
 from ...llm_memory.text.safe_text import safe
-from ..replies.migration_text import cause_text, numbers_text
+from ..replies.migration_text import numbers_text, state_text
 from .call import ENGINE_SECONDS, Call, Handler, admin
 from .slow_command import slow
 
 _LETTERS = 10
 _ID = 60
 _SOURCES = 400
-_DETAIL = 200
 
 
 @admin
@@ -44,7 +43,7 @@ async def _status(call: Call) -> str:
     status = engine.migration
     now = call.say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
     lines = [
-        call.say("migrate.head", state=_state(call, status)),
+        call.say("migrate.head", state=state_text(call.texts, status)),
         call.say("migrate.mode", mode=status.mode, now=now),
     ]
     if status.tally.scanned or status.remaining:
@@ -54,16 +53,6 @@ async def _status(call: Call) -> str:
         for batch, source in status.batches.items()
     ]
     return "\n".join(lines)
-
-
-def _state(call: Call, status: MigrationStatus) -> str:
-    if status.state is MigrationState.FAILED:
-        return call.say("migrate.failed", detail=safe(status.detail)[:_DETAIL])
-    if status.waiting and status.state is MigrationState.RUNNING:
-        return call.say("migrate.waiting", cause=cause_text(call.texts, status.waiting))
-    if status.reversed and status.state is MigrationState.IDLE:
-        return call.say("migrate.reversed")
-    return call.say(f"migrate.state_{status.state}")  # one of each, see tests
 
 
 async def _dry_run(call: Call) -> str:

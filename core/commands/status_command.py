@@ -62,7 +62,7 @@ def _index_lines(call: Call, found: EngineStatus) -> list[str]:
 def _note_lines(call: Call, found: EngineStatus) -> list[str]:
     if not found.notes:
         return []
-    places = call.say("status.and").join(
+    places = call.say("common.and").join(
         call.say("status.place", place=safe(place), count=count)
         for place, count in sorted(found.notes.items())
     )

@@ -29,7 +29,7 @@ async def export(call: Call) -> str:
     match outcome:
         case Exported(name):
             counted = (f"{scope} {n}" for scope, n in outcome.by_scope.items())
-            scopes = call.say("status.and").join(counted) or "-"
+            scopes = call.say("common.and").join(counted) or "-"
             return call.say("transfer.exported", count=outcome.count, scopes=scopes, name=name)
         case NotAllowed():
             return call.say("transfer.for_the_owner")

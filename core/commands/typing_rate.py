@@ -7,6 +7,7 @@ from math import ceil
 from time import monotonic
 
 from ...llm_memory import Actor, ConversationId
+from ..latest import Latest
 
 _COMMAND_SECONDS = 3.0
 _CHARACTERS_A_SECOND = 10.0
@@ -23,7 +24,7 @@ class TypingRate:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._typed_until: dict[str, float] = {}
+        self._typed_until = Latest[str, float](_MOST)
 
     def wait(self, conversation_id: ConversationId, actor: Actor, text: str) -> int:
         """Count a text. Returns 0, or in how many minutes the next one is taken: this one is not,
@@ -31,11 +32,9 @@ class TypingRate:
         if actor.admin:
             return 0
         who, now = actor.person or conversation_id.umo, self._clock()
-        until = max(self._typed_until.pop(who, now), now)
+        until = max(self._typed_until.get(who, now), now)
         ahead = until - now
         if ahead < _AHEAD_SECONDS:
             until += _COMMAND_SECONDS + len(text) / _CHARACTERS_A_SECOND
-        self._typed_until[who] = until
-        if len(self._typed_until) > _MOST:
-            del self._typed_until[next(iter(self._typed_until))]
+        self._typed_until.note(who, until)
         return ceil((ahead - _AHEAD_SECONDS) / 60) or 1 if ahead >= _AHEAD_SECONDS else 0

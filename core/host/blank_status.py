@@ -6,27 +6,16 @@ from typing import Any
 
 from ..plugin_names import plugin_version
 
-_TALLIES = (
-    "scanned",
-    "patched",
-    "skipped",
-    "remaining",
-    "adopted",
-    "merged",
-    "quarantined",
-    "broken",
-)
 _COUNTS = (
-    "waiting",
-    "dead",
-    "calls_today",
-    "failed_today",
-    "tokens_today",
-    "daily_tokens",
-    "paused",
-    "unasked",
+    *("waiting", "dead", "calls_today", "failed_today", "tokens_today", "daily_tokens"),
+    *("paused", "unasked"),
 )
 _TIMES = ("oldest", "slept_at", "next_sleep")
+_NONE = {"state": "idle", "mode": "auto", "mode_on": False}
+_TALLY = (
+    *("scanned", "patched", "skipped", "remaining"),
+    *("adopted", "merged", "quarantined", "broken"),
+)
 
 
 def blank_status(*warnings: str) -> dict[str, Any]:
@@ -39,12 +28,7 @@ def blank_status(*warnings: str) -> dict[str, Any]:
         "index": "off",
         "memories": {"total": 0, "by_scope": {}},
         "notes": {"total": 0, "by_folder": {}},
-        "migration": {
-            "state": "idle",
-            "mode": "auto",
-            "mode_on": False,
-            **dict.fromkeys(_TALLIES, 0),
-        },
+        "migration": _NONE | dict.fromkeys(_TALLY, 0),
         "queue": 0,
         "loop": {**said, **dict.fromkeys(_COUNTS, 0), **dict.fromkeys(_TIMES), "shares": []},
         "backlog": 0,

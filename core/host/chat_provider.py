@@ -35,7 +35,7 @@ class AstrBotChat:
             return self._is_chat(self._context.provider_manager.inst_map.get(self.label))
         if not self._context.provider_manager.provider_insts:
             return False
-        return not conversation or self._answers_itself(conversation)
+        return not conversation or answers_itself(self._context, conversation)
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
         if not self.is_there(conversation):
@@ -59,19 +59,19 @@ class AstrBotChat:
             response.completion_text or "", tokens=usage.total if usage is not None else None
         )
 
-    def _answers_itself(self, conversation: str) -> bool:
-        """Whether a model of AstrBot answers there. Where a third-party runner does, none of them
-        is the conversation's own."""
-        config = self._context.get_config(umo=conversation)
-        runner = config.get("agent_runner") or {}
-        return bool(runner.get("runner_type", "local") == "local")
-
     @staticmethod
     def _is_chat(provider: Any) -> bool:
         try:
             return provider is not None and provider.meta().provider_type.value == _CHAT
         except ValueError:  # the plugin that brought its type was unloaded
             return False
+
+
+def answers_itself(context: Any, umo: str) -> bool:
+    """Returns True where a model of AstrBot answers. A third-party runner has a model of its own,
+    and gets the prompt and nothing beside it."""
+    runner = context.get_config(umo=umo).get("agent_runner") or {}
+    return bool(runner.get("runner_type", "local") == "local")
 
 
 def choose_chat(context: Any, config: PluginConfig) -> AstrBotChat | None:

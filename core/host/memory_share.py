@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -15,37 +16,34 @@ class _Server(Protocol):
     async def close(self) -> None: ...
 
 
+@dataclass
 class MemoryShare:
     """``open``, then ``close``; neither raises. ``address`` is ``host:port``, empty for a free port
     of this machine alone; None where sharing is off."""
 
-    def __init__(
-        self, service: CognitiveService, state: Path, address: str | None, texts: Texts
-    ) -> None:
-        self._service = service
-        self._state = state
-        self._address = address
-        self._texts = texts
-        self._server: _Server | None = None
+    service: CognitiveService
+    state: Path
+    address: str | None
+    texts: Texts
+    _server: _Server | None = None
 
     async def open(self) -> None:
         """Listen, if it is on."""
-        if self._address is None:
+        if self.address is None:
             return
         # Loaded where it is wanted alone.
         from ...llm_memory.sharing.server import LOOPBACK, SharingServer
 
-        host, _, port = self._address.rpartition(":")
-        server = SharingServer(
-            self._service, self._state, host=host or LOOPBACK, port=int(port or 0)
-        )
+        host, _, port = self.address.rpartition(":")
+        at = host or LOOPBACK
+        server = SharingServer(self.service, self.state, host=at, port=int(port or 0))
         try:
             endpoint = await server.open()
         except (ImportError, OSError) as error:
-            logger.warning(self._texts.say("log.share_failed", detail=error))
+            logger.warning(self.texts.say("log.share_failed", detail=error))
             return
         self._server = server
-        logger.info(self._texts.say("log.shared", host=endpoint.host, port=endpoint.port))
+        logger.info(self.texts.say("log.shared", host=endpoint.host, port=endpoint.port))
 
     async def close(self) -> None:
         """Answer the calls that began, and stop listening. Idempotent."""

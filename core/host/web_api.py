@@ -1,11 +1,9 @@
-"""``GET /astrbot_plugin_scoped_memory/status``: AstrBot asks for a login before it calls us."""
+"""What the panel's routes answer: the status and the last recalls, for the owner alone. AstrBot
+asks for a login before it calls us."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-from astrbot.api.web import json_response
 
 from ...llm_memory import MigrationStatus
 from ..commands.bring_command import left_json
@@ -15,38 +13,33 @@ from ..replies.loop_text import loop_json
 from .blank_status import blank_status
 
 
-class StatusApi:
-    """Answers from the moment the plugin is loaded; ``current`` is None when it is switched off."""
+async def status_json(plugin: PluginContext | None) -> dict[str, Any]:
+    """Returns the status; of None, which is a plugin that is switched off, a blank one."""
+    if plugin is None:
+        return blank_status()
+    status = await plugin.status()
+    return {
+        "version": plugin.version,
+        "ready": status.ready,
+        "embedder": status.embedder,
+        "index": status.index.value,
+        "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
+        "notes": {"total": sum(status.notes.values()), "by_folder": dict(status.notes)},
+        "migration": migration_json(status.migration),
+        # All that waits to be worked off: vectors (``backlog``) and turns (``loop.waiting``).
+        "queue": status.backlog + status.queue,
+        "loop": loop_json(status.loop),
+        "backlog": status.backlog,
+        "scope_check_drops": status.scope_check_drops,
+        "left_behind": [left_json(one) for one in status.left],
+        "warnings": plugin.warnings(status),
+    }
 
-    def __init__(self, current: Callable[[], PluginContext | None]) -> None:
-        self._current = current
 
-    async def __call__(self) -> Any:
-        """The status as JSON."""
-        return json_response(await self.payload())
-
-    async def payload(self) -> dict[str, Any]:
-        """What the route answers."""
-        plugin = self._current()
-        if plugin is None:
-            return blank_status()
-        status = await plugin.status()
-        return {
-            "version": plugin.version,
-            "ready": status.ready,
-            "embedder": status.embedder,
-            "index": status.index.value,
-            "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
-            "notes": {"total": sum(status.notes.values()), "by_folder": dict(status.notes)},
-            "migration": migration_json(status.migration),
-            # All that waits to be worked off: vectors (``backlog``) and turns (``loop.waiting``).
-            "queue": status.backlog + status.queue,
-            "loop": loop_json(status.loop),
-            "backlog": status.backlog,
-            "scope_check_drops": status.scope_check_drops,
-            "left_behind": [left_json(one) for one in status.left],
-            "warnings": plugin.warnings(status),
-        }
+def recalls_json(plugin: PluginContext | None) -> dict[str, Any]:
+    """Returns the last recalls of all conversations, the newest first; none while it is off."""
+    recalls = [] if plugin is None else plugin.service.last_recalls()
+    return {"recalls": [record_json(one) for one in recalls]}
 
 
 def migration_json(status: MigrationStatus) -> dict[str, Any]:
@@ -67,20 +60,3 @@ def migration_json(status: MigrationStatus) -> dict[str, Any]:
     said |= {"waiting": status.waiting} if status.waiting else {}
     said |= {"detail": status.detail} if status.detail else {}
     return said | ({"reversed": True} if status.reversed else {})
-
-
-class RecallsApi:
-    """The last recalls of all conversations, for the owner: AstrBot asks for a login first."""
-
-    def __init__(self, current: Callable[[], PluginContext | None]) -> None:
-        self._current = current
-
-    async def __call__(self) -> Any:
-        """The recalls as JSON."""
-        return json_response(await self.payload())
-
-    async def payload(self) -> dict[str, Any]:
-        """What the route answers: the newest first, none while the plugin is off."""
-        plugin = self._current()
-        recalls = [] if plugin is None else plugin.service.last_recalls()
-        return {"recalls": [record_json(one) for one in recalls]}

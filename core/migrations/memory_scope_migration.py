@@ -8,7 +8,7 @@ from astrbot.api import logger
 
 from ...llm_memory import Engine, MigrationState, MigrationStatus
 from ...llm_memory.texts import Texts
-from ..replies.migration_text import cause_text, numbers_text
+from ..replies.migration_text import numbers_text, state_text
 
 _LOOK_SECONDS = 1.0
 _TELL_SECONDS = 30.0
@@ -38,28 +38,17 @@ class MemoryScopeMigration:
 
     def _tell(self, status: MigrationStatus) -> None:
         """Each change once, and now and then how far it is."""
-        say = self._texts.say
         now = asyncio.get_running_loop().time()
         what = (status.state, status.waiting, status.reversed, status.remaining > 0)
         moving = status.state is MigrationState.RUNNING and status.remaining > 0
         if what == self._said and not (moving and now - self._told_at > _TELL_SECONDS):
             return
         self._said, self._told_at = what, now
+        idle = status.state is MigrationState.IDLE and not status.reversed
+        if idle or (status.state is MigrationState.RUNNING and not moving and not status.waiting):
+            return
+        state = state_text(self._texts, status)
         numbers = numbers_text(self._texts, status.tally, status.remaining)
-        match status.state:
-            case MigrationState.RUNNING if status.waiting:
-                logger.warning(
-                    say("log.migration_waiting", cause=cause_text(self._texts, status.waiting))
-                )
-            case MigrationState.RUNNING if status.remaining:
-                logger.info(say("log.migration_running", numbers=numbers))
-            case MigrationState.PAUSED:
-                logger.info(say("log.migration_paused", numbers=numbers))
-            case MigrationState.DONE:
-                logger.info(say("log.migration_done", numbers=numbers))
-            case MigrationState.FAILED:
-                logger.error(say("log.migration_failed", detail=status.detail))
-            case MigrationState.IDLE if status.reversed:
-                logger.info(say("log.migration_reversed"))
-            case _:
-                pass
+        failed = status.state is MigrationState.FAILED
+        write = logger.error if failed else logger.warning if status.waiting else logger.info
+        write(self._texts.say("log.migration", state=state, numbers=numbers))

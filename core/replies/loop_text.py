@@ -69,7 +69,7 @@ def _dropped_lines(texts: Texts, status: LoopStatus) -> list[str]:
         for share in dropped
         if share.dropped
     ]
-    whose = say("status.and").join(told[:_NAMED]) + ("…" if told[_NAMED:] else "")
+    whose = say("common.and").join(told[:_NAMED]) + ("…" if told[_NAMED:] else "")
     return [say("loop.dropped", whose=whose)] if told else []
 
 

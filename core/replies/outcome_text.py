@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ...llm_memory import (
     EngineClosed,
@@ -15,7 +15,6 @@ from ...llm_memory import (
     NotVisible,
     PrivateKind,
     Purged,
-    Reinforced,
     Rejected,
     RememberOutcome,
     Replaced,
@@ -34,52 +33,40 @@ from ..host.panel_map import NotSaved
 
 _SHOWN = 60
 _DETAIL = 200
+_OFF: Mapping[type[ScopedMemoryError], str] = {
+    DirectoryInUse: NoticeCode.DIRECTORY_IN_USE,
+    FormatNewer: NoticeCode.FORMAT_NEWER,
+    UpgradeFailed: NoticeCode.UPGRADE_FAILED,
+}
+"""The notice that says why the engine does not open."""
 
 
 def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
-    """What was stored where, or why nothing was."""
-    match outcome:
-        case Stored(memory, redacted, conflict):
-            said = texts.say("outcome.stored", scope=memory.scope.name, pointer=memory.pointer)
-            return said + _what_was_done(texts, memory, redacted) + _conflict(texts, conflict)
-        case Reinforced(memory, redacted):
-            said = texts.say("outcome.reinforced", scope=memory.scope.name, pointer=memory.pointer)
-            return said + _what_was_done(texts, memory, redacted)
-        case Replaced(memory, former, redacted):
-            said = texts.say(
-                "outcome.replaced",
-                scope=memory.scope.name,
-                pointer=memory.pointer,
-                former=former.memory.memory_id,
-            )
-            return said + _what_was_done(texts, memory, redacted)
-        case Rejected():
-            return rejected_text(texts, outcome)
+    """Says to a model what was stored where, or why nothing was."""
+    return _remembered(texts, "outcome", outcome)
 
 
 def added_text(texts: Texts, outcome: RememberOutcome) -> str:
-    """The same to a person: who will see it, and no path."""
+    """Says the same to a person: who will see it, and no path."""
+    return _remembered(texts, "add", outcome)
+
+
+def _remembered(texts: Texts, group: str, outcome: RememberOutcome) -> str:
     if isinstance(outcome, Rejected):
         return rejected_text(texts, outcome)
-    stored = outcome.memory
-    memory_id, seen = stored.memory.memory_id, seen_by(texts, stored)
+    stored, scope = outcome.memory, outcome.memory.scope.name
+    params = {"id": stored.memory.memory_id, "pointer": stored.pointer, "scope": scope}
     if isinstance(outcome, Replaced):
-        former = outcome.former.memory.memory_id
-        said = texts.say("add.replaced", id=memory_id, seen=seen, former=former)
-    elif isinstance(outcome, Reinforced):
-        said = texts.say("add.known", id=memory_id, seen=seen)
-    else:
-        said = texts.say("add.stored", id=memory_id, seen=seen)
-    conflict = outcome.conflict if isinstance(outcome, Stored) else None
-    return said + _what_was_done(texts, stored, outcome.redacted) + _conflict(texts, conflict)
-
-
-def _conflict(texts: Texts, older: StoredMemory | None) -> str:
-    """What it may contradict, empty for nothing."""
-    if older is None:
-        return ""
-    words = safe(preview(older.memory.judgment, _SHOWN))
-    return texts.say("outcome.conflict", former=older.memory.memory_id, text=words)
+        params["former"] = outcome.former.memory.memory_id
+    code = f"{group}.{type(outcome).__name__.lower()}"
+    said = texts.say(code, seen=seen_by(texts, stored), **params)
+    said += redacted_text(texts, outcome.redacted)
+    if stored.memory.quoted:
+        said += texts.say("outcome.quoted")
+    if isinstance(outcome, Stored) and (older := outcome.conflict) is not None:
+        words = safe(preview(older.memory.judgment, _SHOWN))
+        said += texts.say("outcome.conflict", former=older.memory.memory_id, text=words)
+    return said
 
 
 def seen_by(texts: Texts, stored: StoredMemory) -> str:
@@ -88,14 +75,6 @@ def seen_by(texts: Texts, stored: StoredMemory) -> str:
     if scope.is_public:
         return texts.say("seen.public")
     return texts.say("seen.here" if as_derived(scope.name) else "seen.scope", scope=scope.name)
-
-
-def _what_was_done(texts: Texts, stored: StoredMemory, redacted: Sequence[PrivateKind]) -> str:
-    """What is kept otherwise than it was said, empty if nothing is."""
-    notes = redacted_text(texts, redacted)
-    if stored.memory.quoted:
-        notes += texts.say("outcome.quoted")
-    return notes
 
 
 def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
@@ -159,24 +138,10 @@ def error_text(texts: Texts, error: ScopedMemoryError) -> str:
     """What a caller is told when the engine cannot answer."""
     if isinstance(error, EngineClosed):
         return texts.say("outcome.reloaded")
-    if code := _code_of_off(error):
+    code = error.code if isinstance(error, EngineOff) else _OFF.get(type(error))
+    if code:
         return texts.say("outcome.off", detail=texts.say(f"engine_off.{code}"))
     return texts.say("outcome.failed", detail=type(error).__name__)
-
-
-def _code_of_off(error: ScopedMemoryError) -> str:
-    """The notice that says why the engine does not open; empty for any other error."""
-    match error:
-        case EngineOff(code=code):
-            return code
-        case DirectoryInUse():
-            return NoticeCode.DIRECTORY_IN_USE
-        case FormatNewer():
-            return NoticeCode.FORMAT_NEWER
-        case UpgradeFailed():
-            return NoticeCode.UPGRADE_FAILED
-        case _:
-            return ""
 
 
 def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
@@ -193,20 +158,17 @@ def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
         lines.append(texts.say("entry.reasoning", text=reasoning))
     if memory.tags:
         lines.append(texts.say("entry.tags", text=safe(", ".join(memory.tags))))
-    lines.append(
-        texts.say(
-            "entry.about",
-            kind=memory.kind.value,
-            strength=memory.strength,
-            time=texts.say("inject.undated")
-            if memory.undated
-            else memory.created_at.isoformat(timespec="minutes"),
-            who=speakers(hit, texts.say),
-            source=origin.source.value,
-            trusted=texts.say(_standing(memory)),
-        )
+    written = memory.created_at.isoformat(timespec="minutes")
+    about = texts.say(
+        "entry.about",
+        kind=memory.kind.value,
+        strength=memory.strength,
+        time=texts.say("inject.undated") if memory.undated else written,
+        who=speakers(hit, texts.say),
+        source=origin.source.value,
+        trusted=texts.say(_standing(memory)),
     )
-    return "\n".join(lines)
+    return "\n".join([*lines, about])
 
 
 def note_text(texts: Texts, section: NoteSection) -> str:

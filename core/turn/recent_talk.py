@@ -6,13 +6,14 @@ another map, and knows no times.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ...llm_memory import ContextLine, ConversationId, ConversationKind, Voice
 from ...llm_memory.recall.rules.talk import MOST_LINES
 from ...llm_memory.text.turn_text import spoken
+from ..latest import Latest
 
 _TALKS = 500
 """Of persons, in all conversations together: those who spoke last."""
@@ -40,7 +41,7 @@ class RecentTalk:
     """The last turns of each person in each conversation, under each persona."""
 
     def __init__(self) -> None:
-        self._talks: OrderedDict[tuple[str, str, str], deque[Said]] = OrderedDict()
+        self._talks = Latest[tuple[str, str, str], deque[Said]](_TALKS)
 
     def note(self, conversation: ConversationId, person: str, said: Said) -> None:
         """A turn is finished. Nothing is kept of a turn whose view is unknown, or
@@ -48,17 +49,9 @@ class RecentTalk:
         key = _key(conversation, person)
         if key is None or not said.view:
             return
-        kept = Said(
-            spoken(said.words)[:_KEPT],
-            spoken(said.reply)[:_KEPT],
-            said.at,
-            said.view,
-            said.history,
-        )
-        self._talks.setdefault(key, deque(maxlen=MOST_LINES)).append(kept)
-        self._talks.move_to_end(key)
-        while len(self._talks) > _TALKS:
-            self._talks.popitem(last=False)
+        words, reply = spoken(said.words)[:_KEPT], spoken(said.reply)[:_KEPT]
+        kept = replace(said, words=words, reply=reply)
+        self._talks.note(key, deque([*self._talks.get(key, ()), kept], maxlen=MOST_LINES))
 
     def before(
         self, conversation: ConversationId, person: str, history: str

@@ -15,7 +15,7 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 from ...llm_memory import Actor, ConversationId, ConversationKind, InvalidConversationId
 from ...llm_memory.catalogue.rules.talk_history import anchor
 from ...llm_memory.models.turns import PAUSED_VIEW
-from .spoken_words import quoted_words, said_words
+from .spoken_words import said_words
 from .woken_agents import WokenAgents
 
 _INJECTED = "scoped_memory_injected"
@@ -65,6 +65,13 @@ def _title_of(event: AstrMessageEvent) -> str:
     """What the group is called, where the platform tells."""
     name = getattr(getattr(getattr(event, "message_obj", None), "group", None), "group_name", "")
     return name if isinstance(name, str) else ""
+
+
+def _is_first(event: AstrMessageEvent, mark: str) -> bool:
+    """True for the first caller in a turn, False afterwards."""
+    is_first = not event.get_extra(mark)
+    event.set_extra(mark, True)
+    return is_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +149,6 @@ class TurnReader:
         return said_words(event)
 
     @staticmethod
-    def quoted_text(event: AstrMessageEvent) -> str:
-        """The message that this one replies to, empty for none or one without words."""
-        return quoted_words(event)
-
-    @staticmethod
     def is_command(event: AstrMessageEvent) -> bool:
         """True if a command of any plugin answers this event."""
         handlers: list[Any] = event.get_extra("activated_handlers") or []
@@ -159,10 +161,7 @@ class TurnReader:
     @staticmethod
     def claim_injection(event: AstrMessageEvent) -> bool:
         """True for the first caller in a turn, False afterwards."""
-        if event.get_extra(_INJECTED):
-            return False
-        event.set_extra(_INJECTED, True)
-        return True
+        return _is_first(event, _INJECTED)
 
     def is_a_persons(self, event: AstrMessageEvent) -> bool:
         """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
@@ -190,18 +189,12 @@ class TurnReader:
     @staticmethod
     def claim_answer(event: AstrMessageEvent) -> bool:
         """True for the first caller in a turn, False afterwards."""
-        if event.get_extra(_ANSWERED):
-            return False
-        event.set_extra(_ANSWERED, True)
-        return True
+        return _is_first(event, _ANSWERED)
 
     @classmethod
     def take_words(cls, event: AstrMessageEvent) -> str:
         """What the person wrote, for the first caller in a turn; empty afterwards."""
-        if event.get_extra(_TAKEN):
-            return ""
-        event.set_extra(_TAKEN, True)
-        return cls.user_text(event)
+        return cls.user_text(event) if _is_first(event, _TAKEN) else ""
 
     @staticmethod
     def note_follow_up(going: AstrMessageEvent, event: AstrMessageEvent) -> None:

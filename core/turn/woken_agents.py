@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from astrbot.api import logger
@@ -30,35 +31,33 @@ def adapter_of(context: Any, account: str) -> str | None:
     return str(platform.meta().name) or None if platform is not None else None
 
 
+@dataclass(frozen=True)
 class WokenAgents:
-    """Tells them from messages of persons, and where and for whom they act."""
+    """Tells them from messages of persons, and where and for whom they act.
 
-    def __init__(
-        self,
-        adapter: Callable[[str], str | None],
-        service: Callable[[], CognitiveService],
-        texts: Texts,
-    ) -> None:
-        """``adapter``: the platform's type of an account, None where it is unknown."""
-        self._adapter = adapter
-        self._service = service
-        self._texts = texts
+    Attributes:
+        adapter: Gives the platform's type of an account, None where it is unknown.
+    """
+
+    adapter: Callable[[str], str | None]
+    service: Callable[[], CognitiveService]
+    texts: Texts
 
     def woke(self, event: AstrMessageEvent) -> bool:
         """True where no platform brought the event: a timer's, or one whose platform is not the
         platform of its account. Then nothing but its origin is true."""
         name = event.get_platform_name()
         account = str(event.unified_msg_origin).split(":", 1)[0]
-        return bool(name == _SCHEDULER or name != (self._adapter(account) or name))
+        return bool(name == _SCHEDULER or name != (self.adapter(account) or name))
 
     async def conversation_id(self, parsed: ConversationId) -> ConversationId:
         """The origin completed; ``hidden`` where what it hides cannot be told now."""
-        adapter = self._adapter(parsed.account)
+        adapter = self.adapter(parsed.account)
         try:
             async with asyncio.timeout(_OPENING_SECONDS):
-                return await self._service().conversations.completed(parsed, adapter)
+                return await self.service().conversations.completed(parsed, adapter)
         except (TimeoutError, EngineClosed, EngineOff) as error:
-            logger.warning(self._texts.say("log.origin_unknown", id=parsed, error=repr(error)))
+            logger.warning(self.texts.say("log.origin_unknown", id=parsed, error=repr(error)))
             return ConversationId(
                 parsed.umo, adapter, parsed.account, parsed.kind, persona=None, hidden=True
             )
@@ -69,10 +68,10 @@ class WokenAgents:
         sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
         try:
             async with asyncio.timeout(_OPENING_SECONDS):
-                found = await self._service().conversations.on_behalf_of(conversation_id, sender)
+                found = await self.service().conversations.on_behalf_of(conversation_id, sender)
         except (TimeoutError, EngineClosed, EngineOff):
             found = None
         if found is None:
-            return Actor("", self._texts.say("agent.alone"), spoke=False)
-        name = self._texts.say("agent.on_behalf", name=found.name or found.peer)
+            return Actor("", self.texts.say("agent.alone"), spoke=False)
+        name = self.texts.say("agent.on_behalf", name=found.name or found.peer)
         return Actor(found.person, name, spoke=False)

@@ -158,7 +158,7 @@ async def test_old_memories_come_whatever_the_owner_does_meanwhile_and_the_sourc
             assert "存折" not in turn.injected
 
             async def told() -> bool:
-                return "旧记忆已全部收进来" in rig.bot.logs(all_starts=True)
+                return "收进旧记忆：已全部收进来" in rig.bot.logs(all_starts=True)
 
             await until(told, within=30, what="the log's last word")
             patched = await asyncio.to_thread(held, server)

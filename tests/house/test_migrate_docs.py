@@ -52,8 +52,7 @@ def said() -> list[re.Pattern[str]]:
     ]
     ours = [
         SAY("log.opened", version="{}", total="{}"),
-        SAY("log.migration_running", numbers="{}"),
-        SAY("log.migration_done", numbers="{}"),
+        SAY("log.migration", state="{}", numbers="{}"),
         SAY("migrate.dry_run"),
         SAY("migrate.head", state=SAY("migrate.state_done")),
         SAY("migrate.batch", batch="{}", source="{}"),

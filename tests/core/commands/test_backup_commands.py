@@ -113,7 +113,7 @@ async def test_the_plan_names_every_scope_that_it_opens_and_each_person_it_joins
         assert existing in plan
         new = say("moving.plan_scope_new", scope="新的", count=20, keys="\n").partition("\n")[0]
         assert new in plan
-        both = say("status.and").join(links)
+        both = say("common.and").join(links)
         assert say("moving.plan_link", person="老李", count=2, ids=both) in plan
         await restore(plugin, f"{FILE} confirm")
         assert panel == {"conversation_scope_map": opened, "identity_links": links}

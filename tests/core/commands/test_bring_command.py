@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi
+from astrbot_plugin_scoped_memory.core.host.web_api import status_json
 from astrbot_plugin_scoped_memory.llm_memory import DmScope
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, private, running
@@ -84,7 +84,7 @@ async def test_public_has_to_be_named(tmp_path: Path) -> None:
 async def test_the_status_route_names_what_is_left_behind(tmp_path: Path) -> None:
     former = await left_behind(tmp_path)
     async with running(tmp_path, {}, settings=PUBLIC, follow=False) as rig:
-        payload = await StatusApi(lambda: cast("Any", FakePlugin(rig))).payload()
+        payload = await status_json(cast("Any", FakePlugin(rig)))
     assert payload["left_behind"] == [
         {"scope": former, "belongs_to": "public", "memories": 2, "turns": 0}
     ]

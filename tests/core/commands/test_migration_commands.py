@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.web_api import StatusApi
+from astrbot_plugin_scoped_memory.core.host.web_api import status_json
 from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
 from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import (
     MemoryScopeMigration,
 )
-from astrbot_plugin_scoped_memory.core.replies.migration_text import cause_text
+from astrbot_plugin_scoped_memory.core.replies.migration_text import state_text
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.llm_memory import Engine, EngineOff, MigrationState
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Engine,
+    EngineOff,
+    MigrationState,
+    MigrationStatus,
+)
 from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
@@ -130,16 +136,20 @@ async def test_chinese_words_do_the_same(tmp_path: Path) -> None:
 def test_each_state_and_each_cause_has_its_words(language: str) -> None:
     texts = Texts(language)
     assert all(texts.knows(f"migrate.state_{state}") for state in MigrationState)
-    for code in ("vault", "state", "gone", "server_down"):
-        assert cause_text(texts, code) != code
-    assert cause_text(texts, "never_heard_of") == "never_heard_of"
+    said = {
+        code: state_text(texts, MigrationStatus(MigrationState.RUNNING, waiting=code))
+        for code in ("vault", "state", "gone", "server_down", "never_heard_of")
+    }
+    assert len(set(said.values())) == len(said)
+    bare = [code for code, words in said.items() if re.search(f"[(（]{code}[)）]", words)]
+    assert bare == ["never_heard_of"]
 
 
 async def test_the_status_route_tells_how_far_it_is_and_why_it_waits(tmp_path: Path) -> None:
     source = filled(RECORDS)
 
     async def block() -> dict[str, Any]:
-        found: dict[str, Any] = (await StatusApi(lambda: plugin).payload())["migration"]
+        found: dict[str, Any] = (await status_json(plugin))["migration"]
         return found
 
     async with running(tmp_path, legacy=source) as rig:
@@ -179,12 +189,12 @@ async def test_the_log_hears_of_the_beginning_and_the_end(
         scheduled = MemoryScopeMigration(rig.engine, Texts("zh-CN"))
         task = asyncio.create_task(scheduled.run())
         await until_done(rig)
-        await until_true(lambda: any("旧记忆已全部收进来" in line for line in lines))
+        await until_true(lambda: any("已全部收进来" in line for line in lines))
         await asyncio.sleep(0.05)  # and it is not said again
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert any("还剩" in line and "收进旧记忆" in line for line in lines)
-    assert sum("旧记忆已全部收进来" in line for line in lines) == 1
+    assert sum("已全部收进来" in line for line in lines) == 1
     assert not any("密语" in line for line in lines)
 
 

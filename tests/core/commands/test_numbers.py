@@ -8,7 +8,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.item_numbers import item_numbers
-from astrbot_plugin_scoped_memory.core.commands.last_shown import LastShown
+from astrbot_plugin_scoped_memory.core.latest import Latest
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
@@ -289,11 +289,14 @@ async def test_why_says_in_words_what_was_attached_and_what_came_close(
 
 
 async def test_the_numbers_of_old_conversations_go_first() -> None:
-    shown = LastShown()
+    shown = Latest[str, int](500)
     for number in range(501):
-        shown.note(group(number), person(1), ["m-1"])
-    assert shown.numbers(group(0), person(1)) == {}
-    assert shown.numbers(group(1), person(1)) == {1: "m-1"}
+        shown.note(str(number), number)
+    shown.note("1", -1)
+    shown.note("501", 501)
+    assert not shown.keys() & {"0", "2"}
+    assert len(shown) == 500
+    assert shown["1"] == -1
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

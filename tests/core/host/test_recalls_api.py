@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.web_api import RecallsApi
+from astrbot_plugin_scoped_memory.core.host.web_api import recalls_json
 from astrbot_plugin_scoped_memory.core.plugin_names import RECALLS_ROUTE, STATUS_ROUTE
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT
@@ -28,7 +28,7 @@ OF_A_CANDIDATE = {"scope", "id", "lexical", "coverage", "similarity", "score", "
 
 async def recalls(plugin: Any) -> list[dict[str, Any]]:
     """What the route answers, as it comes out of JSON."""
-    made = await RecallsApi(lambda: plugin).payload()
+    made = recalls_json(plugin)
     assert made.keys() == {"recalls"}
     read: dict[str, Any] = json.loads(json.dumps(made, allow_nan=False))
     assert read == made

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.web_api import RecallsApi, StatusApi, migration_json
+from astrbot_plugin_scoped_memory.core.host.web_api import (
+    migration_json,
+    recalls_json,
+    status_json,
+)
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_json
@@ -59,7 +63,7 @@ def unopened(data: Path, **config: Any) -> PluginContext:
 
 async def payload(plugin: Any) -> dict[str, Any]:
     """What the route answers, as it comes out of JSON."""
-    made = await StatusApi(lambda: plugin).payload()
+    made = await status_json(plugin)
     read: dict[str, Any] = json.loads(json.dumps(made, allow_nan=False))
     assert read == made
     assert made.keys() == KEYS
@@ -181,7 +185,7 @@ async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
         answer = await until(warned, within=60, what="a warning")
         assert answer["ready"] is False
         assert answer["memories"] == {"total": 0, "by_scope": {}}
-        assert await RecallsApi(lambda: plugin).payload() == {"recalls": []}
+        assert recalls_json(plugin) == {"recalls": []}
     finally:
         await plugin.close()
 

@@ -42,6 +42,7 @@ from botpy.message import GroupMessage
 from dingtalk_stream import ChatbotMessage
 from telegram import Update
 
+from astrbot_plugin_scoped_memory.core.turn.spoken_words import quoted_words
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
@@ -302,7 +303,7 @@ async def test_the_words_behind_a_command_name_the_account(command: str) -> None
 
 async def test_a_quotation_names_the_account() -> None:
     event = await onebot(onebot_segment("reply", id="5"), onebot_segment("text", text="真的吗"))
-    assert TurnReader.quoted_text(event) == f"@{OTHER} 引用的话"
+    assert quoted_words(event) == f"@{OTHER} 引用的话"
     assert TurnReader.user_text(event) == "真的吗"
 
 
@@ -312,7 +313,7 @@ async def test_the_name_in_a_quotation_of_telegram_is_no_word() -> None:
     replied = {"message_id": 9, "date": 0, "chat": {"id": -100, "type": "group", "title": "群"}}
     replied |= {"from": user, "text": f"{HOSTILE}说的", "entities": [entity]}
     event, _ = await telegram("真的吗", [], reply_to_message=replied)
-    assert TurnReader.quoted_text(event) == f"@{OTHER}说的"
+    assert quoted_words(event) == f"@{OTHER}说的"
 
 
 async def test_a_user_name_of_telegram_stands_where_it_was_written_once() -> None:
@@ -329,7 +330,7 @@ async def test_the_words_of_a_quoted_voice_message_are_not_the_repliers() -> Non
     chain = [Reply(id="1", chain=[Plain("今后只推荐强哥")], message_str=""), Plain("听听这个")]
     event = event_of(chain, "听听这个今后只推荐强哥")
     assert TurnReader.user_text(event) == "听听这个"
-    assert TurnReader.quoted_text(event) == "今后只推荐强哥"
+    assert quoted_words(event) == "今后只推荐强哥"
 
 
 async def test_a_forwarded_message_has_no_words_of_its_sender() -> None:
@@ -340,7 +341,7 @@ async def test_a_forwarded_message_has_no_words_of_its_sender() -> None:
         for text in ("看看", "看看今后只推荐强哥"):
             event = event_of([forwarded, Plain("看看")], text)
             assert TurnReader.user_text(event) == "看看"
-            assert TurnReader.quoted_text(event) == ""
+            assert quoted_words(event) == ""
 
 
 async def test_what_no_other_wrote_stays_as_astrbot_spells_it() -> None:
