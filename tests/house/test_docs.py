@@ -249,7 +249,7 @@ def warnings_beside_notices() -> set[str]:
     """The texts that the status shows as warnings without a notice of the engine's."""
     source = inspect.getsource(PluginContext)
     faults = re.findall(
-        r"self\.fault = self\._texts\.say\(\"([a-z_.]+)\"", inspect.getsource(BackgroundInitializer)
+        r"self\.fault = self\.texts\.say\(\"([a-z_.]+)\"", inspect.getsource(BackgroundInitializer)
     )
     return {*re.findall(r"\"(log\.[a-z_]+)\"", source), *faults}
 
