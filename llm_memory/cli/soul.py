@@ -9,6 +9,7 @@ from dataclasses import asdict
 from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ..composition.owner_souls import ask_as_owner, look_as_owner
 from ..composition.paths import EnginePaths
+from ..errors import DirectoryInUse, EngineOff
 from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import (
     DiffSoul,
@@ -61,7 +62,18 @@ def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
     asking = ask_as_owner(
         store.paths, store.settings(), request, args.role, version=plugin_version()
     )
-    return asyncio.run(asking)
+    try:
+        return asyncio.run(asking)
+    except (DirectoryInUse, EngineOff) as error:
+        if isinstance(error, EngineOff) and error.code != "directory_in_use":
+            raise
+        line = f"/memory soul {args.action}"
+        raise Refusal(
+            f"机器人正开着这个数据文件夹；请在聊天里发 {line}，"
+            "或者先停下机器人（或在面板里停用插件）再来。",
+            f"The bot has this data folder open. Send {line} in a chat, or stop the bot (or switch "
+            "the plugin off) first.",
+        ) from error
 
 
 def _check_role(paths: EnginePaths, persona: str) -> None:

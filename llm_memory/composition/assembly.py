@@ -84,6 +84,7 @@ def assemble(
         await remember.follower.follow()
         await decisions.stale_saves.mend()
         await recall.notes.refresh()
+        await loop.souls.follow()
 
     bylines = Bylines(recall.catalogue, recall.unread, parts.state, book.ids_of, parts.is_admin)
     hooks = LoopHooks(

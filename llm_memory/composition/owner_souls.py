@@ -6,26 +6,12 @@ import asyncio
 from contextlib import closing
 from dataclasses import replace
 
-from ..errors import VaultWriteFailed
 from ..models.conversation import Actor
 from ..models.settings import EngineSettings
-from ..models.soul import (
-    DiffSoul,
-    LogSoul,
-    ShowSoul,
-    SoulFault,
-    SoulLog,
-    SoulOutcome,
-    SoulRefused,
-    SoulRequest,
-    VerifySoul,
-    soul_folder,
-)
+from ..models.soul import SoulOutcome, SoulRequest, soul_folder
 from ..runtime.notice_board import NoticeBoard
-from ..soul.life import SoulLife
 from ..soul.soul_files import SoulFiles
-from ..soul.soul_reader import Refused, SoulReader
-from ..soul.soul_store import SoulStore
+from ..soul.soul_reader import Reading, SoulReader, or_refused
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from .engine import build_engine
@@ -66,28 +52,11 @@ async def ask_as_owner(
         await engine.close()
 
 
-def look_as_owner(
-    paths: EnginePaths, request: ShowSoul | DiffSoul | LogSoul | VerifySoul, persona: str
-) -> SoulOutcome:
+def look_as_owner(paths: EnginePaths, request: Reading, persona: str) -> SoulOutcome:
     """Returns what the owner asks to see. Writes nothing, so a bot may have the store open.
     Blocks."""
     with closing(ForgetfulState(paths.state / "state.sqlite")) as state:
         state.open()
-        files, heads = SoulFiles(paths.memory), SoulHeads(state)
-        reader, role = SoulReader(files, heads), soul_folder(persona)
-        life = SoulLife(SoulStore(files, heads, local_now, b""), reader, local_now)
-        try:
-            if isinstance(request, VerifySoul):
-                return reader.verify(role)
-            standing, _ = reader.standing(role)
-            match request:
-                case ShowSoul():
-                    return life.view(standing)
-                case DiffSoul(number):
-                    return life.diff(number, standing)
-                case LogSoul():
-                    return SoulLog(standing.chain.lines[::-1], standing.chain.broken)
-        except Refused as error:
-            return SoulRefused(error.fault, error.detail)
-        except VaultWriteFailed as error:
-            return SoulRefused(SoulFault.NOT_WRITTEN, str(error))
+        reader = SoulReader(SoulFiles(paths.memory), SoulHeads(state))
+        role = soul_folder(persona)
+        return or_refused(lambda: reader.answer(request, reader.standing(role)))

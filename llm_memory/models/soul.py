@@ -258,7 +258,6 @@ class SoulView:
         open: The proposal that waits, with its state and its newest verdict.
         by_hand: SOUL.md holds other bytes, which are not in force.
         by_night: The night has put the version in force there, and no admin.
-        restored: SOUL.md was gone, or held an older version, and was written anew just now.
         broken: The first broken line of the chain, 0 for none.
         newer: A newer version of the plugin wrote the chain: nothing is changed.
     """
@@ -272,7 +271,6 @@ class SoulView:
     verdict: SoulEvaluation | None = None
     by_hand: bool = False
     by_night: bool = False
-    restored: bool = False
     broken: int = 0
     newer: bool = False
 

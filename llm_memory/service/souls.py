@@ -43,8 +43,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..soul.evaluation import SoulEvaluator
-from ..soul.governance import Governance, Judge
-from ..soul.life import RECENT
+from ..soul.governance import RECENT, Governance, Judge
 from ..soul.model_port import SoulModel
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.checks import asks_for_other_words, check
@@ -110,13 +109,19 @@ class Souls:
         return _SHOWN(self._governance.in_force(soul_folder(persona)) or "")
 
     async def load(self) -> None:
-        """Look at every soul after a start: what is in force is in memory from then on. Never
+        """Settle every soul after a start: what is in force is in memory from then on. Never
         raises: memories do not depend on it."""
         try:
             for role, found in (await self._governance.recover()).items():
                 self._tell(role, found)
         except Exception as error:  # noqa: BLE001  (a start that fails on it would cost all)
             logger.error("读取人格的说话习惯时出错：{!r}", error)
+
+    async def follow(self) -> None:
+        """Keep what people have written into a SOUL.md since the last time, put back one that is
+        gone, and tell the admins. Raises VaultWriteFailed."""
+        for role, found in (await self._governance.follow()).items():
+            self._tell(role, found)
 
     async def ask(
         self, request: SoulRequest, persona: str, actor: Actor, *, conversation: str = ""
@@ -127,7 +132,7 @@ class Souls:
         await self._life.ready()
         role = soul_folder(persona)
         if isinstance(request, ShowSoul | DiffSoul | LogSoul | VerifySoul):
-            return await self._look(request, role, actor)
+            return await self._governance.read(request, role, actor)
         is_off = self._evolution is SoulEvolution.OFF
         if is_off and isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
             return SoulRefused(SoulFault.OFF)
@@ -136,19 +141,6 @@ class Souls:
         )
         self._tell(role, await self._governance.look(role))
         return outcome
-
-    async def _look(
-        self, request: ShowSoul | DiffSoul | LogSoul | VerifySoul, role: str, actor: Actor
-    ) -> SoulOutcome:
-        match request:
-            case ShowSoul():
-                return await self._governance.look(role)
-            case DiffSoul(number):
-                return await self._governance.diff(role, number, actor)
-            case LogSoul():
-                return await self._governance.log(role, actor)
-            case VerifySoul():
-                return await self._governance.verify(role, actor)
 
     async def _change(
         self, request: _Change, role: str, actor: Actor, *, conversation: str
@@ -182,7 +174,7 @@ class Souls:
         that is judged as a text that no admin has typed."""
         if not actor.admin or actor.is_agent:
             return SoulRefused(SoulFault.NOT_ALLOWED)
-        view = await self._governance.look(role)
+        view = await self._governance.settle(role)
         if isinstance(view, SoulRefused):
             return view
         base, text, aim = view.version.number, worded(view.text, wish), wish.strip()
@@ -257,7 +249,7 @@ class Souls:
         """The rule that several people want, in the vocabulary's own words: of what anybody said
         no word comes here."""
         wanted = await asyncio.to_thread(style.agreed, role, self._clock().date())
-        view = await self._governance.look(role) if wanted else None
+        view = await self._governance.settle(role) if wanted else None
         if not isinstance(view, SoulView) or view.open is not None:
             return
         for axis, direction in wanted:
@@ -280,17 +272,18 @@ class Souls:
 
     def _tell(self, role: str, found: SoulView | SoulRefused) -> None:
         """Post what an admin has to decide, and take back what is decided."""
+        if isinstance(found, SoulRefused):
+            logger.warning("没能跟上人格“{}”的 SOUL.md：{} {}", role, found.fault, found.detail)
+            return
         standing: dict[NoticeCode, int] = {}
-        if isinstance(found, SoulView):
-            since = self._clock() - RECENT
-            if found.open is not None and found.state is SoulState.APPROVED:
-                standing[NoticeCode.SOUL_WAITS] = found.open.number
-            if found.by_night and found.version.at > since:
-                standing[NoticeCode.SOUL_APPLIED] = found.version.proposal
-            if found.by_hand:
-                standing[NoticeCode.SOUL_EDITED] = 0
-            if found.broken:
-                standing[NoticeCode.SOUL_BROKEN] = found.broken
+        if found.open is not None and found.state is SoulState.APPROVED:
+            standing[NoticeCode.SOUL_WAITS] = found.open.number
+        if found.by_night and found.version.at > self._clock() - RECENT:
+            standing[NoticeCode.SOUL_APPLIED] = found.version.proposal
+        if found.by_hand:
+            standing[NoticeCode.SOUL_EDITED] = 0
+        if found.broken:
+            standing[NoticeCode.SOUL_BROKEN] = found.broken
         for code in _NOTICES:
             if code in standing:
                 self._post(code, role, number=standing[code])

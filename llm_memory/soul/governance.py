@@ -11,7 +11,9 @@ import threading
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
+from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..log import logger
@@ -19,33 +21,34 @@ from ..models.conversation import Actor
 from ..models.soul import (
     OWNER,
     REFLECTION,
+    ShowSoul,
     SoulChanged,
     SoulDraft,
     SoulEnded,
     SoulEvaluation,
     SoulEvolution,
     SoulFault,
-    SoulLog,
     SoulOrigin,
+    SoulOutcome,
     SoulProposal,
     SoulProposed,
     SoulRefused,
-    SoulText,
-    SoulVerified,
     SoulView,
 )
 from ..runtime.identifiers import Clock
+from ..storage.files import Stamp
 from ..storage.soul_heads import SoulHeads
-from .life import NOT_TEXT, SoulLife, text_of
+from .life import NOT_TEXT, SoulLife
 from .soul_files import PROBES, SoulFiles
-from .soul_reader import Refused, SoulReader, Standing
+from .soul_reader import Reading, SoulReader, Standing, or_refused
 from .soul_store import SoulStore
 
 type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | SoulFault]]
 """Evaluates a proposal against the text in force. A fault, such as BUDGET, is no verdict: the
 proposal stays as it was."""
 
-_FORBIDDEN = SoulRefused(SoulFault.NOT_ALLOWED)
+RECENT: Final = timedelta(days=7)
+_FORBIDDEN: Final = SoulRefused(SoulFault.NOT_ALLOWED)
 
 
 class Governance:
@@ -63,6 +66,7 @@ class Governance:
     ) -> None:
         """``seed`` is the first version where there is nothing."""
         self._files = files
+        self._clock = clock
         self._store = SoulStore(files, heads, clock, seed)
         self._reader = SoulReader(files, heads)
         self._life = SoulLife(self._store, self._reader, clock)
@@ -71,6 +75,8 @@ class Governance:
         self._judging: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held while a judge is asked, which takes minutes: no veto waits for that."""
         self._in_force: dict[str, str] = {}
+        self._followed: dict[str, Stamp] = {}
+        """Each SOUL.md as it was when it was last followed."""
 
     def in_force(self, role: str) -> str | None:
         """Returns the text in force, from memory; None if the role was not looked at yet."""
@@ -79,7 +85,8 @@ class Governance:
     async def recent_rules(self, role: str) -> frozenset[str]:
         """Returns the rules that came into force within the last seven days; none where the soul
         cannot be read."""
-        found = await self._do(role, self._life.recent_rules, writes=False)
+        since = self._clock() - RECENT
+        found = await self._read(role, lambda standing: self._reader.recent_rules(standing, since))
         return frozenset() if isinstance(found, SoulRefused) else found
 
     async def own_probes(self, role: str) -> str:
@@ -92,8 +99,7 @@ class Governance:
         return (raw or b"").decode(errors="replace")
 
     async def recover(self) -> dict[str, SoulView | SoulRefused]:
-        """Look at every role that has a soul, or a SOUL.md, after a start. Returns what was
-        found."""
+        """Settle every role that has a soul, after a start. Returns what was found."""
         try:
             roles = await asyncio.to_thread(self._files.roles)
         except VaultWriteFailed as error:
@@ -101,12 +107,38 @@ class Governance:
             return {}
         for role in roles:
             await asyncio.to_thread(self._guarded, role, partial(self._files.clean, role))
-        return {role: await self.look(role) for role in roles}
+        return {role: await self.settle(role) for role in roles}
+
+    async def follow(self) -> dict[str, SoulView | SoulRefused]:
+        """Settle the roles whose SOUL.md was touched since the last time, and keep what a person
+        has written into it as a proposal. Raises VaultWriteFailed."""
+        pages, found = await asyncio.to_thread(self._files.pages), {}
+        for role in [one for one, stamp in pages.items() if self._followed.get(one) != stamp]:
+            found[role] = await self._do(role, self._keep, writes=False)
+            if isinstance(found[role], SoulView):  # else it is tried again
+                self._followed[role] = pages[role]
+        return found
+
+    def _keep(self, standing: Standing) -> SoulView:
+        if standing.by_hand and not (standing.chain.broken or standing.chain.newer):
+            self._life.written(standing)
+        return self._reader.view(standing)
+
+    async def settle(self, role: str) -> SoulView | SoulRefused:
+        """Bring SOUL.md to where the chain is, and make the first version where there is none.
+        Returns what is in force."""
+        return await self._do(role, self._reader.view, writes=False)
 
     async def look(self, role: str) -> SoulView | SoulRefused:
-        """Read the files of a role, and bring SOUL.md to where the chain is. The first look makes
-        the first version."""
-        return await self._do(role, self._life.view, writes=False)
+        """Returns what is in force, and what waits. Changes nothing."""
+        return await self._read(role, self._reader.view)
+
+    async def read(self, request: Reading, role: str, actor: Actor) -> SoulOutcome:
+        """Returns what somebody asks to see: what is in force is for all, the rest for admins.
+        Changes nothing."""
+        if not isinstance(request, ShowSoul) and not _is_admin(actor):
+            return _FORBIDDEN
+        return await self._read(role, partial(self._reader.answer, request))
 
     async def propose(
         self, role: str, draft: SoulDraft, actor: Actor | None
@@ -181,26 +213,15 @@ class Governance:
         """Write the version in force over what a person wrote. That is kept in ``discarded/``."""
         return await self._by_admin(role, actor, partial(self._life.discard, _name(actor)))
 
-    async def diff(self, role: str, number: int, actor: Actor) -> SoulText | SoulRefused:
-        """Returns what a proposal changes; with 0 the open one, else what a person has written."""
-        return await self._by_admin(role, actor, partial(self._life.diff, number), writes=False)
-
-    async def log(self, role: str, actor: Actor) -> SoulLog | SoulRefused:
-        """Returns the chain."""
-        return await self._by_admin(role, actor, _log, writes=False)
-
-    async def verify(self, role: str, actor: Actor) -> SoulVerified | SoulRefused:
-        """Returns whether all is as it was written. Changes nothing."""
-        if not _is_admin(actor):
-            return _FORBIDDEN
-        return await asyncio.to_thread(self._guarded, role, partial(self._reader.verify, role))
+    async def _read[R](self, role: str, work: Callable[[Standing], R]) -> R | SoulRefused:
+        return await asyncio.to_thread(
+            self._guarded, role, lambda: work(self._reader.standing(role))
+        )
 
     async def _by_admin[R](
-        self, role: str, actor: Actor, work: Callable[[Standing], R], *, writes: bool = True
+        self, role: str, actor: Actor, work: Callable[[Standing], R]
     ) -> R | SoulRefused:
-        if not _is_admin(actor):
-            return _FORBIDDEN
-        return await self._do(role, work, writes=writes)
+        return await self._do(role, work) if _is_admin(actor) else _FORBIDDEN
 
     async def _do[R](
         self, role: str, work: Callable[[Standing], R], *, writes: bool = True
@@ -208,7 +229,7 @@ class Governance:
         def look_and_work() -> R | SoulRefused:
             standing = self._store.look(role)
             if standing.raw is not None:
-                self._in_force[role] = text_of(standing)
+                self._in_force[role] = standing.text
             if writes and standing.chain.newer:
                 return SoulRefused(SoulFault.NEWER)
             if writes and standing.chain.broken:
@@ -223,11 +244,7 @@ class Governance:
     def _guarded[R](self, role: str, work: Callable[[], R]) -> R | SoulRefused:
         with self._locks[role]:
             try:
-                return work()
-            except Refused as error:
-                return SoulRefused(error.fault, error.detail)
-            except VaultWriteFailed as error:
-                return SoulRefused(SoulFault.NOT_WRITTEN, str(error))
+                return or_refused(work)
             except UnicodeEncodeError:
                 return SoulRefused(SoulFault.DENIED, findings=(NOT_TEXT,))
 
@@ -238,7 +255,3 @@ def _is_admin(actor: Actor | None) -> bool:
 
 def _name(actor: Actor | None) -> str:
     return REFLECTION if actor is None else actor.person or actor.name or OWNER
-
-
-def _log(standing: Standing) -> SoulLog:
-    return SoulLog(standing.chain.lines[::-1], standing.chain.broken)

@@ -4,17 +4,13 @@ first version."""
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import unicodedata
 from dataclasses import replace
-from datetime import timedelta
 from typing import Final
 
 from ..models.said import Said
 from ..models.soul import (
     OWNER,
-    REFLECTION,
     Finding,
     SoulChanged,
     SoulDraft,
@@ -27,15 +23,11 @@ from ..models.soul import (
     SoulProposed,
     SoulRefused,
     SoulState,
-    SoulText,
-    SoulView,
 )
 from ..runtime.identifiers import Clock
-from .rules.soul_text import rules_of
-from .soul_reader import Refused, SoulReader, Standing
+from .soul_reader import SoulReader, Standing
 from .soul_store import SoulStore
 
-RECENT: Final = timedelta(days=7)
 _WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
 NOT_TEXT: Final = Finding("encoding", Said("这段文字不是 UTF-8", "The text is not in UTF-8"))
 
@@ -59,7 +51,7 @@ class SoulLife:
             return SoulRefused(SoulFault.OPEN_PROPOSAL, str(standing.history.open))
         if draft.base != standing.version.number:
             return SoulRefused(SoulFault.STALE)
-        if _same(draft.text) == _same(text_of(standing)):
+        if _same(draft.text) == _same(standing.text):
             return SoulRefused(SoulFault.SAME)
         return SoulProposed(self._store.propose(standing, draft, author))
 
@@ -149,7 +141,7 @@ class SoulLife:
         source: int = 0,
     ) -> SoulChanged:
         changed = self._store.put(standing, event, raw, by, proposal=proposal, source=source)
-        return SoulChanged(event, changed.version, text_of(changed), text_of(standing))
+        return SoulChanged(event, changed.version, changed.text, standing.text)
 
     # What a person has written into SOUL.md
 
@@ -163,13 +155,10 @@ class SoulLife:
             text = standing.page.raw.decode()
         except UnicodeDecodeError:
             return SoulRefused(SoulFault.DENIED, findings=(NOT_TEXT,))
-        history, base = standing.history, standing.version.number
-        for number in sorted(history.states.keys() - history.proposed.keys(), reverse=True):
-            with contextlib.suppress(Refused):  # a file that is gone is no hindrance
-                known = self._reader.proposal(standing, number)
-                if (known.text, known.base) == (text, base):
-                    return known
-        return self._store.add_proposal(standing, SoulDraft(base, SoulOrigin.HAND, text), OWNER)
+        if (kept := self._reader.kept(standing, text)) is not None:
+            return kept
+        draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text)
+        return self._store.add_proposal(standing, draft, OWNER)
 
     def adopt(
         self, proposal: SoulProposal, verdict: SoulEvaluation, by: str, standing: Standing
@@ -196,64 +185,6 @@ class SoulLife:
         if changed.by_hand:  # a person has saved again, and that stays
             return SoulRefused(SoulFault.CONFLICT, kept)
         return SoulEnded(SoulEvent.DISCARDED, kept=kept)
-
-    # What is told of it
-
-    def recent_rules(self, standing: Standing) -> frozenset[str]:
-        """Returns the rules that came into force within the last seven days."""
-        since = self._clock() - RECENT
-        versions = standing.history.versions
-        before = [number for number, line in versions.items() if line.at <= since]
-        base = max(before, default=min(versions, default=0))
-        if not base:
-            return frozenset()
-        former = self._reader.text(standing, base).decode(errors="replace")
-        return frozenset(rules_of(text_of(standing))) - frozenset(rules_of(former))
-
-    def diff(self, number: int, standing: Standing) -> SoulText | SoulRefused:
-        """Returns what a proposal changes; with 0 the open one, else what a person has written."""
-        number = number or standing.history.open
-        if number in standing.history.states:
-            proposal = self._reader.proposal(standing, number)
-            raw, new = self._reader.text(standing, proposal.base), proposal.text
-        elif not number and standing.by_hand and standing.page is not None:
-            raw, new = standing.raw or b"", standing.page.raw.decode(errors="replace")
-        else:
-            return SoulRefused(SoulFault.NO_SUCH)
-        old = raw.decode(errors="replace").splitlines()
-        lines = difflib.unified_diff(old, new.splitlines(), n=1, lineterm="")
-        return SoulText(tuple(lines)[2:])
-
-    def view(self, standing: Standing) -> SoulView:
-        """Returns what is in force, and what waits."""
-        number = standing.history.open
-        text = text_of(standing)
-        line = standing.history.versions.get(standing.version.number)
-        view = SoulView(
-            standing.role,
-            standing.version,
-            text,
-            rules_of(text),
-            by_hand=standing.by_hand,
-            by_night=line is not None and line.actor == REFLECTION,
-            restored=standing.restored,
-            broken=standing.chain.broken,
-            newer=standing.chain.newer,
-        )
-        if not number:
-            return view
-        state = standing.history.states[number]
-        try:
-            proposal = self._reader.proposal(standing, number)
-            verdict = self._reader.verdict(standing, number)
-        except Refused as error:
-            return replace(view, broken=int(error.detail))
-        return replace(view, open=proposal, state=state, verdict=verdict)
-
-
-def text_of(standing: Standing) -> str:
-    """Returns the text in force, empty for none."""
-    return (standing.raw or b"").decode(errors="replace")
 
 
 def _same(text: str) -> str:

@@ -61,6 +61,16 @@ class SoulFiles:
         somebody asks for the soul of that role."""
         return sorted(self._folders(self._root / SOUL_FOLDER))
 
+    def pages(self) -> dict[str, Stamp]:
+        """Returns the stamp of each SOUL.md of a role that has a soul, ``ABSENT`` for none."""
+        return {role: self._stamp(role) for role in self.roles()}
+
+    def _stamp(self, role: str) -> Stamp:
+        try:
+            return stamp_of((self._root / ROLES_FOLDER / role / SOUL_PAGE).lstat())
+        except OSError:
+            return ABSENT
+
     def _folders(self, top: Path) -> list[str]:
         try:
             if is_link(top):

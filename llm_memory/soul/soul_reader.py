@@ -1,23 +1,36 @@
-"""Reads one role's soul from the disk: what is in force, proposals, verdicts, and whether all of it
-is as it was written."""
+"""Reads one role's soul from the disk, and changes nothing: what is in force, proposals, verdicts,
+and whether all of it is as it was written."""
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, NoReturn
+from datetime import datetime
+from typing import NoReturn
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import NO_TIME
 from ..models.soul import (
+    REFLECTION,
+    DiffSoul,
+    LogSoul,
+    ShowSoul,
     SoulEvaluation,
     SoulEvent,
     SoulFault,
     SoulLine,
+    SoulLog,
     SoulOrigin,
     SoulProposal,
+    SoulRefused,
+    SoulText,
     SoulVerified,
     SoulVersion,
+    SoulView,
+    VerifySoul,
 )
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE
 from ..storage.soul_heads import SoulHead, SoulHeads
@@ -25,11 +38,12 @@ from ..vault.pages import Page
 from .chain import Chain, digest, read_chain
 from .rules.history import History
 from .rules.proposal_file import proposal_of
+from .rules.soul_text import rules_of
 from .rules.verdict_file import verdict_of
 from .soul_files import EVALS, PROPOSALS, VERSIONS, SoulFiles
 
-NOTHING: Final = SoulVersion(0, "", NO_TIME, SoulOrigin.SEED)
-"""Where nothing is in force."""
+type Reading = ShowSoul | DiffSoul | LogSoul | VerifySoul
+"""What may be asked of a soul that changes nothing."""
 
 
 class Refused(Exception):
@@ -49,7 +63,7 @@ class Standing:
         raw: The bytes in force, None where no file has them any more.
         page: SOUL.md as it was read, None if it is gone or ``shut``.
         shut: Why SOUL.md cannot be read.
-        restored: SOUL.md was written anew by this look.
+        head: The chain's last line, as the state has it.
     """
 
     role: str
@@ -59,13 +73,18 @@ class Standing:
     raw: bytes | None
     page: Page | None = None
     shut: str = ""
-    restored: bool = False
+    head: SoulHead | None = None
+
+    @property
+    def text(self) -> str:
+        """What is in force, empty for nothing."""
+        return (self.raw or b"").decode(errors="replace")
 
     @property
     def by_hand(self) -> bool:
-        """SOUL.md holds what no version has."""
-        if self.page is None:
-            return bool(self.shut)
+        """SOUL.md holds what no version has. Before the first version it is a note."""
+        if self.page is None or not self.version.number:
+            return bool(self.shut and self.version.number)
         known = {line.sha256 for line in self.history.versions.values()}
         return digest(self.page.raw) not in known | {self.version.sha256}
 
@@ -78,10 +97,10 @@ class SoulReader:
         self._files = files
         self._heads = heads
 
-    def standing(self, role: str) -> tuple[Standing, SoulHead | None]:
-        """Returns how it stands, and the chain's last line as the state has it."""
-        head = self._head(role)
-        raw, page, shut = self._files.read(role, SOUL_CHAIN) or b"", None, ""
+    def standing(self, role: str) -> Standing:
+        """Returns how it stands."""
+        head, shut, page = self._head(role), "", None
+        raw = self._files.read(role, SOUL_CHAIN) or b""
         try:
             page = self._files.page(role)
         except VaultWriteFailed as error:
@@ -91,7 +110,7 @@ class SoulReader:
         chain = read_chain(raw, role, known)
         if wrong := History(chain.lines).broken:
             chain = Chain(chain.lines[: wrong - 1], broken=wrong, why="event")
-        return replace(self._standing(role, chain, page, known), shut=shut), head
+        return replace(self._standing(role, chain, page, known), shut=shut, head=head)
 
     def _head(self, role: str) -> SoulHead | None:
         try:
@@ -147,9 +166,88 @@ class SoulReader:
         found = verdict_of(raw)
         return found if found and digest(raw) == line.sha256 else _refuse(line)
 
-    def verify(self, role: str) -> SoulVerified:
-        """Returns whether all is as it was written. Changes nothing."""
-        standing, _ = self.standing(role)
+    def kept(self, standing: Standing, text: str) -> SoulProposal | None:
+        """Returns the proposal that holds what a person has written over the version in force."""
+        role, base = standing.role, standing.version.number
+        for name in self._files.names(role, PROPOSALS):
+            path = f"{PROPOSALS}/{name}"
+            with contextlib.suppress(VaultWriteFailed):  # a link, say
+                found = proposal_of(self._files.read(role, path) or b"")
+                if (
+                    found is not None
+                    and (found.origin, found.base, found.text) == (SoulOrigin.HAND, base, text)
+                    and proposal_name(found.number) == path
+                    and found.number not in standing.history.proposed
+                ):
+                    return found
+        return None
+
+    def recent_rules(self, standing: Standing, since: datetime) -> frozenset[str]:
+        """Returns the rules that came into force after that time."""
+        versions = standing.history.versions
+        before = [number for number, line in versions.items() if line.at <= since]
+        base = max(before, default=min(versions, default=0))
+        if not base:
+            return frozenset()
+        former = self.text(standing, base).decode(errors="replace")
+        return frozenset(rules_of(standing.text)) - frozenset(rules_of(former))
+
+    # What is asked
+
+    def answer(
+        self, request: Reading, standing: Standing
+    ) -> SoulView | SoulText | SoulLog | SoulVerified | SoulRefused:
+        """Returns what somebody asks to see."""
+        match request:
+            case ShowSoul():
+                return self.view(standing)
+            case DiffSoul(number):
+                return self._diff(standing, number)
+            case LogSoul():
+                return SoulLog(standing.chain.lines[::-1], standing.chain.broken)
+            case VerifySoul():
+                return self._verify(standing)
+
+    def view(self, standing: Standing) -> SoulView:
+        """Returns what is in force, what waits, and what is wrong."""
+        number = standing.history.open
+        line = standing.history.versions.get(standing.version.number)
+        view = SoulView(
+            standing.role,
+            standing.version,
+            standing.text,
+            rules_of(standing.text),
+            by_hand=standing.by_hand,
+            by_night=line is not None and line.actor == REFLECTION,
+            broken=standing.chain.broken,
+            newer=standing.chain.newer,
+        )
+        if not number:
+            return view
+        state = standing.history.states[number]
+        try:
+            proposal = self.proposal(standing, number)
+            verdict = self.verdict(standing, number)
+        except Refused as error:
+            return replace(view, broken=int(error.detail))
+        return replace(view, open=proposal, state=state, verdict=verdict)
+
+    def _diff(self, standing: Standing, number: int) -> SoulText | SoulRefused:
+        """With 0 of the open proposal, else of what a person has written."""
+        number = number or standing.history.open
+        if number in standing.history.states:
+            proposal = self.proposal(standing, number)
+            raw, new = self.text(standing, proposal.base), proposal.text
+        elif not number and standing.by_hand and standing.page is not None:
+            raw, new = standing.raw or b"", standing.page.raw.decode(errors="replace")
+        else:
+            return SoulRefused(SoulFault.NO_SUCH)
+        old = raw.decode(errors="replace").splitlines()
+        lines = difflib.unified_diff(old, new.splitlines(), n=1, lineterm="")
+        return SoulText(tuple(lines)[2:])
+
+    def _verify(self, standing: Standing) -> SoulVerified:
+        role = standing.role
         chain, page = standing.chain, standing.page
         if chain.newer:
             raise Refused(SoulFault.NEWER)
@@ -166,6 +264,16 @@ class SoulReader:
             return digest(self._files.read(role, name) or b"")
         except VaultWriteFailed:  # a link, say
             return ""
+
+
+def or_refused[R](work: Callable[[], R]) -> R | SoulRefused:
+    """Returns what the work returns, or in words what stopped it."""
+    try:
+        return work()
+    except Refused as error:
+        return SoulRefused(error.fault, error.detail)
+    except VaultWriteFailed as error:
+        return SoulRefused(SoulFault.NOT_WRITTEN, str(error))
 
 
 def version_name(number: int) -> str:

@@ -64,13 +64,13 @@ class SoulStore:
 
     def look(self, role: str) -> Standing:
         """Returns how it stands, after it was begun or mended where it had to be."""
-        standing, head = self._reader.standing(role)
+        standing = self._reader.standing(role)
         chain = standing.chain
         if chain.broken or chain.newer:
             return standing
         if chain.torn:
             standing = self._set_aside(standing)
-        return self._mend(standing, head) if chain.lines else self._begin(standing, head)
+        return self._mend(standing) if chain.lines else self._begin(standing)
 
     def _set_aside(self, standing: Standing) -> Standing:
         """Keep a line that was cut off, and leave the chain as it was before."""
@@ -84,7 +84,7 @@ class SoulStore:
         logger.warning("人格“{}”变更链的最后一行没写完，已放到 {}", role, kept)
         return replace(standing, chain=replace(chain, torn=b""))
 
-    def _begin(self, standing: Standing, head: SoulHead | None) -> Standing:
+    def _begin(self, standing: Standing) -> Standing:
         """Make the first version: of what a person has written, else the seed."""
         try:
             self._heads.require_durable()
@@ -98,14 +98,14 @@ class SoulStore:
         was_begun = versions == [first] and self._files.read(role, first) == self._seed
         if page is None and versions and not was_begun:
             return replace(standing, chain=Chain(broken=1, why="missing"))
-        if head:
-            logger.warning("人格“{}”的变更链（{} 行）整个不见了，重新开始", role, head.n)
+        if standing.head:
+            logger.warning("人格“{}”的变更链（{} 行）整个不见了，重新开始", role, standing.head.n)
         raw, actor = (self._seed, SEEDED_BY) if page is None else (page.raw, OWNER)
         return self.put(standing, SoulEvent.SEEDED, raw, actor)
 
-    def _mend(self, standing: Standing, head: SoulHead | None) -> Standing:
+    def _mend(self, standing: Standing) -> Standing:
         """Bring SOUL.md and the head to where the chain is."""
-        raw, page = standing.raw, standing.page
+        raw, page, head = standing.raw, standing.page, standing.head
         is_unfinished = head is None or head.n < len(standing.chain.lines)
         if raw is None or standing.by_hand or (page is not None and page.raw == raw):
             if is_unfinished:
@@ -127,7 +127,7 @@ class SoulStore:
         if last.event is not SoulEvent.RESTORED:
             fields = LineFields(version=version.number, sha256=version.sha256)
             standing = self._append(standing, SoulEvent.RESTORED, OWNER, staged, **fields)
-        return replace(standing, restored=True)
+        return standing
 
     # What changes it
 

@@ -154,3 +154,5 @@ async def test_to_look_needs_no_stopped_bot(data: Path, ask: Ask) -> None:
         assert written() == before
         code, said = await asyncio.to_thread(ask, "propose", WISH)
         assert (code, "停下机器人" in said) == (1, True)
+        assert "/memory soul propose" in said
+        assert "export" not in said, "that is no way to change a soul"

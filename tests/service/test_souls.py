@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -30,6 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     ShowSoul,
     SoulChanged,
     SoulEnded,
+    SoulEvent,
     SoulEvolution,
     SoulFault,
     SoulLog,
@@ -47,6 +49,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
+from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -63,6 +66,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     with_loop,
 )
 from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel
+from astrbot_plugin_scoped_memory.tests.sync.test_reconcile_engine import following
 
 pytestmark = pytest.mark.engine
 
@@ -392,6 +396,36 @@ async def test_a_hand_edit_is_told_and_stays_out_of_force_until_it_is_adopted(
         assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
         assert await warned(rig) == {}
     assert page(tmp_path).read_text("utf-8") == edited
+
+
+@pytest.mark.parametrize("persona", [CAT, ""])
+async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(
+    tmp_path: Path, persona: str
+) -> None:
+    watcher = FakeWatcher()
+    async with engine(tmp_path, watcher=watcher) as rig, following(rig):
+        await applied(rig, persona=persona)
+        shown, path = injected(rig, persona), page(tmp_path, persona)
+        in_force = path.read_bytes()
+        proposals = tmp_path / "memory/soul" / soul_folder(persona) / "proposals"
+
+        async def follows(*codes: str) -> None:
+            watcher.change()
+            async with asyncio.timeout(30):
+                while list(await warned(rig)) != list(codes):  # noqa: ASYNC110  (no event)
+                    await asyncio.sleep(0.01)
+
+        await watcher.started.wait()
+        path.write_text("# 我写的\n", "utf-8")
+        await follows("soul_edited")
+        assert "# 我写的" in (proposals / "0002.md").read_text("utf-8")
+        assert path.read_text("utf-8") == "# 我写的\n"
+        assert injected(rig, persona) == shown
+        path.unlink()
+        await follows()  # it is put back before that is told
+        assert path.read_bytes() == in_force
+        log = await ask(rig, LogSoul(), persona)
+        assert log.lines[0].event is SoulEvent.RESTORED
 
 
 async def test_a_broken_chain_is_told_with_its_line_and_what_is_in_force_stays(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulVerified
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulVerified, VerifySoul
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, SEED, Souls, numbered
 
@@ -38,7 +38,7 @@ async def test_a_process_that_is_killed_again_and_again(tmp_path: Path) -> None:
         assert view.text in (in_force, numbered(in_force))
         assert souls.page().read_bytes() == view.text.encode()
         assert not view.by_hand
-        found = await souls.gov.verify(CAT, ADMIN)
+        found = await souls.gov.read(VerifySoul(), CAT, ADMIN)
         assert isinstance(found, SoulVerified)
         assert (found.line, found.why) == (0, "")
         in_force = view.text

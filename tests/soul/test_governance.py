@@ -16,6 +16,9 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    DiffSoul,
+    LogSoul,
+    ShowSoul,
     SoulChanged,
     SoulDraft,
     SoulEnded,
@@ -31,6 +34,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulState,
     SoulText,
     SoulVerified,
+    SoulView,
+    VerifySoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul import soul_files
 from astrbot_plugin_scoped_memory.llm_memory.soul.chain import digest
@@ -69,7 +74,7 @@ def fault(outcome: object) -> SoulFault:
 
 
 async def events(souls: Souls, role: str = CAT) -> list[SoulEvent]:
-    log = await souls.gov.log(role, ADMIN)
+    log = await souls.gov.read(LogSoul(), role, ADMIN)
     assert isinstance(log, SoulLog)
     return [line.event for line in log.lines[::-1]]
 
@@ -99,7 +104,7 @@ async def test_a_file_that_stood_there_becomes_the_first_version(souls: Souls) -
     view = await souls.view()
     assert (view.version.number, view.version.origin) == (1, SoulOrigin.OWNER)
     assert souls.versions() == [HAND + b"\xff"]
-    log = await souls.gov.log(CAT, ADMIN)
+    log = await souls.gov.read(LogSoul(), CAT, ADMIN)
     assert isinstance(log, SoulLog)
     assert log.lines[0].actor == "owner"
 
@@ -136,7 +141,7 @@ async def test_versions_without_a_chain_are_never_seeded_over(souls: Souls, tmp_
 async def test_no_first_version_where_the_state_could_not_keep_it(souls: Souls) -> None:
     souls.state.close()
     souls.state.open_in_memory()
-    assert fault(await souls.gov.look(CAT)) is SoulFault.NOT_WRITTEN
+    assert fault(await souls.gov.settle(CAT)) is SoulFault.NOT_WRITTEN
     assert not souls.folder().exists()
 
 
@@ -159,9 +164,9 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
         await gov.rollback(CAT, 1, stranger),
         await gov.adopt(CAT, stranger, judge),
         await gov.discard(CAT, stranger),
-        await gov.diff(CAT, number, stranger),
-        await gov.log(CAT, stranger),
-        await gov.verify(CAT, stranger),
+        await gov.read(DiffSoul(number), CAT, stranger),
+        await gov.read(LogSoul(), CAT, stranger),
+        await gov.read(VerifySoul(), CAT, stranger),
     ):
         assert fault(outcome) is SoulFault.NOT_ALLOWED
     assert souls.tree(CAT) == before
@@ -250,7 +255,7 @@ async def test_a_proposal_that_was_changed_after_it_passed_is_not_applied(souls:
     path.write_bytes(path.read_bytes() + "- 听坏人的话\n".encode())
     outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
     assert outcome == SoulRefused(SoulFault.BROKEN, "2")
-    assert await souls.gov.verify(CAT, ADMIN) == SoulVerified(2, "proposals/0001.md", 3)
+    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(2, "proposals/0001.md", 3)
     assert (await souls.view()).broken == 2
 
 
@@ -308,7 +313,7 @@ async def test_a_proposal_is_read_back_as_it_was_made(souls: Souls) -> None:
     assert found is not None
     assert (found.text, found.aim, found.reason) == (text, "一行 又一行", "reason: x")
     assert (found.author, found.origin, found.base) == (ADMIN.person, SoulOrigin.WISH, 1)
-    diff = await souls.gov.diff(CAT, 0, ADMIN)
+    diff = await souls.gov.read(DiffSoul(0), CAT, ADMIN)
     assert isinstance(diff, SoulText)
     assert "+- 一" in diff.lines
 
@@ -400,7 +405,7 @@ async def test_of_two_admins_at_once_one_applies_and_one_judge_is_asked(souls: S
     assert sum(isinstance(one, SoulChanged) for one in outcomes) == 1
     assert len(souls.judge.asked) == 1
     assert souls.versions() == [SEED, RULED.encode()]
-    assert isinstance(await souls.gov.verify(CAT, ADMIN), SoulVerified)
+    assert isinstance(await souls.gov.read(VerifySoul(), CAT, ADMIN), SoulVerified)
 
 
 async def test_a_caller_that_is_cancelled_leaves_no_half(souls: Souls) -> None:
@@ -413,7 +418,9 @@ async def test_a_caller_that_is_cancelled_leaves_no_half(souls: Souls) -> None:
         await task
     view = await souls.view()  # waits for the thread
     assert souls.page().read_text("utf-8") == view.text
-    assert await souls.gov.verify(CAT, ADMIN) == SoulVerified(0, "", len(await events(souls)))
+    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(
+        0, "", len(await events(souls))
+    )
 
 
 # People's hands
@@ -472,6 +479,60 @@ async def test_veto_and_rollback_take_effect_beside_a_hand_edit_that_stays(souls
     assert souls.page().read_bytes() == HAND
 
 
+def kept(souls: Souls) -> list[bytes]:
+    """What people have written, as it was kept."""
+    proposals = (souls.folder() / "proposals").iterdir()
+    return [raw for path in sorted(proposals) if b"hand" in (raw := path.read_bytes())]
+
+
+async def test_a_hand_edit_is_kept_as_it_is_followed_and_the_same_bytes_once(souls: Souls) -> None:
+    await souls.applied(RULED)
+    await souls.gov.follow()
+    assert await souls.gov.follow() == {}, "nothing was touched"
+    for raw in (HAND, HAND, b"\xff", HAND + b"x", HAND):
+        souls.page().write_bytes(raw)
+        os.utime(souls.page(), ns=(1, 1 + souls.page().stat().st_mtime_ns))
+        (view,) = (await souls.gov.follow()).values()
+        assert isinstance(view, SoulView)
+        assert (view.by_hand, view.text) == (True, RULED)
+        assert souls.page().read_bytes() == raw
+    assert [raw.endswith((HAND, HAND + b"x")) for raw in kept(souls)] == [True, True]
+    await souls.gov.discard(CAT, ADMIN)
+    assert len(kept(souls)) == 2, "nothing is lost"
+    souls.page().unlink()
+    await souls.gov.follow()
+    assert souls.page().read_bytes() == RULED.encode()
+    assert (await events(souls))[-1] is SoulEvent.RESTORED
+
+
+async def test_an_edit_that_a_full_disk_could_not_keep_is_kept_later(souls: Souls) -> None:
+    await souls.view()
+    souls.page().write_bytes(HAND)
+    with mock.patch.object(soul_files, "replace_durably", side_effect=VaultWriteFailed("full")):
+        assert fault((await souls.gov.follow())[CAT]) is SoulFault.NOT_WRITTEN
+    assert isinstance((await souls.gov.follow())[CAT], SoulView)
+    assert len(kept(souls)) == 1
+
+
+async def test_what_stands_there_before_the_first_version_is_a_note_to_whoever_looks(
+    souls: Souls,
+) -> None:
+    souls.page().parent.mkdir(parents=True)
+    souls.page().write_bytes(HAND)
+    before = souls.tree(CAT)
+    await souls.gov.recover()
+    assert await souls.gov.follow() == {}
+    for actor in (ADMIN, STRANGERS[0]):
+        view = await souls.gov.read(ShowSoul(), CAT, actor)
+        assert isinstance(view, SoulView)
+        assert (view.version.number, view.text, view.by_hand) == (0, "", False)
+    await souls.gov.read(VerifySoul(), CAT, ADMIN)
+    await souls.gov.rollback(CAT, 0, STRANGERS[0])
+    assert souls.tree(CAT) == before
+    await souls.gov.rollback(CAT, 0, ADMIN)
+    assert souls.versions() == [HAND]
+
+
 @contextmanager
 def meanwhile(souls: Souls, raw: bytes) -> Iterator[None]:
     """A person saves right after the next SOUL.md was written beside it."""
@@ -522,9 +583,8 @@ async def test_an_old_buffer_and_a_lost_file_are_put_right_and_told_once(
         souls.page().unlink()
         if old is not None:
             souls.page().write_bytes(old)
-        assert (await souls.view()).restored
+        await souls.view()
         assert souls.page().read_bytes() == RULED.encode()
-        assert not (await souls.view()).restored
     assert await events(souls) == [*before, SoulEvent.RESTORED]
 
 
@@ -626,8 +686,10 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
         await gov.discard(CAT, ADMIN),
     ):
         assert outcome == SoulRefused(SoulFault.BROKEN, str(len(lines)))
-    assert await gov.verify(CAT, ADMIN) == SoulVerified(len(lines), "missing", len(lines) - 1)
-    log = await gov.log(CAT, ADMIN)
+    assert await gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(
+        len(lines), "missing", len(lines) - 1
+    )
+    log = await gov.read(LogSoul(), CAT, ADMIN)
     assert isinstance(log, SoulLog)
     assert (log.broken, len(log.lines)) == (len(lines), len(lines) - 1)
 
@@ -636,7 +698,7 @@ async def test_a_version_whose_file_was_changed_is_no_target_and_is_named(souls:
     await souls.applied(RULED)
     (souls.folder() / "versions" / "0001.md").write_text("坏的", "utf-8")
     assert await souls.gov.rollback(CAT, 0, ADMIN) == SoulRefused(SoulFault.BROKEN, "1")
-    assert await souls.gov.verify(CAT, ADMIN) == SoulVerified(1, "versions/0001.md", 4)
+    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(1, "versions/0001.md", 4)
     (souls.folder() / "versions" / "0002.md").unlink()
     assert (await souls.view()).text == RULED, "SOUL.md still has it"
     souls.page().write_bytes(HAND)
@@ -659,7 +721,7 @@ async def test_a_newer_format_is_read_and_left_alone(souls: Souls) -> None:
     view = await souls.view()
     assert (view.newer, view.broken, view.text) == (True, 0, RULED)
     assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.NEWER
-    assert fault(await souls.gov.verify(CAT, ADMIN)) is SoulFault.NEWER
+    assert fault(await souls.gov.read(VerifySoul(), CAT, ADMIN)) is SoulFault.NEWER
     assert souls.tree(CAT) == before
 
 
@@ -680,5 +742,5 @@ async def test_a_change_of_one_role_touches_no_other(souls: Souls) -> None:
 
 @pytest.mark.parametrize("role", ["..", "a/b", "", ".", "%zz", "con", "x\0"])
 async def test_what_is_no_roles_folder_is_refused(souls: Souls, role: str) -> None:
-    assert fault(await souls.gov.look(role)) is SoulFault.NOT_WRITTEN
+    assert fault(await souls.gov.settle(role)) is SoulFault.NOT_WRITTEN
     assert list(souls.root.iterdir()) == []

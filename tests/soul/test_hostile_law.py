@@ -107,6 +107,7 @@ async def auto(tmp_path: Path, chat: Yes) -> AsyncIterator[tuple[Rig, StandingCl
     loop = with_loop(QUICK, daily_tokens=10**7, backups_keep=0)
     settings = replace(loop, soul_evolution=SoulEvolution.AUTO)
     async with running(tmp_path, settings=settings, follow=False, chat=chat, clock=clock) as rig:
+        await ask(rig, RollbackSoul())  # any command of an admin's begins a soul
         yield rig, clock
 
 

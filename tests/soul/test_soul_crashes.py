@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulOrigin,
     SoulRefused,
     SoulVerified,
+    VerifySoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage import files, sqlite_file
 from astrbot_plugin_scoped_memory.llm_memory.storage.transactions import all_or_nothing
@@ -104,7 +105,7 @@ async def under_an_old_buffer(souls: Souls) -> None:
 
 
 async def look(souls: Souls) -> object:
-    return await souls.gov.look(CAT)
+    return await souls.gov.settle(CAT)
 
 
 async def propose(souls: Souls) -> object:
@@ -167,7 +168,7 @@ async def trial(root: Path, case: tuple[Deed, Deed, bytes, bytes], moment: int) 
         if written and deed is not adopt and page != HAND:  # kept, wherever it was thrown away
             kept = [one.read_bytes() for one in (souls.folder() / "discarded").iterdir()]
             assert HAND in kept
-        found = await souls.gov.verify(CAT, ADMIN)
+        found = await souls.gov.read(VerifySoul(), CAT, ADMIN)
         assert isinstance(found, SoulVerified)
         assert found.line == 0, found
         if clockwork.struck and not again:

@@ -14,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulFault,
     SoulRefused,
     SoulVerified,
+    VerifySoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles, is_role
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, RULED, SEED, Souls
@@ -33,7 +34,7 @@ async def test_nothing_is_written_through_a_folder_that_is_a_link(
     link = souls.root / folder
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(elsewhere, target_is_directory=True)
-    outcome = await souls.gov.look(CAT)
+    outcome = await souls.gov.settle(CAT)
     assert isinstance(outcome, SoulRefused)
     assert outcome.fault is SoulFault.NOT_WRITTEN
     assert outcome.detail == f"{folder}: a link"
@@ -63,7 +64,7 @@ async def test_a_soul_page_with_another_name_is_never_written_nor_read(
     assert isinstance(await souls.gov.veto(CAT, number, ADMIN), SoulChanged)
     assert souls.gov.in_force(CAT) == SEED.decode()
     assert other.read_text("utf-8") == "别人的"
-    found = await souls.gov.verify(CAT, ADMIN)
+    found = await souls.gov.read(VerifySoul(), CAT, ADMIN)
     assert isinstance(found, SoulVerified)
     assert (found.line, found.why) == (0, "SOUL.md")
     souls.state.close()
@@ -80,7 +81,7 @@ async def test_a_file_of_ours_that_is_a_link_is_read_no_more(tmp_path: Path, nam
     outcome = await souls.gov.rollback(CAT, 0, ADMIN)
     changed = isinstance(outcome, SoulChanged)
     assert changed is name.startswith("proposals")
-    found = await souls.gov.verify(CAT, ADMIN)
+    found = await souls.gov.read(VerifySoul(), CAT, ADMIN)
     assert not isinstance(found, SoulVerified) or found.line
     assert other.read_bytes() == before
     souls.state.close()

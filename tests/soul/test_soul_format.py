@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulOrigin, SoulVerified
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulOrigin, SoulVerified, VerifySoul
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
-from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, Souls, live
+from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, SEED, Souls, live
 
 pytestmark = pytest.mark.unit
 
@@ -45,8 +45,8 @@ async def test_what_was_written_is_read_and_goes_on(souls: Souls) -> None:
     await souls.gov.recover()
     view = await souls.view()
     assert (view.text, view.version.origin) == ("手写的", SoulOrigin.HAND)
-    found = await souls.gov.verify(CAT, ADMIN)
+    found = await souls.gov.read(VerifySoul(), CAT, ADMIN)
     assert isinstance(found, SoulVerified)
     assert (found.line, found.why, found.lines) == (0, "", 15)
     await souls.gov.rollback(CAT, 0, ADMIN)
-    assert "直接" in (await souls.view()).text
+    assert (await souls.view()).text == SEED.decode(), "as it was before"

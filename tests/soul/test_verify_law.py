@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    LogSoul,
     SoulEvent,
     SoulLine,
     SoulLog,
     SoulVerified,
+    VerifySoul,
 )
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, Souls, live
 
@@ -32,13 +34,13 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Souls]:
 
 
 def lines_of(souls: Souls) -> list[SoulLine]:
-    log = asyncio.run(souls.gov.log(CAT, ADMIN))
+    log = asyncio.run(souls.gov.read(LogSoul(), CAT, ADMIN))
     assert isinstance(log, SoulLog)
     return list(log.lines[::-1])
 
 
 def verified(souls: Souls) -> SoulVerified:
-    found = asyncio.run(souls.gov.verify(CAT, ADMIN))
+    found = asyncio.run(souls.gov.read(VerifySoul(), CAT, ADMIN))
     assert isinstance(found, SoulVerified)
     return found
 

@@ -104,7 +104,7 @@ class Souls:
         }
 
     async def view(self, role: str = CAT) -> SoulView:
-        found = await self.gov.look(role)
+        found = await self.gov.settle(role)
         assert isinstance(found, SoulView), found
         return found
 

@@ -60,7 +60,7 @@ async def test_each_action_in_both_languages(tmp_path: Path, language: str) -> N
     clock = StandingClock()
     async with running(tmp_path, clock=clock) as rig:
         souls, desk = rig.engine.service.souls, Desk(rig, language)
-        assert "1" in await desk()
+        assert (await desk()).endswith(("还没有学到说话习惯", "none yet"))
         proposed = await desk("propose", WISH)
         assert desk_hint(desk, "apply 2") not in proposed
         assert desk_hint(desk, "apply 1") in proposed
@@ -108,6 +108,10 @@ async def test_only_admins_do_more_than_look(tmp_path: Path) -> None:
         for action in CHINESE:
             rest = WISH if action == "propose" else ""
             assert "管理员" in await desk(action, rest, admin=False, sender="10001")
+        page(tmp_path).parent.mkdir(parents=True)
+        page(tmp_path).write_text("# 猫娘\n\n说话爱用喵结尾。\n", "utf-8")
+        for admin in (False, True):
+            await desk(admin=admin)  # to look makes no first version of what is a note
         assert not (page(tmp_path).parent.parent.parent / "soul").exists()
 
 
