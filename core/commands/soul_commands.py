@@ -7,12 +7,12 @@ from functools import partial
 from typing import Final
 
 from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of, view_words
-from ...llm_memory.models.soul import (
+from ...llm_memory.models.soul import SoulEvolution
+from ...llm_memory.models.soul_requests import (
     AdoptSoul,
     ApplySoul,
     ProposeSoul,
     ShowSoul,
-    SoulEvolution,
     SoulRequest,
     SoulView,
 )

@@ -11,17 +11,13 @@ from ..composition.owner_souls import ask_as_owner, look_as_owner
 from ..composition.paths import EnginePaths
 from ..errors import DirectoryInUse, EngineOff
 from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER
-from ..models.soul import (
-    DiffSoul,
-    LogSoul,
-    ShowSoul,
-    SoulEvolution,
+from ..models.soul import SoulEvolution, soul_folder
+from ..models.soul_requests import (
     SoulOutcome,
+    SoulReading,
     SoulRefused,
     SoulVerified,
     SoulView,
-    VerifySoul,
-    soul_folder,
 )
 from .messages import DONE, FAILED, Refusal, fail, say, say_json, shown, texts
 from .paths import BotStore, plugin_version
@@ -57,7 +53,7 @@ def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
     request = request_of(args.action, str(about))
     if request is None:
         raise Refusal("没有写想要什么", "nothing is wished for")
-    if isinstance(request, ShowSoul | DiffSoul | LogSoul | VerifySoul):
+    if isinstance(request, SoulReading):
         return look_as_owner(store.paths, request, args.role)
     asking = ask_as_owner(
         store.paths, store.settings(), request, args.role, version=plugin_version()

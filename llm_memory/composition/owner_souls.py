@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from ..models.conversation import Actor
 from ..models.settings import EngineSettings
-from ..models.soul import SoulOutcome, SoulRequest, soul_folder
+from ..models.soul import soul_folder
+from ..models.soul_requests import SoulOutcome, SoulReading, SoulRequest
 from ..runtime.notice_board import NoticeBoard
 from ..soul.soul_files import SoulFiles
-from ..soul.soul_reader import Reading, SoulReader, or_refused
+from ..soul.soul_reader import SoulReader, or_refused
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from .engine import build_engine
@@ -52,7 +53,7 @@ async def ask_as_owner(
         await engine.close()
 
 
-def look_as_owner(paths: EnginePaths, request: Reading, persona: str) -> SoulOutcome:
+def look_as_owner(paths: EnginePaths, request: SoulReading, persona: str) -> SoulOutcome:
     """Returns what the owner asks to see. Writes nothing, so a bot may have the store open.
     Blocks."""
     with closing(ForgetfulState(paths.state / "state.sqlite")) as state:

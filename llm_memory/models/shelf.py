@@ -72,6 +72,11 @@ def _persona(folder: str) -> str:
         return ""
 
 
+def role_scope(folder: str) -> str:
+    """Returns the name of a role's shelf, which is the scope of all that is kept for the role."""
+    return f"{_ROLE}{folder}"
+
+
 class Shelf:
     """A validated place outside all scopes. Only the class methods make one, and ``SHARED``."""
 
@@ -88,7 +93,7 @@ class Shelf:
         if not persona:
             raise ValueError("no persona, no shelf")
         folder = role_folder(persona)
-        return cls._make(f"{_ROLE}{folder}", f"{ROLES_FOLDER}/{folder}")
+        return cls._make(role_scope(folder), f"{ROLES_FOLDER}/{folder}")
 
     @classmethod
     def of_folder(cls, name: str) -> Shelf | None:
@@ -97,7 +102,7 @@ class Shelf:
         as_it_is = folder == NO_PERSONA or _HASHED_NAME.fullmatch(folder) is not None
         if not folder or not (as_it_is or role_folder(_persona(folder)) == folder):
             return None
-        return cls._make(f"{_ROLE}{folder}", f"{ROLES_FOLDER}/{folder}")
+        return cls._make(role_scope(folder), f"{ROLES_FOLDER}/{folder}")
 
     @property
     def soul(self) -> Shelf | None:

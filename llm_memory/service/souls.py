@@ -14,30 +14,30 @@ from ..models.conversation import Actor
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.shelf import Shelf
 from ..models.soul import (
-    AdoptSoul,
-    ApplySoul,
-    DiffSoul,
-    DiscardSoul,
     Finding,
-    LogSoul,
-    ProposeSoul,
-    RollbackSoul,
-    ShowSoul,
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
-    SoulFault,
     SoulOrigin,
-    SoulOutcome,
     SoulProposal,
+    SoulState,
+    soul_folder,
+)
+from ..models.soul_requests import (
+    AdoptSoul,
+    ApplySoul,
+    DiscardSoul,
+    ProposeSoul,
+    RollbackSoul,
+    SoulChange,
+    SoulFault,
+    SoulOutcome,
     SoulProposed,
+    SoulReading,
     SoulRefused,
     SoulRequest,
-    SoulState,
     SoulView,
-    VerifySoul,
     VetoSoul,
-    soul_folder,
 )
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
@@ -57,7 +57,6 @@ from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
 """Returns a persona's own prompt by its folder, empty for none."""
-type _Change = ProposeSoul | ApplySoul | VetoSoul | RollbackSoul | AdoptSoul | DiscardSoul
 _NOTICES: Final = (
     NoticeCode.SOUL_WAITS,
     NoticeCode.SOUL_APPLIED,
@@ -131,7 +130,7 @@ class Souls:
         EngineOff."""
         await self._life.ready()
         role = soul_folder(persona)
-        if isinstance(request, ShowSoul | DiffSoul | LogSoul | VerifySoul):
+        if isinstance(request, SoulReading):
             return await self._governance.read(request, role, actor)
         is_off = self._evolution is SoulEvolution.OFF
         if is_off and isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
@@ -143,7 +142,7 @@ class Souls:
         return outcome
 
     async def _change(
-        self, request: _Change, role: str, actor: Actor, *, conversation: str
+        self, request: SoulChange, role: str, actor: Actor, *, conversation: str
     ) -> SoulOutcome:
         judge: Judge = partial(self._judge, role, conversation)
         match request:

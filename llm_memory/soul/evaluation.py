@@ -14,14 +14,8 @@ from typing import Final
 from ..errors import ChatFailed
 from ..log import logger
 from ..models.said import Said, Spoken
-from ..models.soul import (
-    Finding,
-    ProbeResult,
-    SoulEvaluation,
-    SoulFault,
-    SoulOrigin,
-    SoulProposal,
-)
+from ..models.soul import Finding, ProbeResult, SoulEvaluation, SoulOrigin, SoulProposal
+from ..models.soul_requests import SoulFault
 from ..text.normalising import content_hash
 from .model_port import SoulModel, reachable
 from .probe_verdicts import ProbeVerdict, SqliteProbeVerdicts

@@ -21,17 +21,20 @@ from ..models.conversation import Actor
 from ..models.soul import (
     OWNER,
     REFLECTION,
-    ShowSoul,
-    SoulChanged,
     SoulDraft,
-    SoulEnded,
     SoulEvaluation,
     SoulEvolution,
-    SoulFault,
     SoulOrigin,
-    SoulOutcome,
     SoulProposal,
+)
+from ..models.soul_requests import (
+    ShowSoul,
+    SoulChanged,
+    SoulEnded,
+    SoulFault,
+    SoulOutcome,
     SoulProposed,
+    SoulReading,
     SoulRefused,
     SoulView,
 )
@@ -40,7 +43,7 @@ from ..storage.files import Stamp
 from ..storage.soul_heads import SoulHeads
 from .life import NOT_TEXT, SoulLife
 from .soul_files import PROBES, SoulFiles
-from .soul_reader import Reading, SoulReader, Standing, or_refused
+from .soul_reader import SoulReader, Standing, or_refused
 from .soul_store import SoulStore
 
 type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | SoulFault]]
@@ -133,7 +136,7 @@ class Governance:
         """Returns what is in force, and what waits. Changes nothing."""
         return await self._read(role, self._reader.view)
 
-    async def read(self, request: Reading, role: str, actor: Actor) -> SoulOutcome:
+    async def read(self, request: SoulReading, role: str, actor: Actor) -> SoulOutcome:
         """Returns what somebody asks to see: what is in force is for all, the rest for admins.
         Changes nothing."""
         if not isinstance(request, ShowSoul) and not _is_admin(actor):

@@ -12,18 +12,14 @@ from ..models.said import Said
 from ..models.soul import (
     OWNER,
     Finding,
-    SoulChanged,
     SoulDraft,
-    SoulEnded,
     SoulEvaluation,
     SoulEvent,
-    SoulFault,
     SoulOrigin,
     SoulProposal,
-    SoulProposed,
-    SoulRefused,
     SoulState,
 )
+from ..models.soul_requests import SoulChanged, SoulEnded, SoulFault, SoulProposed, SoulRefused
 from ..runtime.identifiers import Clock
 from .soul_reader import SoulReader, Standing
 from .soul_store import SoulStore

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
+from ..models.shelf import role_scope
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
-
-_SCOPE: Final = "@role:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +34,13 @@ class SqliteProbeVerdicts:
         rows = self._file.rows(
             "SELECT probe, passed, digest FROM soul_answer"
             " WHERE scope = ? AND prompt = ? AND model = ?",
-            (f"{_SCOPE}{role}", prompt, model),
+            (role_scope(role), prompt, model),
         )
         return {str(probe): ProbeVerdict(bool(passed), str(sha)) for probe, passed, sha in rows}
 
     def put(self, role: str, model: str, found: Mapping[str, Verdicts]) -> None:
         """Keep these, by system prompt, and drop what the role has of any other prompt."""
-        scope = sound(f"{_SCOPE}{role}")
+        scope = sound(role_scope(role))
         rows = [
             (scope, prompt, probe, sound(model), int(one.passed), one.digest)
             for prompt, verdicts in found.items()

@@ -15,20 +15,23 @@ from ..log import logger
 from ..models.data_models import NO_TIME
 from ..models.soul import (
     REFLECTION,
+    SoulEvaluation,
+    SoulEvent,
+    SoulLine,
+    SoulOrigin,
+    SoulProposal,
+    SoulVersion,
+)
+from ..models.soul_requests import (
     DiffSoul,
     LogSoul,
     ShowSoul,
-    SoulEvaluation,
-    SoulEvent,
     SoulFault,
-    SoulLine,
     SoulLog,
-    SoulOrigin,
-    SoulProposal,
+    SoulReading,
     SoulRefused,
     SoulText,
     SoulVerified,
-    SoulVersion,
     SoulView,
     VerifySoul,
 )
@@ -41,9 +44,6 @@ from .rules.proposal_file import proposal_of
 from .rules.soul_text import rules_of
 from .rules.verdict_file import verdict_of
 from .soul_files import EVALS, PROPOSALS, VERSIONS, SoulFiles
-
-type Reading = ShowSoul | DiffSoul | LogSoul | VerifySoul
-"""What may be asked of a soul that changes nothing."""
 
 
 class Refused(Exception):
@@ -195,7 +195,7 @@ class SoulReader:
     # What is asked
 
     def answer(
-        self, request: Reading, standing: Standing
+        self, request: SoulReading, standing: Standing
     ) -> SoulView | SoulText | SoulLog | SoulVerified | SoulRefused:
         """Returns what somebody asks to see."""
         match request:

@@ -23,10 +23,10 @@ from ..models.soul import (
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
-    SoulFault,
     SoulLine,
     SoulProposal,
 )
+from ..models.soul_requests import SoulFault
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, ChangedMeanwhile
 from ..storage.soul_heads import SoulHead, SoulHeads

@@ -6,11 +6,9 @@ The chain's file alone cannot tell that its last lines were cut off.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
+from ..models.shelf import role_scope
 from .state_store import SqliteStateStore
-
-_SCOPE: Final = "@role:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class SoulHeads:
 
     def put(self, role: str, head: SoulHead) -> None:
         """Replace it. On disk when it returns."""
-        row = (role, f"{_SCOPE}{role}", head.n, head.sha256, head.version, head.in_force)
+        row = (role, role_scope(role), head.n, head.sha256, head.version, head.in_force)
         self._state.write("INSERT OR REPLACE INTO soul_head VALUES (?, ?, ?, ?, ?, ?)", [row])
 
     def forget(self, role: str) -> None:

@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Resolution
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     ApplySoul,
     ProposeSoul,
     SoulChanged,

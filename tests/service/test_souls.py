@@ -20,10 +20,17 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Spent
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    AdoptSoul,
-    ApplySoul,
     Axis,
     Direction,
+    SoulEvent,
+    SoulEvolution,
+    SoulOrigin,
+    SoulState,
+    soul_folder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+    AdoptSoul,
+    ApplySoul,
     DiscardSoul,
     LogSoul,
     ProposeSoul,
@@ -31,20 +38,15 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     ShowSoul,
     SoulChanged,
     SoulEnded,
-    SoulEvent,
-    SoulEvolution,
     SoulFault,
     SoulLog,
-    SoulOrigin,
     SoulProposed,
     SoulRefused,
     SoulRequest,
-    SoulState,
     SoulVerified,
     SoulView,
     VerifySoul,
     VetoSoul,
-    soul_folder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvaluation, SoulOrigin
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     AdoptSoul,
     ApplySoul,
     ProposeSoul,
     SoulChanged,
-    SoulEvaluation,
     SoulFault,
-    SoulOrigin,
     SoulProposed,
     SoulRefused,
     VetoSoul,

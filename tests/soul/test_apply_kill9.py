@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulVerified, VerifySoul
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import SoulVerified, VerifySoul
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, SEED, Souls, numbered
 

@@ -23,12 +23,12 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft, Postponed
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     ApplySoul,
     ProposeSoul,
     ShowSoul,
     SoulChanged,
-    SoulEvolution,
     SoulFault,
     SoulProposed,
     SoulRefused,

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    Finding,
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import Finding, SoulProposal, SoulState
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulChanged,
     SoulFault,
-    SoulProposal,
     SoulRefused,
-    SoulState,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import SoulEvaluator
 from astrbot_plugin_scoped_memory.llm_memory.soul.governance import Judge

@@ -16,10 +16,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Finding,
     ProbeKind,
     SoulEvaluation,
-    SoulFault,
     SoulOrigin,
     SoulProposal,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import SoulFault
 from astrbot_plugin_scoped_memory.llm_memory.soul.evaluation import MOST_CALLS, SoulEvaluator
 from astrbot_plugin_scoped_memory.llm_memory.soul.probe_verdicts import SqliteProbeVerdicts
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import BUILT_IN, MOST_OWN

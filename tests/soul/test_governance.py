@@ -16,22 +16,24 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    SoulDraft,
+    SoulEvaluation,
+    SoulEvent,
+    SoulEvolution,
+    SoulOrigin,
+    SoulProposal,
+    SoulState,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     DiffSoul,
     LogSoul,
     ShowSoul,
     SoulChanged,
-    SoulDraft,
     SoulEnded,
-    SoulEvaluation,
-    SoulEvent,
-    SoulEvolution,
     SoulFault,
     SoulLog,
-    SoulOrigin,
-    SoulProposal,
     SoulProposed,
     SoulRefused,
-    SoulState,
     SoulText,
     SoulVerified,
     SoulView,

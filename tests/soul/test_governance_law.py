@@ -12,15 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulDraft, SoulOrigin, SoulState
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulChanged,
-    SoulDraft,
     SoulEnded,
     SoulFault,
-    SoulOrigin,
     SoulProposed,
     SoulRefused,
-    SoulState,
     SoulVerified,
     VerifySoul,
 )

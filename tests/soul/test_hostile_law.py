@@ -16,17 +16,16 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import Finding, SoulEvolution
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     AdoptSoul,
     ApplySoul,
     DiscardSoul,
-    Finding,
     ProposeSoul,
     RollbackSoul,
     ShowSoul,
     SoulChanged,
     SoulEnded,
-    SoulEvolution,
     SoulFault,
     SoulProposed,
     SoulRefused,

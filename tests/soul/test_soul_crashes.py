@@ -14,9 +14,8 @@ from unittest import mock
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    SoulDraft,
-    SoulOrigin,
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulDraft, SoulOrigin
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulRefused,
     SoulVerified,
     VerifySoul,

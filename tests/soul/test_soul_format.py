@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulOrigin, SoulVerified, VerifySoul
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulOrigin
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import SoulVerified, VerifySoul
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, SEED, Souls, live
 

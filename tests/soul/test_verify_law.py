@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvent, SoulLine
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     LogSoul,
-    SoulEvent,
-    SoulLine,
     SoulLog,
     SoulVerified,
     VerifySoul,

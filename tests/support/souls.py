@@ -11,9 +11,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulDraft,
     SoulEvaluation,
     SoulEvolution,
-    SoulFault,
     SoulOrigin,
     SoulProposal,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+    SoulFault,
     SoulProposed,
     SoulView,
 )

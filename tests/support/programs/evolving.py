@@ -12,7 +12,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulChanged
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import SoulChanged
 from astrbot_plugin_scoped_memory.tests.support.programs import program
 from astrbot_plugin_scoped_memory.tests.support.programs.deaths import Deaths
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
