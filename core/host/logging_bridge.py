@@ -6,7 +6,7 @@ import contextlib
 import logging
 from typing import Any
 
-from ...llm_memory import log
+from ...llm_memory.log import logger
 
 _LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARNING": logging.WARNING}
 
@@ -20,9 +20,7 @@ class LoggingBridge:
 
     def open(self) -> None:
         """Start forwarding. Without loguru the engine logs through ``logging`` by itself."""
-        add = getattr(log.logger, "add", None)
-        if add is not None:
-            self._sink = add(self._forward, level="DEBUG", format="{message}", catch=True)
+        self._sink = logger.add(self._forward, level="DEBUG", format="{message}", catch=True)
 
     def _forward(self, message: Any) -> None:
         record = message.record
@@ -33,5 +31,5 @@ class LoggingBridge:
         """Stop forwarding. Idempotent."""
         if self._sink is not None:
             with contextlib.suppress(ValueError):
-                log.logger.remove(self._sink)  # type: ignore[attr-defined]
+                logger.remove(self._sink)
             self._sink = None

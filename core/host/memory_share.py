@@ -38,12 +38,11 @@ class MemoryShare:
         at = host or LOOPBACK
         server = SharingServer(self.service, self.state, host=at, port=int(port or 0))
         try:
-            endpoint = await server.open()
+            await server.open()
         except (ImportError, OSError) as error:
             logger.warning(self.texts.say("log.share_failed", detail=error))
             return
         self._server = server
-        logger.info(self.texts.say("log.shared", host=endpoint.host, port=endpoint.port))
 
     async def close(self) -> None:
         """Answer the calls that began, and stop listening. Idempotent."""

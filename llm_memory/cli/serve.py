@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from ..errors import HomeError
 from ..home.memory_home import MemoryHome, read_token
+from ..home.setting_values import spoken
 from ..mcp_server.sdk import check_sdk, keep_stdout_for_the_protocol, make_server, run_stdio
 from ..models.roles import NotHeld
-from ..models.said import Said
+from ..models.said import Said, Spoken
 from ..roles.role_seat import RoleSeat
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings
@@ -39,7 +40,7 @@ def serve(args: argparse.Namespace) -> int:
     home = agent_home(args, loaded)
     seat = home.new_seat()
     warn((*loaded.warnings, *home.warnings, *_not_taken(seat)))
-    _log_to_stderr()
+    _log_to_stderr(spoken(loaded.settings.language))
     if args.http is None:
         keep_stdout_for_the_protocol()
     asyncio.run(_serve(loaded.settings, home, http, seat))
@@ -85,13 +86,13 @@ def _http_token(args: argparse.Namespace) -> str:
     return token
 
 
-def _log_to_stderr() -> None:
+def _log_to_stderr(language: Spoken) -> None:
     from ..log import logger
 
-    if add := getattr(logger, "add", None):
-        level, form = os.environ.get("SCOPED_MEMORY_LOG", "WARNING").upper(), "{level} {message}"
-        with contextlib.suppress(ValueError):
-            add(sys.stderr, level=level, format=form, backtrace=False, diagnose=False)
+    logger.speak(language)
+    level, form = os.environ.get("SCOPED_MEMORY_LOG", "WARNING").upper(), "{level} {message}"
+    with contextlib.suppress(ValueError):
+        logger.add(sys.stderr, level=level, format=form, backtrace=False, diagnose=False)
 
 
 async def _serve(

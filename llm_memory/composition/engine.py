@@ -16,6 +16,7 @@ from ..index.lexical.lexical_index import SqliteLexicalIndex
 from ..index.lexical_scan import LexicalScan
 from ..index.manifest import JsonManifest
 from ..index.vector.worker_store import WorkerStore, worker_command
+from ..log import logger
 from ..migration.adoption_staging import AdoptionStaging
 from ..migration.legacy_stores import PluginStores
 from ..migration.migration_store import SqliteMigrationStore
@@ -48,6 +49,7 @@ from ..storage.state_store import ForgetfulState, SqliteStateStore
 from ..storage.store_files import StoreFiles
 from ..sync.watcher import FolderWatcher
 from ..text.tokenizer import Tokenizer
+from ..texts import Spoken
 from ..transfer.line_files import TransferFolders
 from ..vault.ledger import SqliteLedger
 from ..vault.markdown_vault import MarkdownVault
@@ -80,7 +82,8 @@ def build_engine(
     carried_settings: Callable[[], Mapping[str, object]] = dict,
     replacing: Mapping[str, Any] | None = None,
 ) -> Engine:
-    """An engine over real parts, not opened yet. Touches neither disk nor heavy packages.
+    """An engine over real parts, not opened yet. Touches neither disk nor heavy packages. From now
+    on the log of all engines is in the language of these settings.
 
     ``version`` is the plugin's: what it writes first, it signs. ``remembers`` is False for one that
     knows nothing of the bot's conversations: what the state remembers of them stays as it is.
@@ -91,11 +94,13 @@ def build_engine(
     backups to carry. ``replacing`` puts other parts, by their names in ``EngineParts``, in the
     places of real ones: a test's store, or its watcher of files.
     """
+    language: Spoken = "en" if settings.loop.english else "zh"
+    logger.speak(language)
     state = paths.state / "state.sqlite"
     migration = paths.state / "migration.sqlite"
     kept = (SqliteStateStore if remembers else ForgetfulState)(state, version=version)
     folder = paths.index / "chroma"
-    command = worker_command(folder, chroma_record(paths))
+    command = worker_command(folder, chroma_record(paths), language)
     worker = WorkerStore(command, folder=folder) if command else None
     store = make_vector_store(paths, settings, kept, worker)
     loop = paths.state / "loop.sqlite"

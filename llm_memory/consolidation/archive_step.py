@@ -61,7 +61,7 @@ class ArchiveStep:
         gone = await asyncio.to_thread(self._vault.archive_many, stored, by=by, at=at)
         for one in gone:
             self._living.drop(one)
-            logger.debug("夜间整理：{} 移进存档", one.memory.memory_id)
+            logger.debug("nightly tidy-up: {} archived", one.memory.memory_id)
         return len(gone)
 
     async def _strengthen(self, into: StoredMemory | None, loser: StoredMemory) -> bool:

@@ -190,7 +190,7 @@ class ConsolidationService:
             self.slept_at = report.ended
             await self._count_from(self._clock())
         except Exception as error:  # noqa: BLE001  (the caller, and the next night, go on)
-            logger.error("夜间整理没有做成，下次接着做：{!r}", error)
+            logger.error("night_failed", error=repr(error))
             self._failed(str(error))
             unavailable = Postponed.UNAVAILABLE
             return SleepReport(reason=reason, errors=(str(error),), postponed=unavailable)
@@ -200,7 +200,16 @@ class ConsolidationService:
         else:
             self.error = ""
             self._notices.clear(NoticeCode.SLEEP_FAILED)
-        logger.info("夜间整理做完了：{}", _told(report))
+        logger.info(
+            "night_done",
+            weaker=report.faded,
+            stronger=report.raised,
+            archived=report.archived,
+            merged=report.merged,
+            journals=report.journals,
+            asked=report.asked,
+            backup=report.backup or "-",
+        )
         return report
 
     async def _last_day(self) -> date | None:
@@ -268,7 +277,7 @@ class ConsolidationService:
         except VaultWriteFailed as error:
             report = _with_error(report, step, scope.name, str(error))
         except Exception as error:  # noqa: BLE001  (one scope's trouble must not cost the others)
-            logger.error("夜间整理的一步出错：{} {} {!r}", step, scope.name, error)
+            logger.error("night_step_failed", step=step, scope=scope.name, error=repr(error))
             report = _with_error(report, step, scope.name, repr(error))
         return report
 
@@ -289,7 +298,7 @@ class ConsolidationService:
         except TransferFailed as error:
             report = _with_error(report, SleepStep.BACKUP, _EVERY_SCOPE, str(error))
         except Exception as error:  # noqa: BLE001  (the night ends all the same)
-            logger.error("夜间备份出错：{!r}", error)
+            logger.error("backup_failed", error=repr(error))
             report = _with_error(report, SleepStep.BACKUP, _EVERY_SCOPE, repr(error))
         return report
 
@@ -298,14 +307,14 @@ class ConsolidationService:
         try:
             return replace(report, purged=await self._parts.purge_remnants.run())
         except Exception as error:  # noqa: BLE001  (tried again the next night)
-            logger.error("彻底删除没有做完：{!r}", error)
+            logger.error("purge_failed", error=repr(error))
             return _with_error(report, SleepStep.PURGE, _EVERY_SCOPE, repr(error))
 
     async def _evolve(self, report: SleepReport) -> SleepReport:
         try:
             await self._parts.souls()
         except Exception as error:  # noqa: BLE001  (tried again the next night)
-            logger.error("人格的改动没有评估完：{!r}", error)
+            logger.error("souls_not_evaluated", error=repr(error))
             return _with_error(report, SleepStep.SOUL, _EVERY_SCOPE, repr(error))
         return report
 
@@ -323,11 +332,3 @@ def _with_error(report: SleepReport, step: SleepStep, scope: str, said: str) -> 
         return report
     where = f"{step}:{scope}" if scope else str(step)
     return replace(report, errors=(*report.errors, f"{where}: {said}"[:_ERROR_CHARS]))
-
-
-def _told(report: SleepReport) -> str:
-    return (
-        f"变弱 {report.faded}，变强 {report.raised}，移进存档 {report.archived}，"
-        f"合并 {report.merged}，日记 {report.journals}，补问法 {report.asked}，"
-        f"备份 {report.backup or '无'}"
-    )

@@ -165,7 +165,7 @@ class DayJournals:
         draft = MemoryDraft(words, tags=tags, kind=MemoryKind.EVENT, source=Source.REFLECTION)
         passed = await self._checks.examine(draft, scope)
         if isinstance(passed, Rejected):
-            logger.debug("日记没有通过关卡：{}", passed.reason)
+            logger.debug("a journal was not admitted: {}", passed.reason)
             return None
         said = passed.draft.judgment
         moment = end_of(day, now.tzinfo)

@@ -132,7 +132,7 @@ class NightlyBackup:
             kept = (record for record in records if record is not None)
             self._folder.write(map(line_of, counted(kept)))
         self._folder.publish(name)
-        logger.info("旧备份里彻底删除的已经拿掉：{}", name)
+        logger.info("backup_purged", name=name)
 
     def _export(self) -> StoreExport:
         store, now = self._folder.staged_store(), self._clock()
@@ -154,7 +154,7 @@ class NightlyBackup:
         if name in self._folder.names() and not self.may_rotate():
             name = f"{now:%Y-%m-%d-%H%M%S}.jsonl"
         self._folder.publish(name)
-        logger.info("夜间备份写好了：backups/daily/{}", name)
+        logger.info("backup_written", name=name)
         return name
 
     def _rotate(self, newest: str) -> int:
@@ -167,7 +167,7 @@ class NightlyBackup:
             for name in old:
                 self._folder.remove(name)
         except TransferFailed as error:
-            logger.warning("旧备份没有删掉：{}", error)
+            logger.warning("backup_not_deleted", error=error)
             return 0
         return len(old)
 

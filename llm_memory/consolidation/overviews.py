@@ -91,7 +91,7 @@ class Overviews:
             else:
                 written += int(done)
                 if done:
-                    logger.debug("夜间整理：写了 {}/{}", scope.name, name)
+                    logger.debug("nightly tidy-up: {}/{} written", scope.name, name)
                 self._notices.clear(NoticeCode.PAGE_LEFT, subject)
             await shielded(asyncio.to_thread(self._clear_drafts, scope, name))
         return Pages(written, left)

@@ -118,7 +118,7 @@ class PurgeRemnants:
         if await self._attempt(self._corrected.purges.clear_log, "state/state.sqlite"):
             done, self._sealed = self._sealed, 0
         if done:
-            logger.info("彻底删除了 {} 条：数据文件夹里每个文件都搜过，哪个也没有了", done)
+            logger.info("purged", count=done)
         self._tell_what_is_left()
         return done
 
@@ -127,7 +127,7 @@ class PurgeRemnants:
             self._notices.clear(NoticeCode.PURGE_UNFINISHED)
             return
         left = list(dict.fromkeys(self._left))
-        logger.warning("有要彻底删除的还没删干净，下一夜再试：{}", "；".join(left))
+        logger.warning("purge_incomplete", left=tuple(left))
         self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params={"detail": _shortened(left)}))
 
     async def _clear(self, purged: Sequence[Correction]) -> int:

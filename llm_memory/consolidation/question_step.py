@@ -66,7 +66,7 @@ class QuestionStep:
             self._asked.update(map(_mark, batch))
             found = await asyncio.to_thread(read_questions, answer, batch)
             if isinstance(found, Unreadable):
-                logger.info("补问法的回答不能用：{}", found.reason)
+                logger.info("questions_unreadable", reason=found.reason)
                 continue
             for index, asks in found.items():
                 count += await shielded(self._give(batch[index], asks))
@@ -86,7 +86,7 @@ class QuestionStep:
         try:
             return await self._model_calls.ask(prompt, conversation=conversation)
         except ChatFailed as error:
-            logger.info("补问法的模型没有回答：{}", error)
+            logger.info("model_silent", error=error)
             return None
 
     async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:

@@ -203,7 +203,7 @@ class Recorder:
                 await self._complete()
                 await self._mark_published()
             except (NotAppended, StateUnavailable) as error:
-                logger.warning("决定的记录没能核对：{}", error)
+                logger.warning("decisions_unchecked", error=error)
 
     async def _complete(self) -> None:
         """Raises StateUnavailable."""
@@ -215,7 +215,12 @@ class Recorder:
                 if row.state is IntentState.INTENT and not await self._carry_out(row, stored):
                     continue
             except NotAppended as error:  # the other rows need not wait for this file
-                logger.warning("{} 还没有写进 {}：{}", record_name(row.number), row.file, error)
+                logger.warning(
+                    "decision_not_written",
+                    record=record_name(row.number),
+                    file=row.file,
+                    error=error,
+                )
                 continue
             await self._close(row, stored)
 

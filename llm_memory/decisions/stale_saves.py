@@ -59,7 +59,7 @@ class StaleSaves:
             for file in RecordFile:
                 await self._mend(file, [row for row in written if row.file == file.path])
         except (NotAppended, StateUnavailable) as error:
-            logger.warning("决定的记录没能核对：{}", error)
+            logger.warning("decisions_unchecked", error=error)
 
     async def _mend(self, file: RecordFile, rows: Sequence[RecordIntent]) -> None:
         missing = await self._missing(file, rows) if rows else set()

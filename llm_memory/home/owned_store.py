@@ -68,7 +68,7 @@ class OwnedStore:
             embedder = choose_embedder(self.engine, self.settings, self.environ)
         except InvalidService as error:
             self.refused = error.zh if spoken(self.settings.language) == "zh" else str(error)
-            logger.warning("没有用上嵌入服务，按词查找：{}", error.zh)
+            logger.warning("service_unused", error=self.refused)
         if shared or vectors:
             self._behind = [asyncio.create_task(self.engine.follow())]
         if vectors:
@@ -78,7 +78,7 @@ class OwnedStore:
             try:
                 await server.open()
             except (ImportError, OSError) as error:
-                logger.warning("别的程序用不了这份记忆：{}", error)
+                logger.warning("not_shared", error=error)
             else:
                 self._server = server
 
@@ -86,7 +86,7 @@ class OwnedStore:
         try:
             await self.engine.run(embedder)
         except Exception as error:  # noqa: BLE001  (recall goes on by words)
-            logger.error("向量索引停了，按词查找照常：{!r}", error)
+            logger.error("vectors_stopped", error=repr(error))
 
     async def close(self) -> None:
         """Answer the calls that began, then release the store. Idempotent."""

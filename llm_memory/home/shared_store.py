@@ -153,7 +153,7 @@ class SharedStore:
             return error
         except OwnerGone as error:
             return NoOwner(str(error))
-        logger.info("用的是另一个程序打开的记忆（进程 {}）", endpoint.pid)
+        logger.info("other_owner", pid=endpoint.pid)
         return remote
 
     async def _taken(self, why: NoOwner) -> OwnedStore | NoOwner:

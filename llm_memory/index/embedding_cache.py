@@ -74,7 +74,7 @@ class SqliteVectorCache:
             remove(self._path)
             self._connection = self._connected()
         except (sqlite3.Error, OSError) as error:
-            logger.debug("向量缓存不可用：{}", error)
+            logger.debug("the cache of vectors cannot be used: {}", error)
 
     def _connected(self) -> sqlite3.Connection:
         make_folder(self._path.parent)

@@ -74,4 +74,4 @@ class IndexComparison:
         for key in self._passages.gone(indexed):
             self._queue.suggest(key, None)
         if self._queue:
-            logger.info("索引需要更新 {} 条", len(self._queue))
+            logger.info("index_behind", count=len(self._queue))

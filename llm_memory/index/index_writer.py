@@ -209,7 +209,7 @@ class IndexWriter:
             key, _ = entry = entries[0]
             before = self._refused.pop(key, None)
             if before is not None and (code in _OWN_FAULTS or self._embedded > before):
-                logger.info("有一条记忆嵌入不了（{}），只按字词想起", code)
+                logger.info("not_embedded", code=code)
                 self._queue.park(entry)
             else:
                 self._refused[key] = self._embedded

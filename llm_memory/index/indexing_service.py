@@ -178,7 +178,7 @@ class IndexingService:
         try:
             await self._calls.run(index.announce, text)
         except (IndexUnavailable, EmbeddingFailed) as error:
-            logger.debug("没能先算问题的向量：{}", error)
+            logger.debug("the question was not embedded ahead: {}", error)
         finally:
             self._announced -= 1
 
@@ -317,13 +317,13 @@ class IndexingService:
             await self._calls.run(self._manifest.deactivate)
             await self._calls.run(self._store.clear)
         except IndexUnavailable as error:
-            logger.warning("以前的向量索引现在删不掉，稍后再试：{}", error)
+            logger.warning("old_vectors_kept", error=error)
             return False
         return True
 
     async def _go_offline(self, error: IndexUnavailable, *, rebuild: bool) -> None:
         """The vault answers meanwhile. A reopened store is compared with it from the start."""
-        logger.debug("向量索引暂不可用：{}", error)
+        logger.debug("the vector index cannot be used for now: {}", error)
         self.faults.report_index(error)
         self.state = IndexState.OFF
         with contextlib.suppress(IndexUnavailable):

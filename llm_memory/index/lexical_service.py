@@ -196,7 +196,7 @@ class LexicalService:
                 failures = 0
                 await self._follow()
             except IndexUnavailable as error:
-                logger.debug("词语索引暂不可用：{}", error)
+                logger.debug("the word index cannot be used for now: {}", error)
                 self.state = IndexState.OFF
                 self._went_wrong(error)
                 if error.code not in PASSING:
@@ -210,7 +210,7 @@ class LexicalService:
     async def _open(self) -> None:
         cause = await self._call(self._index.open)
         if cause:
-            logger.info("词语索引（{}）已作废，正在后台重建", cause)
+            logger.info("word_index_dropped", cause=cause)
         await self._compare()
         self.state = IndexState.BUILDING
         while self._queue:
@@ -274,7 +274,7 @@ class LexicalService:
                 if error.code not in PASSING:
                     raise
                 # What waits is searched all the same.
-                logger.debug("词语索引暂时写不进去：{}", error)
+                logger.debug("the word index takes no writes for now: {}", error)
                 self._went_wrong(error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1

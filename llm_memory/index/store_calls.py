@@ -134,11 +134,11 @@ class StoreCalls:
         try:
             closing = {self._start(close) for close in (self._store.close, *others)}
         except IndexUnavailable as error:  # the process ends it
-            logger.debug("关闭索引时出错：{}", error)
+            logger.debug("closing the index failed: {}", error)
             return
         finally:
             self._closed = True
         done, _ = await asyncio.wait(closing, timeout=_CLOSING_SECONDS)
         for answer in done:
             if fault := answer.exception():
-                logger.debug("关闭索引时出错：{}", fault)
+                logger.debug("closing the index failed: {}", fault)

@@ -109,7 +109,7 @@ class MemoryTools:
         except (ScopedMemoryError, OSError) as error:
             answer = Answer(f"not done: {error}", FAILED)
         except Exception as error:  # noqa: BLE001  (a client gets words, whatever it is)
-            logger.error("工具 {} 出错：{!r}", name, error)
+            logger.error("call_failed", name=name, error=repr(error))
             wrong = f"something went wrong ({type(error).__name__})"
             answer = Answer(f"{wrong}, nothing was done; the server's log has it", FAILED)
         return Answer(sendable(answer.text), answer.code)

@@ -91,7 +91,7 @@ class Adoption(Source):
         fresh = await self._reader.fresh()
         if not fresh:
             return
-        logger.info("发现别的插件的记忆：{}", "、".join(store.name for store in fresh))
+        logger.info("stores_found", stores=tuple(store.name for store in fresh))
         async with self._reader.scratch(keep=True) as folder:
             reading = await self._reader.read(fresh, folder)
             self._report_unread(reading)
@@ -106,7 +106,7 @@ class Adoption(Source):
         async with self._reader.scratch(keep=False) as folder:
             reading = await self._reader.read(await self._reader.fresh(), folder)
         for store, _, detail in reading.unread:
-            logger.warning("试算时没有读全 {}：{}", store.name, detail)
+            logger.warning("store_read_partly", store=store.name, detail=detail)
         return await asyncio.to_thread(
             lambda: counted([one.outcome() for one in reading.plan.planned])
         )
@@ -130,7 +130,7 @@ class Adoption(Source):
             broken=reading.broken(),
         )
         count = len(reading.plan.planned)
-        logger.info("读到 {} 条，开始收进记忆（批次 {}）", count, batch)
+        logger.info("batch_begun", count=count, batch=batch)
         return StagedBatch(batch, tuple(by_name), count)
 
     async def _walk(self, staged: StagedBatch, job: Job) -> None:
@@ -162,7 +162,7 @@ class Adoption(Source):
         try:
             await self._vectors.give(self._batch, memories)
         except StateUnavailable as error:
-            logger.debug("旧向量读不出来：{}", error)
+            logger.debug("the earlier vectors cannot be read: {}", error)
 
     async def _kept_job(self, staged: StagedBatch) -> Job:
         job = await self._find_job(staged.batch, "、".join(staged.stores), staged.batch)
@@ -173,13 +173,13 @@ class Adoption(Source):
 
     def _report(self, staged: StagedBatch, tally: Tally) -> None:
         logger.info(
-            "批次 {} 收完：共 {} 条，收下 {}，合并 {}，隔离 {}，坏的 {}",
-            staged.batch,
-            tally.scanned,
-            tally.adopted,
-            tally.merged,
-            tally.quarantined,
-            tally.broken,
+            "batch_done",
+            batch=staged.batch,
+            count=tally.scanned,
+            adopted=tally.adopted,
+            merged=tally.merged,
+            quarantined=tally.quarantined,
+            broken=tally.broken,
         )
         if tally.broken:
             params = {"count": str(tally.broken), "file": self._staging.place(staged.batch)}

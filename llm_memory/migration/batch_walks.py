@@ -147,7 +147,7 @@ class BringBack(_BatchWalk):
                     back.append(_added(stored, scope))
         await asyncio.to_thread(self._holdings.store.renew_added, self._batch, back)
         self.done += len(back)
-        logger.debug("从存档取回 {} 条", len(back))
+        logger.debug("{} memories brought back from the archive", len(back))
 
 
 class Carry(_BatchWalk):

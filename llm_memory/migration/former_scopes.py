@@ -85,7 +85,7 @@ class FormerScopes:
         try:
             await asyncio.to_thread(self._state.note_derived_scopes, records)
         except StateUnavailable as error:
-            logger.warning("状态未能写入：{}", error)
+            logger.warning("state_not_written", error=error)
 
     def of(self, conversation_id: ConversationId) -> list[Remainder]:
         """What belongs to a conversation and may stand in a former scope of its own."""

@@ -245,7 +245,7 @@ class LegacyListing:
             if self._pending.looks_ahead:
                 await self._show(read)
         except (IndexUnavailable, StateUnavailable, EngineClosed) as error:
-            logger.debug("旧集合暂时查不了：{}", error)
+            logger.debug("the earlier collection cannot be queried for now: {}", error)
         finally:
             self._model_calls = None
 

@@ -66,7 +66,7 @@ class PluginStores:
             try:
                 found.append(FoundStore(name, kind, fingerprint(path), str(path)))
             except OSError as error:
-                logger.warning("旧记忆 {} 现在看不了：{}", name, error)
+                logger.warning("store_unreadable", store=name, error=error)
         return found
 
     def _living(self) -> list[Path]:
@@ -122,7 +122,7 @@ class PluginStores:
             # A way that is the last one counts with what it could read.
             if ended and (not problem or way == _WAYS[store.kind][-1]):
                 return JsonlStore(store, records, vectors, count, problem)
-            logger.warning("旧记忆 {} 用 {} 读不全，换一种读法：{}", store.name, way, problem)
+            logger.warning("store_reread", store=store.name, way=way, problem=problem)
         raise StoreUnreadable("native", problem)
 
     def _child(

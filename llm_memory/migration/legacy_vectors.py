@@ -61,7 +61,7 @@ class LegacyVectors:
                 if one.done:
                     await self.discard(one.batch)
         except (EmbeddingFailed, StateUnavailable) as error:
-            logger.debug("旧向量用不上：{}", error)
+            logger.debug("the earlier vectors cannot be used: {}", error)
 
     def _space(self) -> Fingerprint | None:
         """None without an embedder, and while that is not known yet."""
@@ -129,10 +129,10 @@ class LegacyVectors:
             try:
                 for store, sample in samples.items():
                     if await _agrees(sample, embedder):
-                        logger.info("{} 的向量与现在的嵌入模型一致，直接使用", store)
+                        logger.info("vectors_reused", store=store)
                         agreed.add(store)
             except EmbeddingFailed as error:  # asked once: a walk does not wait for it
-                logger.debug("旧向量没法比较：{}", error)
+                logger.debug("the earlier vectors cannot be compared: {}", error)
             self._agreed[batch] = frozenset(agreed)
         return self._agreed[batch]
 

@@ -65,11 +65,11 @@ class Migrations:
         """Read what is known. A store that cannot be used stops nothing but migrations."""
         try:
             if not await asyncio.to_thread(self._store.open):
-                logger.warning("迁移的记录损坏，已另存并新建；记忆不受影响，迁移会从头看一遍")
+                logger.warning("migration_records_broken")
             await self._refresh()
         except StateUnavailable as error:
             self._detail = str(error)
-            logger.error("迁移的记录用不了，暂不迁移：{}", error)
+            logger.error("migration_off", error=error)
 
     async def _refresh(self) -> None:
         self._known = await asyncio.to_thread(self._read)
@@ -110,7 +110,7 @@ class Migrations:
         except EngineClosed:
             return
         except Exception as error:  # noqa: BLE001  (what one meets must not end the others)
-            logger.error("迁移出错，停在这里，下次启动再接着来：{!r}", error)
+            logger.error("migration_failed", error=repr(error))
 
     async def _stop_walking(self) -> None:
         walking, self._walking = self._walking, None

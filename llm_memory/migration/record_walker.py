@@ -111,7 +111,7 @@ class RecordWalker:
                 why = _cause(error)
                 self._progress[walk.name] = Progress(progress.tally, progress.remaining, why)
                 if failures == 0:
-                    logger.warning("{} 暂时走不下去（{}），稍后接着来", walk.name, error)
+                    logger.warning("walk_waits", walk=walk.name, error=error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
 
@@ -154,7 +154,7 @@ class RecordWalker:
             now = time.monotonic()
             if now - logged_at > _LOG_SECONDS:
                 logged_at = now
-                logger.info("{}：已处理 {} 条，还剩 {} 条", walk.name, tally.scanned, len(left))
+                logger.info("walk_goes_on", walk=walk.name, done=tally.scanned, left=len(left))
             if left:
                 await self.rest(began)
         return tally
@@ -184,8 +184,8 @@ class RecordWalker:
             raise error.cause from error
         broken = [one for one in outcomes if one.fate is Fate.BROKEN]
         if broken:
-            named = "；".join(f"{one.record_id[:_SHOWN]}（{one.reason}）" for one in broken)
-            logger.warning("{}：有 {} 条坏了，跳过：{}", walk.name, len(broken), named)
+            named = tuple(f"{one.record_id[:_SHOWN]} ({one.reason})" for one in broken)
+            logger.warning("records_broken", walk=walk.name, count=len(broken), records=named)
         # A crash before this line leaves records that are done and not counted: the next walk finds
         # them done and counts them then.
         await asyncio.to_thread(self._store.note_outcomes, walk.name, outcomes)
@@ -209,7 +209,7 @@ class RecordWalker:
             failure_streak.failed.append(ids[0])
             if len(failure_streak.failed) >= _TOO_MANY:
                 raise _NoRecordsFault(error) from error
-            logger.debug("{}：{} 处理不了：{!r}", walk.name, ids[0][:_SHOWN], error)
+            logger.debug("{}: {} cannot be processed: {!r}", walk.name, ids[0][:_SHOWN], error)
             return [Outcome(ids[0], Fate.BROKEN, patched=False, reason=type(error).__name__)]
         failure_streak.failed.clear()
         return outcomes

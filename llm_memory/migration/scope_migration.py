@@ -175,7 +175,7 @@ class ScopeMigration(Source):
         if listed and self._job is not None:
             self.at = replace(self._job, state=JobState.RUNNING)
             await self._call(self._store.put_job, self.at)
-            logger.info("{}：有 {} 条旧记忆要收进来", self._collection.label, len(listed))
+            logger.info("walk_begun", walk=self._collection.label, count=len(listed))
         return list(listed)
 
     async def step(self, ids: Sequence[str]) -> WalkBatch:

@@ -231,7 +231,7 @@ class PrimerService:
         try:
             page = self._pages.read(place, name)
         except VaultWriteFailed as error:
-            logger.warning("读不了 {}/{}，开场摘要里没有它：{}", place.folder, name, error)
+            logger.warning("page_not_in_primer", page=f"{place.folder}/{name}", error=error)
             return ""
         if page is None or len(page.raw) > _LONGEST_PAGE:
             return ""

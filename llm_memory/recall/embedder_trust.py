@@ -39,7 +39,7 @@ class EmbedderTrust:
             try:
                 found = known or Trust({one: await _examined(embedder, one) for one in Language})
             except EmbeddingFailed as error:
-                logger.debug("嵌入模型暂时测不了：{}", error)
+                logger.debug("the embedder cannot be examined for now: {}", error)
                 await asyncio.sleep(self._pace.retry(failures))
                 failures += 1
                 continue

@@ -123,5 +123,5 @@ class UseCounts:
         try:
             await asyncio.to_thread(self._state.count_use, list(shown.elements()))
         except StateUnavailable as error:
-            logger.debug("使用次数未能写入：{}", error)
+            logger.debug("the use counts were not written: {}", error)
             self._unwritten.update(shown)

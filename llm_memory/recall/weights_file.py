@@ -36,7 +36,7 @@ def shipped() -> RecallWeights:
     try:
         return read(json.loads(PATH.read_text("utf-8")))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        logger.warning("找回记忆用的权重读不出来，改用固定的：{}", error)
+        logger.warning("weights_unread", error=error)
         return FIXED
 
 

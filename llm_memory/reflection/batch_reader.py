@@ -110,7 +110,7 @@ class BatchReader:
         try:
             reply = await self._model_calls.ask(prompt, reading.turns)
         except ChatFailed as failed:
-            logger.warning("读对话的模型没有回答：{}", failed)
+            logger.warning("model_silent", error=failed)
             if str(failed).partition(":")[0] in _NOT_ITS_FAULT:
                 return replace(report, error=str(failed), resting=Resting.BACKOFF)
             tried = replace(batch, attempts=batch.attempts + 1)
@@ -172,7 +172,7 @@ class BatchReader:
         except ScopedMemoryError:
             raise  # closed, or a disk error: it is tried again
         except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
-            logger.error("没能采用读到的内容：{!r}", error)
+            logger.error("reading_not_applied", error=repr(error))
             return await self._give_up(reading, f"internal: {type(error).__name__}", report)
         refused = [one.reason for one in applied.outcomes if isinstance(one, Rejected)]
         if RejectReason.NOT_WRITTEN in refused:
@@ -180,9 +180,9 @@ class BatchReader:
         if not applied.known or RejectReason.LEARNING_PAUSED in refused:
             return replace(report)
         stored = sum(isinstance(one, Stored | Replaced) for one in applied.outcomes)
-        logger.debug("读完 {} 轮，记下 {} 条", len(reading.turns), stored)
+        logger.debug("{} turns read, {} memories stored", len(reading.turns), stored)
         if applied.dropped:
-            logger.info("读对话的模型有 {} 处说到看不到或不能改的记忆，没有采用", applied.dropped)
+            logger.info("commands_dropped", count=applied.dropped)
         return replace(
             report,
             read=report.read + len(reading.turns),
@@ -197,7 +197,7 @@ class BatchReader:
         """Make the batch a dead letter: it is kept with its turns, and an admin may retry it."""
         await asyncio.to_thread(self._batches.make, reading)
         await asyncio.to_thread(self._batches.put, dead(reading.batch, error))
-        logger.warning("{} 轮对话没有读成，已搁置：{}", len(reading.turns), error)
+        logger.warning("turns_set_aside", count=len(reading.turns), error=error)
         return replace(report, dead=report.dead + 1, error=error)
 
 

@@ -101,7 +101,7 @@ class FeedbackApplier:
         if not turns:
             return FeedbackReport(known=False)
         if len({(turn.scope, turn.conversation) for turn in turns}) > 1:
-            logger.error("一张回执里混进了别的会话，没有采用")
+            logger.error("tickets_mixed")
             return FeedbackReport(known=False)
         scope = await self.scope_of(turns[0].scope)
         if scope is None:
@@ -157,7 +157,7 @@ class FeedbackApplier:
             names = (first.scope, first.conversation, first.persona)
             batch = Batch(derived_id("b", *left), *names, self._clock())
             self._turns.make_batch(dead(batch, SCOPE_GONE), left)
-        logger.warning("{} 的文件夹不在了，它的 {} 轮对话搁置", turns[0].scope, len(turns))
+        logger.warning("turns_of_gone_scope", scope=turns[0].scope, count=len(turns))
 
 
 def dead(batch: Batch, error: str) -> Batch:

@@ -52,7 +52,7 @@ class ModelHistories:
                     await asyncio.to_thread(self._state.set_mark, _mark(umo, history))
                     self._off_the_record.discard(_mark(umo, history))
             except StateUnavailable as error:
-                logger.warning("状态未能读写：{}", error)
+                logger.warning("state_not_written", error=error)
                 return True
             if len(self._noted) >= _REMEMBERED:
                 self._noted.clear()
@@ -69,7 +69,7 @@ class ModelHistories:
             try:
                 await asyncio.to_thread(self._state.set_mark, mark, there=False)
             except StateUnavailable as error:
-                logger.warning("状态未能读写：{}", error)
+                logger.warning("state_not_written", error=error)
 
     async def is_of(self, umo: str, history: str, scope: str) -> bool:
         """Returns whether all of the history was made in this scope, False if that is unknown."""
@@ -77,7 +77,7 @@ class ModelHistories:
             try:
                 noted = await self._former(umo, history)
             except StateUnavailable as error:
-                logger.warning("状态未能读写：{}", error)
+                logger.warning("state_not_read", error=error)
                 return False
         return noted == HistoryScope(scope)
 
@@ -87,7 +87,7 @@ class ModelHistories:
         try:
             there = await asyncio.to_thread(self._state.has_mark, mark)
         except StateUnavailable as error:
-            logger.warning("状态未能读写：{}", error)
+            logger.warning("state_not_read", error=error)
             return False
         return there and mark not in self._off_the_record
 

@@ -104,10 +104,10 @@ class ReflectionService:
             except EngineClosed:
                 return
             except StateUnavailable as error:
-                logger.warning("轮次队列现在读不了，稍后再试：{}", error)
+                logger.warning("queue_unread", error=error)
                 seconds = _OFTEN
             except Exception as error:  # noqa: BLE001  (an error in one pass must not end the loop)
-                logger.error("读对话时出错，稍后再试：{!r}", error)
+                logger.error("reading_failed", error=repr(error))
                 seconds = _OFTEN
             await self.wait(self._woken, seconds)
 

@@ -128,7 +128,7 @@ class TurnQueue:
         self._held.append(said)
         self._report()
         if self._retrying is None or self._retrying.done():
-            logger.warning("这一轮没有排进队列，先记在内存里：{}", self._detail)
+            logger.warning("turn_held", detail=self._detail)
             self._retrying = asyncio.create_task(self._retry(), name="scoped-memory-held-turns")
         return NotObserved(note="held")
 
@@ -168,7 +168,7 @@ class TurnQueue:
             self._retrying.cancel()
             await asyncio.gather(self._retrying, return_exceptions=True)
         if self._held and not await self._flush():
-            logger.error("{} 轮对话没能写进学习队列，关闭后就没有了", len(self._held))
+            logger.error("turns_lost", count=len(self._held))
             self._held.clear()
 
     def _put(self, said: _Said, most: int) -> tuple[ObserveOutcome, bool]:
@@ -211,7 +211,7 @@ class TurnQueue:
         party = choose_evicted(self._turns.held(), party_of(queued))
         if party is None or not self._turns.put_instead(queued, party, day=now.date()):
             return NotObserved(note="full")
-        logger.info("队列满了：{} 排得最多，丢掉了最早的一轮", party.speaker)
+        logger.info("queue_full", speaker=party.speaker)
         return Ticket(queued.ticket_id)
 
     def _kept(self, text: str) -> str:

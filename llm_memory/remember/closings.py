@@ -67,7 +67,7 @@ class Closings:
         try:
             written = await asyncio.to_thread(self._vault.replace, current, made(current.memory))
         except (KeyError, VaultWriteFailed) as error:
-            logger.debug("{} 的了结没有改写：{}", stored.memory.memory_id, error)
+            logger.debug("the closing of {} was not rewritten: {}", stored.memory.memory_id, error)
             return
         self._recallable.take(written)
 

@@ -58,7 +58,7 @@ class CorrectedStatements:
             found = self._state.corrections()
             self.purges.load_unsealed()
         except StateUnavailable as error:
-            logger.warning("读不到改过、忘掉过什么，这次学来的不比对：{}", error)
+            logger.warning("corrections_unread", error=error)
             return
         self._index.load(found)
 
@@ -85,7 +85,7 @@ class CorrectedStatements:
         try:
             numbers = await asyncio.to_thread(self._state.add_corrections, corrections)
         except (StateUnavailable, EngineClosed) as error:
-            logger.warning("没能记下改了什么，重新启动后旧的说法可能再学回来：{}", error)
+            logger.warning("correction_not_noted", error=error)
             numbers = [self._lowest - place for place in range(1, len(corrections) + 1)]
             self._lowest -= len(corrections)
         for some in batched(zip(numbers, corrections, strict=True), _SLICE):
@@ -154,7 +154,7 @@ class CorrectedStatements:
         try:
             await asyncio.to_thread(self._state.drop_corrections, numbers)
         except (StateUnavailable, EngineClosed) as error:
-            logger.warning("没能撤回改过的记录：{}", error)
+            logger.warning("correction_not_undone", error=error)
 
     def all_in_words(self) -> list[Correction]:
         """Returns all corrections whose words are known."""

@@ -36,6 +36,6 @@ class CorrectionFollower:
             await self._closings.open_again()
             await self._journals.clear()
         except VaultWriteFailed as error:
-            logger.warning("改过的还没能从日记里拿掉，稍后再试：{}", error)
+            logger.warning("journals_not_corrected", error=error)
             return
         self._followed = changes

@@ -316,13 +316,13 @@ class MemoryEditor:
         try:
             await asyncio.to_thread(step)
         except StateUnavailable as error:
-            logger.warning("没能记下做过什么，不能用 undo 撤销：{}", error)
+            logger.warning("undo_not_noted", error=error)
 
     async def _look_up(self, step: Callable[[], list[UndoRecord]]) -> list[UndoRecord]:
         try:
             return await asyncio.to_thread(step)
         except StateUnavailable as error:
-            logger.warning("查不到做过什么：{}", error)
+            logger.warning("undo_unread", error=error)
             return []
 
 

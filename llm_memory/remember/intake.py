@@ -134,7 +134,7 @@ class Intake:
         try:
             await asyncio.to_thread(self._state.know_scopes, [scope.name], brought=True)
         except StateUnavailable as error:  # at the next start it will be taken for one
-            logger.warning("状态未能写入：{}", error)
+            logger.warning("state_not_written", error=error)
 
     def _corrected_of(self, scope: Scope, memories: Iterable[Memory]) -> set[str]:
         return {
@@ -148,7 +148,7 @@ class Intake:
             for stored in some:
                 self._recallable.take(stored)
             await asyncio.sleep(0)
-        logger.debug("收下 {} 条记忆", len(written))
+        logger.debug("{} memories taken in", len(written))
 
 
 def _topic(memory: Memory) -> Topic:

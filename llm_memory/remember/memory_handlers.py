@@ -129,7 +129,7 @@ class MemoryHandlers:
         said_at = passed.draft.said_at or self._clock()
         async with self._lock:
             if not asked and await self._is_corrected(scope, memory, said_at):
-                logger.debug("没有记：说过之后有人忘掉、改过或移走了它，或已经否决")
+                logger.debug("not stored: corrected, moved or turned down since it was said")
                 return Rejected(RejectReason.CORRECTED)
             # Said anew it is remembered; to propose it again is left to people.
             if not asked and is_proposed(memory) and await self._revives(scope, memory, EVER):
@@ -233,7 +233,7 @@ class MemoryHandlers:
         try:
             await asyncio.to_thread(self._vault.archive, former, by=by, at=memory.created_at)
         except (KeyError, VaultWriteFailed) as error:
-            logger.debug("旧的一条没有移进存档：{}", error)
+            logger.debug("the former memory was not archived: {}", error)
             return False
         self._recallable.drop(former)
         return True
@@ -267,7 +267,7 @@ class MemoryHandlers:
                 settled = closed(memory, by.memory.memory_id)
                 stored = await asyncio.to_thread(self._vault.replace, current, settled)
             except (KeyError, VaultWriteFailed) as error:
-                logger.debug("旧的一条没有标成了结：{}", error)
+                logger.debug("the former memory was not marked as closed: {}", error)
                 return False
             self._recallable.take(stored)
         return True
@@ -294,7 +294,7 @@ class MemoryHandlers:
             memory = proposed(memory)  # in other words it is still to be decided
         stored = await asyncio.to_thread(self._vault.append, scope, topic, memory)
         self._recallable.take(stored)
-        logger.debug("记住了 {} -> {}", stored.memory.memory_id, stored.path)
+        logger.debug("stored {} in {}", stored.memory.memory_id, stored.path)
         return Stored(stored)
 
     async def _is_open_again(self, current: StoredMemory, memory: Memory) -> bool:

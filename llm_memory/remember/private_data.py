@@ -38,7 +38,7 @@ class PrivateData:
             return list(_matches(plain))
         except ImportError:
             self._library = False
-            logger.info("没有装好 phonenumberslite，电话号码只按自带的规则辨认")
+            logger.info("no_phone_numbers")
             return []
 
 

@@ -60,7 +60,7 @@ class Purges:
             name = f"{_PURGED}{scope}/{memory_id}"
             await asyncio.to_thread(self._state.set_mark, name, there=there)
         except (StateUnavailable, EngineClosed) as error:
-            logger.warning("没能记下彻底删了哪一条，今晚整理前从备份还原会带回它：{}", error)
+            logger.warning("purge_not_noted", error=error)
 
     def unsealed(self) -> list[tuple[str, str]]:
         """Returns scope and id of each entry that was purged and is not sealed yet."""

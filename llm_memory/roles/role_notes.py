@@ -166,6 +166,6 @@ class RoleNotes:
                 self._pages, shelf, MEMORY_PAGE, lambda _: lines, title=title, english=self._english
             )
         except VaultWriteFailed as error:
-            logger.warning("没能写 {}/{}：{}", shelf.folder, MEMORY_PAGE, error)
+            logger.warning("page_not_written", page=f"{shelf.folder}/{MEMORY_PAGE}", error=error)
             return False
         return done is not None

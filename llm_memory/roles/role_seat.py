@@ -23,7 +23,7 @@ def not_held(path: Path) -> NotHeld:
     try:
         words = holder(path) or {}
     except OSError as error:  # a disk without locks: nobody can hold it
-        logger.debug("查不了谁担任角色 {}：{}", path.stem, error)
+        logger.debug("the holder of role {} cannot be read: {}", path.stem, error)
         words = {}
     name = str(words.get("client", "")) or (f"process {words['pid']}" if "pid" in words else "")
     return NotHeld(name, str(words.get("since", "")))
@@ -52,7 +52,7 @@ class RoleSeat:
             if self._file.take(words):
                 return RoleLease(role_folder(self.role), self._file.token)
         except OSError as error:  # a disk that is full, or knows no locks
-            logger.warning("没能担任角色 {}：{}", self.role, error)
+            logger.warning("role_not_taken", role=self.role, error=error)
         return not_held(self._path)
 
     def release(self) -> None:

@@ -46,7 +46,7 @@ class Origins:
         try:
             await asyncio.to_thread(self._state.note_sender, seen)
         except StateUnavailable as error:
-            logger.warning("状态未能写入：{}", error)
+            logger.warning("state_not_written", error=error)
             return
         if len(self._written) >= _REMEMBERED:
             self._written.clear()
@@ -79,7 +79,7 @@ class Origins:
         try:
             return await asyncio.to_thread(self._state.senders, umo)
         except StateUnavailable as error:
-            logger.warning("状态未能读取：{}", error)
+            logger.warning("state_not_read", error=error)
             return []
 
 

@@ -32,7 +32,7 @@ class PauseMarkFile:
             with self._path.open("rb") as file:
                 return _parsed(json.loads(file.read(_MOST_BYTES)))
         except (OSError, ValueError, RecursionError) as error:
-            logger.warning("暂停的记号 {} 读不了，不作数：{!r}", self._path.name, error)
+            logger.warning("pause_mark_unread", name=self._path.name, error=repr(error))
             return None
 
     def write(self, mark: PauseMark) -> None:

@@ -88,7 +88,7 @@ class PausedConversations:
             try:
                 self._marks.write(mine)
             except VaultWriteFailed as error:  # the next start, or change, writes it again
-                logger.warning("暂停的记号没能写下：{}", error)
+                logger.warning("pause_mark_not_written", error=error)
 
     @property
     def known(self) -> bool:

@@ -268,7 +268,7 @@ class ScopeBook:
         try:
             await asyncio.to_thread(write, value)
         except StateUnavailable as error:
-            logger.warning("状态未能写入：{}", error)
+            logger.warning("state_not_written", error=error)
 
     def _look_at_strangers(self) -> None:
         if self.strangers_in_public:
@@ -298,7 +298,7 @@ class ScopeBook:
                 lambda: [self._state.has_mark(one) for one in marked]
             )
         except StateUnavailable as error:
-            logger.warning("状态未能读出：{}", error)
+            logger.warning("state_not_read", error=error)
             return []
         unreported = [name for name, known in zip(names, reported, strict=True) if not known]
         for name in unreported:

@@ -59,7 +59,7 @@ class Successors:
             elif actor.spoke and (key in self._young or not self._book.has_met(conversation_id)):
                 await self._judge(key, conversation_id, actor)
         except StateUnavailable as error:
-            logger.warning("状态未能读取：{}", error)
+            logger.warning("state_not_read", error=error)
 
     async def _note(self, key: str, title: str) -> None:
         """A mapped group speaks: nothing goes on for it."""

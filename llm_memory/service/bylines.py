@@ -44,7 +44,7 @@ class Bylines:
         try:
             seen = self._state.named_senders()
         except StateUnavailable as error:
-            logger.warning("读不到管理员用过的名字，等他们再说话：{}", error)
+            logger.warning("admin_names_unread", error=error)
             return
         for person, name in seen:
             if self.is_admin(person, None):

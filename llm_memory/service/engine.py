@@ -192,7 +192,7 @@ class Engine:
         try:
             await self.notes.refresh()
         except Exception as error:  # noqa: BLE001  (what is wrong here must not stop the index)
-            logger.error("读取笔记时出错，稍后再试：{!r}", error)
+            logger.error("notes_failed", error=repr(error))
 
     async def migrate(self) -> None:
         """Bring what comes from elsewhere behind the bot, until cancelled."""
@@ -275,7 +275,7 @@ class Engine:
         # Last: the next process that opens the folder need not wait for it.
         await self.rooms.catalogue.release()
         LONG_LIVED.release()
-        logger.debug("记忆引擎已关闭")
+        logger.debug("the engine is closed")
 
     async def status(self) -> EngineStatus:
         """How it is doing, now."""

@@ -114,7 +114,7 @@ class Souls:
             for role, found in (await self._governance.recover()).items():
                 self._tell(role, found)
         except Exception as error:  # noqa: BLE001  (a start that fails on it would cost all)
-            logger.error("读取人格的说话习惯时出错：{!r}", error)
+            logger.error("soul_failed", error=repr(error))
 
     async def follow(self) -> None:
         """Keep what people have written into a SOUL.md since the last time, put back one that is
@@ -272,7 +272,8 @@ class Souls:
     def _tell(self, role: str, found: SoulView | SoulRefused) -> None:
         """Post what an admin has to decide, and take back what is decided."""
         if isinstance(found, SoulRefused):
-            logger.warning("没能跟上人格“{}”的 SOUL.md：{} {}", role, found.fault, found.detail)
+            why = f"{found.fault} {found.detail}"
+            logger.warning("soul_not_followed", role=role, why=why)
             return
         standing: dict[NoticeCode, int] = {}
         if found.open is not None and found.state is SoulState.APPROVED:

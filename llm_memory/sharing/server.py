@@ -88,7 +88,7 @@ class SharingServer:
         except BaseException:
             await self.close()
             raise
-        logger.info("别的程序可以用这份记忆了：{}:{}", endpoint.host, endpoint.port)
+        logger.info("shared", host=endpoint.host, port=endpoint.port)
         return endpoint
 
     async def close(self) -> None:
@@ -189,5 +189,5 @@ class SharingServer:
         except (ScopedMemoryError, OSError) as error:
             return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": str(error)}
         except Exception as error:  # noqa: BLE001  (a caller would take no answer for a dead owner)
-            logger.error("别的程序的 {} 出错：{!r}", name, error)
+            logger.error("call_failed", name=name, error=repr(error))
             return HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(error).__name__} in {name}"}

@@ -47,7 +47,7 @@ class PrivateFolder:
         try:
             replace_durably(self._path / MARK, _TEXT.encode())
         except VaultWriteFailed as error:
-            logger.debug("没能记下文件夹的权限已收紧：{}", error)
+            logger.debug("the mark of a private folder was not written: {}", error)
 
     def _is_new(self) -> bool:
         return os.name != "nt" and not (self._path / MARK).exists()

@@ -38,9 +38,7 @@ class DeletionApplier:
         """Forget what vanished, record what is held. Returns the files for which that failed (a
         full disk takes no archive): they must be compared again."""
         if changes.vanished or changes.held:
-            logger.info(
-                "记忆文件里少了 {} 条，保留 {} 条", len(changes.vanished), len(changes.held)
-            )
+            logger.info("memories_missing", gone=len(changes.vanished), held=len(changes.held))
         not_deleted = await self._delete_each(changes.vanished)
         stays = {(f.scope.name, entry.memory.memory_id) for f, entry, _ in changes.living}
         left = [e for e in changes.left if (e.scope, e.memory_id) not in stays]

@@ -69,9 +69,9 @@ class VaultFollower:
         except EngineClosed:
             raise
         except (VaultError, StateUnavailable, OSError) as error:
-            logger.warning("没能跟上记忆文件的变化，稍后再试：{}", error)
+            logger.warning("files_not_followed", error=error)
         except Exception as error:  # noqa: BLE001  (an error in one round must not end all others)
-            logger.error("跟进记忆文件的变化时出错，稍后再试：{!r}", error)
+            logger.error("files_not_followed", error=repr(error))
         took = time.monotonic() - began
         pause = self._pace.rare_scan_seconds if self.watching else self._pace.scan_seconds
         pause = max(pause, _REST_FACTOR * took)
@@ -102,9 +102,7 @@ class VaultFollower:
                     self.watching, failures = False, 0
                     self._woken.set()  # from now on rounds run at shorter intervals
                 seconds = self._pace.scan_seconds
-                logger.info(
-                    "没有人告知记忆文件的变化（{}），改为每 {:.0f} 秒看一次", error, seconds
-                )
+                logger.info("files_polled", error=error, seconds=round(seconds))
             await asyncio.sleep(_WATCH_AGAIN[min(failures, len(_WATCH_AGAIN) - 1)])
             failures += 1
 

@@ -103,7 +103,7 @@ class Reconciler:
             try:
                 await self._load_all()
             except StateUnavailable as error:
-                logger.warning("不知道记忆文件上次是怎样的，这次只读不比：{}", error)
+                logger.warning("changes_unknown", error=error)
                 await self._read_all()
             finally:
                 self._known_files.loading = False

@@ -58,7 +58,7 @@ def _kept(path: Path, source: bytes) -> memoryview | None:
     try:
         kept = memoryview(path.read_bytes())
     except OSError as error:
-        logger.debug("留着的词典用不了，重新整理：{}", error)
+        logger.debug("the cached dictionary cannot be used, it is built again: {}", error)
         return None
     tables = kept[_KEY_BYTES:]
     return tables if kept[:_KEY_BYTES] == _checksum(source, tables) else None
@@ -68,7 +68,7 @@ def _keep(path: Path, source: bytes, tables: bytes) -> None:
     try:
         replace_durably(path, _checksum(source, tables) + tables)
     except VaultWriteFailed as error:
-        logger.debug("整理好的词典没有地方留，下次再整理：{}", error)
+        logger.debug("the dictionary was not cached: {}", error)
 
 
 def _checksum(source: bytes, tables: bytes | memoryview) -> bytes:

@@ -141,7 +141,7 @@ class Transfer:
         except EngineClosed:
             run.stop()
         except asyncio.CancelledError:
-            logger.warning("导入中断，停在第 {} 行；已记下的都在，可以再导入一次", run.line)
+            logger.warning("import_stopped", line=run.line)
             raise
         finally:
             await asyncio.to_thread(source.close)

@@ -292,7 +292,7 @@ class StoreWriter:
             if files or entries:
                 self._ledger.record(files=files, entries=entries)
         except StateUnavailable as error:
-            logger.warning("没能记下放回了什么，机器人下次启动时会自己去看：{}", error)
+            logger.warning("state_not_written", error=error)
 
 
 def _by_own_path(records: Sequence[MemoryRecord]) -> dict[str, list[MemoryRecord]]:

@@ -50,7 +50,7 @@ class SqliteLedger(SqliteFile):
                 try:
                     kept = super().open()
                 except StateUnavailable as error:
-                    logger.warning("{} 用不了，不知道停机期间改了什么：{}", self._path.name, error)
+                    logger.warning("changes_unknown", error=error)
             if self._connection is None:
                 kept, self._connection = False, connected(None)
                 self._last_append = 0

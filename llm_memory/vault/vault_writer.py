@@ -306,7 +306,7 @@ class VaultWriter:
         try:
             step()
         except StateUnavailable as error:
-            logger.warning("没能记下自己写了什么：{}", error)
+            logger.warning("state_not_written", error=error)
 
 
 def written_digest(memory: Memory) -> str:

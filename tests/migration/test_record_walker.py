@@ -92,9 +92,9 @@ async def test_no_batch_is_larger_than_two_hundred_and_no_rest_is_shorter_or_lon
 async def test_a_record_that_fails_is_a_dead_letter_named_in_the_log_and_the_others_go_on(
     store: SqliteMigrationStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
+    told: list[object] = []
     monkeypatch.setattr(
-        record_walker.logger, "warning", lambda text, *values: told.append(text.format(*values))
+        record_walker.logger, "warning", lambda code, **said: told.append((code, said))
     )
 
     def fail(ids: Sequence[str]) -> None:
@@ -105,7 +105,8 @@ async def test_a_record_that_fails_is_a_dead_letter_named_in_the_log_and_the_oth
     tally = await RecordWalker(store, QUICK).run(walk)
     assert (tally.scanned, tally.adopted, tally.broken) == (8, 7, 1)
     assert store.dead_letters("counting", 5) == (DeadLetter("counting", "e", "KeyError", ""),)
-    assert told == ["counting：有 1 条坏了，跳过：e（KeyError）"]
+    said = {"walk": "counting", "count": 1, "records": ("e (KeyError)",)}
+    assert told == [("records_broken", said)]
 
 
 async def test_a_source_that_does_not_answer_is_asked_again_with_a_fresh_list(

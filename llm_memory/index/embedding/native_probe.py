@@ -86,7 +86,7 @@ class NativeProbe:
         if end.late:
             return LATE
         if end.crashed:
-            logger.warning("这台机器跑不了 {}：{}", self._package, end.death)
+            logger.warning("package_crashes", name=self._package, death=end.death)
         if end.death in _FOR_GOOD:
             self._keep(key, end.death)
         return end.death
@@ -111,7 +111,7 @@ class NativeProbe:
         try:
             replace_durably(self._record, json.dumps(content).encode())
         except VaultWriteFailed as error:
-            logger.debug("记不下检查结果：{}", error)
+            logger.debug("the outcome of the trial was not kept: {}", error)
 
 
 def trial_command(trial: Path) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ class FolderGuard:
             raise IndexUnavailable("the process died while it opened it", code="openings")
         known = look_into_database(self._folder)
         if gone := sweep(path for path in found if path.name not in known):
-            logger.info("清理了 {} 个没有用的索引文件夹", gone)
+            logger.info("index_folders_removed", count=gone)
         for path in found:
             if path.name in known:
                 look_into_segment(path)
@@ -154,7 +154,7 @@ class FolderGuard:
                     f"set aside too often; now {reason}: {detail}", code="faulty"
                 )
             earlier = (*earlier, now)
-        logger.warning("向量索引不再使用（{}）：{}", reason, detail)
+        logger.warning("vectors_set_aside", reason=reason, detail=detail)
         set_aside(self._folder, keep=reason != WORN, room=self._space.has)
         self._reason = reason
         self._note(FolderRecord(set_aside=earlier))

@@ -91,7 +91,7 @@ def sweep(paths: Iterable[Path]) -> int:
             else:
                 when_free(path.unlink)
         except OSError as error:
-            logger.debug("删不掉 {}：{}", path.name, error)
+            logger.debug("{} cannot be deleted: {}", path.name, error)
         else:
             gone += 1
     return gone
@@ -102,7 +102,7 @@ def _moved(path: Path, target: Path) -> bool:
         make_folder(target)
         move(path, target / path.name)
     except OSError as error:
-        logger.debug("移不走 {}：{}", path.name, error)
+        logger.debug("{} cannot be moved: {}", path.name, error)
         return False
     return True
 

@@ -4,7 +4,7 @@
 
 OPTIONS is JSON: ``folder``, the index; ``native``, where the answer of the native probe is kept;
 ``path``, where packages are found, for a Python that does not look at PYTHONPATH; ``greeting``,
-what the parent process expects to hear first.
+what the parent process expects to hear first; ``language``, that of the log.
 
 Embedded Chroma holds the interpreter's lock from the beginning of a call to its end, does not give
 back what it took, and may end the process that opens a broken folder; so may a model's native
@@ -135,8 +135,8 @@ def run(options: Mapping[str, Any]) -> None:
     model = BundledModel(partial(_model_probe, record.parent))
     local = OpenedModel(probed_libraries(record.parent))
     worker = Worker(WorkerCalls(connection.load, store, model, local), output)
-    if (add := getattr(logger, "add", None)) is not None:
-        add(worker.log, level="DEBUG", format="{message}", catch=True)
+    logger.speak(options["language"])
+    logger.add(worker.log, level="DEBUG", format="{message}", catch=True)
     with Path(os.devnull).open("w") as nowhere:
         over = threading.Event()
         awake = threading.Thread(target=_stay_awake, args=(over, nowhere), daemon=True)

@@ -158,7 +158,7 @@ class WorkerProcess:
         except EOFError:
             pass
         except Exception as error:  # noqa: BLE001  (no message of ours: a pickle may raise anything)
-            logger.debug("索引进程说的话听不懂：{}", error)
+            logger.debug("the index process sent an unreadable message: {}", error)
         finally:
             self.over(stream)
 

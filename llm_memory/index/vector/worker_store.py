@@ -15,6 +15,7 @@ from ...errors import EmbeddingFailed, IndexUnavailable
 from ...models.key import Key
 from ...models.scope import ScopeFilter
 from ...storage.child_process import import_path, python_program
+from ...texts import Spoken
 from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint, Vector, Vectors
 from ..embedding.remote_model import Which
@@ -47,13 +48,15 @@ _LEAVING_SECONDS: Final = 30.0
 """For a process to end without a caller waiting."""
 
 
-def worker_command(folder: Path, native: Path) -> tuple[str, ...]:
-    """How the process is started; empty where this Python cannot start another."""
+def worker_command(folder: Path, native: Path, language: Spoken = "zh") -> tuple[str, ...]:
+    """Returns how the process is started; empty where this Python cannot start another.
+    ``language`` is that of its log."""
     options = {
         "folder": str(folder),
         "native": str(native),
         "path": import_path(),
         "greeting": GREETING.decode(),
+        "language": language,
     }
     return python_program(WORKER, json.dumps(options))
 

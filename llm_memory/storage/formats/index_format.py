@@ -38,6 +38,6 @@ class IndexFormat:
                 shutil.rmtree(aside)
             move(self._folder, aside)
         except OSError as error:
-            logger.warning("较新版本写的索引（格式 {}）挪不开：{}", stamp.format, error)
+            logger.warning("index_newer_kept", format=stamp.format, error=error)
         else:
-            logger.warning("索引是较新版本写的（格式 {}），已改名为 {}", stamp.format, aside.name)
+            logger.warning("index_newer", format=stamp.format, name=aside.name)

@@ -53,7 +53,7 @@ class StateFormat:
                 self._upgrade(connection, stamp.format)
         except Exception as error:  # a step may raise anything, and then we must not go on
             raise UpgradeFailed(str(self._path), str(error) or type(error).__name__) from error
-        logger.info("状态文件已从格式 {} 升级到 {}", stamp.format, self._known)
+        logger.info("state_upgraded", old=stamp.format, new=self._known)
 
     def _upgrade(self, connection: sqlite3.Connection, found: int) -> None:
         connection.execute("PRAGMA synchronous=FULL")

@@ -64,7 +64,7 @@ class VaultFormat:
                     self._step(number)
             except Exception as error:  # a step may raise anything, and then we must not go on
                 raise UpgradeFailed(str(self._root), str(error) or type(error).__name__) from error
-            logger.info("记忆文件夹已从格式 {} 升级到 {}", found, self._known)
+            logger.info("vault_upgraded", old=found, new=self._known)
         elif stamp is None or found < self._known:
             # A vault that we cannot write to now can be read all the same.
             with contextlib.suppress(VaultWriteFailed):

@@ -162,7 +162,7 @@ class NoteBook:
                 await self._settle(place, await asyncio.to_thread(self._source.list_files, place))
             if not self.scanned:
                 self.scanned = True
-                logger.info("读到笔记 {} 段", self._size)
+                logger.info("notes_read", count=self._size)
                 for follower in self._followers:
                     follower.recheck()
 
@@ -192,7 +192,9 @@ class NoteBook:
         if place == SHARED and (changed or gone):
             await self._mark_records()
         if changed:
-            logger.debug("笔记：{} 读了 {} 个文件，共 {} 段", place.name, len(changed), self._size)
+            logger.debug(
+                "{}: {} note files read, {} pieces in all", place.name, len(changed), self._size
+            )
 
     async def _mark_records(self) -> None:
         """Tell the pieces of records what their records say, also those in other files."""

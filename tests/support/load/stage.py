@@ -144,9 +144,7 @@ class Stage:
 
 def tell_warnings() -> None:
     """Tell what the engine logs from warnings up."""
-    add = getattr(log.logger, "add", None)  # without loguru it has none, and says it on stderr
-    if add is not None:
-        add(_logged, level="WARNING", format="{message}")
+    log.logger.add(_logged, level="WARNING", format="{message}")
 
 
 def _logged(record: object) -> None:

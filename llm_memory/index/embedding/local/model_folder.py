@@ -106,7 +106,7 @@ def first_model(folder: Path, *, torch: bool) -> Path | None:
             if _holds_model(path, torch=torch):
                 return path
     except OSError as error:
-        logger.warning("读不了模型的文件夹，先不用它：{}", error)
+        logger.warning("model_unread", name=folder.name, error=error)
     return None
 
 
@@ -115,7 +115,7 @@ def _holds_model(folder: Path, *, torch: bool) -> bool:
         described = any((folder / name).is_file() for name in ("modules.json", "config.json"))
         return exported_graph(folder) is not None or (torch and described)
     except OSError as error:
-        logger.warning("读不了 models/ 里的 {}，先不用它：{}", folder.name, error)
+        logger.warning("model_unread", name=folder.name, error=error)
         return False
 
 

@@ -1,0 +1,107 @@
+"""The engine's log: in the owner's language, with the file and line of the caller."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory import log, texts
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
+
+ENGLISH = replace(QUICK, loop=replace(QUICK.loop, english=True))
+CHINESE, SPOKEN = "读到笔记 1 段", "pieces of notes read: 1"
+
+
+@pytest.fixture(autouse=True)
+def in_chinese() -> Iterator[None]:
+    """A test begins and ends with the language of an owner who has set none."""
+    log.logger.speak("zh")
+    yield
+    log.logger.speak("zh")
+
+
+@pytest.fixture
+def records() -> Iterator[list[Any]]:
+    """What a sink of the engine's logger hears from INFO up."""
+    heard: list[Any] = []
+    sink = log.logger.add(lambda message: heard.append(message.record), level="INFO")
+    assert sink is not None
+    yield heard
+    log.logger.remove(sink)
+
+
+@pytest.fixture
+def standard(monkeypatch: pytest.MonkeyPatch) -> log.Logger:
+    """A logger where loguru is not installed."""
+    monkeypatch.setattr(log, "_make_loguru", lambda: None)
+    return log.Logger()
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("settings", "line"), [(QUICK, CHINESE), (ENGLISH, SPOKEN)])
+async def test_an_engine_logs_in_the_language_of_its_settings(
+    tmp_path: Path, records: list[Any], settings: Any, line: str
+) -> None:
+    note = tmp_path / "memory" / "scopes" / "家人" / "a.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("# 路由器\n\n密码在抽屉里\n", encoding="utf-8")
+    async with running(tmp_path, settings=settings) as rig:
+        await rig.engine.scan_notes()
+    assert line in [record["message"] for record in records]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("level", ["info", "warning", "error"])
+def test_a_line_names_its_level_and_where_it_was_logged(records: list[Any], level: str) -> None:
+    line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+    getattr(log.logger, level)("notes_read", count=1)
+    (record,) = records
+    assert record["level"].name == level.upper()
+    assert (record["file"].name, record["line"]) == (Path(__file__).name, line)
+    assert record["message"] == CHINESE
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("level", ["info", "warning", "error"])
+def test_so_it_does_without_loguru(
+    standard: log.Logger, caplog: pytest.LogCaptureFixture, level: str
+) -> None:
+    assert standard.add(print) is None
+    standard.speak("en")
+    with caplog.at_level(logging.INFO, "scoped_memory"):
+        line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
+        getattr(standard, level)("notes_read", count=1)
+        standard.debug("{} is not heard", "100%")
+    (record,) = caplog.records
+    assert record.levelname == level.upper()
+    assert (record.filename, record.lineno) == (Path(__file__).name, line)
+    assert record.getMessage() == SPOKEN
+
+
+@pytest.mark.unit
+def test_what_is_no_code_is_said_as_it_is(records: list[Any]) -> None:
+    log.logger.warning("{}", "{x} 100%")
+    log.logger.info("state_not_written", error="{x} 100%")
+    assert [record["message"] for record in records] == ["{x} 100%", "状态没能写下：{x} 100%"]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("write", [log.logger.info, log.logger.warning, log.logger.error])
+def test_no_catalogue_is_read_where_nobody_listens(
+    monkeypatch: pytest.MonkeyPatch, write: Callable[..., None]
+) -> None:
+    def read(_: str) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(texts, "catalogue", read)
+    write("notes_read", count=1)
+    sink = log.logger.add(print, level="CRITICAL")
+    assert sink is not None
+    write("notes_read", count=1)
+    log.logger.remove(sink)
