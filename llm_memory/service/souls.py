@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Final
@@ -26,10 +26,7 @@ from ..models.soul import (
 from ..models.soul_requests import (
     AdoptSoul,
     ApplySoul,
-    DiscardSoul,
     ProposeSoul,
-    RollbackSoul,
-    SoulChange,
     SoulFault,
     SoulOutcome,
     SoulProposed,
@@ -37,13 +34,12 @@ from ..models.soul_requests import (
     SoulRefused,
     SoulRequest,
     SoulView,
-    VetoSoul,
 )
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..soul.evaluation import SoulEvaluator
-from ..soul.governance import RECENT, Governance, Judge
+from ..soul.governance import RECENT, Governance
 from ..soul.model_port import SoulModel
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.checks import asks_for_other_words, check
@@ -57,12 +53,6 @@ from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
 """Returns a persona's own prompt by its folder, empty for none."""
-_NOTICES: Final = (
-    NoticeCode.SOUL_WAITS,
-    NoticeCode.SOUL_APPLIED,
-    NoticeCode.SOUL_EDITED,
-    NoticeCode.SOUL_BROKEN,
-)
 _SHOWN: Final = lru_cache(maxsize=64)(injected)
 
 
@@ -105,7 +95,7 @@ class Souls:
         persona is in force."""
         if persona is None or self._evolution is SoulEvolution.OFF:
             return ""
-        return _SHOWN(self._governance.in_force(soul_folder(persona)) or "")
+        return _SHOWN(self._governance.in_force(soul_folder(persona)))
 
     async def load(self) -> None:
         """Settle every soul after a start: what is in force is in memory from then on. Never
@@ -135,36 +125,16 @@ class Souls:
         is_off = self._evolution is SoulEvolution.OFF
         if is_off and isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
             return SoulRefused(SoulFault.OFF)
-        outcome = await self._life.finish(
-            lambda: self._change(request, role, actor, conversation=conversation)
-        )
+        judge = partial(self._judge, role, conversation)
+
+        def change() -> Coroutine[object, object, SoulOutcome]:
+            if isinstance(request, ProposeSoul):
+                return self._propose(role, request.wish, actor, conversation=conversation)
+            return self._governance.change(request, role, actor, judge)
+
+        outcome = await self._life.finish(change)
         self._tell(role, await self._governance.look(role))
         return outcome
-
-    async def _change(
-        self, request: SoulChange, role: str, actor: Actor, *, conversation: str
-    ) -> SoulOutcome:
-        judge: Judge = partial(self._judge, role, conversation)
-        match request:
-            case ProposeSoul(wish):
-                return await self._propose(role, wish, actor, conversation=conversation)
-            case ApplySoul(number):
-                number = number or await self._open(role)
-                return await self._governance.apply(role, number, actor, judge)
-            case VetoSoul(number):
-                number = number or await self._open(role)
-                return await self._governance.veto(role, number, actor)
-            case RollbackSoul(version):
-                return await self._governance.rollback(role, version, actor)
-            case AdoptSoul():
-                return await self._governance.adopt(role, actor, judge)
-            case DiscardSoul():
-                return await self._governance.discard(role, actor)
-
-    async def _open(self, role: str) -> int:
-        """The number of the proposal that waits, 0 for none."""
-        view = await self._governance.look(role)
-        return view.open.number if isinstance(view, SoulView) and view.open else 0
 
     async def _propose(
         self, role: str, wish: str, actor: Actor, *, conversation: str
@@ -241,7 +211,11 @@ class Souls:
                 await self._propose_counted(role, style)
         for role, found in (await self._governance.recover()).items():
             if isinstance(found, SoulView) and found.open is not None:
-                await self._decide(role, found.open.number)
+                number, judge = found.open.number, partial(self._judge, role, "")
+                if self._evolution is SoulEvolution.AUTO:
+                    await self._governance.apply(role, number, None, judge)
+                else:
+                    await self._governance.evaluate(role, number, judge)
             self._tell(role, await self._governance.look(role))
 
     async def _propose_counted(self, role: str, style: SqliteStyleCounts) -> None:
@@ -262,35 +236,23 @@ class Souls:
                 await asyncio.to_thread(style.clear, role, axis)
             return
 
-    async def _decide(self, role: str, number: int) -> None:
-        judge = partial(self._judge, role, "")
-        if self._evolution is not SoulEvolution.AUTO:
-            await self._governance.evaluate(role, number, judge)
-            return
-        await self._governance.apply(role, number, None, judge)
-
     def _tell(self, role: str, found: SoulView | SoulRefused) -> None:
         """Post what an admin has to decide, and take back what is decided."""
         if isinstance(found, SoulRefused):
             why = f"{found.fault} {found.detail}"
             logger.warning("soul_not_followed", role=role, why=why)
             return
-        standing: dict[NoticeCode, int] = {}
-        if found.open is not None and found.state is SoulState.APPROVED:
-            standing[NoticeCode.SOUL_WAITS] = found.open.number
-        if found.by_night and found.version.at > self._clock() - RECENT:
-            standing[NoticeCode.SOUL_APPLIED] = found.version.proposal
-        if found.by_hand:
-            standing[NoticeCode.SOUL_EDITED] = 0
-        if found.broken:
-            standing[NoticeCode.SOUL_BROKEN] = found.broken
-        for code in _NOTICES:
-            if code in standing:
-                self._post(code, role, number=standing[code])
-            else:
+        waits = found.state is SoulState.APPROVED and found.open is not None
+        is_new = found.by_night and found.version.at > self._clock() - RECENT
+        for code, stands, number in (
+            (NoticeCode.SOUL_WAITS, waits, found.open.number if found.open else 0),
+            (NoticeCode.SOUL_APPLIED, is_new, found.version.proposal),
+            (NoticeCode.SOUL_EDITED, found.by_hand, 0),
+            (NoticeCode.SOUL_BROKEN, found.broken > 0, found.broken),
+        ):
+            if not stands:
                 self._notices.clear(code, role)
-
-    def _post(self, code: NoticeCode, role: str, *, number: int) -> None:
-        params = {"role": role, "number": str(number)}
-        severity = Severity.ERROR if code is NoticeCode.SOUL_BROKEN else Severity.WARNING
-        self._notices.post(Notice(code, role, params, severity))
+                continue
+            params = {"role": role, "number": str(number)}
+            severity = Severity.ERROR if code is NoticeCode.SOUL_BROKEN else Severity.WARNING
+            self._notices.post(Notice(code, role, params, severity))

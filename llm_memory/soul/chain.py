@@ -22,16 +22,6 @@ NO_LINE: Final = "0" * 64
 """What the first line has for ``prev``."""
 _NUMBERS: Final = ("n", "proposal", "version", "source")
 _TEXTS: Final = ("role", "actor", "prev", "sha256", "eval")
-PUTS_IN_FORCE: Final = frozenset(
-    {
-        SoulEvent.SEEDED,
-        SoulEvent.APPLIED,
-        SoulEvent.ADOPTED,
-        SoulEvent.ROLLED_BACK,
-        SoulEvent.VETOED,
-    }
-)
-"""Events whose line, if it names a version, puts that in force."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +35,6 @@ class Chain:
         torn: What stands behind the last line end and was never acknowledged: a write that was cut
             off.
         newer: A newer version of the plugin wrote it.
-        newest: Of a newer format: the number and hash of the version that is in force.
     """
 
     lines: tuple[SoulLine, ...] = ()
@@ -54,7 +43,6 @@ class Chain:
     why: str = ""
     torn: bytes = b""
     newer: bool = False
-    newest: tuple[int, str] = (0, "")
 
 
 def digest(raw: bytes) -> str:
@@ -75,8 +63,7 @@ def read_chain(raw: bytes, role: str, head: SoulHead | None) -> Chain:
     *pieces, rest = raw.split(b"\n")
     if _is_newer(pieces):
         found = _first_wrong_link(pieces, head)
-        newest = _newest(pieces)
-        return Chain(broken=found, why="prev" if found else "", newer=not found, newest=newest)
+        return Chain(broken=found, why="prev" if found else "", newer=not found)
     lines = _lines(pieces, role)
     good = pieces[: len(lines)]
     if found := _first_wrong_link(good, head):
@@ -149,12 +136,3 @@ def _first_wrong_link(pieces: Sequence[bytes], head: SoulHead | None) -> int:
             return at + 1 if told[at] not in ("", hashes[at]) else at
     is_head_wrong = head and head.n <= len(pieces) and head.sha256 != hashes[head.n - 1]
     return head.n if head and is_head_wrong else 0
-
-
-def _newest(pieces: Sequence[bytes]) -> tuple[int, str]:
-    for fields in map(_fields, reversed(pieces)):
-        number, sha256 = fields.get("version"), fields.get("sha256")
-        is_ours = type(number) is int and isinstance(sha256, str) and number > 0
-        if is_ours and fields.get("event") in PUTS_IN_FORCE:
-            return int(str(number)), str(sha256)
-    return 0, ""

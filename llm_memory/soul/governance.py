@@ -7,6 +7,7 @@ before the first version.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -28,27 +29,33 @@ from ..models.soul import (
     SoulProposal,
 )
 from ..models.soul_requests import (
+    AdoptSoul,
+    ApplySoul,
+    DiscardSoul,
+    RollbackSoul,
     ShowSoul,
     SoulChanged,
-    SoulEnded,
     SoulFault,
     SoulOutcome,
     SoulProposed,
     SoulReading,
     SoulRefused,
     SoulView,
+    VetoSoul,
 )
 from ..runtime.identifiers import Clock
 from ..storage.files import Stamp
 from ..storage.soul_heads import SoulHeads
-from .life import NOT_TEXT, SoulLife
+from .life import SoulLife
 from .soul_files import PROBES, SoulFiles
-from .soul_reader import SoulReader, Standing, or_refused
+from .soul_reader import Refused, SoulReader, Standing, or_refused
 from .soul_store import SoulStore
 
 type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | SoulFault]]
 """Evaluates a proposal against the text in force. A fault, such as BUDGET, is no verdict: the
 proposal stays as it was."""
+
+type Decision = ApplySoul | VetoSoul | RollbackSoul | AdoptSoul | DiscardSoul
 
 RECENT: Final = timedelta(days=7)
 _FORBIDDEN: Final = SoulRefused(SoulFault.NOT_ALLOWED)
@@ -81,9 +88,9 @@ class Governance:
         self._followed: dict[str, Stamp] = {}
         """Each SOUL.md as it was when it was last followed."""
 
-    def in_force(self, role: str) -> str | None:
-        """Returns the text in force, from memory; None if the role was not looked at yet."""
-        return self._in_force.get(role)
+    def in_force(self, role: str) -> str:
+        """Returns the text in force, from memory; empty for none."""
+        return self._in_force.get(role, "")
 
     async def recent_rules(self, role: str) -> frozenset[str]:
         """Returns the rules that came into force within the last seven days; none where the soul
@@ -102,12 +109,9 @@ class Governance:
         return (raw or b"").decode(errors="replace")
 
     async def recover(self) -> dict[str, SoulView | SoulRefused]:
-        """Settle every role that has a soul, after a start. Returns what was found."""
-        try:
-            roles = await asyncio.to_thread(self._files.roles)
-        except VaultWriteFailed as error:
-            logger.warning("读不了人格的文件夹：{}", error)
-            return {}
+        """Settle every role that has a soul, after a start. Returns what was found. Raises
+        VaultWriteFailed."""
+        roles = await asyncio.to_thread(self._files.roles)
         for role in roles:
             await asyncio.to_thread(self._guarded, role, partial(self._files.clean, role))
         return {role: await self.settle(role) for role in roles}
@@ -123,8 +127,9 @@ class Governance:
         return found
 
     def _keep(self, standing: Standing) -> SoulView:
-        if standing.by_hand and not (standing.chain.broken or standing.chain.newer):
-            self._life.written(standing)
+        if not (standing.chain.broken or standing.chain.newer):
+            with contextlib.suppress(Refused):  # there is nothing, or nothing that can be kept
+                self._life.written(standing)
         return self._reader.view(standing)
 
     async def settle(self, role: str) -> SoulView | SoulRefused:
@@ -156,27 +161,21 @@ class Governance:
     async def evaluate(self, role: str, number: int, judge: Judge) -> SoulProposed | SoulRefused:
         """Ask for a verdict on a proposal that has none yet, and keep it. Returns the proposal if
         it has passed. What the judge raises is passed on; nothing has passed then."""
-        async with self._judging[role]:
-            found = await self._do(role, partial(self._life.waiting, number))
-            if isinstance(found, SoulRefused) or found.verdict is not None:
-                return found
-            verdict = await judge(found.proposal, self._in_force.get(role, ""))
-            if isinstance(verdict, SoulFault):
-                return SoulRefused(verdict)
-            verdict = replace(verdict, proposal=number)
-            return await self._do(role, partial(self._life.judge, verdict))
+        waiting = partial(self._life.waiting, number)
+        return await self._judged(role, waiting, judge, self._life.judge)
 
     async def apply(
         self, role: str, number: int, actor: Actor | None, judge: Judge
     ) -> SoulChanged | SoulRefused:
-        """Put a proposal in force, evaluated before if it was not. Without an actor the night does
-        it: under ``auto`` alone, and what a model has passed alone."""
+        """Put a proposal in force, the open one for 0, evaluated before if it was not. Without an
+        actor the night does it: under ``auto`` alone, and what a model has passed alone."""
         is_night = actor is None and self._evolution is SoulEvolution.AUTO
         if not (is_night or _is_admin(actor)):
             return _FORBIDDEN
         ready = await self._do(role, partial(self._life.ready, number))
         if isinstance(ready, SoulRefused):  # before tokens are spent on it
             return ready
+        number = ready.proposal.number
         passed = await self.evaluate(role, number, judge)
         if isinstance(passed, SoulRefused):
             return passed
@@ -184,59 +183,58 @@ class Governance:
             return _FORBIDDEN
         return await self._do(role, partial(self._life.apply, number, _name(actor)))
 
-    async def veto(
-        self, role: str, number: int, actor: Actor
-    ) -> SoulChanged | SoulEnded | SoulRefused:
-        """End a proposal. If its text is in force, the version before it is given back at once."""
-        return await self._by_admin(role, actor, partial(self._life.veto, number, _name(actor)))
-
-    async def rollback(self, role: str, version: int, actor: Actor) -> SoulChanged | SoulRefused:
-        """Give an earlier version's bytes back, as a new version; 0 for the one before."""
-        return await self._by_admin(
-            role, actor, partial(self._life.rollback, version, _name(actor))
-        )
-
-    async def adopt(self, role: str, actor: Actor, judge: Judge) -> SoulChanged | SoulRefused:
-        """Put what a person wrote into SOUL.md in force, through the same evaluation. What is
-        refused stays there."""
+    async def change(self, request: Decision, role: str, actor: Actor, judge: Judge) -> SoulOutcome:
+        """Carry out what an admin decides. A number of 0 is the open proposal, a version of 0 the
+        one before. What is put in force is evaluated, but for what is given back."""
         if not _is_admin(actor):
             return _FORBIDDEN
+        by = _name(actor)
+        match request:
+            case ApplySoul(number):
+                return await self.apply(role, number, actor, judge)
+            case VetoSoul(number):
+                return await self._do(role, partial(self._life.veto, number, by))
+            case RollbackSoul(version):
+                return await self._do(role, partial(self._life.rollback, version, by))
+            case AdoptSoul():
+                adopt = partial(self._life.adopt, by)
+                return await self._judged(role, self._life.written, judge, adopt)
+            case DiscardSoul():
+                return await self._do(role, partial(self._life.discard, by))
+
+    async def _judged[R](
+        self,
+        role: str,
+        find: Callable[[Standing], SoulProposed],
+        judge: Judge,
+        keep: Callable[[SoulProposal, SoulEvaluation, Standing], R],
+    ) -> R | SoulProposed | SoulRefused:
         async with self._judging[role]:
-            proposal = await self._do(role, self._life.written)
-            if isinstance(proposal, SoulRefused):
-                return proposal
-            verdict = await judge(proposal, self._in_force.get(role, ""))
+            found = await self._do(role, find)
+            if isinstance(found, SoulRefused) or found.verdict is not None:
+                return found
+            verdict = await judge(found.proposal, self.in_force(role))
             if isinstance(verdict, SoulFault):
                 return SoulRefused(verdict)
-            verdict = replace(verdict, proposal=proposal.number)
-            step = partial(self._life.adopt, proposal, verdict, _name(actor))
-            return await self._do(role, step)
-
-    async def discard(self, role: str, actor: Actor) -> SoulEnded | SoulRefused:
-        """Write the version in force over what a person wrote. That is kept in ``discarded/``."""
-        return await self._by_admin(role, actor, partial(self._life.discard, _name(actor)))
+            verdict = replace(verdict, proposal=found.proposal.number)
+            return await self._do(role, partial(keep, found.proposal, verdict))
 
     async def _read[R](self, role: str, work: Callable[[Standing], R]) -> R | SoulRefused:
         return await asyncio.to_thread(
             self._guarded, role, lambda: work(self._reader.standing(role))
         )
 
-    async def _by_admin[R](
-        self, role: str, actor: Actor, work: Callable[[Standing], R]
-    ) -> R | SoulRefused:
-        return await self._do(role, work) if _is_admin(actor) else _FORBIDDEN
-
     async def _do[R](
         self, role: str, work: Callable[[Standing], R], *, writes: bool = True
     ) -> R | SoulRefused:
-        def look_and_work() -> R | SoulRefused:
+        def look_and_work() -> R:
             standing = self._store.look(role)
             if standing.raw is not None:
                 self._in_force[role] = standing.text
             if writes and standing.chain.newer:
-                return SoulRefused(SoulFault.NEWER)
+                raise Refused(SoulFault.NEWER)
             if writes and standing.chain.broken:
-                return SoulRefused(SoulFault.BROKEN, str(standing.chain.broken))
+                raise Refused(SoulFault.BROKEN, str(standing.chain.broken))
             outcome = work(standing)
             if isinstance(outcome, SoulChanged):
                 self._in_force[role] = outcome.text
@@ -246,10 +244,7 @@ class Governance:
 
     def _guarded[R](self, role: str, work: Callable[[], R]) -> R | SoulRefused:
         with self._locks[role]:
-            try:
-                return or_refused(work)
-            except UnicodeEncodeError:
-                return SoulRefused(SoulFault.DENIED, findings=(NOT_TEXT,))
+            return or_refused(work)
 
 
 def _is_admin(actor: Actor | None) -> bool:

@@ -8,10 +8,8 @@ import unicodedata
 from dataclasses import replace
 from typing import Final
 
-from ..models.said import Said
 from ..models.soul import (
     OWNER,
-    Finding,
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
@@ -19,13 +17,12 @@ from ..models.soul import (
     SoulProposal,
     SoulState,
 )
-from ..models.soul_requests import SoulChanged, SoulEnded, SoulFault, SoulProposed, SoulRefused
+from ..models.soul_requests import SoulChanged, SoulEnded, SoulFault, SoulProposed
 from ..runtime.identifiers import Clock
-from .soul_reader import SoulReader, Standing
+from .soul_reader import NOT_TEXT, Refused, SoulReader, Standing
 from .soul_store import SoulStore
 
 _WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
-NOT_TEXT: Final = Finding("encoding", Said("这段文字不是 UTF-8", "The text is not in UTF-8"))
 
 
 class SoulLife:
@@ -39,90 +36,83 @@ class SoulLife:
 
     # A proposal
 
-    def propose(
-        self, draft: SoulDraft, author: str, standing: Standing
-    ) -> SoulProposed | SoulRefused:
+    def propose(self, draft: SoulDraft, author: str, standing: Standing) -> SoulProposed:
         """Make a proposal, unless another one waits."""
         if standing.history.open:
-            return SoulRefused(SoulFault.OPEN_PROPOSAL, str(standing.history.open))
+            raise Refused(SoulFault.OPEN_PROPOSAL, str(standing.history.open))
         if draft.base != standing.version.number:
-            return SoulRefused(SoulFault.STALE)
+            raise Refused(SoulFault.STALE)
         if _same(draft.text) == _same(standing.text):
-            return SoulRefused(SoulFault.SAME)
+            raise Refused(SoulFault.SAME)
         return SoulProposed(self._store.propose(standing, draft, author))
 
-    def waiting(self, number: int, standing: Standing) -> SoulProposed | SoulRefused:
-        """Returns a proposal that waits, with its verdict if it was approved."""
-        state = standing.history.states.get(number)
-        verdict = self._reader.verdict(standing, number)
+    def waiting(self, number: int, standing: Standing) -> SoulProposed:
+        """Returns a proposal that waits, the open one for 0; with its verdict if it has passed."""
+        history, version = standing.history, standing.version
+        number = number or history.open
+        state, verdict = history.states.get(number), self._reader.verdict(standing, number)
         if state is SoulState.DENIED and verdict is not None:
-            return SoulRefused(SoulFault.DENIED, "", verdict.findings, verdict)
-        if number not in standing.history.proposed or state not in _WAITS:
-            return SoulRefused(SoulFault.NO_SUCH, state or "")
-        proposal, version = self._reader.proposal(standing, number), standing.version
+            raise Refused(SoulFault.DENIED, verdict=verdict)
+        if number not in history.proposed or state not in _WAITS:
+            raise Refused(SoulFault.NO_SUCH, state or "")
+        proposal = self._reader.proposal(standing, number)
         if (proposal.base, proposal.base_sha256) != (version.number, version.sha256):
-            return SoulRefused(SoulFault.STALE)
+            raise Refused(SoulFault.STALE)
         if state is SoulState.APPROVED and (verdict is None or verdict.passed is not True):
-            return SoulRefused(SoulFault.BROKEN, str(standing.history.verdicts[number].n))
+            raise Refused(SoulFault.BROKEN, str(history.verdicts[number].n))
         return SoulProposed(proposal, verdict)
 
-    def judge(self, verdict: SoulEvaluation, standing: Standing) -> SoulProposed | SoulRefused:
+    def judge(
+        self, proposal: SoulProposal, verdict: SoulEvaluation, standing: Standing
+    ) -> SoulProposed:
         """Keep the verdict on a proposal that still waits."""
-        found = self.waiting(verdict.proposal, standing)
-        if isinstance(found, SoulRefused):
-            return found
+        self.waiting(proposal.number, standing)
         self._store.judge(standing, verdict)
-        if verdict.passed is not True:
-            return SoulRefused(SoulFault.DENIED, "", verdict.findings, verdict)
-        return SoulProposed(found.proposal, verdict)
+        return SoulProposed(proposal, verdict)
 
-    def ready(self, number: int, standing: Standing) -> SoulProposed | SoulRefused:
-        """Returns a proposal that may be applied now, but for its verdict."""
+    def ready(self, number: int, standing: Standing) -> SoulProposed:
+        """Returns a proposal that may be applied now, but for its verdict; the open one for 0."""
         found = self.waiting(number, standing)
-        if isinstance(found, SoulRefused):
-            return found
         if standing.by_hand:
-            return SoulRefused(SoulFault.CONFLICT, standing.shut)
+            raise Refused(SoulFault.CONFLICT, standing.shut)
         at, now = standing.history.applied_at, self._clock()
         if at is not None and at.astimezone(now.tzinfo).date() == now.date():
-            return SoulRefused(SoulFault.ONCE_A_DAY)
+            raise Refused(SoulFault.ONCE_A_DAY)
         return found
 
     # What is in force
 
-    def apply(self, number: int, by: str, standing: Standing) -> SoulChanged | SoulRefused:
+    def apply(self, number: int, by: str, standing: Standing) -> SoulChanged:
         """Put a proposal in force that has passed."""
         found = self.ready(number, standing)
-        if isinstance(found, SoulRefused):
-            return found
         if found.verdict is None:
-            return SoulRefused(SoulFault.NO_SUCH, SoulState.PROPOSED)
+            raise Refused(SoulFault.NO_SUCH, SoulState.PROPOSED)
         raw = found.proposal.text.encode()
         done = self._put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
         return replace(done, verdict=found.verdict)
 
-    def veto(
-        self, number: int, by: str, standing: Standing
-    ) -> SoulChanged | SoulEnded | SoulRefused:
-        """End a proposal. If its text is in force, the version before it is given back."""
+    def veto(self, number: int, by: str, standing: Standing) -> SoulChanged | SoulEnded:
+        """End a proposal, the open one for 0. If its text is in force, the version before it is
+        given back."""
         history = standing.history
+        number = number or history.open
         state = history.states.get(number)
         if state is SoulState.ACTIVE:
             target = history.before_veto()
             raw = self._reader.text(standing, target)
             return self._put(standing, SoulEvent.VETOED, raw, by, proposal=number, source=target)
         if state not in _WAITS:
-            return SoulRefused(SoulFault.NO_SUCH, state or "")
-        self._store.note(standing, SoulEvent.VETOED, by, proposal=number)
+            raise Refused(SoulFault.NO_SUCH, state or "")
+        self._store.write(standing, SoulEvent.VETOED, by, proposal=number)
         return SoulEnded(SoulEvent.VETOED, number)
 
-    def rollback(self, version: int, by: str, standing: Standing) -> SoulChanged | SoulRefused:
+    def rollback(self, version: int, by: str, standing: Standing) -> SoulChanged:
         """Give an earlier version's bytes back, as a new version; 0 for the one before."""
         if version and version not in standing.history.versions:
-            return SoulRefused(SoulFault.NO_SUCH)
+            raise Refused(SoulFault.NO_SUCH)
         target = standing.history.target(version)
         if not target:
-            return SoulRefused(SoulFault.NO_TARGET)
+            raise Refused(SoulFault.NO_TARGET)
         raw = self._reader.text(standing, target)
         return self._put(standing, SoulEvent.ROLLED_BACK, raw, by, source=target)
 
@@ -141,45 +131,38 @@ class SoulLife:
 
     # What a person has written into SOUL.md
 
-    def written(self, standing: Standing) -> SoulProposal | SoulRefused:
-        """Returns the hand edit as a proposal. The same bytes twice are one."""
+    def written(self, standing: Standing) -> SoulProposed:
+        """Keep the hand edit as a proposal. The same bytes twice are one."""
         if not standing.by_hand:
-            return SoulRefused(SoulFault.NOTHING_BY_HAND)
+            raise Refused(SoulFault.NOTHING_BY_HAND)
         if standing.page is None:
-            return SoulRefused(SoulFault.NOT_WRITTEN, standing.shut)
+            raise Refused(SoulFault.NOT_WRITTEN, standing.shut)
         try:
             text = standing.page.raw.decode()
         except UnicodeDecodeError:
-            return SoulRefused(SoulFault.DENIED, findings=(NOT_TEXT,))
-        if (kept := self._reader.kept(standing, text)) is not None:
-            return kept
+            raise Refused(SoulFault.DENIED, findings=(NOT_TEXT,)) from None
         draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text)
-        return self._store.add_proposal(standing, draft, OWNER)
+        kept = self._reader.kept(standing, text)
+        return SoulProposed(kept or self._store.add_proposal(standing, draft, OWNER))
 
     def adopt(
-        self, proposal: SoulProposal, verdict: SoulEvaluation, by: str, standing: Standing
-    ) -> SoulChanged | SoulRefused:
+        self, by: str, proposal: SoulProposal, verdict: SoulEvaluation, standing: Standing
+    ) -> SoulChanged:
         """Put it in force if it has passed. What is refused stays in SOUL.md."""
         if proposal.base != standing.version.number:
-            return SoulRefused(SoulFault.STALE)
+            raise Refused(SoulFault.STALE)
         raw = proposal.text.encode()
         if standing.page is None or standing.page.raw != raw:
-            return SoulRefused(SoulFault.CONFLICT)  # it was written again meanwhile
+            raise Refused(SoulFault.CONFLICT)  # it was written again meanwhile
         judged = self._store.judge(standing, verdict)
-        if verdict.passed is not True:
-            return SoulRefused(SoulFault.DENIED, "", verdict.findings, verdict)
         done = self._put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
         return replace(done, verdict=verdict)
 
-    def discard(self, by: str, standing: Standing) -> SoulEnded | SoulRefused:
+    def discard(self, by: str, standing: Standing) -> SoulEnded:
         """Write the version in force over it. It is kept."""
-        if not standing.by_hand:
-            return SoulRefused(SoulFault.NOTHING_BY_HAND)
-        if standing.page is None:
-            return SoulRefused(SoulFault.NOT_WRITTEN, standing.shut)
         changed, kept = self._store.discard(standing, by)
         if changed.by_hand:  # a person has saved again, and that stays
-            return SoulRefused(SoulFault.CONFLICT, kept)
+            raise Refused(SoulFault.CONFLICT, kept)
         return SoulEnded(SoulEvent.DISCARDED, kept=kept)
 
 

@@ -39,7 +39,6 @@ DISCARDED: Final = "discarded"
 _FOLDERS: Final = (VERSIONS, PROPOSALS, EVALS, DISCARDED)
 _LONGEST_CHAIN: Final = 16 * MAX_PAGE
 """Bytes."""
-_TRIES: Final = 5
 
 
 def is_role(folder: str) -> bool:
@@ -176,19 +175,15 @@ class SoulFiles:
         shown = path.relative_to(self._root).as_posix()
         most = _LONGEST_CHAIN if path.name == SOUL_CHAIN else MAX_PAGE
         try:
-            for _ in range(_TRIES):
-                with FileIO(path, "r", opener=_open_itself) as file:
-                    before = os.fstat(file.fileno())
-                    if before.st_size > most:
-                        raise VaultWriteFailed(f"{shown}: larger than {most >> 20} MB")
-                    raw = file.readall() or b""
-                    if stamp_of(os.fstat(file.fileno())) == stamp_of(before):
-                        return Page(raw, stamp_of(before))
+            with FileIO(path, "r", opener=_open_itself) as file:
+                status = os.fstat(file.fileno())  # first: a write after it is noticed
+                if status.st_size > most:
+                    raise VaultWriteFailed(f"{shown}: larger than {most >> 20} MB")
+                return Page(file.readall() or b"", stamp_of(status))
         except FileNotFoundError:
             return None
         except OSError as error:
             raise _told(shown, error) from error
-        raise VaultWriteFailed(f"{shown}: another program keeps writing it")
 
 
 def _open_itself(path: str, flags: int) -> int:

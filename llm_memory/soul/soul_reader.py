@@ -8,13 +8,15 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import NO_TIME
+from ..models.said import Said
 from ..models.soul import (
     REFLECTION,
+    Finding,
     SoulEvaluation,
     SoulEvent,
     SoulLine,
@@ -45,14 +47,21 @@ from .rules.soul_text import rules_of
 from .rules.verdict_file import verdict_of
 from .soul_files import EVALS, PROPOSALS, VERSIONS, SoulFiles
 
+NOT_TEXT: Final = Finding("encoding", Said("这段文字不是 UTF-8", "The text is not in UTF-8"))
+
 
 class Refused(Exception):
-    """Nothing was changed. ``detail`` is as in SoulRefused."""
+    """Nothing was changed; ``told`` says why."""
 
-    def __init__(self, fault: SoulFault, detail: str = "") -> None:
+    def __init__(
+        self,
+        fault: SoulFault,
+        detail: str = "",
+        findings: tuple[Finding, ...] = (),
+        verdict: SoulEvaluation | None = None,
+    ) -> None:
         super().__init__(f"{fault}: {detail}")
-        self.fault = fault
-        self.detail = detail
+        self.told = SoulRefused(fault, detail, verdict.findings if verdict else findings, verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +109,29 @@ class SoulReader:
     def standing(self, role: str) -> Standing:
         """Returns how it stands."""
         head, shut, page = self._head(role), "", None
-        raw = self._files.read(role, SOUL_CHAIN) or b""
+        file = self._files.read(role, SOUL_CHAIN) or b""
         try:
             page = self._files.page(role)
         except VaultWriteFailed as error:
             shut = str(error)
-        is_there = raw or page or shut or self._files.names(role, VERSIONS)
+        is_there = file or page or shut or self._files.names(role, VERSIONS)
         known = head if is_there else None  # all is gone, not the chain's end alone: begun anew
-        chain = read_chain(raw, role, known)
-        if wrong := History(chain.lines).broken:
+        chain = read_chain(file, role, known)
+        history = History(chain.lines)
+        if wrong := history.broken:
             chain = Chain(chain.lines[: wrong - 1], broken=wrong, why="event")
-        return replace(self._standing(role, chain, page, known), shut=shut, head=head)
+        number, sha256 = history.in_force, history.sha256
+        if known and (chain.broken or chain.newer):  # else a cut tail would undo a veto
+            number, sha256 = known.version, known.in_force
+        raw = self._bytes(role, number, sha256)
+        if raw is None and page is not None and digest(page.raw) == sha256:
+            raw = page.raw
+        version = SoulVersion(number, sha256, NO_TIME, SoulOrigin.SEED)
+        if (line := history.versions.get(number)) is not None:
+            version = history.version(number)
+            if raw is None and not chain.broken:
+                chain = replace(chain, broken=line.n, why=version_name(number))
+        return Standing(role, chain, history, version, raw, page, shut, head)
 
     def _head(self, role: str) -> SoulHead | None:
         try:
@@ -119,34 +140,15 @@ class SoulReader:
             logger.warning("查不了人格“{}”变更链的末尾：{}", role, error)
             return None
 
-    def _standing(
-        self, role: str, chain: Chain, page: Page | None, head: SoulHead | None
-    ) -> Standing:
-        history = History(chain.lines)
-        number, sha256 = history.in_force, history.sha256
-        if chain.newer:
-            number, sha256 = chain.newest
-        elif chain.broken and head:  # else a cut tail would give back what was vetoed
-            number, sha256 = head.version, head.in_force
-        raw = self.bytes_of(role, number, sha256)
-        if raw is None and page is not None and digest(page.raw) == sha256:
-            raw = page.raw
-        if number not in history.versions:
-            version = SoulVersion(number, sha256, NO_TIME, SoulOrigin.SEED)
-            return Standing(role, chain, history, version, raw, page)
-        if raw is None and not chain.broken:
-            chain = replace(chain, broken=history.versions[number].n, why=version_name(number))
-        return Standing(role, chain, history, history.version(number), raw, page)
-
-    def bytes_of(self, role: str, number: int, sha256: str) -> bytes | None:
-        """Returns a version's bytes, if they have this hash."""
+    def _bytes(self, role: str, number: int, sha256: str) -> bytes | None:
+        """A version's, if they have this hash."""
         raw = self._files.read(role, version_name(number)) if number else None
         return raw if raw is not None and digest(raw) == sha256 else None
 
     def text(self, standing: Standing, number: int) -> bytes:
         """Returns the bytes of a version that the chain names."""
         line = standing.history.versions[number]
-        raw = self.bytes_of(standing.role, number, line.sha256)
+        raw = self._bytes(standing.role, number, line.sha256)
         return raw if raw is not None else _refuse(line)
 
     def proposal(self, standing: Standing, number: int) -> SoulProposal:
@@ -196,7 +198,7 @@ class SoulReader:
 
     def answer(
         self, request: SoulReading, standing: Standing
-    ) -> SoulView | SoulText | SoulLog | SoulVerified | SoulRefused:
+    ) -> SoulView | SoulText | SoulLog | SoulVerified:
         """Returns what somebody asks to see."""
         match request:
             case ShowSoul():
@@ -229,10 +231,10 @@ class SoulReader:
             proposal = self.proposal(standing, number)
             verdict = self.verdict(standing, number)
         except Refused as error:
-            return replace(view, broken=int(error.detail))
+            return replace(view, broken=int(error.told.detail))
         return replace(view, open=proposal, state=state, verdict=verdict)
 
-    def _diff(self, standing: Standing, number: int) -> SoulText | SoulRefused:
+    def _diff(self, standing: Standing, number: int) -> SoulText:
         """With 0 of the open proposal, else of what a person has written."""
         number = number or standing.history.open
         if number in standing.history.states:
@@ -241,7 +243,7 @@ class SoulReader:
         elif not number and standing.by_hand and standing.page is not None:
             raw, new = standing.raw or b"", standing.page.raw.decode(errors="replace")
         else:
-            return SoulRefused(SoulFault.NO_SUCH)
+            raise Refused(SoulFault.NO_SUCH)
         old = raw.decode(errors="replace").splitlines()
         lines = difflib.unified_diff(old, new.splitlines(), n=1, lineterm="")
         return SoulText(tuple(lines)[2:])
@@ -271,9 +273,11 @@ def or_refused[R](work: Callable[[], R]) -> R | SoulRefused:
     try:
         return work()
     except Refused as error:
-        return SoulRefused(error.fault, error.detail)
+        return error.told
     except VaultWriteFailed as error:
         return SoulRefused(SoulFault.NOT_WRITTEN, str(error))
+    except UnicodeEncodeError:
+        return SoulRefused(SoulFault.DENIED, findings=(NOT_TEXT,))
 
 
 def version_name(number: int) -> str:

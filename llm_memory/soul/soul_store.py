@@ -105,29 +105,23 @@ class SoulStore:
 
     def _mend(self, standing: Standing) -> Standing:
         """Bring SOUL.md and the head to where the chain is."""
-        raw, page, head = standing.raw, standing.page, standing.head
-        is_unfinished = head is None or head.n < len(standing.chain.lines)
+        role, raw, page = standing.role, standing.raw, standing.page
+        is_done = standing.head is not None and standing.head.n >= len(standing.chain.lines)
         if raw is None or standing.by_hand or (page is not None and page.raw == raw):
-            if is_unfinished:
-                self._put_head(standing)
-            return standing
+            return standing if is_done else self._land(standing, None)
         try:
-            staged = self._files.stage(standing.role, raw)
-            if not is_unfinished:
-                standing = self._restored(standing, staged)
-        except VaultWriteFailed as error:
-            logger.warning("人格“{}”的 SOUL.md 没能放回：{}", standing.role, error)
-            return standing
-        return self._land(standing, staged)
-
-    def _restored(self, standing: Standing, staged: Path) -> Standing:
-        """Note it once, not each time that another program puts the old file back."""
-        version, last = standing.version, standing.chain.lines[-1]
-        logger.warning("人格“{}”的 SOUL.md 不见了，或者被旧版盖住了，已放回", standing.role)
-        if last.event is not SoulEvent.RESTORED:
+            if not is_done:  # a change that was cut off comes to its end
+                return self._land(standing, self._files.stage(role, raw))
+            logger.warning("人格“{}”的 SOUL.md 不见了，或者被旧版盖住了，已放回", role)
+            if standing.chain.lines[-1].event is SoulEvent.RESTORED:
+                # Noted once, not each time that another program puts the old file back.
+                return self._land(standing, self._files.stage(role, raw))
+            version = standing.version
             fields = LineFields(version=version.number, sha256=version.sha256)
-            standing = self._append(standing, SoulEvent.RESTORED, OWNER, staged, **fields)
-        return standing
+            return self.write(standing, SoulEvent.RESTORED, OWNER, raw, **fields)
+        except VaultWriteFailed as error:
+            logger.warning("人格“{}”的 SOUL.md 没能放回：{}", role, error)
+            return standing
 
     # What changes it
 
@@ -143,39 +137,29 @@ class SoulStore:
     ) -> Standing:
         """Put a text in force as a new version. What a person has written into SOUL.md stays
         there."""
-        role, page = standing.role, standing.page
+        page = standing.page
         stays = standing.by_hand or (page is not None and page.raw == raw)
-        number = self._add_version(role, standing.history.in_force + 1, raw)
-        staged = None if stays else self._files.stage(role, raw)
+        number = self._add_version(standing.role, standing.history.in_force + 1, raw)
         fields = LineFields(proposal=proposal, version=number, source=source, sha256=digest(raw))
-        standing = self._append(standing, event, actor, staged, **fields)
-        version = standing.history.version(number)
-        return self._land(replace(standing, version=version, raw=raw), staged)
+        changed = self.write(standing, event, actor, None if stays else raw, **fields)
+        return replace(changed, version=changed.history.version(number), raw=raw)
 
     def discard(self, standing: Standing, actor: str) -> tuple[Standing, str]:
         """Put the version in force over what a person has written. Returns where that is kept."""
-        if standing.page is None or standing.raw is None:
+        if not standing.by_hand:
             raise Refused(SoulFault.NOTHING_BY_HAND)
+        if standing.page is None:
+            raise Refused(SoulFault.NOT_WRITTEN, standing.shut)
         kept = self._keep(standing.role, f"{self._clock():%Y-%m-%d}.md", standing.page.raw)
-        staged = self._files.stage(standing.role, standing.raw)
         fields = LineFields(sha256=digest(standing.page.raw))
-        standing = self._append(standing, SoulEvent.DISCARDED, actor, staged, **fields)
-        return self._land(standing, staged), kept
-
-    def note(
-        self, standing: Standing, event: SoulEvent, actor: str, **fields: Unpack[LineFields]
-    ) -> Standing:
-        """Add a line that puts nothing in force."""
-        changed = self._append(standing, event, actor, **fields)
-        self._put_head(changed)
-        return changed
+        return self.write(standing, SoulEvent.DISCARDED, actor, standing.raw, **fields), kept
 
     def propose(self, standing: Standing, draft: SoulDraft, author: str) -> SoulProposal:
         """Write a proposal, and its line. Raises UnicodeEncodeError."""
         made = self.add_proposal(standing, draft, author)
         sha256 = digest(proposal_bytes(made))
         fields = LineFields(proposal=made.number, version=made.base, sha256=sha256)
-        self.note(standing, SoulEvent.PROPOSED, made.author, **fields)
+        self.write(standing, SoulEvent.PROPOSED, made.author, **fields)
         return made
 
     def add_proposal(self, standing: Standing, draft: SoulDraft, author: str) -> SoulProposal:
@@ -199,13 +183,16 @@ class SoulStore:
         return proposal
 
     def judge(self, standing: Standing, verdict: SoulEvaluation) -> Standing:
-        """Write a verdict, and its line."""
+        """Write a verdict, and its line. Raises Refused, then, for one that does not pass."""
         raw = verdict_bytes(verdict)
         names = (f"{verdict.proposal:04d}-{time}" for time in itertools.count(1))
         name = next(one for one in names if self._files.add(standing.role, verdict_name(one), raw))
         event = SoulEvent.APPROVED if verdict.passed is True else SoulEvent.DENIED
         fields = LineFields(proposal=verdict.proposal, sha256=digest(raw), eval=name)
-        return self.note(standing, event, EVALUATION, **fields)
+        judged = self.write(standing, event, EVALUATION, **fields)
+        if verdict.passed is not True:
+            raise Refused(SoulFault.DENIED, verdict=verdict)
+        return judged
 
     def _keep(self, role: str, name: str, raw: bytes) -> str:
         """Keep bytes in ``discarded/``. Returns the path below the memory root."""
@@ -226,30 +213,32 @@ class SoulStore:
             number += 1
         return number
 
-    def _append(
+    def write(
         self,
         standing: Standing,
         event: SoulEvent,
         actor: str,
-        staged: Path | None = None,
+        page: bytes | None = None,
         **fields: Unpack[LineFields],
     ) -> Standing:
-        """Add a line to the chain: from here on it is so. What was staged goes if that fails."""
-        chain = standing.chain
-        number, role = len(chain.lines) + 1, standing.role
-        line = SoulLine(number, self._now(), role, event, actor, chain.end, **fields)
-        raw = written(line)
+        """Add a line to the chain: from here on it is so. Then SOUL.md is written, if there is a
+        ``page``; what fails of that is done at the next look."""
+        role, chain = standing.role, standing.chain
+        staged = None if page is None else self._files.stage(role, page)
+        now, number = self._now(), len(chain.lines) + 1
+        line = SoulLine(number, now, role, event, actor, chain.end, **fields)
         try:
-            self._files.append(role, raw)
+            self._files.append(role, written(line))
         except VaultWriteFailed:
             if staged:
                 self._files.drop(staged)
             raise
         lines = (*chain.lines, line)
-        return replace(standing, chain=Chain(lines, digest(raw)), history=History(lines))
+        chain = Chain(lines, digest(written(line)))
+        return self._land(replace(standing, chain=chain, history=History(lines)), staged)
 
     def _land(self, standing: Standing, staged: Path | None) -> Standing:
-        """Put SOUL.md and the head where the chain is. What fails is done at the next look."""
+        """Put SOUL.md and the head where the chain is."""
         role, page = standing.role, standing.page
         try:
             if staged:
@@ -259,16 +248,13 @@ class SoulStore:
         except VaultWriteFailed as error:
             logger.warning("人格“{}”的 SOUL.md 没能写：{}", role, error)
             return standing
-        self._put_head(standing)
-        return standing
-
-    def _put_head(self, standing: Standing) -> None:
-        chain, version = standing.chain, standing.version
-        head = SoulHead(len(chain.lines), chain.end, version.number, version.sha256)
+        chain, history = standing.chain, standing.history
+        head = SoulHead(len(chain.lines), chain.end, history.in_force, history.sha256)
         try:
-            self._heads.put(standing.role, head)
+            self._heads.put(role, head)
         except StateUnavailable as error:
-            logger.warning("记不下人格“{}”变更链的末尾：{}", standing.role, error)
+            logger.warning("记不下人格“{}”变更链的末尾：{}", role, error)
+        return standing
 
     def _now(self) -> datetime:
         return self._clock().replace(microsecond=0)

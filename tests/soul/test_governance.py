@@ -41,6 +41,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul import soul_files
 from astrbot_plugin_scoped_memory.llm_memory.soul.chain import digest
+from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHead, SoulHeads
 from astrbot_plugin_scoped_memory.tests.support.engines import person
 from astrbot_plugin_scoped_memory.tests.support.souls import (
     ADMIN,
@@ -711,12 +712,12 @@ async def test_a_version_whose_file_was_changed_is_no_target_and_is_named(souls:
 async def test_a_newer_format_is_read_and_left_alone(souls: Souls) -> None:
     await souls.applied(RULED)
     first, *rest = souls.chain().read_bytes().splitlines()
-    souls.state.write("DELETE FROM soul_head WHERE role = ?", [(CAT,)])
     later = [first.replace(b'"format":1', b'"format":2')]
     for line in rest:
         prev = digest(later[-1]).encode()
         later.append(line.replace(line[line.index(b'"prev":"') :][8:72], prev))
     souls.chain().write_bytes(b"".join(line + b"\n" for line in later))
+    SoulHeads(souls.state).put(CAT, SoulHead(4, digest(later[-1]), 2, digest(RULED.encode())))
     souls.page().write_bytes(HAND)
     souls.restart()
     before = souls.tree(CAT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Finding,
@@ -15,11 +16,17 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulProposal,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+    AdoptSoul,
+    DiscardSoul,
+    RollbackSoul,
     SoulFault,
+    SoulOutcome,
     SoulProposed,
     SoulView,
+    VetoSoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.governance import Governance
+from astrbot_plugin_scoped_memory.llm_memory.soul.governance import Judge as AnyJudge
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHeads
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
@@ -48,6 +55,22 @@ class Judge:
         return SoulEvaluation(0, self.passes, findings, model=self.model, calls=2, tokens=70)
 
 
+class Hands(Governance):
+    """What an admin decides, as a test says it."""
+
+    async def veto(self, role: str, number: int, actor: Actor) -> SoulOutcome:
+        return await self.change(VetoSoul(number), role, actor, Judge())
+
+    async def rollback(self, role: str, version: int, actor: Actor) -> SoulOutcome:
+        return await self.change(RollbackSoul(version), role, actor, Judge())
+
+    async def adopt(self, role: str, actor: Actor, judge: AnyJudge) -> SoulOutcome:
+        return await self.change(AdoptSoul(), role, actor, judge)
+
+    async def discard(self, role: str, actor: Actor) -> SoulOutcome:
+        return await self.change(DiscardSoul(), role, actor, Judge())
+
+
 class Souls:
     """``gov`` over the folders below a root; ``restart`` makes a new one over the same."""
 
@@ -70,7 +93,7 @@ class Souls:
         """As a process does that begins over these files."""
         self.state.close()
         self.state.open()
-        self.gov = Governance(
+        self.gov = Hands(
             SoulFiles(self.root),
             SoulHeads(self.state),
             self.clock,
