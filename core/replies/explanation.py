@@ -101,7 +101,7 @@ def _way_lines(texts: Texts, trace: Trace) -> list[str]:
         names = comma.join(f"{name}.md" for name in trace.topics)
         lines.append(say("explain.topics", names=names))
     if trace.talk.voices:
-        names = comma.join(say(f"talk.{voice}") for voice in trace.talk.voices)
+        names = comma.join(say(f"voice.{voice}") for voice in trace.talk.voices)
         lines.append(say("explain.carried" if trace.talk.carried else "explain.talk", names=names))
     if trace.chance is not None:
         lines.append(say("explain.chance", percent=f"{trace.chance:.0%}"))

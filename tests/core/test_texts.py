@@ -6,13 +6,17 @@ import ast
 import re
 import string
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
+import yaml
 
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text, rejected_text
 from astrbot_plugin_scoped_memory.llm_memory import (
+    Arm,
+    DropReason,
     EngineClosed,
     EngineOff,
     IndexState,
@@ -20,12 +24,16 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Notice,
     NoticeCode,
     Postponed,
+    PrimerPart,
     PrivateKind,
     Rejected,
     RejectReason,
     Resting,
     ScopedMemoryError,
     ScopeFault,
+    TaskFate,
+    TransferFault,
+    Voice,
     Why,
     WhyCode,
 )
@@ -42,6 +50,9 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOR
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_check import GARBAGE, PARTIAL
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CRASHED, DIED
+from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import RebindFault
+from astrbot_plugin_scoped_memory.llm_memory.models.transcript import NoTalk
+from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
@@ -154,6 +165,20 @@ def test_both_languages_have_the_same_codes_and_placeholders() -> None:
     assert all(isinstance(text, str) and text for text in (*chinese.values(), *english.values()))
 
 
+FILES = sorted((ROOT / "llm_memory/i18n").glob("*/*.yaml"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda one: f"{one.parent.name}/{one.name}")
+def test_no_group_and_no_code_stands_twice_in_a_file(file: Path) -> None:
+    twice: list[str] = []
+    nodes = [yaml.compose(file.read_text("utf-8"))]
+    for node in nodes:
+        names = [name.value for name, _ in node.value]
+        twice += [name for name in names if names.count(name) > 1]
+        nodes += [below for _, below in node.value if isinstance(below, yaml.MappingNode)]
+    assert twice == []  # YAML keeps the last one and drops the others
+
+
 def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
     codes = [
         *(f"reject.{reason}" for reason in RejectReason),
@@ -165,6 +190,15 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
         *(f"resting.{reason}" for reason in Resting if reason is not Resting.NO),
         *(f"postponed.{reason}" for reason in Postponed if reason is not Postponed.NO),
         *(f"file.{reason}" for reason in FILE_REASONS),
+        *(f"voice.{voice}" for voice in Voice),
+        *(f"talk.{reason}" for reason in NoTalk),
+        *(f"fate.{reason}" for reason in DropReason),
+        *(f"arm.{arm}" for arm in Arm),
+        *(f"tasks.{fate}" for fate in TaskFate),
+        *(f"primer.{part}" for part in PrimerPart),
+        *(f"rebind.{fault}" for fault in RebindFault),
+        *(f"transfer_fault.{fault}" for fault in TransferFault),
+        *(f"line_fault.{fault}" for fault in LineFault),
     ]
     assert [code for code in codes if not texts.knows(code)] == []
 
