@@ -60,4 +60,4 @@ class ForgetTool(MemoryTool):
                 return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"
             case Purged():
                 return f"ok {purged_text(texts, outcome)}"
-        return f"error {refusal_text(texts, 'forget', outcome)}"
+        return f"error {refusal_text(texts, 'forget.not_allowed', outcome)}"

@@ -10,7 +10,7 @@ from .slow_command import slow
 
 
 @admin
-@slow("scope.bring_goes_on")
+@slow
 async def bring(call: Call) -> str:
     """This conversation's, or that of the former scopes that are named."""
     outcome = await call.service.admin.bring(
@@ -23,17 +23,11 @@ async def bring(call: Call) -> str:
             return rejected_text(call.texts, outcome)
         case MustBeNamed(left):
             return "\n".join(left_text(call.texts, one) for one in left)
-    lines = [
-        call.say(
-            "scope.brought",
-            source=one.source,
-            target=one.target,
-            count=one.memories,
-            turns=one.turns,
-            left=one.left,
-        )
-        for one in outcome
-    ]
+    lines = list[str]()
+    for one in outcome:
+        source, target, count, turns = one.source, one.target, one.memories, one.turns
+        said = call.say("scope.brought", source=source, target=target, count=count, turns=turns)
+        lines += [said, *call.texts.counted({"rebind.left": one.left})]
     return "\n".join(lines) or call.say("scope.nothing_left")
 
 

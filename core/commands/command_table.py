@@ -18,10 +18,10 @@ class Row(NamedTuple):
 COMMANDS = (
     Row("help", "帮助", "怎么用这些指令"),
     Row("status", "状态", "记忆插件的状态"),
-    Row("scope", "域", "本会话的 ID、记忆域、原因，以及要填进面板的一行"),
+    Row("scope", "域", "本会话归哪个域、为什么；管理员后面写域名就换：/memory scope <域>"),
     Row("list", "列表", "本会话看得到的最新记忆"),
     Row("search", "搜索", "搜索记忆：/memory search <词>"),
-    Row("why", "为什么", "上一次为什么想起了这些，或什么也没想起；后面写 2 到 5，看更早的"),
+    Row("why", "为什么", "上一次为什么想起了这些，或什么也没想起；后面写 前 2，看更早的"),
     Row("add", "记住", "记住一句话：/memory add <内容>"),
     Row("forget", "忘记 删除 delete", "忘记一条（本人或管理员，可恢复）：/memory forget <编号>"),
     Row("pause", "暂停", "本会话暂停记忆：不记、不学、不附上（群里由管理员发）"),

@@ -65,7 +65,7 @@ async def _forget(call: Call, named: str, *, for_good: bool) -> str:
         case Forgotten(stored, archived_to):
             said = call.say("forget.done", text=shown_words(call.texts, stored.memory))
             return said + (call.say("forget.where", path=archived_to) if call.actor.admin else "")
-    return refusal_text(call.texts, "forget", outcome)
+    return refusal_text(call.texts, "forget.not_allowed", outcome)
 
 
 async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...] | UnknownReference:
@@ -110,7 +110,7 @@ async def edit(call: Call) -> str:
         return named.text
     outcome = await call.service.edit(named, text, conversation_id=call.where, actor=call.actor)
     if not isinstance(outcome, Edited):
-        return refusal_text(call.texts, "edit", outcome)
+        return refusal_text(call.texts, "outcome.admins_only", outcome)
     words = shown_words(call.texts, outcome.memory.memory)
     before = safe(preview(outcome.before, _PREVIEW))
     said = call.say("edit.done", text=words, before=before)
@@ -127,12 +127,12 @@ async def move(call: Call) -> str:
         return named.text
     outcome = await call.service.move(named, scope, conversation_id=call.where, actor=call.actor)
     if not isinstance(outcome, Moved):
-        return refusal_text(call.texts, "edit", outcome)
+        return refusal_text(call.texts, "outcome.admins_only", outcome)
     words, to = shown_words(call.texts, outcome.memory.memory), outcome.memory.scope.name
     return call.say("move.done", text=words, source=outcome.source, scope=to)
 
 
-@slow("undo.goes_on")
+@slow
 async def undo(call: Call) -> str:
     """Take back the last forget, edit or move: of an entry, or of this person here; or the last
     bringing along, as a whole."""
@@ -153,7 +153,7 @@ async def undo(call: Call) -> str:
             return call.say("undo.not_found", id=safe(named)[:_WORDS])
         case NotVisible():
             return call.say("undo.nothing")
-    return refusal_text(call.texts, "undo", outcome)
+    return refusal_text(call.texts, "undo.not_allowed", outcome)
 
 
 def _named(call: Call, words: str, beginning: Sequence[str] = ()) -> str | UnknownReference:

@@ -18,7 +18,7 @@ _SOURCES = 400
 
 
 @admin
-@slow("migrate.goes_on")
+@slow
 async def migrate(call: Call) -> str:
     """``status`` (or nothing), ``dry-run``, ``start``, ``reverse``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""
@@ -58,7 +58,7 @@ async def _status(call: Call) -> str:
 async def _dry_run(call: Call) -> str:
     tally = await call.plugin.migrations.dry_run()
     if not tally.scanned:
-        return call.say("migrate.nothing")
+        return call.say("migrate.state_idle")
     numbers = numbers_text(call.texts, tally, tally.scanned)
     return "\n".join((call.say("migrate.dry_run"), numbers))
 

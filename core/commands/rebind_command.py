@@ -33,7 +33,7 @@ _PLATFORM = Actor(person="", name="", admin=True)
 
 
 @admin
-@slow("rebind.goes_on")
+@slow
 async def rebind(call: Call) -> str:
     """``<old> <new>``, ``<old>`` for this conversation, ``undo`` for the last one."""
     names = [canonical_key(clean(name)) for name in call.rest.translate(_ARROWS).split()]

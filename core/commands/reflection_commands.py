@@ -8,8 +8,6 @@ from ..replies.loop_text import moment
 from .call import Call, admin
 from .slow_command import slow
 
-_PATIENCE_SECONDS = 20.0
-"""A model takes its time. What takes longer goes on behind, and the status tells of it."""
 _LETTERS = 10
 _ID, _ERROR = 60, 200
 _RETRY = frozenset({"retry", "重试"})
@@ -17,7 +15,7 @@ _DROP = frozenset({"drop", "丢弃"})
 
 
 @admin
-@slow("reflect.goes_on", _PATIENCE_SECONDS)
+@slow
 async def reflect(call: Call) -> str:
     """Read at once what waits of this conversation: that costs money."""
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine

@@ -8,17 +8,10 @@ from typing import Final
 
 from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ...llm_memory.models.soul import SoulEvolution
-from ...llm_memory.models.soul_requests import (
-    AdoptSoul,
-    ApplySoul,
-    ProposeSoul,
-    ShowSoul,
-    SoulRequest,
-    SoulView,
-)
+from ...llm_memory.models.soul_requests import ShowSoul, SoulView
 from ...llm_memory.texts import Spoken
 from .call import Call
-from .slow_command import answer_or_continue
+from .slow_command import slow
 
 _ACTIONS: Final = {
     "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "退回": "rollback",
@@ -28,10 +21,9 @@ _ACTIONS: Final = {
 }  # fmt: skip
 _LOG: Final = 10
 """Lines."""
-_EVALUATING: Final = 3.0
-"""Seconds that a model is waited for; an evaluation may ask it twenty times."""
 
 
+@slow
 async def soul(call: Call) -> str:
     """Show, or do what is asked and say what became of it."""
     word, rest = call.split()
@@ -43,14 +35,6 @@ async def soul(call: Call) -> str:
     persona = call.where.persona
     if persona is None:
         return call.say("why.unknown_persona")
-    work = partial(_answered, call, request, persona)
-    if isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
-        umo = call.where.umo
-        return await answer_or_continue(call.plugin, work, "soul.goes_on", _EVALUATING, tell=umo)
-    return await work()
-
-
-async def _answered(call: Call, request: SoulRequest, persona: str) -> str:
     outcome = await call.service.souls.ask(
         request, persona, call.actor, conversation=call.where.umo
     )

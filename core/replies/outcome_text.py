@@ -104,21 +104,21 @@ def purged_text(texts: Texts, outcome: Purged) -> str:
     return texts.say(what, id=outcome.memory_id, detail=safe(outcome.unfinished))
 
 
-def refusal_text(texts: Texts, what: str, outcome: NotAllowed | NotVisible | Rejected) -> str:
+def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rejected) -> str:
     """Why nothing was corrected: whose words they are, or where they may be changed; that no such
-    memory lives here. ``what``: forget, edit or undo."""
+    memory lives here. ``code``: of the text for who may not."""
     match outcome:
         case Rejected():
             return rejected_text(texts, outcome)
         case NotAllowed(who=who, scope=scope):
             if scope:
                 return texts.say("pointed.elsewhere", scope=scope)
-            return texts.say(f"{what}.not_allowed", who=safe(who) or texts.say("inject.nobody"))
+            return texts.say(code, who=safe(who) or texts.say("inject.nobody"))
         case NotVisible(memory_id, forgotten):
             if is_note_id(pointed_id(memory_id) or ""):
                 return texts.say("pointed.note")
-            code = "pointed.forgotten" if forgotten else "pointed.absent"
-            return texts.say(code, id=safe(memory_id)[:_SHOWN])
+            absent = "pointed.forgotten" if forgotten else "pointed.absent"
+            return texts.say(absent, id=safe(memory_id)[:_SHOWN])
 
 
 def not_saved_text(texts: Texts, error: NotSaved) -> str:

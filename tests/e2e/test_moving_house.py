@@ -69,10 +69,10 @@ async def test_a_backup_is_restored_into_a_new_bot_by_two_messages(
     admins, old = [OWNER.user_id], running
     file = await backed_up(old)
     plan = await old.onebot.ask(HOME, OWNER, f"/记忆 还原 {file.name}")
-    assert "没有要放回的" in plan
-    assert "1 条不放回" in plan
+    assert "没有要还原的" in plan
+    assert "1 条不还原" in plan
     plan = await old.onebot.ask(HOME, OWNER, f"/记忆 还原 {file.name} 仍要")
-    assert "会放回 1 条记忆" in plan
+    assert "会还原 1 条记忆" in plan
     assert scopes_with(old.memory, GONE) == set()
     await old.onebot.ask(HOME, OWNER, f"/记忆 还原 {file.name} 仍要 确认")
     await old.panel.ready()
@@ -82,12 +82,12 @@ async def test_a_backup_is_restored_into_a_new_bot_by_two_messages(
         shutil.copy(file, new.bot.plugin_data / "imports")
         assert "管理员" in await new.onebot.ask(WORK, MOTHER, f"/记忆 还原 {file.name} 确认")
         plan = await new.onebot.ask(WORK, OWNER, f"/记忆 还原 {file.name}")
-        assert "会放回 2 条记忆" in plan
+        assert "会还原 2 条记忆" in plan
         assert f"{HOME.umo} → 家人" in plan
         assert 'dm_scope 会变成："per-peer"' in plan
         assert not scopes_with(new.memory, FACT)
         done = await new.onebot.ask(WORK, OWNER, f"/记忆 还原 {file.name} 确认")
-        assert "放回了 2 条记忆" in done
+        assert "还原了 2 条记忆" in done
         await new.panel.ready()
         config = await new.panel.config()
         assert config["conversation_scope_map"] == {HOME.umo: "家人"}
@@ -117,7 +117,7 @@ async def test_nobody_who_speaks_during_a_restore_is_told_to_try_again(running: 
     talks = [asyncio.create_task(talk(number)) for number in range(3)]
     for _ in range(3):
         said = await rig.onebot.ask(HOME, OWNER, f"/记忆 还原 {file.name} 仍要 确认")
-        assert "放回了" in said or "没有要放回的" in said
+        assert "还原了" in said or "没有要还原的" in said
         await rig.onebot.ask(HOME, OWNER, "/记忆 忘记 花盆")
     restoring = False
     await asyncio.gather(*talks)

@@ -54,7 +54,7 @@ async def test_how_many_hold_the_words_is_said_where_not_all_are_shown(tmp_path:
         await rig.remember("小明第十次去爬香山", private(5))
         await until(lambda: rig.engine.rooms.words.in_step)
         assert (await call(rig, query="香山", limit=4)).startswith(
-            "ok 找到 4 条，含有这些词的共 9 条"
+            "ok 列出 4 条；含有这些词的一共 9 条"
         )
         assert (await call(rig, query="香山", limit=20)).startswith("ok 找到 9 条\n")
         assert "共" not in await call(rig, query="香山", limit=4, topic="tasks")

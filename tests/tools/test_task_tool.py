@@ -36,7 +36,7 @@ async def test_a_task_goes_its_whole_way_through_the_tool(rig: Rig) -> None:
     assert (await call(rig, action="done", tasks=pointer)).startswith("ok ")
     said = await call(rig, action="list")
     assert "没做完的 1 件（做完的 1 件" in said
-    assert (await call(rig, action="list", number=888)).startswith("ok 没有没做完的事")
+    assert (await call(rig, action="list", number=888)).startswith("ok 没有待办的事")
     assert (await call(rig)).startswith("ok 没做完的 1 件")
 
 

@@ -62,7 +62,7 @@ async def test_its_person_is_told_an_admin_brings_and_undoes(tmp_path: Path, lan
         words = f"scope 带来 {former}"
         brought = await ask(rig, words, 9, admin=True, language=language)
         assert former in brought
-        assert ("/记忆 恢复" if language == "zh-CN" else "/memory undo") in brought
+        assert ("/记忆 撤销" if language == "zh-CN" else "/memory undo") in brought
         assert "饼干盒" in await ask(rig, "list", language=language)
         assert former not in await ask(rig, "scope", language=language)
         assert former in await ask(rig, "undo", 9, admin=True, language=language)

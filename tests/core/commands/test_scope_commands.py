@@ -109,7 +109,7 @@ async def test_an_illegal_name_changes_nothing_and_says_why(tmp_path: Path, name
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
         said = await ask_in_group(rig, panel, f"scope {name}", admin=True)
-        assert "不能作域名" in said
+        assert "不能当域名" in said
         assert (panel.saved, panel[KEY]) == ([], MAP)
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import soul_commands
+from astrbot_plugin_scoped_memory.core.commands import slow_command
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
@@ -154,12 +154,12 @@ async def test_other_words_get_the_usage(tmp_path: Path, words: str) -> None:
 async def test_what_a_model_takes_long_for_is_told_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(soul_commands, "_EVALUATING", 1e-9)
+    monkeypatch.setattr(slow_command, "_PATIENCE_SECONDS", 1e-9)
     async with running(tmp_path, clock=StandingClock()) as rig:
         desk = Desk(rig)
-        assert "正在问模型" in await desk("propose", WISH)
+        assert "在后台" in await desk("propose", WISH)
         await until_true(lambda: len(desk.sent) == 1)
-        assert "正在问模型" in await desk("apply")
+        assert "在后台" in await desk("apply")
         await until_true(lambda: len(desk.sent) == 2)
         assert {umo for umo, _ in desk.sent} == {FakeEvent.in_group(777).unified_msg_origin}
         (_, proposed), (_, applied) = desk.sent
