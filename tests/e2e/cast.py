@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.harness.places import Person, group, private
+from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
 from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
@@ -30,6 +30,21 @@ def learned(judgment: str, *, turn: int = 1, kind: str = "knowledge") -> JsonObj
         "turn": turn,
         "who": "s1",
     }
+
+
+async def plays(rig: Rig, persona: str, *places: Place) -> None:
+    """The owner makes a persona, and has it answer in these places, by a rule of the panel."""
+    body = {"persona_id": persona, "system_prompt": f"你是{persona}。"}
+    await rig.panel.call("POST", "/api/v1/personas", body)
+    for place in places:
+        await answers_as(rig, persona, place)
+
+
+async def answers_as(rig: Rig, persona: str, place: Place) -> None:
+    """The owner has a persona that is there, or AstrBot's word for none, answer in a place."""
+    rule = {"persona_id": persona}
+    body = {"umo": place.umo, "rule_key": "session_service_config", "rule_value": rule}
+    await rig.panel.call("POST", "/api/v1/sessions/rules", body)
 
 
 async def queued(rig: Rig, words: str) -> None:

@@ -4,20 +4,13 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, plays
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 MANNER = "\n# 学到的说话习惯\n- 说话温和一点。\n"
 CAT, DOG = "猫娘", "犬娘"
 CAT_ROOM, OTHER_CAT_ROOM, DOG_ROOM = group(5901), group(5902), group(5903)
-
-
-async def chosen(rig: Rig, place: Place, persona: str) -> None:
-    """The owner has this persona answer there, by a rule of the panel."""
-    rule = {"persona_id": persona}
-    body = {"umo": place.umo, "rule_key": "session_service_config", "rule_value": rule}
-    await rig.panel.call("POST", "/api/v1/sessions/rules", body)
 
 
 async def system(rig: Rig, place: Place, person: Person, words: str = "今天天气不错") -> str:
@@ -28,11 +21,8 @@ async def system(rig: Rig, place: Place, person: Person, words: str = "今天天
 async def test_a_persona_is_told_its_manner_from_apply_to_rollback_and_no_other_is(
     rig: Rig, room: Place, person: Person
 ) -> None:
-    for persona in (CAT, DOG):
-        body = {"persona_id": persona, "system_prompt": f"你是{persona}。"}
-        await rig.panel.call("POST", "/api/v1/personas", body)
-    for place, persona in ((CAT_ROOM, CAT), (OTHER_CAT_ROOM, CAT), (DOG_ROOM, DOG)):
-        await chosen(rig, place, persona)
+    await plays(rig, CAT, CAT_ROOM, OTHER_CAT_ROOM)
+    await plays(rig, DOG, DOG_ROOM)
     before = await system(rig, CAT_ROOM, person)
     others = [await system(rig, place, person) for place in (DOG_ROOM, room)]
     assert f"你是{CAT}。" in before

@@ -222,7 +222,7 @@ class Smuggler:
     label = "scripted"
 
     def __init__(self, items: dict[str, Callable[[str], Any]]) -> None:
-        self._items = items
+        self.items = items
         self._probed = ProbedModel("")
         self.smuggles()
         self._seen: dict[str, None] = {}
@@ -288,7 +288,7 @@ class Smuggler:
             for word in words_in(json.dumps(turn, ensure_ascii=False))[:1]
         ]
         style = [[*self.wants, f"s{n}"] for n in range(1, 10)] if self.wants else []
-        style += [self._items.get(word, STYLE_ITEMS[0])(word) for word in words]
+        style += [self.items.get(word, STYLE_ITEMS[0])(word) for word in words]
         corrected = [{"old_id": word, "new": {"judgment": word}} for word in words[:3]]
         merged = [{"ids": words[:3], "new": {"judgment": " ".join(words[:3])}}]
         reply = {"useful_ids": words, "useless_ids": words, "new_memories": new, "style": style}
