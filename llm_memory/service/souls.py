@@ -146,10 +146,10 @@ class Souls:
         view = await self._governance.settle(role)
         if isinstance(view, SoulRefused):
             return view
-        base, text, aim = view.version.number, worded(view.text, wish), wish.strip()
+        base, text = view.version.number, worded(view.text, wish)
         findings = await self._findings(role, view.text, text, wish=True)
         if not findings:
-            draft = SoulDraft(base, SoulOrigin.WISH, text, aim=aim)
+            draft = SoulDraft(base, SoulOrigin.WISH, text, aim=wish.strip())
             return await self._governance.propose(role, draft, actor)
         refused = SoulRefused(SoulFault.DENIED, findings=tuple(findings))
         if view.open is not None or not asks_for_other_words(findings):
@@ -161,7 +161,8 @@ class Souls:
         if await self._findings(role, view.text, text, wish=False):
             return replace(refused, tokens=wording.tokens)
         reason = f"worded by {wording.model}"
-        draft = SoulDraft(base, SoulOrigin.WISH, text, aim=aim, reason=reason)
+        # The wish itself was refused, and a soul is read in every scope: no word of it is kept.
+        draft = SoulDraft(base, SoulOrigin.WISH, text, aim=wording.rule, reason=reason)
         made = await self._governance.propose(role, draft, actor)
         if isinstance(made, SoulProposed):
             return replace(made, worded=wording.rule, tokens=wording.tokens)

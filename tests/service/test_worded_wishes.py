@@ -113,11 +113,11 @@ async def test_a_wish_in_a_models_words_is_shown_kept_and_comes_into_force(
     made = await wished(opened)
     assert (made.worded, made.tokens) == (RULE, 10)
     assert made.proposal.text == worded(seed("zh"), RULE)
-    assert (made.proposal.aim, made.proposal.reason) == (WISH, "worded by scripted")
+    assert (made.proposal.aim, made.proposal.reason) == (RULE, "worded by scripted")
     assert made.proposal.origin is SoulOrigin.WISH
     file = opened.root / "memory" / "soul" / CAT / "proposals" / "0001.md"
     written = file.read_text("utf-8").splitlines()
-    assert {f"aim: {WISH}", "reason: worded by scripted", f"- {RULE}"} <= {*written}
+    assert {f"aim: {RULE}", "reason: worded by scripted", f"- {RULE}"} <= {*written}
     assert (await opened.engine.status()).loop.spent.tokens == 10
     done = await ask(opened, ApplySoul())
     assert isinstance(done, SoulChanged), done
@@ -147,6 +147,17 @@ async def test_who_words_a_wish_is_told_no_private_word_of_any_scope(
     assert chat.told == [{"rules": [], "wish": WISH}]
     (call,) = (call for call in chat.probed.asked if call.what == "words")
     assert not any(secret in call.system + call.prompt for secret in (*SECRETS, HEARD, "站长"))
+
+
+async def test_what_was_typed_for_a_model_to_word_is_kept_nowhere(rig: tuple[Rig, Chat]) -> None:
+    opened, chat = rig
+    await wished(opened, f"别老一副{SECRETS[3]}的腔调")  # what no memory has yet
+    assert isinstance(await ask(opened, ApplySoul()), SoulChanged)
+    for path in (opened.root / "memory" / "soul").rglob("*.*"):
+        assert SECRETS[3] not in path.read_text("utf-8"), path
+    asked = [call.system + call.prompt for call in chat.probed.asked if call.what != "words"]
+    assert asked
+    assert not any(SECRETS[3] in text for text in asked)
 
 
 @pytest.mark.parametrize(
