@@ -85,13 +85,13 @@ def objection(rule: str) -> Objection | None:
     seen = read_cited(written)
     clauses = list(clauses_of(seen))
     kinds = {token.kind for clause in clauses for token in clause}
-    means_more, turned = order_in(written), _turned(clauses)
+    if (means_more := order_in(written)) is not None:
+        return Objection(means_more)
+    turned = _turned(clauses)
     if Word.STRANGE in kinds:
         why = why_strange(seen)
-        of_wording = why is STRANGE and means_more is None and turned is not HONEST
+        of_wording = why is STRANGE and turned is not HONEST
         return Objection(_naming(_strange_words(clauses), why), of_wording)
-    if means_more is not None:
-        return Objection(means_more)
     if not kinds & {Word.TOPIC, Word.BAD, Word.HONEST, Word.UNSURE} and not _COUNTED.search(seen):
         return Objection(NO_TOPIC, of_wording=True)
     return None if turned is None else Objection(turned, of_wording=turned is BAD)

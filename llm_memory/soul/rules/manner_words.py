@@ -1,8 +1,8 @@
 """The words that a rule of manner is made of. No others are understood, so no others pass.
 
-A name, an order, a secret or another language needs a word that is not here. Words are added where
-people wish for a manner that cannot be said with these; a word that can name a person, a tool, a
-right or a fact is none of manner.
+A name, an order, a secret or another language needs a word that is not here. The lists cover plain
+sentences; where a wish needs other words, a model says it with these. A word that can name a
+person, a tool, a right or a fact is none of manner.
 """
 
 from __future__ import annotations
