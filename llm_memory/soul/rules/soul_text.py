@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -16,7 +16,6 @@ END: Final = "<!-- /soul:protected -->"
 MOST_TOKENS: Final = 600
 """What the rules may cost in a prompt."""
 _TITLE: Final = "# SOUL"
-_BLOCK: Final = re.compile(f"^{PROTECTED}\n.*?^{END}$", re.MULTILINE | re.DOTALL)
 _RULE: Final = re.compile(r"[-*] +(\S.*)")
 _INJECTED: Final = Said("# 学到的说话习惯", "# Learned manner")
 _SEED: Final = Said(
@@ -80,16 +79,11 @@ def seed(language: Spoken) -> str:
 def lines_of(text: str) -> Iterator[Line]:
     """Yields the lines of any text."""
     section: Section | None = None
-    blocks = {
-        number
-        for block in _BLOCK.finditer(text)
-        for number in range(
-            text.count("\n", 0, block.start()) + 1, text.count("\n", 0, block.end()) + 2
-        )
-    }
-    for number, written in enumerate(text.split("\n"), 1):
+    written_lines = text.split("\n")
+    blocks = {place for block in _blocks(written_lines) for place in block}
+    for number, written in enumerate(written_lines, 1):
         line = written.rstrip(" ")
-        if number in blocks:
+        if number - 1 in blocks:
             yield Line(number, LineKind.PROTECTED, written, section)
         elif not line:
             yield Line(number, LineKind.BLANK, written, section)
@@ -111,7 +105,19 @@ def rules_of(text: str) -> tuple[str, ...]:
 
 def protected_blocks(text: str) -> tuple[str, ...]:
     """Returns the protected blocks, with their marks."""
-    return tuple(_BLOCK.findall(text))
+    lines = text.split("\n")
+    return tuple("\n".join(lines[block.start : block.stop]) for block in _blocks(lines))
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[range]:
+    """Yields the places of each protected block. A mark without its end begins none."""
+    begun: int | None = None
+    for place, line in enumerate(lines):
+        if begun is None and line == PROTECTED:
+            begun = place
+        elif begun is not None and line == END:
+            yield range(begun, place + 1)
+            begun = None
 
 
 def language_of(text: str) -> Spoken:

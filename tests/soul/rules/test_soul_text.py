@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,6 +73,22 @@ def test_rules_are_injected_below_a_line_that_says_what_they_are() -> None:
 def test_what_stands_in_a_protected_block_or_before_a_heading_is_no_rule() -> None:
     text = f"- a\n## 语气\n{PROTECTED}\n- b\n{END}\n- c\n"
     assert rules_of(text) == ("c",)
+
+
+@given(st.lists(st.sampled_from([PROTECTED, END, f"{END} ", "- a", ""]), max_size=12))
+def test_a_block_reaches_from_a_mark_to_the_first_end_behind_it(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    form = re.compile(f"^{PROTECTED}\n.*?^{END}$", re.MULTILINE | re.DOTALL)
+    assert protected_blocks(text) == tuple(form.findall(text))
+    kept = "\n".join(one.text for one in lines_of(text) if one.kind is LineKind.PROTECTED)
+    assert kept == "\n".join(protected_blocks(text))
+
+
+@pytest.mark.parametrize("lines", [[PROTECTED], [END, PROTECTED], [PROTECTED, "x", END]])
+def test_a_file_full_of_marks_is_read_at_once(lines: list[str]) -> None:
+    """Read from every mark to the end, it would hold up all turns for an hour."""
+    full = "\n".join(lines * (1_000_000 // len("\n".join(lines))))
+    assert injected(f"{full}\n## 语气\n- 短一点") == "\n# 学到的说话习惯\n- 短一点\n"
 
 
 @given(TEXTS)
