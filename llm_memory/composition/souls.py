@@ -47,7 +47,7 @@ def make_souls(
 
     return Souls(
         governance,
-        SoulCalls(calls) if calls else None,
+        SoulCalls(calls, life) if calls else None,
         SqliteProbeVerdicts(parts.loop_file),
         style,
         catalogue,

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from ..errors import ChatFailed
 from ..models.loop import Resting
 from ..reflection.model_calls import ModelCalls
 from ..reflection.rules.prompt import Prompt
+from ..runtime.lifecycle import Lifespan
 from ..soul.model_port import ProbeAnswer
 
 
 class SoulCalls:
     """The same service, day's tokens and deadline as reading has. Its calls do not count as the
-    night's."""
+    night's, and a close waits for none."""
 
-    def __init__(self, model_calls: ModelCalls) -> None:
+    def __init__(self, model_calls: ModelCalls, life: Lifespan) -> None:
         self._model_calls = model_calls
+        self._life = life
 
     @property
     def label(self) -> str:
@@ -30,7 +35,13 @@ class SoulCalls:
 
     async def ask(self, prompt: str, *, system: str, conversation: str) -> ProbeAnswer:
         """Returns one answer. Raises ChatFailed, StateUnavailable."""
-        completion = await self._model_calls.complete(
-            Prompt(system, prompt), conversation=conversation, night=False
+        complete = partial(
+            self._model_calls.complete,
+            Prompt(system, prompt),
+            conversation=conversation,
+            night=False,
         )
+        completion = await self._life.unless_closing(complete)
+        if completion is None:
+            raise ChatFailed("closing")
         return ProbeAnswer(completion.text, completion.tokens or 0)

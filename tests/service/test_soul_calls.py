@@ -14,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Complet
 from astrbot_plugin_scoped_memory.llm_memory.reflection.model_calls import ModelCalls
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import REPLY_TOKENS
 from astrbot_plugin_scoped_memory.llm_memory.reflection.token_budget import TokenBudget
+from astrbot_plugin_scoped_memory.llm_memory.runtime.lifecycle import Lifespan
 from astrbot_plugin_scoped_memory.llm_memory.service.soul_calls import SoulCalls
 from astrbot_plugin_scoped_memory.llm_memory.soul.model_port import ProbeAnswer
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
@@ -38,7 +39,8 @@ def made(chat: ScriptedChat | None, facts: SqliteLoopFacts) -> tuple[SoulCalls, 
     clock = StandingClock(datetime(2026, 11, 27, 12, tzinfo=UTC))
     budget = TokenBudget(facts, DAY, clock)
     settings = LoopSettings(daily_tokens=DAY)
-    return SoulCalls(ModelCalls(chat, budget, facts, settings, clock)), budget
+    calls = ModelCalls(chat, budget, facts, settings, clock)
+    return SoulCalls(calls, Lifespan()), budget
 
 
 async def test_an_answer_comes_with_the_tokens_that_were_booked(facts: SqliteLoopFacts) -> None:

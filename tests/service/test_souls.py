@@ -556,3 +556,35 @@ async def test_a_command_over_a_store_without_a_state_of_its_own_changes_nothing
     finally:
         await other.close()
     assert tree(tmp_path / "memory") == kept
+
+
+class Silent(Chat):
+    """Never answers what is asked for an evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+        self.calls = 0
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        self.calls += 1
+        self.asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody answers")
+
+
+@pytest.mark.parametrize("by_night", [False, True])
+async def test_a_close_waits_for_no_model_that_evaluates(tmp_path: Path, by_night: bool) -> None:
+    chat = Silent()
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=chat) as rig:
+        number = await proposed(rig)
+        work = night(rig) if by_night else ask(rig, ApplySoul(number))
+        task = asyncio.ensure_future(work)
+        await chat.asked.wait()
+    (done,) = await asyncio.gather(task, return_exceptions=True)
+    if not by_night:
+        assert done == SoulRefused(SoulFault.UNJUDGED)
+    assert chat.calls == 1
+    async with engine(tmp_path) as rig:
+        assert (await view(rig)).state is SoulState.PROPOSED
+        assert injected(rig) == ""
