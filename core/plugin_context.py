@@ -15,14 +15,11 @@ from ..llm_memory import (
     ConversationId,
     EnginePaths,
     EngineStatus,
-    Migrations,
     Notice,
-    ReflectionService,
     Severity,
     build_engine,
 )
 from ..llm_memory.index.embedding.ports import Embedder
-from ..llm_memory.models.transfer import StoreExported
 from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import BackgroundInitializer
@@ -98,7 +95,7 @@ class PluginContext:
         """What would make recall better, for the owner; empty where there is nothing to say."""
         self.clock = clock_of(context)
         self.talk = RecentTalk()
-        self._engine = build_engine(
+        self.engine = build_engine(
             self.paths,
             self.config.engine,
             on_notice=self._say,
@@ -111,39 +108,25 @@ class PluginContext:
             persona_prompt=personas.prompt,
             carried_settings=lambda: carried(self.panel_map.all()),
         )
-        self.feedback = FeedbackService(self._engine)
+        self.feedback = FeedbackService(self.engine)
         at = self.config.engine.loop.sleep_at
-        self.schedule = SleepSchedule(self._engine, at, zone_of(context), self.texts)
+        self.schedule = SleepSchedule(self.engine, at, zone_of(context), self.texts)
         self._initializer = BackgroundInitializer(
-            self._engine,
+            self.engine,
             self.choose_embedder,
             self.texts,
             self.version,
             self.feedback,
             self.schedule,
-            MemoryShare(self._engine.service, self.paths.state, self.config.mcp_share, self.texts),
+            MemoryShare(self.engine.service, self.paths.state, self.config.mcp_share, self.texts),
         )
         self._owner: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Future[None]] = set()
 
     @property
     def service(self) -> CognitiveService:
-        """The engine's entry."""
-        return self._engine.service
-
-    @property
-    def reflection(self) -> ReflectionService:
-        """Who reads finished turns: for admins, whom the caller has told from others."""
-        return self._engine.loop.reflection
-
-    @property
-    def migrations(self) -> Migrations:
-        """What comes from elsewhere: for admins, whom the caller has told from others."""
-        return self._engine.migrations
-
-    async def back_up(self) -> tuple[str, StoreExported]:
-        """All of the store into a new file: for admins, whom the caller has told from others."""
-        return await self._engine.back_up()
+        """The engine's entry: the one that decides who sees what."""
+        return self.engine.service
 
     def open(self, *, just_started: bool) -> None:
         """Start the owner task. Returns at once. ``just_started``: AstrBot, a moment ago."""
@@ -167,8 +150,8 @@ class PluginContext:
             self.astrbot,
             self.config,
             self.paths,
-            self._engine.bundled,
-            self._engine.local,
+            self.engine.bundled,
+            self.engine.local,
             bundled_is_there=bundled,
             torch=torch,
         )
@@ -219,10 +202,6 @@ class PluginContext:
         """True where a third-party runner answers: it gets the prompt and nothing beside it."""
         return not answers_itself(self.astrbot, conversation_id.umo)
 
-    async def status(self) -> EngineStatus:
-        """How the engine is doing."""
-        return await self._engine.status()
-
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""
         unusable = [*self.config.warnings, *self._missing_providers()]
@@ -248,5 +227,5 @@ class PluginContext:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         self._owner = None
-        await self._engine.close()
+        await self.engine.close()
         self._bridge.close()

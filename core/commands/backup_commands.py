@@ -19,7 +19,7 @@ from ...llm_memory.text.safe_text import safe
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_names import ROOT
-from ..replies.outcome_text import error_text
+from ..replies.outcome_text import error_text, not_saved_text
 from .call import Call, admin
 from .transfer_commands import fault_text
 
@@ -35,7 +35,7 @@ _DETAIL = 200
 async def backup(call: Call) -> str:
     """Write the file, and say where it is and what to do with it. It holds all scopes."""
     try:
-        name, held = await call.plugin.back_up()
+        name, held = await call.engine.back_up()
     except TransferFailed as error:
         return call.say("moving.no_backup", why=_why(call, error))
     python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
@@ -84,15 +84,10 @@ async def _do(call: Call, file: Path, *, anyway: bool) -> str:
     async def between() -> None:
         try:
             done = await asyncio.to_thread(put_back)
-        except TransferFailed as error:
-            said[:] = [call.say("moving.no_restore", why=_why(call, error))]
-            return
         except (ScopedMemoryError, OSError) as error:
-            logger.exception(call.say("log.command_failed"))
-            why = safe(str(error))[:_DETAIL]
-            if isinstance(error, ScopedMemoryError):
-                why = error_text(call.texts, error)
-            said[:] = [call.say("moving.no_restore", why=why)]
+            if not isinstance(error, TransferFailed):
+                logger.exception(call.say("log.command_failed"))
+            said[:] = [call.say("moving.no_restore", why=_why(call, error))]
             return
         said[:] = [call.say("moving.restored", memories=done.memories, files=done.files)]
         said.extend([*_beside(call, done), *await _settings_put_back(call, done)])
@@ -110,8 +105,7 @@ async def _settings_put_back(call: Call, done: StoreRestored) -> list[str]:
         try:
             await panel.save_all(with_changes(panel.all(), changes))
         except NotSaved as error:
-            why = safe(error.detail) or call.say("scope.overtaken")
-            return [call.say("moving.no_settings", why=why)]
+            return [call.say("moving.no_settings", why=not_saved_text(call.texts, error))]
     return [call.say("moving.settings", names=call.say("common.and").join(changes))]
 
 
@@ -141,14 +135,13 @@ async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
 
 async def _scope_lines(call: Call, new: dict[str, str]) -> list[str]:
     """Every scope that the new entries of the map open, with what they open it to."""
-    standing = (await call.plugin.status()).by_scope
+    standing = (await call.engine.status()).by_scope
     lines = []
     for scope in sorted(set(new.values()), key=lambda name: (name not in standing, name)):
         keys = [f"{key} → {scope}" for key, value in new.items() if value == scope]
-        name, count, some = safe(scope)[:_VALUE], len(keys), _some(call, keys)
-        memories = standing.get(scope, 0)
-        code = "moving.plan_scope_existing" if memories else "moving.plan_scope_new"
-        lines.append(call.say(code, scope=name, count=count, keys=some, memories=memories))
+        some, there = {"count": len(keys), "keys": _some(call, keys)}, standing.get(scope, 0)
+        code = "moving.plan_scope_existing" if there else "moving.plan_scope_new"
+        lines.append(call.say(code, scope=safe(scope)[:_VALUE], memories=there, **some))
     return lines
 
 
@@ -179,5 +172,9 @@ def _beside(call: Call, done: StoreRestored) -> list[str]:
     return [*lines, call.say("transfer.cut_short")] if done.cut_short else lines
 
 
-def _why(call: Call, error: TransferFailed) -> str:
-    return fault_text(call.texts, TransferFault(error.code), error.detail)
+def _why(call: Call, error: ScopedMemoryError | OSError) -> str:
+    if isinstance(error, TransferFailed):
+        return fault_text(call.texts, TransferFault(error.code), error.detail)
+    if isinstance(error, OSError):
+        return safe(str(error))[:_DETAIL]
+    return error_text(call.texts, error)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 
-from ...llm_memory import Actor, CognitiveService, ConversationId
+from ...llm_memory import Actor, CognitiveService, ConversationId, Engine
 from ...llm_memory.models.decisions import Accept, Withdraw
 from ...llm_memory.texts import Texts
 from ..latest import Latest
@@ -62,6 +62,11 @@ class Call:
     @property
     def service(self) -> CognitiveService:
         return self.plugin.service
+
+    @property
+    def engine(self) -> Engine:
+        """For commands of admins alone: what it gives belongs to all scopes."""
+        return self.plugin.engine
 
     def say(self, code: str, /, **params: object) -> str:
         """The text in the owner's language."""

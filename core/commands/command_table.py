@@ -14,6 +14,10 @@ class Row(NamedTuple):
     aliases: str
     doc: str
 
+    def called(self, language: str) -> str:
+        """Returns the name that help and replies use: the first alias is the Chinese one."""
+        return self.name if language == "en" else self.aliases.split()[0]
+
 
 COMMANDS = (
     Row("help", "帮助", "怎么用这些指令"),

@@ -16,6 +16,7 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot.core.star.star_handler import star_handlers_registry
 
 from ...llm_memory.texts import Texts
+from .command_table import COMMANDS
 
 HELP = "help"
 _WIDE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -133,7 +134,8 @@ def unknown_text(texts: Texts, rest: str) -> str:
     shown = safe(word)[:_WORD]
     if not meant:
         return texts.say("help.unknown", word=shown)
-    said = texts.say("common.and").join(texts.say(f"command.{key}") for key in meant)
+    called = {row.name: row.called(texts.spoken) for row in COMMANDS}
+    said = texts.say("common.and").join(called[key] for key in meant)
     return texts.say("help.meant", word=shown, names=said)
 
 

@@ -34,13 +34,13 @@ async def migrate(call: Call) -> str:
 
 
 async def _status(call: Call) -> str:
-    engine = await call.plugin.status()
-    if not engine.ready:  # the stores were not looked at yet
+    found = await call.engine.status()
+    if not found.ready:  # the stores were not looked at yet
         with suppress(TimeoutError, EngineClosed):
             async with asyncio.timeout(ENGINE_SECONDS):
                 await call.service.admin.map_summary()
         return call.say("migrate.head", state=call.say("migrate.opening"))
-    status = engine.migration
+    status = found.migration
     now = call.say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
     lines = [
         call.say("migrate.head", state=state_text(call.texts, status)),
@@ -56,7 +56,7 @@ async def _status(call: Call) -> str:
 
 
 async def _dry_run(call: Call) -> str:
-    tally = await call.plugin.migrations.dry_run()
+    tally = await call.engine.migrations.dry_run()
     if not tally.scanned:
         return call.say("migrate.state_idle")
     numbers = numbers_text(call.texts, tally, tally.scanned)
@@ -64,26 +64,26 @@ async def _dry_run(call: Call) -> str:
 
 
 async def _start(call: Call) -> str:
-    await call.plugin.migrations.begin_again()
+    await call.engine.migrations.begin_again()
     return call.say("migrate.started")
 
 
 async def _reverse(call: Call) -> str:
-    report = await call.plugin.migrations.reverse()
+    report = await call.engine.migrations.reverse()
     if not report.restored and not report.left:
         return call.say("migrate.none_restored")
     return call.say("migrate.restored", count=report.restored, left=report.left)
 
 
 async def _take_back(call: Call) -> str:
-    report: ReverseReport | None = await call.plugin.migrations.take_back(call.rest)
+    report: ReverseReport | None = await call.engine.migrations.take_back(call.rest)
     if report is None:
         return call.say("migrate.no_batch", batch=safe(call.rest)[:_ID])
     return call.say("migrate.taken_back", count=report.restored, left=report.left)
 
 
 async def _broken(call: Call) -> str:
-    letters = await call.plugin.migrations.dead_letters(_LETTERS)
+    letters = await call.engine.migrations.dead_letters(_LETTERS)
     shown = ((safe(one.record_id)[:_ID], one.reason) for one in letters)
     lines = [call.say("migrate.letter", id=record, reason=reason) for record, reason in shown]
     return "\n".join(lines) or call.say("migrate.none_broken")

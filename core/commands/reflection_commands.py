@@ -21,7 +21,7 @@ async def reflect(call: Call) -> str:
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine
     if since := call.service.conversations.paused_since(call.where):
         return call.say("status.paused", since=moment(since))
-    return _report(call, await call.plugin.reflection.reflect(conversation=call.where.umo))
+    return _report(call, await call.engine.loop.reflection.reflect(conversation=call.where.umo))
 
 
 @admin
@@ -30,14 +30,14 @@ async def letters(call: Call) -> str:
     await call.service.admin.map_summary()
     word, named = call.split()
     if word.lower() in _RETRY:
-        count = await call.plugin.reflection.retry(named)
+        count = await call.engine.loop.reflection.retry(named)
         return call.say("letters.retried" if count else "letters.unknown", count=count)
     if word.lower() in _DROP and named:
-        count = await call.plugin.reflection.drop(named)
+        count = await call.engine.loop.reflection.drop(named)
         return call.say("letters.dropped" if count else "letters.unknown", count=count)
     if word:
         return call.say("letters.usage")
-    found = await call.plugin.reflection.letters()
+    found = await call.engine.loop.reflection.letters()
     if not found:
         return call.say("letters.none")
     lines = [

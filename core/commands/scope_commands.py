@@ -32,7 +32,7 @@ async def _describe(call: Call) -> str:
     lines = [
         call.say("scope.id", id=call.where.umo),
         scope_line(call.plugin, report.resolution),
-        call.say("scope.visible", count=report.visible),
+        call.say("status.visible", count=report.visible),
         call.say("scope.paste", id=call.where.map_key),
     ]
     if call.actor.admin:  # a key may name another conversation

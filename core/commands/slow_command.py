@@ -13,7 +13,8 @@ from ...llm_memory import ScopedMemoryError
 from ..replies.outcome_text import error_text
 from .call import Call, Handler
 
-_PATIENCE_SECONDS = 5.0
+_PATIENCE_SECONDS = 15.0
+"""A model takes its time, and most answers come within this."""
 
 
 def slow(handler: Handler) -> Handler:

@@ -15,7 +15,7 @@ from .call import ENGINE_SECONDS, Call
 async def status(call: Call) -> str:
     """What concerns other conversations, and the warnings that name them, to admins only."""
     plugin, say, is_admin = call.plugin, call.say, call.actor.admin
-    found = await plugin.status()
+    found = await plugin.engine.status()
     embedder = found.embedder or say("status.no_embedder")
     index = say(f"index.{found.index}")
     lines = [
@@ -62,10 +62,8 @@ def _index_lines(call: Call, found: EngineStatus) -> list[str]:
 def _note_lines(call: Call, found: EngineStatus) -> list[str]:
     if not found.notes:
         return []
-    places = call.say("common.and").join(
-        call.say("status.place", place=safe(place), count=count)
-        for place, count in sorted(found.notes.items())
-    )
+    counted = (f"{safe(place)} {count}" for place, count in sorted(found.notes.items()))
+    places = call.say("common.and").join(counted)
     return [call.say("status.notes", count=sum(found.notes.values()), places=places)]
 
 

@@ -17,7 +17,7 @@ async def status_json(plugin: PluginContext | None) -> dict[str, Any]:
     """Returns the status; of None, which is a plugin that is switched off, a blank one."""
     if plugin is None:
         return blank_status()
-    status = await plugin.status()
+    status = await plugin.engine.status()
     return {
         "version": plugin.version,
         "ready": status.ready,

@@ -24,51 +24,34 @@ def moment(at: datetime) -> str:
 def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """For admins: counts are of all conversations."""
     say, queue = texts.say, status.queue
+    waiting, dead, lines = queue.waiting, queue.dead, list[str]()
     if queue.oldest is None:
-        lines = [say("loop.queue_empty", dead=queue.dead)]
+        lines.append(say("loop.queue_empty", dead=dead))
     else:
-        oldest = moment(queue.oldest)
-        waiting, dead = queue.waiting, queue.dead
-        lines = [say("loop.queue", waiting=waiting, dead=dead, oldest=oldest)]
+        lines.append(say("loop.queue", waiting=waiting, dead=dead, oldest=moment(queue.oldest)))
     if status.provider:
         name = "loop.reader_auto" if status.provider == _AUTO else "loop.reader"
         lines.append(say(name, provider=safe(status.provider)))
     if status.resting is not Resting.NO:
         lines.append(say("loop.resting", why=say(f"resting.{status.resting}")))
-    if status.spent is not None:
-        spent = status.spent
-        lines.append(
-            say(
-                "loop.spent",
-                calls=spent.calls,
-                failed=spent.failed,
-                tokens=spent.tokens,
-                budget=status.budget,
-            )
-        )
-    if status.unasked:
-        lines.append(say("loop.unasked", count=status.unasked))
+    if (spent := status.spent) is not None:
+        calls, failed, tokens, budget = spent.calls, spent.failed, spent.tokens, status.budget
+        lines.append(say("loop.spent", calls=calls, failed=failed, tokens=tokens, budget=budget))
+    lines += texts.counted({"loop.unasked": status.unasked})
     lines += _dropped_lines(texts, status)
     if status.error:
         lines.append(say("loop.error", detail=safe(status.error)[:_ERROR]))
-    if status.paused:
-        lines.append(say("loop.paused", count=status.paused))
+    lines += texts.counted({"loop.paused": status.paused})
     return lines + _sleep_lines(texts, status)
 
 
 def _dropped_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """What a full queue dropped today, the most first."""
     say = texts.say
-    dropped = sorted(status.shares, key=lambda share: -share.dropped)
-    told = [
-        say(
-            "loop.dropped_of",
-            scope=say("loop.unmapped") if share.group == UNMAPPED else safe(share.group),
-            count=share.dropped,
-        )
-        for share in dropped
-        if share.dropped
-    ]
+    told = []
+    for share in sorted(status.shares, key=lambda share: -share.dropped):
+        name = say("loop.unmapped") if share.group == UNMAPPED else safe(share.group)
+        told += [say("loop.dropped_of", scope=name, count=share.dropped)] if share.dropped else []
     whose = say("common.and").join(told[:_NAMED]) + ("…" if told[_NAMED:] else "")
     return [say("loop.dropped", whose=whose)] if told else []
 

@@ -7,7 +7,9 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from functools import partial
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 from astrbot.api import logger
@@ -45,7 +47,7 @@ class CronTimer:
         self._scheduler: Any = None
         self.job: Any = None
 
-    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
+    async def start(self, at: tuple[int, int], due: Callable[[], object]) -> None:
         """Raises ImportError where the package is missing, whatever it raises where it is odd."""
         schedulers = await asyncio.to_thread(import_module, "apscheduler.schedulers.asyncio")
         triggers = await asyncio.to_thread(import_module, "apscheduler.triggers.cron")
@@ -129,7 +131,8 @@ class SleepSchedule:
                 await self._asked.wait()
                 reason = self._reason
                 self._asked.clear()
-                if reason != NIGHTLY or self._is_due():
+                due = self._at is None or self._sleep.is_due(self._at, early=_EARLY)
+                if due or reason != NIGHTLY:
                     await self._one(reason)
                 self._sleep.next_at = self._timer.next_at()
         finally:
@@ -145,17 +148,11 @@ class SleepSchedule:
         if self._at is None:
             return
         try:
-            await self._timer.start(self._at, self._due)
+            await self._timer.start(self._at, partial(self.ask, NIGHTLY))
         except Exception as error:  # noqa: BLE001  (no package, or a zone that it does not know)
             logger.warning(self._texts.say("log.no_timer", detail=repr(error)[:200]))
             self.no_timer = True
         self._sleep.next_at = self._timer.next_at()
-
-    def _due(self) -> None:
-        self.ask(NIGHTLY)
-
-    def _is_due(self) -> bool:
-        return self._at is None or self._sleep.is_due(self._at, early=_EARLY)
 
     async def _catch_up(self) -> None:
         """Once after the start: what was interrupted, or a night that was missed. A first start is
@@ -173,15 +170,13 @@ class SleepSchedule:
     async def _one(self, reason: str) -> None:
         """A run; one that was postponed is tried again until it is made, or given up where nobody
         knows when it could be."""
-        tries = 0
-        while True:
+        for tries in count():
             report = await self._sleep.run_once(reason, patient=tries < self._pace.patience)
             self.waiting = report.postponed
             if report.postponed in (Postponed.NO, Postponed.UNAVAILABLE):
-                self.waiting = Postponed.NO
-                return
-            tries += 1
+                break
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._pace.retry_seconds):
                     await self._asked.wait()
             self._asked.clear()
+        self.waiting = Postponed.NO

@@ -20,8 +20,6 @@ from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     EngineStatus,
-    Migrations,
-    ReflectionService,
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import ADAPTER, Rig
@@ -106,7 +104,7 @@ class FakePlugin:
         async def personas(_: object, __: object) -> str | None:
             return persona
 
-        self._rig = rig
+        self._rig, self.engine = rig, rig.engine
         self.clock = rig.clock
         self.talk = RecentTalk()
         self.config = PluginConfig(language=language)
@@ -135,15 +133,7 @@ class FakePlugin:
 
     @property
     def service(self) -> CognitiveService:
-        return self._rig.engine.service
-
-    @property
-    def reflection(self) -> ReflectionService:
-        return self._rig.engine.loop.reflection
-
-    @property
-    def migrations(self) -> Migrations:
-        return self._rig.engine.migrations
+        return self.engine.service
 
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Future[None]:
         self.tasks.append(asyncio.ensure_future(work))
@@ -151,9 +141,6 @@ class FakePlugin:
 
     def astrbot_is_up(self) -> None:
         pass
-
-    async def status(self) -> EngineStatus:
-        return await self._rig.engine.status()
 
     def warnings(self, status: EngineStatus) -> list[str]:
         return [notice_text(self.texts, notice) for notice in status.notices]

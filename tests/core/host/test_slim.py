@@ -60,7 +60,7 @@ async def test_nothing_is_to_be_installed_and_the_status_says_nothing(
     assert not Installs(slim / "requirements.txt", marker, "1.0").names()
     plugin = loaded(tmp_path / "data")
     assert plugin.missing == ()
-    assert plugin.warnings(await plugin.status()) == []
+    assert plugin.warnings(await plugin.engine.status()) == []
     await plugin.close()
 
 
@@ -86,7 +86,7 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
     plugin = loaded(tmp_path / "data")
     assert (plugin.choose_embedder() is None) is not has_model
     assert (requirements.bundled_model_for_here() in plugin.advice) is not has_model
-    assert plugin.warnings(await plugin.status()) == []
+    assert plugin.warnings(await plugin.engine.status()) == []
     await plugin.close()
 
 

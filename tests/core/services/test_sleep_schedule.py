@@ -35,9 +35,9 @@ class HandTimer(CronTimer):
     def __init__(self, *, missing: bool = False) -> None:
         super().__init__(None)
         self.missing = missing
-        self.due: Callable[[], None] | None = None
+        self.due: Callable[[], object] | None = None
 
-    async def start(self, at: tuple[int, int], due: Callable[[], None]) -> None:
+    async def start(self, at: tuple[int, int], due: Callable[[], object]) -> None:
         if self.missing:
             raise ImportError("no such package")
         self.due = due
