@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from ...text.scripts import fold
 from .chinese_words import SIMPLIFIED, TRADITIONAL
 from .manner_words import ALONE, KINDS, TOPICS, Word
 
@@ -61,10 +61,16 @@ _NOT_FORBIDDEN: Final = re.compile(
 """Ends as an adverb, and is none, or says what a rule may not advise against."""
 
 
+def simplified(text: str) -> str:
+    """Returns the text in NFKC and lower case, with simplified characters for the traditional ones
+    that words of manner have."""
+    return fold(text).translate(_SIMPLIFIED)
+
+
 def folded(text: str) -> str:
     """Returns the text as its words are read: NFKC, lower case, simplified characters, no short
     forms."""
-    seen = unicodedata.normalize("NFKC", text).casefold().translate(_SIMPLIFIED)
+    seen = simplified(text)
     for form, plain in _SHORTENED:
         seen = form.sub(plain, seen)
     return " ".join(seen.split())

@@ -16,9 +16,9 @@ from ...models.said import Said
 from ...models.scope import Place, Scope
 from ...models.shelf import ROOT_NOTES, SHARED
 from ...models.soul import Finding
-from ...text.scripts import HAN, NARROW, WIDE, fold
+from ...text.scripts import HAN, NARROW, WIDE
 from .manner_cited import without_faces
-from .manner_reading import folded, strange_in
+from .manner_reading import folded, simplified, strange_in
 from .manner_words import KINDS
 from .soul_text import rules_of
 from .vocabulary import LINES
@@ -183,7 +183,7 @@ def _word_pieces(folded: str) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    return _UNSEEN.sub("", fold(text))
+    return _UNSEEN.sub("", simplified(text))
 
 
 def _joined(folded: str) -> str:

@@ -58,6 +58,18 @@ def test_a_run_of_eight_characters_is_refused(
     assert not refused(said, private, Heard(frozenset(), (f"{said}",)))
 
 
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ("先說結論，再慢慢講清楚理由和步驟", "先说结论，再慢慢讲清楚理由和步骤"),
+        ("先说结论，再慢慢讲清楚理由和步骤", "先說結論，再慢慢講清楚理由和步驟"),
+    ],
+)
+def test_a_run_in_the_other_characters_is_the_same(said: str, rule: str) -> None:
+    assert refused(rule, Heard(frozenset(), (said,)))
+    assert not refused(rule, Heard(frozenset(), (said,)), Heard(frozenset(), (rule,)))
+
+
 @given(WORDS, st.sampled_from([" ", ", ", "\n", "  "]))
 def test_four_words_in_a_row_are_refused(said: list[str], between: str) -> None:
     private = Heard(frozenset(), (between.join(said).upper(),))
