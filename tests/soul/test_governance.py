@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
 
@@ -20,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulEvaluation,
     SoulEvent,
     SoulEvolution,
+    SoulLine,
     SoulOrigin,
     SoulProposal,
     SoulState,
@@ -40,7 +42,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     VerifySoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul import soul_files
-from astrbot_plugin_scoped_memory.llm_memory.soul.chain import digest
+from astrbot_plugin_scoped_memory.llm_memory.soul.chain import digest, written
 from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHead, SoulHeads
 from astrbot_plugin_scoped_memory.tests.support.engines import person
 from astrbot_plugin_scoped_memory.tests.support.souls import (
@@ -55,6 +57,7 @@ from astrbot_plugin_scoped_memory.tests.support.souls import (
 
 pytestmark = pytest.mark.unit
 
+NOW = datetime(2026, 11, 27, tzinfo=UTC)
 OTHER = RULED.replace("温和", "直接")
 HAND = "# 我自己写的\n\n## 语气\n\n- 慢一点。\n".encode()
 STRANGERS = [
@@ -695,6 +698,33 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
     log = await gov.read(LogSoul(), CAT, ADMIN)
     assert isinstance(log, SoulLog)
     assert (log.broken, len(log.lines)) == (len(lines), len(lines) - 1)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SoulLine(0, NOW, CAT, SoulEvent.APPLIED, "x", "", proposal=7, version=2),
+        SoulLine(0, NOW, CAT, SoulEvent.ADOPTED, "x", "", proposal=1, version=2),
+        SoulLine(0, NOW, CAT, SoulEvent.ROLLED_BACK, "x", "", source=1),
+    ],
+    ids=lambda line: str(line.event),
+)
+async def test_an_event_that_cannot_follow_is_named_and_harms_no_other_persona(
+    souls: Souls, event: SoulLine
+) -> None:
+    await souls.applied(RULED, DOG)
+    number = await souls.wish(RULED)
+    await souls.gov.evaluate(CAT, number, souls.judge)
+    for line in (SoulLine(0, NOW, CAT, SoulEvent.APPROVED, "x", "", proposal=7), event):
+        lines = souls.chain().read_bytes().splitlines()
+        chained = replace(line, n=len(lines) + 1, prev=digest(lines[-1]))
+        souls.chain().write_bytes(b"".join(one + b"\n" for one in (*lines, written(chained))))
+    souls.restart()
+    await souls.gov.recover()
+    assert souls.gov.in_force(DOG) == RULED
+    view = await souls.view()
+    assert (view.broken, view.text) == (5, SEED.decode())
+    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(5, "event", 4)
 
 
 async def test_a_version_whose_file_was_changed_is_no_target_and_is_named(souls: Souls) -> None:

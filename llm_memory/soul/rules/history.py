@@ -54,12 +54,16 @@ class History:
     def _may_follow(self, line: SoulLine) -> bool:
         if line.event in (SoulEvent.SEEDED, SoulEvent.APPLIED, SoulEvent.ADOPTED):
             is_new = line.version > max(self.versions, default=0) and not line.source
-        elif line.event in (SoulEvent.ROLLED_BACK, SoulEvent.VETOED) and line.version:
+        elif line.event is SoulEvent.ROLLED_BACK or (
+            line.event is SoulEvent.VETOED and line.version
+        ):
             is_new = line.version > self.in_force and line.source in self.versions
         else:
             is_new = True
         if line.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
-            return is_new and self.states.get(line.proposal) is SoulState.APPROVED
+            was_proposed = line.proposal in self.proposed
+            is_approved = self.states.get(line.proposal) is SoulState.APPROVED
+            return is_new and is_approved and was_proposed is (line.event is SoulEvent.APPLIED)
         return is_new and bool(self.versions) is (line.event is not SoulEvent.SEEDED)
 
     def _add(self, line: SoulLine) -> None:
