@@ -39,14 +39,11 @@ class MergeStep:
         catalogue: Catalogue,
         near: NearDuplicates,
         archive: ArchiveStep,
-        *,
-        rest_seconds: float = _REST_SECONDS,
     ) -> None:
         self._store = store
         self._catalogue = catalogue
         self._near = near
         self._archive = archive
-        self._rest = rest_seconds
 
     async def run(self, scope: Scope, room: int) -> tuple[int, bool]:
         """Merge ``room`` memories at most; the rest is compared again another night.
@@ -80,7 +77,7 @@ class MergeStep:
                 digests[stored.memory.memory_id] = self._digest(stored)
             if len(digests) >= _AT_ONCE:
                 await self._note(scope, digests)
-            await asyncio.sleep(self._rest)
+            await asyncio.sleep(_REST_SECONDS)
         await self._note(scope, digests)
         return merged, whole
 

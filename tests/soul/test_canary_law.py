@@ -21,6 +21,7 @@ from typing import Any, Final
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft, Postponed
+from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
@@ -76,7 +77,7 @@ PLACES = {
 }
 FOLDERS = {"a": "家人", "b": "公司"}
 CANARY: Final = re.compile("zqk([a-z])[a-z]{3}", re.IGNORECASE)
-SMUGGLED: Final = "zqm"
+SMUGGLED: Final = "zqmzqm"
 """How the model spells the canaries that it has kept from other calls: what it writes itself into
 an answer comes back to it in the next question of the evaluation, and there only."""
 ROUNDS: Final = 3
@@ -420,15 +421,16 @@ def test_there_are_two_hundred_ways() -> None:
     assert len({way.word for way in WAYS}) == len(WAYS) >= 200
 
 
-@pytest.mark.parametrize("evolution", [SoulEvolution.REVIEW, SoulEvolution.AUTO])
 async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
-    tmp_path: Path, evolution: SoulEvolution
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(merging, "_REST_SECONDS", 0.0)
+    monkeypatch.setattr(purge_remnants, "_PAUSES", ())  # no index is built
     own = prepare(tmp_path, WAYS)
     items = {way.word: way.template for way in WAYS if way.kind == "style"}
     chat, clock = Smuggler(items), StandingClock()
     loop = with_loop(QUICK, counts_manner=True, daily_tokens=10**7, backups_keep=0)
-    settings = replace(loop, soul_evolution=evolution)
+    settings = replace(loop, soul_evolution=SoulEvolution.AUTO)
     async with running(tmp_path, settings=settings, follow=False, chat=chat, clock=clock) as rig:
         await rig.engine.scan_notes()
         souls = rig.engine.service.souls
@@ -447,9 +449,9 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
             assert waiting is not None
             chat.passes(waiting.aim)
             clock.forward(days=1)
-            await night(rig)
-            if evolution is SoulEvolution.REVIEW:
+            if turn == 1:  # an admin does not wait for the night
                 assert isinstance(await ask(rig, ApplySoul()), SoulChanged)
+            await night(rig)
             assert waiting.aim in souls.injected(CAT)
             look(tmp_path, own, chat, souls.injected(CAT))
         (tmp_path / "memory/soul/猫娘/probes.md").write_text("- 在忙什么？\n", "utf-8")
@@ -457,8 +459,6 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
         chat.passes(HARMLESS)
         clock.forward(days=1)
         await night(rig)
-        if evolution is SoulEvolution.REVIEW:
-            assert isinstance(await ask(rig, ApplySoul()), SoulChanged)
         look(tmp_path, own, chat, souls.injected(CAT))
         assert souls.injected(CAT).count("\n- ") == ROUNDS + 1
     assert any("在忙什么" in call.prompt for call in chat.evaluated)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Postponed
+from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Finding, SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     AdoptSoul,
@@ -99,8 +100,11 @@ def chat() -> Yes:
 
 
 @pytest.fixture
-async def auto(tmp_path: Path, chat: Yes) -> AsyncIterator[tuple[Rig, StandingClock]]:
+async def auto(
+    tmp_path: Path, chat: Yes, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Rig, StandingClock]]:
     """A bot that puts in force at night what has passed, and its clock."""
+    monkeypatch.setattr(purge_remnants, "_PAUSES", ())  # no index is built
     clock = StandingClock()
     plant(tmp_path, "家人", "patterns.md", [passive(1, HEARD)])
     loop = with_loop(QUICK, daily_tokens=10**7, backups_keep=0)
