@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import Final
+from functools import partial
 
 from ..catalogue.catalogue import Catalogue
 from ..log import logger
@@ -44,7 +43,7 @@ from ..soul.model_port import SoulModel
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.checks import asks_for_other_words, check
 from ..soul.rules.neutrality import heard, neutral
-from ..soul.rules.soul_text import injected, language_of
+from ..soul.rules.soul_text import language_of
 from ..soul.rules.vocabulary import line_of, with_manner
 from ..soul.rules.wording import worded
 from ..soul.style_counts import SqliteStyleCounts
@@ -53,7 +52,6 @@ from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
 """Returns a persona's own prompt by its folder, empty for none."""
-_SHOWN: Final = lru_cache(maxsize=64)(injected)
 
 
 class Souls:
@@ -95,7 +93,7 @@ class Souls:
         persona is in force."""
         if persona is None or self._evolution is SoulEvolution.OFF:
             return ""
-        return _SHOWN(self._governance.in_force(soul_folder(persona)))
+        return self._governance.injected(soul_folder(persona))
 
     async def load(self) -> None:
         """Settle every soul after a start: what is in force is in memory from then on. Never

@@ -47,6 +47,7 @@ from ..runtime.identifiers import Clock
 from ..storage.files import Stamp
 from ..storage.soul_heads import SoulHeads
 from .life import SoulLife
+from .rules.soul_text import injected
 from .soul_files import PROBES, SoulFiles
 from .soul_reader import Refused, SoulReader, Standing, or_refused
 from .soul_store import SoulStore
@@ -85,12 +86,17 @@ class Governance:
         self._judging: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held while a judge is asked, which takes minutes: no veto waits for that."""
         self._in_force: dict[str, str] = {}
+        self._injected: dict[str, str] = {}
         self._followed: dict[str, Stamp] = {}
         """Each SOUL.md as it was when it was last followed."""
 
     def in_force(self, role: str) -> str:
         """Returns the text in force, from memory; empty for none."""
         return self._in_force.get(role, "")
+
+    def injected(self, role: str) -> str:
+        """Returns what a system prompt ends with, from memory; empty for no rules."""
+        return self._injected.get(role, "")
 
     async def recent_rules(self, role: str) -> frozenset[str]:
         """Returns the rules that came into force within the last seven days; none where the soul
@@ -230,17 +236,23 @@ class Governance:
         def look_and_work() -> R:
             standing = self._store.look(role)
             if standing.raw is not None:
-                self._in_force[role] = standing.text
+                self._note(role, standing.text)
             if writes and standing.chain.newer:
                 raise Refused(SoulFault.NEWER)
             if writes and standing.chain.broken:
                 raise Refused(SoulFault.BROKEN, str(standing.chain.broken))
             outcome = work(standing)
             if isinstance(outcome, SoulChanged):
-                self._in_force[role] = outcome.text
+                self._note(role, outcome.text)
             return outcome
 
         return await asyncio.to_thread(self._guarded, role, look_and_work)
+
+    def _note(self, role: str, text: str) -> None:
+        """In a thread: an owner's file may be long, and no turn waits while it is read."""
+        if self._in_force.get(role) != text:
+            self._injected[role] = injected(text)
+            self._in_force[role] = text
 
     def _guarded[R](self, role: str, work: Callable[[], R]) -> R | SoulRefused:
         with self._locks[role]:

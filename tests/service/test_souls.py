@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -49,6 +50,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     VetoSoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules import soul_text
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
@@ -556,6 +558,14 @@ async def test_a_command_over_a_store_without_a_state_of_its_own_changes_nothing
     finally:
         await other.close()
     assert tree(tmp_path / "memory") == kept
+
+
+async def test_no_turn_reads_a_soul(tmp_path: Path) -> None:
+    async with engine(tmp_path) as rig:
+        await applied(rig, wish := "说话再温和一点。")
+    async with engine(tmp_path) as rig:
+        with mock.patch.object(soul_text, "lines_of", side_effect=AssertionError("on the loop")):
+            assert injected(rig) == BLOCK.replace(SOFT, wish)
 
 
 class Silent(Chat):
