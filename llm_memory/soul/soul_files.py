@@ -5,6 +5,7 @@ Nothing else in the engine opens these files for writing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from io import FileIO
@@ -142,7 +143,7 @@ class SoulFiles:
         """Remove what killed processes have left half-written. Never raises for what it cannot."""
         tops = [self._page(role).parent, self._path(role, "")]
         for top in (*tops, *(self._path(role, folder) for folder in _FOLDERS)):
-            if top.is_dir():
+            with contextlib.suppress(OSError):
                 remove_stale(list(top.iterdir()))
 
     def _page(self, role: str) -> Path:

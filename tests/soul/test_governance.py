@@ -777,3 +777,20 @@ async def test_a_change_of_one_role_touches_no_other(souls: Souls) -> None:
 async def test_what_is_no_roles_folder_is_refused(souls: Souls, role: str) -> None:
     assert fault(await souls.gov.settle(role)) is SoulFault.NOT_WRITTEN
     assert list(souls.root.iterdir()) == []
+
+
+async def test_a_folder_that_cannot_be_listed_harms_no_other_persona(souls: Souls) -> None:
+    await souls.applied(RULED)
+    await souls.applied(OTHER, DOG)
+    shut, listed = souls.folder() / "versions", Path.iterdir
+
+    def refusing(folder: Path) -> Iterator[Path]:
+        if folder == shut:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return listed(folder)
+
+    souls.restart()
+    with mock.patch.object(Path, "iterdir", refusing):
+        await souls.gov.recover()
+    assert souls.gov.in_force(DOG) == OTHER
+    assert souls.gov.in_force(CAT) == RULED
