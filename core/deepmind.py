@@ -29,6 +29,7 @@ from .turn.follow_ups import FollowUps
 from .turn.histories import History, history_of
 from .turn.recent_talk import Said
 from .turn.spoken_words import quoted_words
+from .turn.turn_notes import is_first, notes_of
 
 _QUEUE_SECONDS = 0.001
 """A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about
@@ -66,7 +67,7 @@ class DeepMind:
         conversation_id = await plugin.turns.conversation_id(event, request.conversation)
         actor = await plugin.turns.actor(event)
         is_command = plugin.turns.is_command(event)
-        if is_command or not plugin.turns.claim_injection(event):
+        if is_command or not is_first(event, "injected"):
             plugin.spawn(announce_conversation(plugin, conversation_id, actor))
         else:
             await self._remind(event, request, conversation_id, actor)
@@ -84,11 +85,12 @@ class DeepMind:
         plugin = self._plugin
         if actor.spoke:
             self._follow_ups.begins(event)
-        plugin.turns.note_began(event, plugin.clock())
+        notes = notes_of(event)
+        notes.setdefault("began", plugin.clock())
         query = plugin.turns.user_text(event)
         umo = event.unified_msg_origin
         history = await history_of(plugin.astrbot, umo, request.conversation)
-        plugin.turns.note_history(event, history.cid)
+        notes.setdefault("history", history.cid)
         context = self._context(event, conversation_id, actor, history)
         start = await self._retrieval.begin_turn(
             query,
@@ -101,7 +103,7 @@ class DeepMind:
         )
         if start.contact is not None:
             plugin.spawn(log_first_message(plugin, conversation_id, start.contact))
-        plugin.turns.note_view(event, start.view)
+        notes["view"] = notes.get("view") or start.view
         recall, primer = start.recall, start.primer
         say, scope = plugin.texts.say, start.scope_name or "-"  # for the log alone
         as_prompt = plugin.reads_prompt_only(conversation_id)
@@ -115,9 +117,9 @@ class DeepMind:
         elif recall.hits:
             inject(request, fence(recall.hits, plugin.texts), as_prompt=as_prompt)
         if recall.hits:
-            plugin.turns.note_recalled(event, (hit.memory_id for hit in recall.hits))
-            count = len(recall.hits)
-            logger.info(say("log.injected", count=count, id=conversation_id, scope=scope))
+            found = tuple(hit.memory_id for hit in recall.hits)
+            notes["recalled"] = (*notes.get("recalled", ()), *found)
+            logger.info(say("log.injected", count=len(found), id=conversation_id, scope=scope))
 
     def _context(
         self,
@@ -143,7 +145,7 @@ class DeepMind:
         plugin, config = self._plugin, self._plugin.config
         # A pause may be over before the event's turn has begun.
         if plugin.service.conversations.paused_since(plugin.turns.place(event)) is not None:
-            plugin.turns.note_view(event, PAUSED_VIEW)
+            notes_of(event).setdefault("view", PAUSED_VIEW)
         if not config.engine.loop.reads_turns:
             return False
         self._follow_ups.comes(event)
@@ -172,7 +174,7 @@ class DeepMind:
         reply = turns.reply_text(event, response)
         if reply is None or turns.is_command(event) or not turns.is_a_persons(event):
             return
-        if turns.claim_answer(event):
+        if is_first(event, "answered"):
             words = [turns.take_words(event), *turns.take_follow_ups(event)]
             await self._queue(event, "\n".join(filter(None, words)), reply)
 
@@ -189,11 +191,10 @@ class DeepMind:
     async def _queue(self, event: AstrMessageEvent, words: str, reply: str) -> None:
         """Never raises, and holds up the turn no longer than ``_QUEUE_SECONDS``: what takes longer
         goes on behind it."""
-        plugin = self._plugin
-        turns = plugin.turns
-        recalled = turns.recalled(event)
+        turns, notes = self._plugin.turns, notes_of(event)
+        recalled = tuple(dict.fromkeys(notes.get("recalled", ())))
         # Something was shown under an unknown map: that counts as another one than now.
-        view = turns.view(event) or (_UNKNOWN if recalled else "")
+        view = notes.get("view") or (_UNKNOWN if recalled else "")
         if view == PAUSED_VIEW:  # though that may be over by now
             return
         turn = Turn(
@@ -201,10 +202,10 @@ class DeepMind:
             words,
             reply,
             recalled,
-            turns.began(event),
+            notes.get("began"),
             view,
-            turns.history(event),
-            turns.stored(event),
+            notes.get("history", ""),
+            tuple(dict.fromkeys(notes.get("stored", ()))),
         )
         await self._note_talk(event, turn)
         writing = asyncio.ensure_future(self._write(event, turn))  # a close cancels what is spawned

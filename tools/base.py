@@ -16,6 +16,7 @@ from pydantic.dataclasses import dataclass
 from ..core.plugin_context import PluginContext
 from ..core.replies.outcome_text import error_text
 from ..core.turn.histories import history_of
+from ..core.turn.turn_notes import notes_of
 from ..llm_memory import Actor, ConversationId, EngineClosed, ScopedMemoryError
 from .arguments import Arguments
 
@@ -62,9 +63,10 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
                 history = await history_of(plugin.astrbot, event.unified_msg_origin)
                 await plugin.service.view(conversation_id=conversation_id, history=history.cid)
             answer = await self.answer(plugin, arguments, conversation_id, actor)
-            turns.note_stored(event, arguments.stored)
+            notes = notes_of(event)
+            notes["stored"] = (*notes.get("stored", ()), *arguments.stored)
             if self.shows_memories:
-                turns.note_recalled(event, _POINTED.findall(answer))
+                notes["recalled"] = (*notes.get("recalled", ()), *_POINTED.findall(answer))
             return answer
         except EngineClosed:
             raise

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from astrbot.api.event import AstrMessageEvent
@@ -16,18 +15,9 @@ from ...llm_memory import Actor, ConversationId, ConversationKind, InvalidConver
 from ...llm_memory.catalogue.rules.talk_history import anchor
 from ...llm_memory.models.turns import PAUSED_VIEW
 from .spoken_words import said_words
+from .turn_notes import is_first, notes_of
 from .woken_agents import WokenAgents
 
-_INJECTED = "scoped_memory_injected"
-_ANSWERED = "scoped_memory_answered"
-_TAKEN = "scoped_memory_words_taken"
-_RECALLED = "scoped_memory_recalled"
-_STORED = "scoped_memory_stored"
-_VIEW = "scoped_memory_view"
-_HISTORY = "scoped_memory_history"
-_CONVERSATION = "scoped_memory_conversation"
-_BEGAN = "scoped_memory_began"
-_FOLLOW_UPS = "scoped_memory_follow_ups"
 _MOST_FOLLOW_UPS = 20
 _CAPTURED = "_follow_up_captured"
 """AstrBot's own: the message went into a turn that was going on."""
@@ -67,13 +57,6 @@ def _title_of(event: AstrMessageEvent) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _is_first(event: AstrMessageEvent, mark: str) -> bool:
-    """True for the first caller in a turn, False afterwards."""
-    is_first = not event.get_extra(mark)
-    event.set_extra(mark, True)
-    return is_first
-
-
 @dataclass(frozen=True, slots=True)
 class TurnReader:
     """Reads events. ``personas`` tells the persona in force, ``agents`` what no person sent."""
@@ -91,12 +74,12 @@ class TurnReader:
 
         ``conversation``: AstrBot's own, None where it is not at hand.
         """
-        finder, found = event.get_extra(_CONVERSATION) or (None, None)
+        finder, found = notes_of(event).get("conversation", (None, None))
         if finder is self and isinstance(found, ConversationId):
             return found
         made = await self._conversation_id(event, conversation)
         if made.persona is not None and not made.hidden:
-            event.set_extra(_CONVERSATION, (self, made))
+            notes_of(event)["conversation"] = (self, made)
         return made
 
     async def _conversation_id(self, event: AstrMessageEvent, conversation: Any) -> ConversationId:
@@ -158,11 +141,6 @@ class TurnReader:
             for event_filter in handler.event_filters
         )
 
-    @staticmethod
-    def claim_injection(event: AstrMessageEvent) -> bool:
-        """True for the first caller in a turn, False afterwards."""
-        return _is_first(event, _INJECTED)
-
     def is_a_persons(self, event: AstrMessageEvent) -> bool:
         """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
         own = bool(event.get_sender_id()) and event.get_sender_id() == event.get_self_id()
@@ -186,96 +164,40 @@ class TurnReader:
         said = (*sent, (response.completion_text or "").strip())
         return "\n".join(filter(None, dict.fromkeys(said)))
 
-    @staticmethod
-    def claim_answer(event: AstrMessageEvent) -> bool:
-        """True for the first caller in a turn, False afterwards."""
-        return _is_first(event, _ANSWERED)
-
     @classmethod
     def take_words(cls, event: AstrMessageEvent) -> str:
         """What the person wrote, for the first caller in a turn; empty afterwards."""
-        return cls.user_text(event) if _is_first(event, _TAKEN) else ""
+        return cls.user_text(event) if is_first(event, "taken") else ""
 
     @staticmethod
     def note_follow_up(going: AstrMessageEvent, event: AstrMessageEvent) -> None:
         """The speaker of a turn that goes on has said something more: held by that turn alone."""
-        held: list[AstrMessageEvent] = going.get_extra(_FOLLOW_UPS) or []
+        held = notes_of(going).setdefault("follow_ups", [])
         if event.get_sender_id() == going.get_sender_id() and len(held) < _MOST_FOLLOW_UPS:
-            going.set_extra(_FOLLOW_UPS, [*held, event])
+            held.append(event)
 
     @classmethod
     def take_follow_ups(cls, event: AstrMessageEvent) -> list[str]:
         """What of it AstrBot has put into this turn. The rest has turns of its own."""
-        held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
-        put = (one for one in held if one.get_extra(_CAPTURED))
-        taken = (cls.take_words(one) for one in put if cls.view(one) != PAUSED_VIEW)
-        return [words for words in taken if words]
+        put = (one for one in _captured(event) if notes_of(one).get("view") != PAUSED_VIEW)
+        return [words for one in put if (words := cls.take_words(one))]
 
     @classmethod
     def heard(cls, event: AstrMessageEvent) -> str:
         """All that the person has said in this turn so far, follow-ups included."""
-        held: list[AstrMessageEvent] = event.get_extra(_FOLLOW_UPS) or []
-        taken = (one for one in held if one.get_extra(_CAPTURED))
-        return "\n".join(map(cls.user_text, (event, *taken)))
-
-    @staticmethod
-    def note_began(event: AstrMessageEvent, now: datetime) -> None:
-        """When the turn began: the first time stays."""
-        event.set_extra(_BEGAN, event.get_extra(_BEGAN) or now)
-
-    @staticmethod
-    def began(event: AstrMessageEvent) -> datetime | None:
-        """When that was, None if it was not noted."""
-        found = event.get_extra(_BEGAN)
-        return found if isinstance(found, datetime) else None
-
-    @staticmethod
-    def note_view(event: AstrMessageEvent, view: str) -> None:
-        """What the conversation could see when the event came, or when its turn began: the first
-        mark stays."""
-        event.set_extra(_VIEW, event.get_extra(_VIEW) or view)
-
-    @staticmethod
-    def view(event: AstrMessageEvent) -> str:
-        """The mark, empty if it was not noted."""
-        return str(event.get_extra(_VIEW) or "")
-
-    @staticmethod
-    def note_history(event: AstrMessageEvent, history: str) -> None:
-        """The id of the chat history that the model is given in this turn: the first one stays."""
-        event.set_extra(_HISTORY, event.get_extra(_HISTORY) or history)
-
-    @staticmethod
-    def history(event: AstrMessageEvent) -> str:
-        """The id, empty where the model was given none."""
-        return str(event.get_extra(_HISTORY) or "")
+        return "\n".join(map(cls.user_text, (event, *_captured(event))))
 
     @classmethod
     def talk(cls, event: AstrMessageEvent) -> str:
         """Names the turn in AstrBot's chat history, empty where it cannot be named."""
-        return anchor(cls.history(event), cls.user_text(event))
-
-    @staticmethod
-    def note_recalled(event: AstrMessageEvent, memory_ids: Iterable[str]) -> None:
-        """The model was shown these in this turn."""
-        event.set_extra(_RECALLED, (*TurnReader.recalled(event), *memory_ids))
-
-    @staticmethod
-    def recalled(event: AstrMessageEvent) -> tuple[str, ...]:
-        """What the model was shown in this turn, each once."""
-        return tuple(dict.fromkeys(event.get_extra(_RECALLED) or ()))
-
-    @staticmethod
-    def note_stored(event: AstrMessageEvent, memory_ids: Iterable[str]) -> None:
-        """Tools stored these in this turn."""
-        event.set_extra(_STORED, (*TurnReader.stored(event), *memory_ids))
-
-    @staticmethod
-    def stored(event: AstrMessageEvent) -> tuple[str, ...]:
-        """What tools stored in this turn, each once."""
-        return tuple(dict.fromkeys(event.get_extra(_STORED) or ()))
+        return anchor(notes_of(event).get("history", ""), cls.user_text(event))
 
     @staticmethod
     def command_rest(event: AstrMessageEvent, words: int) -> str:
         """The message after its first ``words`` words, with its own line breaks and blanks."""
         return (said_words(event).split(None, words)[words:] or [""])[0].strip()
+
+
+def _captured(event: AstrMessageEvent) -> list[AstrMessageEvent]:
+    """What AstrBot has put into a turn of what its speaker said more."""
+    return [one for one in notes_of(event).get("follow_ups", ()) if one.get_extra(_CAPTURED)]

@@ -18,6 +18,7 @@ from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core import deepmind
 from astrbot_plugin_scoped_memory.core.turn.group_chatter import GroupChatter
+from astrbot_plugin_scoped_memory.core.turn.turn_notes import notes_of
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW, QueuedTurn
@@ -129,7 +130,7 @@ async def test_a_tool_that_shows_no_memories_tells_of_none(tmp_path: Path) -> No
     async with running(tmp_path) as rig:
         plugin, event = TurnPlugin(rig), FakeEvent.in_group(777, "在吗")
         await Talkative(source=holding(plugin)).call(tool_context(event))
-        assert plugin.turns.recalled(cast("Any", event)) == ()
+        assert notes_of(cast("Any", event)).get("recalled", ()) == ()
 
 
 async def test_a_turn_whose_engine_closes_under_it_is_queued_by_the_next_one(
@@ -212,7 +213,7 @@ async def test_where_nobody_reads_turns_none_holds_what_comes_meanwhile(tmp_path
             await mind.before_request(asked, ProviderRequest(prompt=QUESTION))
             for number in range(30):
                 mind.listens_to(FakeEvent.in_group(777, f"第{number}句"))
-            assert len(asked.get_extra("scoped_memory_follow_ups") or []) == held
+            assert len(notes_of(cast("Any", asked)).get("follow_ups", ())) == held
             await plugin.settled()
             kept = weakref.ref(asked)
             del asked
@@ -424,7 +425,7 @@ async def test_what_came_while_paused_is_no_talk_either_though_nothing_is_learne
         await service.resume(conversation_id=group(777), actor=admin)
         for event, kept in ((asked, []), (FakeEvent.in_group(777, QUESTION), [QUESTION, "不能吃"])):
             told = cast("Any", await finish(plugin, event))
-            where, history = await plugin.turns.conversation_id(told), plugin.turns.history(told)
+            where, history = await plugin.turns.conversation_id(told), notes_of(told)["history"]
             lines = plugin.talk.before(where, "aiocqhttp:10001", history)
             assert [line.text for line in lines] == kept
 
@@ -434,7 +435,7 @@ def test_a_follow_up_that_came_while_paused_is_left_out() -> None:
     turns = TurnReader(cast("Any", None), cast("Any", None))
     turns.note_follow_up(cast("Any", event), cast("Any", more))
     more.set_extra("_follow_up_captured", True)
-    turns.note_view(cast("Any", more), PAUSED_VIEW)
+    notes_of(cast("Any", more))["view"] = PAUSED_VIEW
     assert turns.take_follow_ups(cast("Any", event)) == []
 
 
