@@ -171,6 +171,10 @@ class Souls:
     ) -> SoulEvaluation | SoulFault:
         if not self._life.is_ready:  # what private scopes say is not known, so it is no verdict
             return SoulFault.UNJUDGED
+        model = None if conversation else self._model
+        if model is not None and model.label and not model.is_there(""):
+            # Nobody waits at night, and a verdict without probes would stand.
+            return SoulFault.UNJUDGED
         return await self._evaluator.evaluate(
             proposal,
             old,

@@ -568,6 +568,34 @@ async def test_no_turn_reads_a_soul(tmp_path: Path) -> None:
             assert injected(rig) == BLOCK.replace(SOFT, wish)
 
 
+class Unloaded(Chat):
+    """A model that the owner has chosen, and that AstrBot loads later."""
+
+    loaded = False
+
+    def is_there(self, conversation: str) -> bool:
+        return self.loaded
+
+
+@pytest.mark.parametrize("evolution", [SoulEvolution.REVIEW, SoulEvolution.AUTO])
+async def test_the_night_waits_for_the_model_that_the_owner_has_chosen(
+    tmp_path: Path, evolution: SoulEvolution
+) -> None:
+    chat = Unloaded()
+    async with engine(tmp_path, evolution, chat=chat) as rig:
+        await proposed(rig)
+        await night(rig)
+        assert (await view(rig)).state is SoulState.PROPOSED
+        chat.loaded = True
+        await night(rig)
+        found = await view(rig)
+        if evolution is SoulEvolution.AUTO:
+            assert injected(rig) == BLOCK
+        else:
+            assert (found.state, found.verdict and found.verdict.calls) == (SoulState.APPROVED, 13)
+    assert {call.what for call in chat.probed.asked} == {"probes", "aims", "judge"}
+
+
 class Silent(Chat):
     """Never answers what is asked for an evaluation."""
 
