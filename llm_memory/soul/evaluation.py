@@ -40,6 +40,9 @@ AT_ONCE: Final = 7
 """Probes in one call. All of them, the owner's twelve included, take 17 calls, so three are left to
 ask the version in force where a built-in probe fails."""
 
+_MOST_NAMED: Final = 5
+"""Lines of ``probes.md`` that are no probes."""
+
 type Rules = Callable[[str, SoulProposal, str], Awaitable[Sequence[Finding]]]
 """Returns what refuses a role's proposal over the text in force, empty for nothing."""
 
@@ -88,7 +91,7 @@ class SoulEvaluator:
             return SoulEvaluation(proposal.number, False, findings, why=RULES_REFUSE)
         if (model := reachable(self._model, conversation)) is None:
             return SoulEvaluation(proposal.number, True, why=NO_MODEL)
-        own = own_probes(probes)
+        own = await asyncio.to_thread(own_probes, probes)
         systems = (
             f"{persona_prompt}{injected(old_text)}",
             f"{persona_prompt}{injected(proposal.text)}",
@@ -266,7 +269,9 @@ def _key(probe: Probe) -> str:
 def _with_bad_lines(why: Said, bad: Sequence[int]) -> Said:
     if not bad:
         return why
-    zh, en = "、".join(map(str, bad)), ", ".join(map(str, bad))
+    named = [str(number) for number in bad[:_MOST_NAMED]]
+    more = "…" if len(bad) > len(named) else ""
+    zh, en = "、".join(named) + more, ", ".join(named) + more
     return Said(
         f"{why.zh}probes.md 第 {zh} 行不是题目，没有问。",
         f"{why.en} probes.md: line {en} is no probe and was not asked.",

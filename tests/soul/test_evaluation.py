@@ -88,6 +88,15 @@ async def test_a_proposal_that_is_better_at_its_aim_and_worse_at_nothing_passes(
     assert [one.better for one in found.probes if one.kind is ProbeKind.AIM] == [True, True]
 
 
+@pytest.mark.parametrize(("prose", "named"), [(2, "1、2"), (400, "1、2、3、4、5…")])
+async def test_the_first_lines_that_are_no_probes_are_named(
+    file: SqliteLoopFile, prose: int, named: str
+) -> None:
+    found = await verdict(file, ProbedModel(RULE), probes="随便写的\n" * prose)
+    assert f"probes.md 第 {named} 行不是题目" in found.why.zh
+    assert len(found.why.zh) < 80
+
+
 async def test_what_is_asked_is_the_personas_prompt_with_the_soul_and_the_question(
     file: SqliteLoopFile,
 ) -> None:
