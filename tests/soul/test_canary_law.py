@@ -112,7 +112,7 @@ WISHES = [
 """What an admin of another scope types."""
 CITED = [
     "别老说“{}”", "少用“{}”这种称呼", "不要再说「{}」了", "口头禅别用“{}”",
-    "Stop saying “{}”", "Skip phrases like '{}'", "Avoid the greeting “{}”, it sounds stiff",
+    "Stop saying “{}”", "Skip phrases like '{}'", "Avoid the greeting “{}”",
 ]  # fmt: skip
 """Words in quotation marks need not be known where the rule is against them."""
 STYLE_ITEMS: list[Callable[[str], Any]] = [

@@ -36,16 +36,7 @@ _FORBIDDING: Final = lazy_pattern(
     r"|\b(?:not|never|stop|avoid|no|without|skip|drop|less|fewer|quit|instead of|rather than)\b"
     rf"[^{_END}]*$"
 )
-_FORBIDDEN: Final = lazy_pattern(rf"^[^{_END}]{{0,10}}(?:别|不要|不用|少|太|免了|就算了|省了)")
-_EXAMPLE: Final = (
-    lazy_pattern(
-        r"(?:[话词梗]|口音|方言|口头禅|尾音|dialect|slang|accent|catchphrase)[^.;。]{0,8}"
-        rf"(?:像|比如|例如|譬如|诸如|类似|like|such as|for example|eg)[^{_END}]{{0,24}}$"
-    ),
-    lazy_pattern(rf"^[^{_END}]{{0,12}}?(?:那种|这种|之类|这样|这类|那类|那样|什么的|$|[{_END}])"),
-)
 _LONGEST: Final = 14
-_LONGEST_EXAMPLE: Final = 4
 _PERSON: Final = lazy_pattern(
     "(?:[老小阿大][\u4e00-\u9fff]|[\u4e00-\u9fff]{1,2}(?:哥|姐|总|爷|叔|姨|老师|师傅)"
     "|[王李张刘陈杨赵黄周吴徐孙胡朱林何郭马罗梁宋郑谢韩唐冯董程曹袁邓许沈曾彭吕苏卢蒋蔡贾丁魏薛叶]"
@@ -63,54 +54,22 @@ _NOT_FORBIDDEN: Final = lazy_pattern(
 )
 """A boundary, a warning or what the bot is: a rule may not take these from it."""
 _MANNERS: Final = frozenset({Word.PLAIN, Word.TOPIC, Word.BAD, Word.STRANGE})
-_WORD: Final = r"([a-z]+(?:-[a-z]+)*)"
-_ADJECTIVE: Final = (
-    r"([a-z-]+(?:y|ish|ic|al|ful|less|ous|ive|ed|ing|[ai]ble|ant|ent|ary|id|ile|some|ese|like|urt))"
-)
-"""A name has no such ending, but for those in y."""
 _LIKENED: Final = (
     # What the bot is like; a bad thing, so that only a rule against it passes.
     (
         lazy_pattern(
-            rf"(?:像|跟|一副|好像)([^{_END}的]{{1,8}}?)(?=似的|一样|那样|那种|一般|的样子|的口气|的语气)"
+            rf"((?:像|跟|一副|好像))([^{_END}的]{{1,8}}?)"
+            "(?=似的|一样|那样|那种|一般|的样子|的口气|的语气)"
         ),
         "客服",
     ),
     (
         lazy_pattern(
-            r"(?<=[别要用必])(?:太|那么|这么|过于|过分|显得|刻意)([\u4e00-\u9fff]{1,4})(?=$|[,.;。了])"
+            r"((?<=[别要用必])(?:太|那么|这么|过于|过分|显得|刻意))([\u4e00-\u9fff]{1,4})(?=$|[,.;。了])"
         ),
         "生硬",
     ),
-    (
-        lazy_pattern(rf"\blike (?:an?|some|the) {_WORD}(?: {_WORD})?(?=$|[{_END}])"),
-        "robotic",
-    ),
-    (
-        lazy_pattern(
-            r"\b(?:too|so|overly|super|sound|sounding|sounds|be|being|get|getting|feel|look) "
-            rf"{_ADJECTIVE}(?=$|[{_END}]| (?:and|or|when|in|about|with|at)\b)"
-        ),
-        "stiff",
-    ),
 )
-_COMPLAINT: Final = lazy_pattern(
-    rf"太([^{_END}]{{1,6}})了(?=$|[{_END}])|怪([\u4e00-\u9fff]{{1,2}})的(?=$|[{_END}])"
-    rf"|(?<=[{_END}])(受不了|让人头大|腻死了|烦死了|累死了|看得累)(?=$|[{_END}])"
-    r"|有点(尬|尴尬|烦|吵|累|乱|怪|腻|假)(?=$|[,.;。])"
-    r"|(?:^|(?<=[,.;!] )|(?<=and )|(?<=because )|(?<=since ))"
-    r"(?:it|that|they|this|口癖) (?:(?:really|just|always|often|all) )?"
-    r"(?:sound|feel|look|read|come across|come off|get|is|are|be)?s? ?"
-    rf"(?:too |so |really |very |kind of |a bit |pretty |as |like an? )*{_WORD}(?: fast| quickly)?"
-    rf"(?=$|[{_END}])"
-)
-_REASON: Final = lazy_pattern(
-    rf"(?:^|(?<=[{_END}])|(?<=[{_END}] ))"
-    r"(?:听着|看着|读着|念着|听起来|看起来|读起来|显得|感觉|觉得|搞得|弄得)"
-    rf"([^{_END}]{{1,6}})(?=$|[{_END}])"
-)
-"""Why something is not to be; behind what forbids it alone, or it would be a wish."""
-_WISHED: Final = lazy_pattern("[点些]$")
 _AS_WORD: Final = "口癖"
 _AS_FACE: Final = "颜文字"
 
@@ -123,42 +82,29 @@ def without_faces(text: str) -> str:
 def read_cited(seen: str) -> str:
     """Returns a folded rule with known words in place of what it cites. What is cited and may not
     be stays as it is."""
-    left = ""
-    at = 0
+    left, at = "", 0
     for quoted in _CITED.finditer(seen):
         left += seen[at : quoted.start()]
         at = quoted.end()
         words = next(filter(None, quoted.groups()), "")
-        left += _AS_WORD if _is_cited(left, words, seen[at:]) else quoted[0]
+        left += _AS_WORD if _may_be_cited(left, words) else quoted[0]
     left += seen[at:]
-    left = _COMPLAINT.sub(_complaint, left)
-    left = _REASON.sub(_reason, left)
     for form, instead in _LIKENED:
         left = form.sub(partial(_likened, instead), left)
     return left
 
 
-def _is_cited(before: str, words: str, after: str) -> bool:
-    if not _is_harmless(words, _LONGEST):
-        return False
-    if _FORBIDDING.search(before) or _FORBIDDEN.search(after):
-        return not _NOT_FORBIDDEN.search(words)
-    likened, kind = _EXAMPLE
-    return bool(likened.search(before) and kind.search(after)) and _is_harmless(
-        words, _LONGEST_EXAMPLE
-    )
-
-
-def _is_harmless(words: str, longest: int) -> bool:
-    """Says whether words of a citation are few, and about nothing that is not for a rule."""
+def _may_be_cited(before: str, words: str) -> bool:
+    """Says whether what stands before forbids the words, which are few, and about nothing that is
+    not for a rule."""
     tokens = [token for clause in clauses_of(words) for token in clause]
     length = len(words) if not words.isascii() else 2 * len(tokens)
     return (
-        bool(tokens)
-        and length <= longest
-        and all(token.kind in _MANNERS for token in tokens)
-        and not any(token.text.isdecimal() for token in tokens)
+        0 < length <= _LONGEST
+        and _FORBIDDING.search(before) is not None
+        and all(token.kind in _MANNERS and not token.text.isdecimal() for token in tokens)
         and not _PERSON.fullmatch(words)
+        and not _NOT_FORBIDDEN.search(words)
         and order_like(words) is None
         and order_in(words) is None
         and why_strange(words) is STRANGE
@@ -166,28 +112,8 @@ def _is_harmless(words: str, longest: int) -> bool:
 
 
 def _likened(instead: str, found: re.Match[str]) -> str:
-    words = " ".join(filter(None, found.groups()))
-    forbids = _FORBIDDING.search(found.string[: found.start(1)])
-    if not forbids or not _is_strange(words) or not _may_be_forbidden(words):
-        return found[0]
-    return found[0][: found.start(1) - found.start()] + instead
-
-
-def _complaint(found: re.Match[str]) -> str:
-    words = next(filter(None, found.groups()), "")
-    return " " if _may_be_forbidden(words) else found[0]
-
-
-def _reason(found: re.Match[str]) -> str:
-    forbids = _FORBIDDING.search(found.string[: found.start()].rstrip(f"{_END} "))
-    if not forbids or _WISHED.search(found[1]):
-        return found[0]
-    return _complaint(found)
-
-
-def _is_strange(words: str) -> bool:
-    return any(token.kind is Word.STRANGE for clause in clauses_of(words) for token in clause)
-
-
-def _may_be_forbidden(words: str) -> bool:
-    return _is_harmless(words, _LONGEST) and not _NOT_FORBIDDEN.search(words)
+    """A word that is known is judged as it stands."""
+    like, words = found.groups()
+    strange = any(token.kind is Word.STRANGE for run in clauses_of(words) for token in run)
+    may_be = strange and _may_be_cited(found.string[: found.start(2)], words)
+    return f"{like}{instead}" if may_be else found[0]

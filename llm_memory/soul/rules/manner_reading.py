@@ -11,7 +11,7 @@ from typing import Final
 
 from ...text.scripts import fold
 from .chinese_words import SIMPLIFIED, TRADITIONAL
-from .manner_words import ALONE, KINDS, TOPICS, Word
+from .manner_words import ALONE, KINDS, Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,6 @@ _UNITS: Final = re.compile(
     r"(?:short |long |full |bullet )?(?:sentence|word|line|paragraph|point|bullet|item|emoji|"
     r"question|example|character|time)s?\b)"
 )
-_ADVERB: Final = re.compile("[a-z]{3,}ly")
-_NOT_FORBIDDEN: Final = re.compile(
-    "(?:safe|secure|(?:il)?legal|ethical|moral|responsib|private|confidential|loyal|faithful|strict"
-    "|former|fami|assemb|monopo|butterf|kimber|bever|emi|kel|sal|mol|hol|pol|ita"
-    "|secret|silent|comp|re|imp|app|supp)l?y"
-)
-"""Ends as an adverb, and is none, or says what a rule may not advise against."""
 
 
 def simplified(text: str) -> str:
@@ -132,14 +125,13 @@ def _english(words: list[str]) -> tuple[Token, int]:
             phrase = "-".join(filter(None, [first, *words[1 : count - 1], last]))
             if phrase in KINDS:
                 return Token(phrase, KINDS[phrase]), count
-    says_how = _ADVERB.fullmatch(words[0]) and not _NOT_FORBIDDEN.fullmatch(words[0])
-    return Token(words[0], Word.BAD if says_how else Word.STRANGE), 1
+    return Token(words[0], Word.STRANGE), 1
 
 
 def _bases(word: str) -> Iterator[str]:
     yield word
     yield from _without(word, _ENDINGS)
-    yield from (base for base in _without(word, _COMPARED) if base in TOPICS)
+    yield from (base for base in _without(word, _COMPARED) if KINDS.get(base) is Word.TOPIC)
 
 
 def _without(word: str, endings: Iterable[tuple[str, str]]) -> Iterator[str]:
