@@ -159,10 +159,10 @@ def _honesty_negated(clause: list[Token]) -> bool:
         for place, token in enumerate(clause)
         if token.kind is Word.HONEST or token.text in REFUSALS
     ]
+    if guarded and any(token.text in LESS for token in clause):
+        return True
     if not guarded or Word.NEGATION not in kinds:
         return False
-    if any(token.text in LESS for token in clause):
-        return True
     negation = kinds.index(Word.NEGATION)
     return negation < guarded[-1] or Word.BAD not in kinds[negation:]
 

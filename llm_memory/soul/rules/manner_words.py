@@ -59,9 +59,10 @@ reply response message speech greeting opening closing ending start begin open q
 """)
 """Topics that are neither good nor bad: a negation reaches over them."""
 LESS: Final = _words("""
-少 少些 少用 少说 少点 少一点 减少 更少 较少 很少 尽量少 less fewer rarely seldom hardly
+少 少些 少用 少说 少点 少一点 减少 更少 较少 很少 尽量少 偶尔 有时 有时候 less fewer rarely
+seldom hardly infrequently sometimes occasionally now-and-then
 """)
-"""Lessens what stands before it too."""
+"""Lessens what is honest, before it too."""
 REFUSALS: Final = _words("""
 拒绝 回绝 推辞 refuse decline
 """)
