@@ -9,6 +9,8 @@ from typing import Final
 from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ...llm_memory.models.soul import SoulEvolution
 from ...llm_memory.models.soul_requests import ShowSoul, SoulView
+from ...llm_memory.text.normalising import preview
+from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Spoken
 from .call import Call
 from .slow_command import slow
@@ -19,6 +21,8 @@ _ACTIONS: Final = {
     "核对": "verify", "校验": "verify", "收下": "adopt", "采纳": "adopt", "丢弃": "discard",
     "放弃": "discard",
 }  # fmt: skip
+_SHOWN: Final = 40
+"""Characters of what is not understood."""
 _LOG: Final = 10
 """Lines."""
 
@@ -27,9 +31,13 @@ _LOG: Final = 10
 async def soul(call: Call) -> str:
     """Show, or do what is asked and say what became of it."""
     word, rest = call.split()
-    request = request_of(_ACTIONS.get(word, word.lower()), rest)
+    action = _ACTIONS.get(word, word.lower())
+    request = request_of(action, rest)
     if request is None:
-        return call.say("soul.usage")
+        if action in ("help", "帮助", "propose") and not rest:
+            return call.say("soul.usage")
+        said = preview(safe(f"{word} {rest}".rstrip()), _SHOWN)
+        return f"{call.say('soul.unclear', said=said)}\n{call.say('soul.usage')}"
     if not call.actor.admin and not isinstance(request, ShowSoul):
         return call.say("outcome.admins_only")
     persona = call.where.persona

@@ -49,7 +49,7 @@ class SoulLife:
     def waiting(self, number: int, standing: Standing) -> SoulProposed:
         """Returns a proposal that waits, the open one for 0; with its verdict if it has passed."""
         history, version = standing.history, standing.version
-        number = number or history.open
+        number = _asked(number, standing)
         state, verdict = history.states.get(number), self._reader.verdict(standing, number)
         if state is SoulState.DENIED and verdict is not None:
             raise Refused(SoulFault.DENIED, verdict=verdict)
@@ -95,7 +95,7 @@ class SoulLife:
         """End a proposal, the open one for 0. If its text is in force, the version before it is
         given back."""
         history = standing.history
-        number = number or history.open
+        number = _asked(number, standing)
         state = history.states.get(number)
         if state is SoulState.ACTIVE:
             target = history.before_veto()
@@ -136,7 +136,7 @@ class SoulLife:
         if not standing.by_hand:
             raise Refused(SoulFault.NOTHING_BY_HAND)
         if standing.page is None:
-            raise Refused(SoulFault.NOT_WRITTEN, standing.shut)
+            raise Refused(SoulFault.PAGE_SHUT, standing.shut)
         try:
             text = standing.page.raw.decode()
         except UnicodeDecodeError:
@@ -164,6 +164,13 @@ class SoulLife:
         if changed.by_hand:  # a person has saved again, and that stays
             raise Refused(SoulFault.CONFLICT, kept)
         return SoulEnded(SoulEvent.DISCARDED, kept=kept)
+
+
+def _asked(number: int, standing: Standing) -> int:
+    """Returns the proposal that is meant, the open one for 0."""
+    if not (number := number or standing.history.open):
+        raise Refused(SoulFault.NOTHING_WAITS)
+    return number
 
 
 def _same(text: str) -> str:

@@ -243,7 +243,7 @@ class SoulReader:
         elif not number and standing.by_hand and standing.page is not None:
             raw, new = standing.raw or b"", standing.page.raw.decode(errors="replace")
         else:
-            raise Refused(SoulFault.NO_SUCH)
+            raise Refused(SoulFault.NO_SUCH if number else SoulFault.NOTHING_WAITS)
         old = raw.decode(errors="replace").splitlines()
         lines = difflib.unified_diff(old, new.splitlines(), n=1, lineterm="")
         return SoulText(tuple(lines)[2:])

@@ -149,7 +149,7 @@ class SoulStore:
         if not standing.by_hand:
             raise Refused(SoulFault.NOTHING_BY_HAND)
         if standing.page is None:
-            raise Refused(SoulFault.NOT_WRITTEN, standing.shut)
+            raise Refused(SoulFault.PAGE_SHUT, standing.shut)
         kept = self._keep(standing.role, f"{self._clock():%Y-%m-%d}.md", standing.page.raw)
         fields = LineFields(sha256=digest(standing.page.raw))
         return self.write(standing, SoulEvent.DISCARDED, actor, standing.raw, **fields), kept

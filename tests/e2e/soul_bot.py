@@ -49,7 +49,7 @@ def at_once[T](work: Coroutine[Any, Any, T]) -> T:
 async def soul(rig: Rig, place: Place, words: str) -> str:
     """What the bot says to ``/记忆 人格 <words>``, in the end."""
     said = await rig.onebot.ask(place, ADMIN, f"/记忆 人格 {words}")
-    return await rig.onebot.reply(place) if said.startswith("正在问模型") else said
+    return await rig.onebot.reply(place) if said.startswith("要一会儿，") else said
 
 
 async def system(rig: Rig, place: Place) -> str:

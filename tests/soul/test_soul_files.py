@@ -60,7 +60,7 @@ async def test_a_soul_page_with_another_name_is_never_written_nor_read(
         await souls.gov.discard(CAT, ADMIN),
     ):
         assert isinstance(outcome, SoulRefused)
-        assert outcome.fault is SoulFault.NOT_WRITTEN
+        assert outcome.fault is SoulFault.PAGE_SHUT
     assert isinstance(await souls.gov.veto(CAT, number, ADMIN), SoulChanged)
     assert souls.gov.in_force(CAT) == SEED.decode()
     assert other.read_text("utf-8") == "别人的"

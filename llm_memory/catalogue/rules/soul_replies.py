@@ -3,6 +3,7 @@ for a phone. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -71,7 +72,7 @@ _ACTORS: Final = {
     EVALUATION: "evaluation",
     SEEDED_BY: "plugin",
 }
-_DIGITS: Final = 9
+_NUMBER: Final = re.compile(r"(?:#|第)?\s*(\d{1,9})\s*[版号號]?")
 _RULES: Final = 5
 _RULE: Final = 60
 _FINDINGS: Final = 5
@@ -84,8 +85,8 @@ def request_of(action: str, words: str) -> SoulRequest | None:
     if action == "propose":
         return ProposeSoul(words) if words else None
     if (numbered := _NUMBERED.get(action)) is not None:
-        is_number = not words or (words.isdecimal() and len(words) <= _DIGITS)
-        return numbered(int(words or 0)) if is_number else None
+        number = _NUMBER.fullmatch(words or "0")
+        return numbered(int(number[1])) if number else None
     return None if words else _PLAIN.get(action or "show")
 
 
@@ -181,7 +182,7 @@ def _refused(texts: Texts, refused: SoulRefused) -> list[str]:
     said = texts.say(f"soul_fault.{refused.fault}", detail=safe(refused.detail))
     if refused.fault is SoulFault.NO_SUCH and refused.detail in list(SoulState):
         state = texts.say(f"soul_state.{refused.detail}")
-        said = texts.say("soul_view.it_is", fault=said, state=state)
+        said = texts.say("soul_view.it_is", state=state)
     # Without a verdict the text was not kept: its lines say nothing to who typed a wish.
     numbered = refused.verdict is not None
     lines = [said] + [_finding(texts, one, numbered) for one in refused.findings[:_FINDINGS]]
@@ -251,7 +252,9 @@ def _log_line(texts: Texts, line: SoulLine) -> str:
 
 def _verified(texts: Texts, found: SoulVerified) -> str:
     if found.line:
-        return texts.say("soul_view.wrong", line=found.line, why=safe(found.why))
+        code = f"soul_wrong.{found.why.replace(' ', '_')}"
+        why = texts.say(code) if texts.knows(code) else safe(found.why)
+        return texts.say("soul_view.wrong", line=found.line, why=why)
     if not found.lines:
         return texts.say("soul_view.no_record")
     is_page = found.why == SOUL_PAGE

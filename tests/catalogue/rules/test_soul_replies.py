@@ -121,6 +121,13 @@ def test_a_change_shows_what_is_new_and_what_is_gone() -> None:
     assert "7" in told(SoulEnded(SoulEvent.VETOED, 7))
 
 
+def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:
+    for why in ("prev", "form", "missing", "line end", "event"):
+        assert why not in told(SoulVerified(2, why, 5)).replace("SOUL.md", "")
+        assert "{" not in told(SoulVerified(2, why, 5), "en")
+    assert "versions/0001.md" in told(SoulVerified(1, "versions/0001.md", 5))
+
+
 def test_a_diff_is_cut_and_has_no_numbers_of_lines() -> None:
     lines = ("@@ -1,3 +1,4 @@", " # SOUL", "+- 新的", "@@ -9 +9 @@", *["-- 旧的"] * 60)
     said = told(SoulText(lines)).splitlines()
@@ -144,7 +151,7 @@ def test_a_log_tells_who_did_what_the_newest_first() -> None:
     ("found", "expected"),
     [
         (SoulVerified(0, "", 9), "9 行都对得上"),
-        (SoulVerified(5, "prev", 9), "第 5 行起对不上（prev）"),
+        (SoulVerified(5, "prev", 9), "第 5 行起对不上（和前后的行接不上）"),
         (SoulVerified(0, "SOUL.md", 9), "SOUL.md 不是"),
         (SoulVerified(), "还没有记录"),
     ],
