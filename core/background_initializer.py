@@ -102,7 +102,7 @@ class BackgroundInitializer:
             logger.warning(say("log.map_bad", ignored=summary.ignored, held=summary.held))
 
     async def _wait_for_astrbot(self) -> None:
-        """It has its providers then, too."""
+        """AstrBot has loaded its providers then."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await self._up.wait()

@@ -48,7 +48,7 @@ class Parts:
             self.plugin.open(just_started=just_started)
 
     def astrbot_is_up(self) -> None:
-        """It has said so."""
+        """AstrBot has started."""
         if self.plugin is not None:
             self.plugin.astrbot_is_up()
 
@@ -61,6 +61,6 @@ class Parts:
         return recalls_json(self.plugin)
 
     async def close(self) -> None:
-        """End it. Idempotent."""
+        """Close the plugin. Idempotent."""
         if self.plugin is not None:
             await self.plugin.close()

@@ -46,8 +46,8 @@ async def backup(call: Call) -> str:
 
 @admin
 async def restore(call: Call) -> str:
-    """``<file>`` tells what would change; with ``confirm`` behind it, it is done. ``anyway`` brings
-    back what was corrected since, too."""
+    """``<file>`` shows what would change, ``confirm`` after it does it. With ``anyway``, what was
+    corrected since is restored too."""
     words = call.rest.split()
     wishes: set[str] = set()
     while words and words[-1].lower() in _ANYWAY | _SURE:
@@ -74,7 +74,7 @@ async def restore(call: Call) -> str:
 
 
 async def _do(call: Call, file: Path, *, anyway: bool) -> str:
-    """As the command line does it: with nothing of ours open."""
+    """Restore while the engine is closed, as the command line does."""
     plugin, said = call.plugin, [call.say("moving.no_restore", why="-")]
 
     def put_back() -> StoreRestored:

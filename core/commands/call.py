@@ -1,4 +1,4 @@
-"""One command that a person gave, and the mark of those that only admins may give."""
+"""One command as a person gave it, and the decorator of admins' commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .command_words import first_word
 from .typing_rate import TypingRate
 
 ENGINE_SECONDS = 1.0
-"""How long an answer waits for an engine that still opens, where it can be given without."""
+"""How long a reply waits for an engine that is still opening, where it can do without."""
 
 type Handler = Callable[[Call], Awaitable[str]]
 type Person = tuple[str, str]
@@ -26,7 +26,7 @@ type Person = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Where it was given, by whom, and what stands behind it.
+    """Where and by whom a command was given, and the words after its name.
 
     Attributes:
         lists: The ids that a person was shown last, by number. No words: who may see and change
@@ -73,17 +73,17 @@ class Call:
         return self.plugin.texts.say(code, **params)
 
     def split(self) -> tuple[str, str]:
-        """The first word, and what follows it."""
+        """Returns the first word, and what follows it."""
         first, more = first_word(self.rest)
         return first, more.strip()
 
     def behind(self) -> Call:
-        """The same with what follows the first word."""
+        """Returns the same call without its first word."""
         return replace(self, rest=self.split()[1])
 
 
 def admin(handler: Handler) -> Handler:
-    """Anybody else hears that it is for admins, or that the engine is off."""
+    """Refuses a command to anybody else; if the engine is off, says so."""
 
     @wraps(handler)
     async def checked(call: Call) -> str:

@@ -48,7 +48,7 @@ _DRAFTS = 100
 
 
 async def help_(call: Call) -> str:
-    """What one can write behind ``/memory``; what comes closest to a word that is none of it."""
+    """List the commands; for an unknown word, suggest the nearest ones."""
     if call.rest and (said := unknown_text(call.texts, call.rest)):
         return said
     for_admins = [call.say("help.admin")] if call.actor.admin else []
@@ -68,8 +68,8 @@ async def add(call: Call) -> str:
 
 @admin
 async def confirm(call: Call) -> str:
-    """What is held, because most of its scope is gone from the files, was meant to be; and who was
-    not paused again since the pauses were lost is on the record."""
+    """Confirm that entries which disappeared from the files are deleted, and that conversations
+    which were not paused again may be learned from."""
     service = call.service
     count = await service.admin.confirm_deletions(actor=call.actor) or 0
     lines = call.texts.counted({"confirm.done": count})
@@ -133,7 +133,7 @@ class Commands:
             return plugin.texts.say("outcome.failed", detail=type(error).__name__)
 
     async def _beside(self, reply: str, actor: Actor) -> str:
-        """What an admin has to know, and was not told in chat yet."""
+        """Returns the warnings that an admin was not told in chat yet."""
         with suppress(ScopedMemoryError):  # the command's own reply has said it
             warning = await strangers_warning(self._plugin, actor) if actor.admin else ""
             if warning and warning not in reply:

@@ -29,7 +29,7 @@ _POLICIES = "dm_scope_by_account"
 _GROUP = "advanced"
 _SHOWN = 120
 _PLATFORM = Actor(person="", name="", admin=True)
-"""Who has a chat moved that the platform moved."""
+"""The actor of a move that the platform announced."""
 
 
 @admin

@@ -57,7 +57,6 @@ async def letters(call: Call) -> str:
 
 
 def _report(call: Call, report: ReflectionReport) -> str:
-    """What came of reading."""
     say, waiting, lines = call.say, report.waiting, list[str]()
     if report.read:
         lines.append(say("reflect.read", count=report.read, stored=report.stored))

@@ -22,7 +22,7 @@ _NAME = 80
 
 
 async def scope(call: Call) -> str:
-    """Nothing: what it is and why. A name: from now on it is this one, by an admin."""
+    """Without words, describe the scope; with a name, set it, which only admins may."""
     handler = _WORDS.get(call.split()[0].lower())
     return await (_set(call) if handler is None else handler(call.behind()))
 

@@ -13,7 +13,7 @@ from .call import ENGINE_SECONDS, Call
 
 
 async def status(call: Call) -> str:
-    """What concerns other conversations, and the warnings that name them, to admins only."""
+    """Show the status; what concerns other conversations is for admins only."""
     plugin, say, is_admin = call.plugin, call.say, call.actor.admin
     found = await plugin.engine.status()
     embedder = found.embedder or say("status.no_embedder")

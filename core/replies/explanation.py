@@ -82,7 +82,6 @@ def _instead_of(texts: Texts, explained: Explained, hit: Hit | None) -> list[str
 
 
 def _way_lines(texts: Texts, trace: Trace) -> list[str]:
-    """How the answer was found."""
     say = texts.say
     comma = say("common.and")
     lines = [
@@ -140,7 +139,6 @@ def _asked_line(texts: Texts, record: Told, back: int) -> str:
 
 
 def _note_line(texts: Texts, note: str, *, admin: bool) -> str:
-    """What went wrong in a recall."""
     if note == GIVEN_UP:
         return texts.say("explain.given_up")
     # A part that is broken may name folders and addresses.
@@ -148,7 +146,7 @@ def _note_line(texts: Texts, note: str, *, admin: bool) -> str:
 
 
 def primed_text(texts: Texts, primed: Primed) -> str:
-    """That the conversation was told where things stand when it came back."""
+    """Says which briefing the conversation got when it came back."""
     return texts.say(
         "explain.primed",
         time=f"{primed.at:%m-%d %H:%M:%S}",

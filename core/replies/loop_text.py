@@ -68,7 +68,7 @@ def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
 
 
 def loop_json(status: LoopStatus) -> dict[str, Any]:
-    """For the panel."""
+    """Returns the same for the panel."""
     queue, spent = status.queue, status.spent
     return {
         "provider": status.provider,
