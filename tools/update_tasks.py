@@ -8,10 +8,10 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.plugin_context import PluginContext
-from ..core.replies.outcome_text import rejected_text
 from ..core.replies.task_text import tasks_text
 from ..llm_memory import Actor, ConversationId, Rejected, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
+from ..llm_memory.text.refusal_words import refusal_words
 from .arguments import Arguments
 from .base import MemoryTool
 
@@ -78,7 +78,7 @@ class TasksTool(MemoryTool):
             change, conversation_id=conversation_id, actor=actor
         )
         if isinstance(report, Rejected):
-            return f"error {rejected_text(plugin.texts, report)}"
+            return f"error {plugin.texts.said(refusal_words(report))}"
         arguments.stored += [one.stored.memory.memory_id for one in report.outcomes if one.stored]
         told = await plugin.service.told(
             report.open, conversation_id=conversation_id, actor=actor, chars=0

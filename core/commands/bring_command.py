@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...llm_memory import LeftBehind, MustBeNamed, NotAllowed, Rejected
+from ...llm_memory.text.refusal_words import refusal_words
 from ...llm_memory.texts import Texts
-from ..replies.outcome_text import rejected_text
 from .call import Call, admin
 from .slow_command import slow
 
@@ -20,7 +20,7 @@ async def bring(call: Call) -> str:
         case NotAllowed():
             return call.say("outcome.admins_only")
         case Rejected():
-            return rejected_text(call.texts, outcome)
+            return call.texts.said(refusal_words(outcome))
         case MustBeNamed(left):
             return "\n".join(left_text(call.texts, one) for one in left)
     lines = list[str]()

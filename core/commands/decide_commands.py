@@ -109,12 +109,12 @@ def _read(call: Call, action: str, words: Sequence[str]) -> DecisionChange | Non
 async def _told(call: Call, change: DecisionChange) -> str:
     outcome = await call.service.decide(change, conversation_id=call.where, actor=call.actor)
     if isinstance(outcome, Decisions):
-        lines = [call.texts.said(item_line(item)) for item in outcome.items]
+        lines = [item_line(call.texts, item) for item in outcome.items]
         if isinstance(change, Propose):
             ids = [item.memory_id for item in outcome.items if not item.number]
             lines += [call.say("decide.proposed", id=one) for one in ids]
         return "\n".join(lines) or call.say("decide.none")
-    reply = call.texts.said(outcome_words(outcome))
+    reply = outcome_words(call.texts, outcome)
     if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):
         call.drafts.note(call.person, replace(change, shown=outcome.digest))
         return f"{reply}\n{call.say('decide.confirm')}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...llm_memory import NotAllowed, Paused, Rejected, Resumed, StateUnavailable
+from ...llm_memory.text.refusal_words import refusal_words
 from ..replies.loop_text import moment
-from ..replies.outcome_text import rejected_text
 from .call import Call
 
 
@@ -32,4 +32,4 @@ async def _switch(call: Call, *, on: bool) -> str:
         case NotAllowed():
             return call.say("pause.not_allowed")
         case Rejected():
-            return rejected_text(call.texts, outcome)
+            return call.texts.said(refusal_words(outcome))

@@ -12,9 +12,9 @@ from ...llm_memory import (
     RejectReason,
     TransferFault,
 )
+from ...llm_memory.text.refusal_words import refusal_words
 from ...llm_memory.text.safe_text import safe
-from ...llm_memory.texts import Texts
-from ..replies.outcome_text import rejected_text
+from ...llm_memory.texts import Said, Texts
 from .call import Call
 
 _SHOWN = 5
@@ -56,7 +56,7 @@ async def import_(call: Call) -> str:
 
 def _why_not(texts: Texts, what: str, outcome: NotTransferred | Rejected) -> str:
     if isinstance(outcome, Rejected):
-        return rejected_text(texts, outcome)
+        return texts.said(refusal_words(outcome))
     return texts.say(f"transfer.no_{what}", why=fault_text(texts, outcome.fault, outcome.detail))
 
 
@@ -91,10 +91,9 @@ def imported_text(texts: Texts, imported: Imported) -> str:
 
 def _line(texts: Texts, refused: RefusedLine) -> str:
     if refused.rejected is not None:
-        why = rejected_text(texts, refused.rejected)
+        why = refusal_words(refused.rejected)
     else:
-        detail = safe(refused.detail)[:_DETAIL]
-        why = texts.say(f"line_fault.{refused.fault}", detail=detail)
+        why = Said(f"line_fault.{refused.fault}", detail=safe(refused.detail)[:_DETAIL])
     return texts.say("transfer.line", line=refused.number, why=why)
 
 

@@ -27,6 +27,7 @@ from ...llm_memory.errors import DirectoryInUse, FormatNewer, UpgradeFailed
 from ...llm_memory.scopes.rules.scope_resolution import as_derived
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
+from ...llm_memory.text.refusal_words import private_words, refusal_words
 from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
@@ -53,7 +54,7 @@ def added_text(texts: Texts, outcome: RememberOutcome) -> str:
 
 def _remembered(texts: Texts, group: str, outcome: RememberOutcome) -> str:
     if isinstance(outcome, Rejected):
-        return rejected_text(texts, outcome)
+        return texts.say("outcome.rejected", why=refusal_words(outcome))
     stored, scope = outcome.memory, outcome.memory.scope.name
     params = {"id": stored.memory.memory_id, "pointer": stored.pointer, "scope": scope}
     if isinstance(outcome, Replaced):
@@ -81,21 +82,7 @@ def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
     """What was hidden, empty if nothing was."""
     if not redacted:
         return ""
-    return texts.say("outcome.redacted", kinds=private_text(texts, redacted))
-
-
-def private_text(texts: Texts, kinds: Sequence[PrivateKind]) -> str:
-    """The names of kinds of private things."""
-    return texts.say("common.and").join(texts.say(f"private.{kind}") for kind in kinds)
-
-
-def rejected_text(texts: Texts, rejected: Rejected) -> str:
-    """Why nothing was stored."""
-    why = ""
-    if rejected.why is not None:
-        why = texts.say(f"why.{rejected.why.code}", key=rejected.why.key, value=rejected.why.value)
-    private, detail = private_text(texts, rejected.private), safe(rejected.detail)[:_DETAIL]
-    return texts.say(f"reject.{rejected.reason}", why=why, detail=detail, private=private)
+    return texts.say("outcome.redacted", kinds=private_words(redacted))
 
 
 def purged_text(texts: Texts, outcome: Purged) -> str:
@@ -109,7 +96,7 @@ def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rej
     memory lives here. ``code``: of the text for who may not."""
     match outcome:
         case Rejected():
-            return rejected_text(texts, outcome)
+            return texts.said(refusal_words(outcome))
         case NotAllowed(who=who, scope=scope):
             if scope:
                 return texts.say("pointed.elsewhere", scope=scope)

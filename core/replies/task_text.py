@@ -9,9 +9,10 @@ from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
+from ...llm_memory.text.refusal_words import refusal_words
 from ...llm_memory.text.safe_text import safe, safe_pointer
 from ...llm_memory.texts import Texts
-from .outcome_text import redacted_text, rejected_text
+from .outcome_text import redacted_text
 
 _SHOWN = 30
 _PREVIEW = 160
@@ -39,8 +40,7 @@ def tasks_text(texts: Texts, report: TaskReport, told: Sequence[Hit]) -> str:
 def _became(texts: Texts, outcome: TaskOutcome) -> str:
     title = safe(preview(outcome.title, _TITLE))
     if outcome.rejected is not None:
-        why = rejected_text(texts, outcome.rejected)
-        return texts.say("tasks.refused", title=title, why=why)
+        return texts.say("tasks.refused", title=title, why=refusal_words(outcome.rejected))
     said = texts.say(f"tasks.{outcome.fate}", title=title)
     return said + redacted_text(texts, outcome.redacted)
 

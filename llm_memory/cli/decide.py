@@ -24,7 +24,7 @@ from ..models.decisions import (
     record_name,
 )
 from .home_flags import wants_json
-from .messages import DONE, FAILED, fail, say, say_json, shown, words
+from .messages import DONE, FAILED, fail, say, say_json, shown, texts
 from .owner_levels import OwnerLevel, asked, memory_id_of
 
 
@@ -38,7 +38,7 @@ def decide(args: argparse.Namespace) -> int:
     if wants_json(args):
         say_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
         return code
-    said = shown(words(outcome_words(outcome)))
+    said = shown(outcome_words(texts(), outcome))
     if isinstance(outcome, NotRecorded):
         fail(said)
         if outcome.fault is DecisionFault.OBJECTION:
@@ -85,7 +85,7 @@ def _listed(args: argparse.Namespace, found: Decisions) -> int:
         say_json([_as_json(item) for item in found.items])
         return DONE
     for item in found.items:
-        say(shown(words(item_line(item))))
+        say(shown(item_line(texts(), item)))
     if not found.items:
         say("没有提议，也没有决定", "nothing is proposed or decided")
     return DONE

@@ -150,8 +150,9 @@ def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
 def _why_not(memory_id: str, answer: object) -> Said:
     match answer:
         case Rejected():
-            why = refusal_words(answer, "")
-            return Said(f"没有改：{shown(why.zh)}", f"not changed: {shown(why.en)}")
+            why = refusal_words(answer)
+            zh, en = shown(why.text("zh")), shown(why.text("en"))
+            return Said(f"没有改：{zh}", f"not changed: {en}")
         case NotVisible(_, forgotten=True):
             back = f"scoped-memory undo {memory_id}"
             return Said(f"早就忘记了；找回：{back}", f"forgotten before; to bring it back: {back}")

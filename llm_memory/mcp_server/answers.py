@@ -20,10 +20,11 @@ from ..primer.models import Overview, PrimerPart
 from ..text.normalising import estimate_tokens
 from ..text.refusal_words import refusal_words
 from ..text.safe_text import safe, safe_line, safe_pointer, unmarked
+from ..texts import Said
 from ..vault.rules.templates import CONSTITUTION
 from .hit_lines import fit, search_line
 from .levels import Level
-from .texts import FATES, LEFT_OUT, NOTE_FAULTS, PARTS
+from .texts import FATES, NOTE_FAULTS, PARTS
 
 FAILED, MISUSED, PARTLY = 1, 2, 3
 _PREVIEW: Final = 160
@@ -47,7 +48,7 @@ class Answer:
 def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = "") -> Answer:
     """Returns what became of a statement; ``note`` stands below one that was stored."""
     if isinstance(outcome, Rejected):
-        return Answer(refusal_words(outcome, level.conversation).en, FAILED)
+        return Answer(refusal_words(outcome).text("en"), FAILED)
     where = _pointer(level, outcome.memory)
     if isinstance(outcome, Replaced):
         former = outcome.former
@@ -118,7 +119,7 @@ def task_answer(
         if isinstance(report, Rejected):
             report = TaskReport((TaskOutcome(title, TaskFate.REFUSED, rejected=report),))
         for one in report.outcomes:
-            why = f": {refusal_words(one.rejected, level.conversation).en}" if one.rejected else ""
+            why = f": {refusal_words(one.rejected).text('en')}" if one.rejected else ""
             lines.append(f"- {title}: {FATES.get(one.fate, one.fate)}{why}")
             refused += one.rejected is not None
     code = PARTLY if 0 < refused < len(lines) else FAILED if refused else 0
@@ -163,13 +164,14 @@ def note_answer(role: str, noted: Noted | NotHeld | NotNoted | Rejected, level: 
     """Returns what became of a session's summary, and each line that was left out."""
     match noted:
         case Rejected():
-            return Answer(refusal_words(noted, level.conversation).en, FAILED)
+            return Answer(refusal_words(noted).text("en"), FAILED)
         case NotHeld():
             return Answer(f"{_held(role, noted)} Nothing was written.", FAILED)
         case NotNoted(fault, detail):
             return Answer(NOTE_FAULTS[fault].format(detail=safe(detail)), FAILED)
     lines = [
-        f"left out, {LEFT_OUT[one.reason]}: {safe(one.line[:_PREVIEW])}" for one in noted.left_out
+        f"left out, {Said(f'objection.{one.reason}').text('en')}: {safe(one.line[:_PREVIEW])}"
+        for one in noted.left_out
     ]
     if not noted.file:
         return Answer("\n".join(["nothing was written", *lines]), FAILED)

@@ -23,13 +23,6 @@ NOTE_FAULTS: Final[Mapping[NoteFault, str]] = {
     NoteFault.BUSY: "not written: other programs keep writing the day's file",
     NoteFault.DISK: "could not be written to disk ({detail})",
 }
-LEFT_OUT: Final[Mapping[str, str]] = {
-    "private": "private data",
-    "guess": "only a guess",
-    "dispute": "not settled yet",
-    "stale": "holds for a few days only",
-}
-"""By the reasons of ``LineLeftOut``."""
 PARTS: Final[Mapping[PrimerPart, str]] = {
     PrimerPart.CONSTITUTION: "Rules that people wrote",
     PrimerPart.RULES: "Standing instructions",

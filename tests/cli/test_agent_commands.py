@@ -22,15 +22,15 @@ from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
-from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.tests.support.agents import agents
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import refusal
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("own_user")]
 
 EMPTY = "nothing is remembered yet"
 NOTHING = "nothing relevant is remembered"
 TASKS_NONE = "no open tasks"
-REJECT_EMPTY, REJECT_FILLER = (REFUSALS[r].en for r in (RejectReason.EMPTY, RejectReason.FILLER))
+REJECT_EMPTY, REJECT_FILLER = map(refusal, (RejectReason.EMPTY, RejectReason.FILLER))
 
 
 class Said:

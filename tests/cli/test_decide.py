@@ -92,7 +92,7 @@ def test_a_proposal_is_given_with_its_reason_and_named_by_a_beginning(shell: She
 def test_a_guess_is_written_only_by_a_person_who_insists(shell: Shell, own_user: Path) -> None:
     guess = shell.log("Orders are kept in PostgreSQL for now")
     said = shell("decide", "accept", guess, "--yes", code=1)
-    assert 'holds for a few days only, "for now"' in said
+    assert 'holds for a few days only ("for now")' in said
     assert "--anyway" in said
     assert not list(own_user.rglob("DECISIONS.md"))
     shell("decide", "accept", guess, "--yes", "--anyway")

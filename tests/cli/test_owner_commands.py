@@ -158,7 +158,7 @@ def test_an_edit_reads_stdin_and_passes_the_checks(
     monkeypatch.setattr(sys, "stdin", io.StringIO("The staging port is 7000\n"))
     shell("edit", port, "-")
     assert texts(shell) == ["The staging port is 7000"]
-    assert shell("edit", port, " ", code=1) == "not changed: there is nothing to remember in it\n"
+    assert shell("edit", port, " ", code=1) == "not changed: there is nothing to remember\n"
     said = shell.json("edit", port, PORT)["memories"][0]
     assert (said["before"], said["text"]) == ("The staging port is 7000", PORT)
 

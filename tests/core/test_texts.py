@@ -13,7 +13,7 @@ import yaml
 
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
-from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text, rejected_text
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     Arm,
     DropReason,
@@ -50,10 +50,12 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOR
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_check import GARBAGE, PARTIAL
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CRASHED, DIED
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFault, DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import RebindFault
 from astrbot_plugin_scoped_memory.llm_memory.models.transcript import NoTalk
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
+from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import OUTGROWN
@@ -141,6 +143,8 @@ PARAMS: dict[NoticeCode, Mapping[str, str]] = {
 }
 FORMATTER = string.Formatter()
 MAIN = ROOT / "main.py"
+UNLASTING = ("guess", "dispute", "stale")
+"""What ``lasting`` says of words that will not last."""
 SAYING = {"say", "_say", "Said"}
 """What takes a code and what fills it in."""
 CODE = re.compile(r"[a-z_]+\.[a-z_]+")
@@ -191,6 +195,12 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
         *(f"postponed.{reason}" for reason in Postponed if reason is not Postponed.NO),
         *(f"file.{reason}" for reason in FILE_REASONS),
         *(f"voice.{voice}" for voice in Voice),
+        *(f"decision_state.{state}" for state in DecisionState),
+        *(f"decision_fault.{fault}" for fault in DecisionFault),
+        *(
+            f"objection.{code}"
+            for code in ("private", "guess", "dispute", "stale", "names_speaker")
+        ),
         *(f"talk.{reason}" for reason in NoTalk),
         *(f"fate.{reason}" for reason in DropReason),
         *(f"arm.{arm}" for arm in Arm),
@@ -273,8 +283,8 @@ def test_the_notice_of_an_odd_key_names_the_closest_id_if_there_is_one(
 @pytest.mark.parametrize("code", WhyCode)
 def test_every_reason_can_be_said_in_a_refusal(texts: Texts, code: WhyCode) -> None:
     for reason in RejectReason:
-        said = rejected_text(texts, Rejected(reason, Why(code, "{key}", "{0}{x!r}"), detail="{}"))
-        assert said
+        refused = Rejected(reason, Why(code, "{key}", "{0}{x!r}"), "{}", (PrivateKind.CARD,))
+        assert texts.said(refusal_words(refused))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ MODULES = modules(
     "llm_memory/mcp_server",
     "llm_memory/sharing",
     "llm_memory/__main__.py",
-    "llm_memory/text/refusal_words.py",
     "llm_memory/composition/caches.py",
     "llm_memory/composition/openclaw_adoption.py",
     "llm_memory/service/catching_up.py",

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import RejectReason
-from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import REFUSALS
-from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, refusal
 
 pytestmark = [
     pytest.mark.engine,
@@ -89,7 +88,7 @@ async def test_a_refused_title_is_named_and_the_others_are_taken(rig: AgentRig) 
     answer = await rig.call("memory_update_tasks", project="mixed", tasks_json=json.dumps(tasks))
     assert (answer.failed, answer.code) == (True, 3)
     lines = answer.text.splitlines()
-    assert lines[0] == f"- ok: refused: {REFUSALS[RejectReason.FILLER].en}"
+    assert lines[0] == f"- ok: refused: {refusal(RejectReason.FILLER)}"
     assert lines[1] == "- Wash the curtains: added"
     assert lines[2].startswith("- xxx")
     assert lines[3] == "1 open:"

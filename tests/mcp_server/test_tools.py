@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import RejectReason
+from astrbot_plugin_scoped_memory.llm_memory import PrivateKind, RejectReason
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import REFUSALS
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     AgentRig,
     agent_home,
     pointer_in,
+    refusal,
     tools_of,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import running
@@ -187,8 +187,9 @@ async def test_a_secret_is_hidden(rig: AgentRig) -> None:
 async def test_a_secret_is_refused_where_the_settings_say_so(tmp_path: Path) -> None:
     async with agent_home(tmp_path, PrivacyMode.REJECT) as strict:
         content = "The office's phone number is +86 138 1234 5678, ask for the keys there"
-        refused = await strict.call("memory_log", content=content)
-        assert (refused.failed, refused.text) == (True, REFUSALS[RejectReason.PRIVATE].en)
+        answer = await strict.call("memory_log", content=content)
+        why = refusal(RejectReason.PRIVATE, "", PrivateKind.PHONE)
+        assert (answer.failed, answer.text) == (True, why)
         assert strict.texts() == {}
 
 
@@ -211,7 +212,7 @@ async def test_what_is_not_worth_a_memory_is_refused_in_words(
     before = rig.texts()
     answer = await rig.call("memory_log", "gate", content=content)
     assert (answer.failed, answer.code) == (True, 1)
-    assert answer.text == REFUSALS[reason].en.format(detail="2000")
+    assert answer.text == refusal(reason, "2000")
     assert rig.texts() == before
 
 
@@ -282,4 +283,4 @@ async def test_two_sessions_with_one_first_paragraph_are_two(rig: AgentRig) -> N
 async def test_a_summary_beyond_all_bounds_is_refused_in_words(rig: AgentRig) -> None:
     answer = await rig.call("memory_session_end", project="huge", summary="word " * 4_000)
     assert answer.failed
-    assert answer.text == REFUSALS[RejectReason.TOO_LONG].en.format(detail="8000")
+    assert answer.text == refusal(RejectReason.TOO_LONG, "8000")

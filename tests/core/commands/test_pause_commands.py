@@ -66,7 +66,8 @@ async def test_while_paused_every_command_and_tool_says_so(tmp_path: Path, langu
         await ask(rig, "pause", admin=True)
         paused = say("pause.recalled_nothing")
         assert await ask(rig, "search 奶奶 花生", language) == paused
-        assert await ask(rig, "add 爷爷的生日在五月", language) == say("reject.off_the_record")
+        refused = say("outcome.rejected", why=say("reject.off_the_record"))
+        assert await ask(rig, "add 爷爷的生日在五月", language) == refused
         since = rig.engine.service.conversations.paused_since(group(777))
         line = say("status.paused", since=f"{since:%Y-%m-%d %H:%M}")
         for words in ("status", "scope"):
@@ -82,7 +83,6 @@ async def test_while_paused_every_command_and_tool_says_so(tmp_path: Path, langu
             answers.append(
                 await tool(source=holding(plugin)).call(tool_context(event), **arguments)
             )
-        refused = say("reject.off_the_record")
         assert answers == [f"ok {paused}", f"error {paused}", f"error {refused}"]
         assert PEANUTS in await ask(rig, "list", language)
         await ask(rig, "resume", admin=True)

@@ -9,7 +9,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory import Engine, IndexState
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Engine,
+    IndexState,
+    PrivateKind,
+    Rejected,
+    RejectReason,
+)
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import engine_settings
@@ -26,6 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import SharedMemory
+from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 
 _POINTER = re.compile(r"(?:project|global)/[\w/.-]+\.md#m-[0-9a-z]+")
@@ -36,6 +43,11 @@ def pointer_in(text: str) -> str:
     found = _POINTER.search(text)
     assert found, text
     return found[0]
+
+
+def refusal(reason: RejectReason, detail: str = "", *private: PrivateKind) -> str:
+    """What an agent is told of a refusal."""
+    return refusal_words(Rejected(reason, detail=detail, private=private)).text("en")
 
 
 def levels(memory: SharedMemory, project: str = "shop") -> Levels:
