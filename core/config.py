@@ -20,11 +20,10 @@ from ..llm_memory import (
     WalkPace,
 )
 from ..llm_memory.errors import HomeError
-from ..llm_memory.models.said import Said
 from ..llm_memory.models.soul import SoulEvolution
 from ..llm_memory.models.workflow import Workflow
 from ..llm_memory.storage.workflow_file import read_workflow
-from ..llm_memory.texts import LANGUAGES
+from ..llm_memory.texts import LANGUAGES, Said
 
 PRIVACY_MODES = tuple(PrivacyMode)
 EVOLUTIONS = (SoulEvolution.REVIEW, SoulEvolution.OFF, SoulEvolution.AUTO)
@@ -260,18 +259,15 @@ class _Reader:
         if path is None:
             return None
         found = None
-        fault = Said(
-            f"{path}: 要写完整路径；没有这个文件，或里面没有 [memory]、[roles]",
-            f"{path}: no absolute path, no such file, or it has neither [memory] nor [roles]",
-        )
+        fault = Said("workflow.missing", path=path)
         try:
             if path.is_absolute() and str(path).isprintable():
                 found = read_workflow(path)
         except HomeError as error:
-            fault = Said(error.zh, str(error))
+            fault = error.said
         name = f"{self._prefix}workflow_file"
         for said in (fault,) if found is None else found.warnings:
-            self.warnings.append(ConfigWarning(name, said.en if english else said.zh, "-"))
+            self.warnings.append(ConfigWarning(name, said.text("en" if english else "zh"), "-"))
         return found
 
     def local_time(self, name: str, default: str) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ from .errors import (
 )
 from .home.setting_values import LANGUAGES, spoken
 from .home.settings import PREFIX
-from .models.said import Spoken
+from .texts import Spoken
 
 if TYPE_CHECKING:
     import argparse
@@ -54,14 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(args)
     except HomeError as error:
-        return fail(error.zh, str(error), code=MISUSED)
+        return fail(error.said, exit_code=MISUSED)
     except Refusal as refusal:
-        return fail(str(refusal))
+        return fail(refusal.said)
     except KeyboardInterrupt:
-        return fail(
-            "中断了；已写下的都在，再来一次会接着做",
-            "interrupted; what was written stays, and the same command goes on",
-        )
+        return fail("cli.interrupted")
     except (ScopedMemoryError, OSError) as error:
         return _failed(error)
 
@@ -81,24 +78,19 @@ def _failed(error: Exception) -> int:
     """Print why a command was not done. Returns the exit code."""
     match error:
         case EngineOff(code=code) if code != "directory_in_use":
-            return fail(f"打不开：{error}", f"cannot be opened: {error}")
+            return fail("cli.not_opened", why=error)
         case DirectoryInUse() | EngineOff():
-            return fail(
-                "机器人正开着这个数据文件夹；请先停下机器人（或在面板里停用插件）再来，或者用 "
-                "/memory export、/memory import。",
-                "The bot has this data folder open. Stop it (or switch the plugin off) first, or "
-                "use /memory export and /memory import.",
-            )
+            return fail("cli.in_use")
         case FormatNewer():
-            return fail(f"是更新的版本写的：{error}", f"written by a newer version: {error}")
+            return fail("cli.newer", why=error)
         case NoOwner():
-            return fail(f"问不到开着记忆的程序：{error}", f"no program answers: {error}")
+            return fail("cli.no_answer", why=error)
         case TransferFailed():
-            from .cli.files import fault_text
+            from .cli.files import tell_fault
 
-            return fail(fault_text(error.code, error.detail))
+            return tell_fault(error.code, error.detail)
         case _:
-            return fail(f"没有做完：{error}", f"not done: {error}")
+            return fail("cli.not_done", why=error)
 
 
 def _run(args: argparse.Namespace) -> int:

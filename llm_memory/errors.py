@@ -15,9 +15,10 @@ ScopedMemoryError
 ├── StateUnavailable      the state file cannot be read or written now
 ├── IndexUnavailable      the vector index cannot answer; recall goes on without it
 │   └── IndexFull         it takes no more, for want of disk space; what is in it can be asked
-├── HomeError             a home's settings or a project's name cannot be used
 ├── EmbeddingFailed       no vectors for this text now; recall and writes go on without them
-├── InvalidService        an embedding service's address, model or key that cannot be used
+├── SaidError             what a person reads in their own language
+│   ├── HomeError         a home's settings or a project's name cannot be used
+│   └── InvalidService    an embedding service's address, model or key that cannot be used
 └── RerankFailed          no other order for these texts now; recall keeps its own
 
 Expected results (a refused draft, a memory that is not visible) are values, not errors.
@@ -25,9 +26,26 @@ Expected results (a refused draft, a memory that is not visible) are values, not
 
 from __future__ import annotations
 
+from .texts import Said
+
 
 class ScopedMemoryError(Exception):
     """Root of the engine's errors."""
+
+
+class SaidError(ScopedMemoryError):
+    """An error that a person reads in their own language.
+
+    ``said`` is its text; ``str(error)`` is the same in English, which agents read.
+    """
+
+    def __init__(self, said: str | Said, /, **params: object) -> None:
+        """``said`` is a text, or the code of one with its ``params``."""
+        self.said = Said(said, **params) if isinstance(said, str) else said
+        super().__init__(self.said)
+
+    def __str__(self) -> str:
+        return self.said.text("en")
 
 
 class InvalidScope(ScopedMemoryError):
@@ -91,15 +109,8 @@ class UpgradeFailed(ScopedMemoryError):
         self.detail = detail
 
 
-class HomeError(ScopedMemoryError):
-    """A home's settings, a project's name or a folder of theirs cannot be used.
-
-    ``str(error)`` is the line in English, which agents read; ``zh`` is the same line in Chinese.
-    """
-
-    def __init__(self, zh: str, en: str) -> None:
-        super().__init__(en)
-        self.zh = zh
+class HomeError(SaidError):
+    """A home's settings, a project's name or a folder of theirs cannot be used."""
 
 
 class VaultError(ScopedMemoryError):
@@ -168,13 +179,9 @@ class EmbeddingFailed(ScopedMemoryError):
         return str(self).partition(":")[0]
 
 
-class InvalidService(ScopedMemoryError):
+class InvalidService(SaidError):
     """An embedding service's address, model or key cannot be used. The message says which and why,
-    and holds no key; ``zh`` is the same line in Chinese."""
-
-    def __init__(self, zh: str, en: str) -> None:
-        super().__init__(en)
-        self.zh = zh
+    and holds no key."""
 
 
 class RerankFailed(ScopedMemoryError):

@@ -6,8 +6,9 @@ filled in, so that what makes it need not know who reads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -65,6 +66,17 @@ class Said:
     def text(self, language: Spoken) -> str:
         """Returns the line in one language."""
         return Texts.of(language).say(self.code, **dict(self.params))
+
+
+def at(where: object, why: str | Said, /, **params: object) -> Said:
+    """Returns a text, given as it is or by its code, behind the place that it is about."""
+    return Said("common.at", where=where, why=Said(why, **params) if isinstance(why, str) else why)
+
+
+def nearest(word: str, known: Collection[str]) -> Said | str:
+    """Returns the end of a line that asks whether the nearest word was meant; empty for none."""
+    near = get_close_matches(word, known, 1)
+    return Said("common.nearest", word=near[0]) if near else ""
 
 
 class Texts:

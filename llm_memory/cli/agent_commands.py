@@ -15,7 +15,7 @@ from ..mcp_server.answers import Answer
 from ..mcp_server.tools import NOTHING_YET
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings, wants_json
-from .messages import fail, say, warn
+from .messages import show, warn
 
 _NAME = "scoped-memory"
 """What these commands are called as the program that asks."""
@@ -28,8 +28,7 @@ def content_of(args: argparse.Namespace) -> str:
     try:
         return sys.stdin.read()
     except UnicodeDecodeError as error:
-        zh, en = f"标准输入不是 {error.encoding} 文字", f"stdin is no {error.encoding} text"
-        raise HomeError(zh, en) from error
+        raise HomeError("cli.stdin", encoding=error.encoding) from error
 
 
 def _with_reason(args: argparse.Namespace) -> str:
@@ -66,9 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
     answer = asyncio.run(answered())
     if wants_json(args):
-        say(json.dumps({"ok": not answer.failed, "text": answer.text}, ensure_ascii=False))
-    elif answer.failed:
-        return fail(answer.text, code=answer.code)
+        show(json.dumps({"ok": not answer.failed, "text": answer.text}, ensure_ascii=False))
     elif not (getattr(args, "quiet", False) and answer.text == NOTHING_YET):
-        say(answer.text)
+        show(answer.text, failed=answer.failed)
     return answer.code

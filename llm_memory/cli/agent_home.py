@@ -30,10 +30,10 @@ def _home(args: argparse.Namespace, loaded: LoadedSettings) -> MemoryHome:
         return open_home(loaded, project_folder(args), os.environ, plugin_version())
     if address is not None:
         if args.token_file is None:
-            raise HomeError("--connect 要有 --token-file", "--connect needs --token-file")
+            raise HomeError("cli.connect_token")
         return connect(address, args.token_file, loaded.named)
     if bot is None or not (bot / "state").is_dir():
-        raise HomeError(f"不是机器人的数据文件夹：{bot}", f"not a bot's data folder: {bot}")
+        raise HomeError("cli.no_bot", path=bot)
     return follow_bot(bot / "state", loaded.named)
 
 

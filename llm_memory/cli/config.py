@@ -10,10 +10,10 @@ from ..home.project import Project, find_project
 from ..home.setting_values import KEYS
 from ..home.settings import HomeSettings
 from ..home.workflow import role_names
-from ..models.said import Said
 from ..models.workflow import TOPK, Workflow
+from ..texts import Said
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, say, say_json, say_value, warn, words
+from .messages import DONE, say, show, show_json, warn, words
 
 
 def show_config(args: argparse.Namespace) -> int:
@@ -32,18 +32,17 @@ def show_config(args: argparse.Namespace) -> int:
             "project": project and project.content(),
             "warnings": list(map(words, loaded.warnings)),
         }
-        say_json(content)
+        show_json(content)
         return DONE
     for name, value in values.items():
         shown = json.dumps(value, ensure_ascii=False, default=str)
-        say(f"{name} = {shown}  ({loaded.origins[name]})")
-    say_value("密钥", "key", key)
-    where = Said("这里没有", "none here")
+        show(f"{name} = {shown}  ({loaded.origins[name]})")
+    say("settings.key", source=key)
+    where = Said("settings.no_project")
     if project is not None:
-        own, which = project.own_store, f"{project.shown} ({project.root})"
-        zh, en = ("自己的库", "its own store") if own else ("家里的一个域", "in the home")
-        where = Said(f"{which}，{zh}", f"{which}, {en}")
-    say_value("项目", "project", where)
+        own, name, root = project.own_store, project.shown, project.root
+        where = Said("settings.own_store" if own else "settings.in_home", name=name, root=root)
+    say("settings.project", project=where)
     told = loaded.warnings
     if project is not None and project.workflow is not None:
         _tell_workflow(project, project.workflow)
@@ -56,17 +55,14 @@ def key_source(settings: HomeSettings) -> Said:
     """Returns where the key of an embedding service comes from, never the key."""
     file, name = settings.embedding_key_file, settings.embedding_key_env
     if file is not None:
-        return Said(f"文件 {file}", f"the file {file}")
+        return Said("settings.key_file", path=file)
     if not name:
-        return Said("没有，写的文件用不了", "none, because the file that is named cannot be used")
-    zh, en = ("已设", "set") if os.environ.get(name, "").strip() else ("未设", "not set")
-    return Said(f"环境变量 {name}（{zh}）", f"the environment variable {name} ({en})")
+        return Said("settings.key_lost")
+    is_set = bool(os.environ.get(name, "").strip())
+    return Said("settings.key_set" if is_set else "settings.key_unset", name=name)
 
 
 def _tell_workflow(project: Project, workflow: Workflow) -> None:
     topk = TOPK if workflow.topk is None else workflow.topk
-    names = ", ".join(role_names(project.memory, workflow))
-    say_value("workflow.toml", "workflow.toml", workflow.path)
-    say_value("  记忆在", "  memory root", project.memory)
-    say_value("  自动附上几条", "  memories given by themselves", topk)
-    say_value("  角色", "  roles", names or Said("没有", "none"))
+    roles = ", ".join(role_names(project.memory, workflow)) or Said("common.none")
+    say("settings.workflow", path=workflow.path, root=project.memory, topk=topk, roles=roles)

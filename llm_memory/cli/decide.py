@@ -24,7 +24,7 @@ from ..models.decisions import (
     record_name,
 )
 from .home_flags import wants_json
-from .messages import DONE, FAILED, fail, say, say_json, shown, texts
+from .messages import DONE, FAILED, fail, say, show, show_json, shown, texts
 from .owner_levels import OwnerLevel, asked, memory_id_of
 
 
@@ -36,17 +36,17 @@ def decide(args: argparse.Namespace) -> int:
         return _listed(args, outcome)
     code = FAILED if isinstance(outcome, Draft | NotRecorded) else DONE
     if wants_json(args):
-        say_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
+        show_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
         return code
     said = shown(outcome_words(texts(), outcome))
     if isinstance(outcome, NotRecorded):
-        fail(said)
+        show(said, failed=True)
         if outcome.fault is DecisionFault.OBJECTION:
-            fail("看过了还要写：加 --anyway", "to write it all the same: --anyway")
+            fail("records.anyway")
         return code
-    say(said)
+    show(said)
     if isinstance(outcome, Draft):
-        fail("要写进去：再运行一次，加 --yes", "to write it: run it again with --yes")
+        fail("records.yes")
     return code
 
 
@@ -82,12 +82,12 @@ async def _decided(levels: Sequence[OwnerLevel], change: DecisionChange) -> Deci
 
 def _listed(args: argparse.Namespace, found: Decisions) -> int:
     if wants_json(args):
-        say_json([_as_json(item) for item in found.items])
+        show_json([_as_json(item) for item in found.items])
         return DONE
     for item in found.items:
-        say(shown(item_line(texts(), item)))
+        show(shown(item_line(texts(), item)))
     if not found.items:
-        say("没有提议，也没有决定", "nothing is proposed or decided")
+        say("records.none")
     return DONE
 
 

@@ -10,21 +10,19 @@ from ..errors import HomeError
 from ..home.places import is_folder
 from ..home.setting_values import KEYS, spoken
 from ..home.settings import LoadedSettings, flag_of, load_settings
-from .messages import speak, words
+from ..texts import at
+from .messages import speak
 
 
 def setting_flags() -> argparse.ArgumentParser:
     """Returns a parent parser with a flag for each setting, ``--project-folder`` and ``--json``."""
     parent = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    about = words("项目的文件夹，默认是当前的", "the project's folder, by default the current one")
-    parent.add_argument("--project-folder", type=Path, metavar="PATH", help=about)
-    parent.add_argument("--json", action="store_true", help=words("输出 JSON", "print JSON"))
-    group = parent.add_argument_group(
-        words("设置", "settings"), words("盖过文件和环境变量", "over files and environment")
-    )
+    folder = "flag.project_folder"
+    parent.add_argument("--project-folder", type=Path, metavar="PATH", help=folder)
+    parent.add_argument("--json", action="store_true", help="flag.json")
+    group = parent.add_argument_group("about.settings", "about.settings_win")
     for name, key in KEYS.items():
-        about = words(key.zh, key.en)
-        group.add_argument(flag_of(name), dest=f"set_{name}", metavar="…", help=about)
+        group.add_argument(flag_of(name), dest=f"set_{name}", metavar="…", help=key.code)
     return parent
 
 
@@ -32,7 +30,7 @@ def project_folder(args: argparse.Namespace) -> Path:
     """Returns the folder that is meant, absolute. Raises HomeError if there is none."""
     folder: Path = getattr(args, "project_folder", Path()).absolute()
     if not is_folder(folder):
-        raise HomeError(f"{folder}：没有这个文件夹", f"{folder}: no such folder")
+        raise HomeError(at(folder, "path.no_folder"))
     return folder
 
 

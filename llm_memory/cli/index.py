@@ -13,9 +13,9 @@ from ..home.index_building import PACE, Built, build_index
 from ..home.memory_home import make_home
 from ..home.owned_store import OwnedStore
 from ..home.settings import LoadedSettings
-from ..models.said import Said
+from ..texts import Said, Sayable, at
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, FAILED, PARTLY, say, say_json, say_value, warn, words
+from .messages import DONE, FAILED, PARTLY, say, show_json, warn, words
 from .paths import plugin_version
 from .status import store_json, tell_counts
 
@@ -31,7 +31,7 @@ def index(args: argparse.Namespace) -> int:
     codes = {_code(found) for _, found in rows}
     code = codes.pop() if len(codes) == 1 else PARTLY
     if wants_json(args):
-        say_json({"code": code, "stores": [_as_json(*row) for row in rows]})
+        show_json({"code": code, "stores": [_as_json(*row) for row in rows]})
         return code
     for row in rows:
         _tell(*row)
@@ -52,7 +52,7 @@ def _built(store: AgentStore, loaded: LoadedSettings, *, rebuild: bool) -> Built
             sys.stderr.write("\r\x1b[K")
 
 
-def _draw(part: Said, done: int, total: int) -> None:
+def _draw(part: Sayable, done: int, total: int) -> None:
     """Draw how far it is over what was drawn before, where somebody looks."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{words(part)} {max(done, 0)}/{total}\x1b[K")
@@ -67,23 +67,16 @@ def _code(found: Built | int | None) -> int:
 
 
 def _tell(store: AgentStore, found: Built | int | None) -> None:
-    zh, en = store.named.zh, store.named.en
     if not isinstance(found, Built):
-        who = Said("另一个程序", "another program")
-        if found is not None:
-            who = Said(f"进程 {found}", f"process {found}")
-        say(
-            f"{zh}：{who.zh}正开着它，索引由它跟着更新；这里什么也没做",
-            f"{en}: {who.en} has it open and keeps the index up by itself; nothing was done here",
-        )
+        who = Said("indexes.somebody") if found is None else Said("indexes.process", pid=found)
+        say(at(store.named, "indexes.in_use", who=who))
         return
-    say_value(zh, en, store.paths.memory)
+    say("common.at", where=store.named, why=store.paths.memory)
     tell_counts(found.status)
     if found.words_fault:
-        say_value("  词语没有建完", "  words are not complete", found.words_fault)
+        say("indexes.words_fault", why=found.words_fault)
     if found.fault:
-        left = found.left
-        say_value(f"  {left} 条没有向量", f"  {left} without a vector", found.fault)
+        say("indexes.fault", count=found.left, why=found.fault)
 
 
 def _as_json(store: AgentStore, found: Built | int | None) -> dict[str, object]:

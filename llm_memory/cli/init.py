@@ -28,7 +28,7 @@ from ..home.project import Project, find_project, find_root, name_of
 from ..home.settings import PREFIX, LoadedSettings, flag_of, load_settings
 from ..home.trusted_roots import is_trusted, trust_root
 from ..migration.openclaw_store import find_store, is_global, read_store
-from ..models.said import Said
+from ..texts import Said, at
 from ..vault.notes.root_notes import named, notes_in_root
 from .home_flags import project_folder, read_settings, wants_json
 from .init_report import AdoptionReport, Report, tell
@@ -54,10 +54,7 @@ def init(args: argparse.Namespace) -> int:
     ]
     if own and (older := tuple(notes_in_root(own.memory))):
         names, memory = shown(named(older)), own.memory
-        report.note(
-            f"直接放在 {memory} 里的当作项目的笔记读：{names}",
-            f"what lies in {memory} itself is read as notes of the project: {names}",
-        )
+        report.note("setup.root_notes", path=memory, names=names)
     report.folders = missing_folders(home, own)
     report.adoptions = [_adoption(path, project) for path in args.adopt]
     if not report.dry:
@@ -75,12 +72,11 @@ def _ask(home: Path, project: Project) -> None:
     """Ask once whether memories may lie outside the project. Raises Refusal."""
     if is_trusted(home, *project.agreement):
         return
-    zh = f"{project.memory} 在项目外面。用它放这个项目的记忆吗？"
-    en = f"{project.memory} lies outside the project. Keep its memories there?"
+    question = Said("setup.outside", path=project.memory)
     if not sys.stdin.isatty():
-        raise Refusal(f"{zh}要就加 --yes", f"{en} If so, add --yes")
-    if not agrees(zh, en):
-        raise Refusal("什么也没有改", "nothing was changed")
+        raise Refusal("setup.add_yes", question=question)
+    if not agrees(question):
+        raise Refusal("cli.nothing_changed")
 
 
 def _project(folder: Path, loaded: LoadedSettings, *, store: bool) -> Project | None:
@@ -103,12 +99,8 @@ def _project_changes(
     clients = [flag for flag in CLIENTS if getattr(args, flag.removeprefix("--"))]
     if project is None:
         if clients or args.store:
-            raise HomeError(
-                f"{folder}：这里不能当项目，请到项目的文件夹里来，或写 --project-folder",
-                f"{folder}: no project can be here, go to a project's folder or name it with "
-                "--project-folder",
-            )
-        report.note("这里不是项目，只建家", "no project here, the home alone is made")
+            raise HomeError(at(folder, "setup.no_place"))
+        report.note("setup.home_alone")
         return []
     changes = []
     if find_root(folder) is None or loaded.origins["project"] == flag_of("project"):
@@ -117,29 +109,16 @@ def _project_changes(
         environ = {f"{PREFIX}HOME": str(home)}
         stated = load_settings(flags={}, environ=environ, cwd=project.root).settings.project
         if not mark.needed and stated != project.name:
-            raise HomeError(
-                f"{mark.path} 里写着别的项目名，请改那里",
-                f"{mark.path} names another project, change it there",
-            )
+            raise HomeError("setup.other_name", path=mark.path)
         changes.append(mark)
     if project.root != folder:
-        report.note(
-            f"项目的根在上面，编程助手多半在那里打开：{project.root}",
-            f"the project's root is above, agents are mostly opened there: {project.root}",
-        )
+        report.note("setup.root_above", path=project.root)
     paths, scope = place_of(loaded, replace(project, own_store=False))
     if (args.store or project.stated_root) and (paths.memory / scope.folder).exists():
-        report.note(
-            f"这个项目以前的记忆还在家里的域“{scope.name}”，可以导出再导入",
-            f"its memories of before stay in the home's scope {scope.name}, see export and import",
-        )
+        report.note("setup.former", scope=scope.name)
     clients = clients or clients_of(folder)
     if not clients:
-        report.note(
-            "没看出用的是哪种编程助手，写了 Claude Code 的；别的见 --cursor、--agents、--codex",
-            "no client was recognised, so Claude Code's files are written; see "
-            "--cursor, --agents, --codex",
-        )
+        report.note("setup.no_client")
     launch = launch_of(loaded.settings, loaded.origins["home"])
     chosen = clients or [next(iter(CLIENTS))]
     return changes + plan_clients(folder, chosen, launch, loaded.settings.language)
@@ -150,10 +129,7 @@ def _adoption(path: Path, project: Project | None) -> AdoptionReport:
     top = find_store(path.expanduser().absolute())
     everywhere = is_global(top, project.root if project else None, user_folder(os.environ))
     if project is None and not everywhere:
-        raise HomeError(
-            f"{top}：是一个项目的，请到那个项目里来",
-            f"{top}: belongs to a project, run this in that project",
-        )
+        raise HomeError(at(top, "setup.foreign"))
     return AdoptionReport(top, read_store(top), None if everywhere else project)
 
 
@@ -165,8 +141,8 @@ def _write(report: Report) -> None:
             report.written[change.path] = apply(change, now)
         except HomeError as error:
             if not report.written:
-                raise Refusal(error.zh, str(error)) from error
-            report.errors.append(Said(error.zh, str(error)))
+                raise Refusal(error.said) from error
+            report.errors.append(error.said)
 
 
 def _take(report: Report, loaded: LoadedSettings) -> None:
@@ -181,9 +157,8 @@ def _take(report: Report, loaded: LoadedSettings) -> None:
         try:
             adoption.done = asyncio.run(taking)
         except (ScopedMemoryError, OSError) as error:
-            zh = error.zh if isinstance(error, HomeError) else error
-            report.errors.append(Said(f"{top}：{zh}", f"{top}: {error}"))
+            why = error.said if isinstance(error, HomeError) else error
+            report.errors.append(Said("common.at", where=top, why=why))
             continue
         if adoption.done.stopped:
-            zh, en = "写不下了，同一条命令会接着做", "no room, the same command goes on"
-            report.errors.append(Said(f"{top}：{zh}", f"{top}: {en}"))
+            report.errors.append(at(top, "setup.no_room"))

@@ -9,8 +9,8 @@ from ..composition.openclaw_adoption import Adopted
 from ..home.file_changes import Change
 from ..home.project import Project
 from ..migration.openclaw_store import ForeignStore
-from ..models.said import Said
-from .messages import DONE, PARTLY, fail, say, say_json, say_value, warn, words
+from ..texts import Said
+from .messages import DONE, PARTLY, fail, say, show, show_json, warn, words
 
 
 @dataclass(slots=True)
@@ -41,15 +41,15 @@ class Report:
     notes: list[Said] = field(default_factory=list)
     errors: list[Said] = field(default_factory=list)
 
-    def note(self, zh: str, en: str) -> None:
+    def note(self, code: str, /, **params: object) -> None:
         """Add what the person should know."""
-        self.notes.append(Said(zh, en))
+        self.notes.append(Said(code, **params))
 
 
 def tell(report: Report, *, as_json: bool) -> int:
     """Print the report. Returns the exit code."""
     if as_json:
-        say_json(_content(report))
+        show_json(_content(report))
     else:
         _print(report)
     partly = any(one.store.refused or (one.done and one.done.refused) for one in report.adoptions)
@@ -59,18 +59,18 @@ def tell(report: Report, *, as_json: bool) -> int:
 def _print(report: Report) -> None:
     dry, project = report.dry, report.project
     if dry:
-        say("只是预演，什么也没有改：", "a dry run, nothing was changed:")
-    say_value("家", "home", report.home)
+        say("cli.dry_run")
+    say("settings.home", path=report.home)
     if project is not None:
-        say_value("项目", "project", f"{project.shown} ({project.root})")
+        say("settings.project", project=f"{project.shown} ({project.root})")
     for folder in report.folders:
-        say_value("会建" if dry else "建了", "would make" if dry else "made", folder)
+        say("setup.would_make" if dry else "setup.made", path=folder)
     for change in report.changes:
         _print_change(change, report)
     for adoption in report.adoptions:
         _print_adoption(adoption)
     if report.written:
-        say("已打开的编程助手要重开一次", "coding agents that are open must be restarted")
+        say("setup.restart")
     warn(report.notes)
     for error in report.errors:
         fail(error)
@@ -79,36 +79,34 @@ def _print(report: Report) -> None:
 def _print_change(change: Change, report: Report) -> None:
     path, copy = change.path, report.written.get(change.path)
     if not change.needed:
-        say_value("不变", "unchanged", path)
+        say("setup.unchanged", path=path)
     elif report.dry:
-        say_value("会写", "would write", path)
+        say("setup.would_write", path=path)
         for line in change.shown.splitlines():
-            say(f"    + {line}")
+            show(f"    + {line}")
     elif path not in report.written:
-        say_value("没有写", "not written", path)
+        say("setup.not_written", path=path)
     else:
-        say_value("写了", "wrote", f"{path} ({copy.name})" if copy else path)
+        say("setup.wrote", path=f"{path} ({copy.name})" if copy else path)
 
 
 def _print_adoption(adoption: AdoptionReport) -> None:
     top, store, done, project = adoption.top, adoption.store, adoption.done, adoption.project
-    files, count, turns = store.files, len(store.memories), store.turns
     say(
-        f"{top} → {project.name if project else '家'}：{files} 个文件，{count} 条；"
-        f"整段的对话不收，有 {turns} 段",
-        f"{top} → {project.name if project else 'the home'}: {files} files, {count} memories, "
-        f"{turns} whole conversations left out",
+        "setup.adoption",
+        path=top,
+        whose=project.name if project else Said("home.itself"),
+        files=store.files,
+        memories=len(store.memories),
+        talks=store.turns,
     )
     for path, why in store.refused:
-        say_value("  没有读", "  not read", f"{path}: {words(why)}")
+        say("setup.not_read", path=path, why=why)
     if done is not None:
         new, known, refused, hidden = done.stored, done.known, len(done.refused), done.redacted
-        say(
-            f"  新收 {new} 条，早已有 {known}，没收下 {refused}，隐去一部分 {hidden}",
-            f"  {new} new, {known} known, {refused} refused, {hidden} partly hidden",
-        )
+        say("setup.adopted", new=new, known=known, refused=refused, hidden=hidden)
         for text, reason in done.refused:
-            say_value(f"  没收下（{reason}）", f"  refused ({reason})", text)
+            say("setup.refused", reason=reason, text=text)
 
 
 def _content(report: Report) -> dict[str, object]:

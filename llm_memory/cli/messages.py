@@ -1,4 +1,8 @@
-"""What is said at the command line, in the language of the person there."""
+"""What is said at the command line, in the language of the person there.
+
+A line is a text of the catalogue, which is read when the first one is said: a command that says
+nothing does not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +13,16 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Final
 
-from ..models.said import Said, Spoken
-from ..texts import Texts
+from ..errors import SaidError
+from ..texts import Said, Sayable, Spoken, Texts
 
 DONE, FAILED, MISUSED, PARTLY = 0, 1, 2, 3
 """Exit codes: all was done, nothing was, what was asked cannot be done, all but some lines."""
 _LANGUAGE: Final[ContextVar[Spoken]] = ContextVar("language", default="en")
 
 
-class Refusal(Exception):
-    """Nothing was done; the text says why, in the language that is spoken."""
-
-    def __init__(self, zh: str, en: str) -> None:
-        super().__init__(words(zh, en))
+class Refusal(SaidError):
+    """Nothing was done; the text says why."""
 
 
 def speak(language: Spoken) -> None:
@@ -34,45 +35,43 @@ def texts() -> Texts:
     return Texts.of(_LANGUAGE.get())
 
 
-def words(zh: str | Said, en: str = "") -> str:
-    """Returns the line in the language that is spoken. Without ``en`` it is the same in both."""
-    said = zh if isinstance(zh, Said) else Said(zh, en or zh)
-    return said.text(_LANGUAGE.get())
+def words(line: str | Sayable, /, **params: object) -> str:
+    """Returns a line, given as it is or by its code, in the language that is spoken."""
+    return texts().said(Said(line, **params) if isinstance(line, str) else line)
 
 
-def say(zh: str | Said, en: str = "") -> None:
-    """Print a line for the caller."""
-    sys.stdout.write(f"{words(zh, en)}\n")
+def say(line: str | Sayable, /, **params: object) -> None:
+    """Print a line, given as it is or by its code."""
+    show(shown(words(line, **params)))
 
 
-def say_value(zh: str, en: str, value: object) -> None:
-    """Print a line with what something is called, and what it is."""
-    said = words(value) if isinstance(value, Said) else value
-    say(f"{zh}：{said}", f"{en}: {said}")
+def fail(line: str | Sayable, /, *, exit_code: int = FAILED, **params: object) -> int:
+    """Print why something was not done. Returns the exit code for that."""
+    show(shown(words(line, **params)), failed=True)
+    return exit_code
 
 
-def say_json(content: object) -> None:
+def show(text: str, *, failed: bool = False) -> None:
+    """Print a text as it stands: what scripts or agents read, what a file holds."""
+    (sys.stderr if failed else sys.stdout).write(f"{text}\n")
+
+
+def show_json(content: object) -> None:
     """Print what scripts read; what JSON does not know is its text."""
-    say(json.dumps(content, ensure_ascii=False, indent=2, default=str))
+    show(json.dumps(content, ensure_ascii=False, indent=2, default=str))
 
 
-def fail(zh: str | Said, en: str = "", *, code: int = FAILED) -> int:
-    """Print why nothing was done. Returns the exit code for that."""
-    sys.stderr.write(f"{words(zh, en)}\n")
-    return code
+def warn(lines: Iterable[Sayable]) -> None:
+    """Print what was passed over."""
+    for line in lines:
+        fail("cli.note", line=line)
 
 
-def agrees(zh: str, en: str) -> bool:
+def agrees(question: str | Sayable, /) -> bool:
     """Ask the person at the terminal. Returns True for a yes."""
-    sys.stderr.write(f"{words(zh, en)} [y/N] ")
+    sys.stderr.write(f"{shown(words(question))} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes", "是", "要"}
-
-
-def warn(texts: Iterable[Said]) -> None:
-    """Print what was passed over."""
-    for text in texts:
-        fail(f"注意：{text.zh}", f"note: {text.en}")
 
 
 def shown(text: str) -> str:

@@ -20,23 +20,16 @@ from ..models.data_models import (
     shown_day,
 )
 from ..models.owner import Listing
-from ..models.said import Said
 from ..text.normalising import one_line, preview
 from ..text.refusal_words import refusal_words
+from ..texts import Said
 from .agent_commands import content_of
 from .home_flags import wants_json
-from .messages import DONE, FAILED, PARTLY, fail, say, say_json, shown, words
+from .messages import DONE, FAILED, PARTLY, fail, say, show, show_json, shown, words
 from .owner_levels import OwnerLevel, asked, memory_id_of, stores_here
 
 _PREVIEW: Final = 300
 """Characters of a memory that ``list`` shows."""
-_DONE: Final[dict[type, Said]] = {
-    Forgotten: Said("忘记了", "forgotten"),
-    Edited: Said("改好了", "edited"),
-    Restored: Said("找回来了", "brought back"),
-    Undone: Said("撤销了，现在是", "undone, it is now"),
-}
-"""A home reads no turns, so nothing that waits to be read is purged."""
 
 type _Ask = Callable[[OwnerLevel, str], Awaitable[Any]]
 type _Told = tuple[Said, dict[str, object]]
@@ -49,7 +42,7 @@ def list_(args: argparse.Namespace) -> int:
     async def work(levels: Sequence[OwnerLevel]) -> list[tuple[OwnerLevel, Listing]]:
         chosen = [one for one in levels if one.level.name == args.level] or stores_here(levels)
         if args.level not in (None, chosen[0].level.name):
-            raise HomeError("这里不是项目", "there is no project here")
+            raise HomeError("memories.no_project")
         return [(one, await ask(one)) for one in chosen]
 
     async def ask(one: OwnerLevel) -> Listing:
@@ -66,16 +59,16 @@ def list_(args: argparse.Namespace) -> int:
     more = len(found) > args.limit or any(listing.more for _, listing in listings)
     found = found[: args.limit]
     if wants_json(args):
-        say_json({"memories": [one.as_json(stored) for one, stored in found], "more": more})
+        show_json({"memories": [one.as_json(stored) for one, stored in found], "more": more})
         return DONE
     for one, stored in found:
-        day = shown_day(stored.memory.created_at, words("日期不详", "undated"))
+        day = shown_day(stored.memory.created_at, words("inject.undated"))
         path, _, memory_id = one.pointer(stored).rpartition("#")
-        say(f"{day}  {memory_id}  {path}  {preview(_line(stored), _PREVIEW)}")
+        show(f"{day}  {memory_id}  {path}  {preview(_line(stored), _PREVIEW)}")
     if not found:
-        say("没有这样的记忆", "no memories")
+        say("memories.none")
     if more:
-        say("还有更早的：--limit 数目", "there are older ones: --limit NUMBER")
+        say("memories.older")
     return DONE
 
 
@@ -97,7 +90,8 @@ def correct(args: argparse.Namespace) -> int:
     done = sum(row["ok"] is True for _, row in told)
     code = DONE if done == len(told) else PARTLY if done else FAILED
     if wants_json(args):
-        say_json({"code": code, "memories": [{**row, "said": words(said)} for said, row in told]})
+        rows = [{**row, "said": shown(words(said))} for said, row in told]
+        show_json({"code": code, "memories": rows})
         return code
     for said, row in told:
         (say if row["ok"] else fail)(said)
@@ -111,7 +105,7 @@ async def _all_told(levels: Sequence[OwnerLevel], ids: Sequence[str], ask: _Ask)
             told.append(_told(memory_id, *await _nearest(levels, memory_id, ask)))
         except ScopedMemoryError as error:
             # What was done before has to be told, and what is left would fail alike.
-            why = Said(f"没有做完：{error}", f"not done: {error}")
+            why = Said("cli.not_done", why=error)
             return told + [(why, {"ok": False, "id": left}) for left in ids[number:]]
     return told
 
@@ -131,40 +125,34 @@ async def _nearest(
 
 
 def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
-    said = _DONE.get(type(answer))
-    if said is None:
+    # A home reads no turns, so nothing that waits to be read is purged.
+    if not isinstance(answer, Forgotten | Edited | Restored | Undone):
         return _why_not(memory_id, answer), {"ok": False, "id": memory_id}
-    stored, behind = answer.memory, Said("", "")
-    row = {"ok": True, **one.as_json(stored)}
-    if isinstance(answer, Forgotten):
-        back = f"scoped-memory undo {stored.memory.memory_id}"
-        behind = Said(f"\n  找回：{back}", f"\n  to bring it back: {back}")
-    elif isinstance(answer, Edited):
-        row["before"] = answer.before
-        before = shown(one_line(answer.before))
-        behind = Said(f"\n  原来：{before}", f"\n  before: {before}")
-    what = f"{one.pointer(stored)}: {_line(stored)}"
-    return Said(f"{said.zh} {what}{behind.zh}", f"{said.en} {what}{behind.en}"), row
+    stored = answer.memory
+    what, row = f"{one.pointer(stored)}: {_line(stored)}", {"ok": True, **one.as_json(stored)}
+    match answer:
+        case Forgotten():
+            return Said("memories.forgotten", memory=what, id=stored.memory.memory_id), row
+        case Edited(before=before):
+            row["before"] = before
+            return Said("memories.edited", memory=what, before=one_line(before)), row
+        case Restored():
+            return Said("memories.restored", memory=what), row
+    return Said("memories.undone", memory=what), row
 
 
 def _why_not(memory_id: str, answer: object) -> Said:
     match answer:
         case Rejected():
-            why = refusal_words(answer)
-            zh, en = shown(why.text("zh")), shown(why.text("en"))
-            return Said(f"没有改：{zh}", f"not changed: {en}")
+            return Said("memories.not_changed", why=refusal_words(answer))
         case NotVisible(_, forgotten=True):
-            back = f"scoped-memory undo {memory_id}"
-            return Said(f"早就忘记了；找回：{back}", f"forgotten before; to bring it back: {back}")
+            return Said("memories.forgotten_before", id=memory_id)
         case NotVisible("") if not memory_id:
-            return Said("没有可撤销的", "there is nothing to undo")
+            return Said("memories.nothing_to_undo")
         case NotVisible(last) if not memory_id:
-            return Said(
-                f"最后做的是 {last}，之后又有人改过它，没有撤销",
-                f"the last was {last}, which was changed since: nothing was undone",
-            )
+            return Said("memories.changed_since", id=last)
     # The same for one that is nowhere and one of another project's.
-    return Said(f"这里没有 {memory_id}", f"no such memory here: {memory_id}")
+    return Said("memories.not_here", id=memory_id)
 
 
 def _line(stored: StoredMemory) -> str:

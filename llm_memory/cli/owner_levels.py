@@ -80,9 +80,5 @@ def memory_id_of(text: str) -> str:
     """Returns the id in an id or a pointer. Raises HomeError where it names no memory."""
     found = pointed_id(text)
     if found is None or is_note_id(found):
-        name = shown(text[:80])
-        raise HomeError(
-            f"不是记忆的编号：{name}（m-…，list 和 search 会给出）",
-            f"no memory's id: {name} (m-…, as list and search give it)",
-        )
+        raise HomeError("memories.no_id", name=shown(text[:80]))
     return found

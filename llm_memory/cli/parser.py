@@ -1,5 +1,6 @@
 """The command line: every command, its flags and its help. What runs a command is imported when it
-runs, because an agent waits for ``serve`` to start."""
+runs, because an agent waits for ``serve`` to start. For the same reason a parser holds the codes of
+its texts: ``_Help`` looks them up when help is shown."""
 
 from __future__ import annotations
 
@@ -13,39 +14,30 @@ from typing import Any, Final, NoReturn
 from ..models.decisions import RecordFile
 from ..models.settings import PrivacyMode
 from .home_flags import setting_flags
-from .messages import say, words
-from .paths import NAME, plugin_version
+from .messages import show, words
+from .paths import plugin_version
 
 _PROGRAM: Final = "scoped-memory"
 _KINDS: Final = ("preference", "instruction", "entity", "decision", "pattern", "task", "journal")
 _MOST_LISTED: Final = 1_000
 _RECORD: Final = re.compile(r"(?:D-)?(\d{1,9})", re.IGNORECASE)
 _UNKNOWN: Final = re.compile(r"argument COMMAND: invalid choice: '(.*?)'")
+_CODE: Final = re.compile(r"[a-z]+\.[a-z_]+")
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Returns the parser. What it parses has ``run`` for a command over a bot's store and
     ``run_home`` for one over a home: a module of this package and its function."""
     where = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    _flag(where, "--data", "数据文件夹", f"the data folder: data/plugin_data/{NAME}", type=Path)
-    _flag(where, "--memory", "记忆文件夹在别处时", "where memory_root lies elsewhere", type=Path)
+    _flag(where, "--data", type=Path)
+    _flag(where, "--memory", type=Path)
     parser = _Parser(
         prog=_PROGRAM if Path(sys.argv[0]).stem == _PROGRAM else "python -m llm_memory",
         parents=[where],  # before the command, and behind it
-        description=words(
-            "忆域。编程助手和它们的主人用的命令见 docs/mcp.md。整个记忆库：export、restore、"
-            "import、migrate-scope，先停下机器人，在插件的文件夹里运行，见 docs/transfer.md。"
-            "说话习惯：soul，见 docs/soul.md。",
-            "Scoped Memory. The commands for coding agents and for their owner: docs/mcp.md. Whole "
-            "stores (export, restore, import, migrate-scope): stop the bot first, and run them in "
-            "the plugin's folder, see docs/transfer.md. Manner (soul): docs/soul.md.",
-        ),
-        epilog=words(
-            "退出码：0 做完，1 没有做，2 用法或输入不对，3 只做了一部分",
-            "exit codes: 0 done, 1 nothing done, 2 wrong usage or input, 3 done in part",
-        ),
+        description="about.program",
+        epilog="about.exit_codes",
     )
-    _flag(parser, "--version", "版本号", "print the version", action=_Version, nargs=0)
+    _flag(parser, "--version", action=_Version, nargs=0)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     parser.names = commands.choices
     _add_transfer(_Commands(commands, "run", where))
@@ -55,8 +47,27 @@ def build_parser() -> argparse.ArgumentParser:
     _add_tools(at_home)
     _add_corrections(at_home)
     _add_decisions(at_home)
-    _add_owners(at_home)
+    at_home.add("status", "status.status")
+    one = at_home.add("index", "index.index", about="about.index")
+    _switch(one, "--rebuild")
     return parser
+
+
+class _Help(argparse.HelpFormatter):
+    """Shows the text for each code. What is no code stands as it is."""
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section(_text_of(heading))
+
+    def add_text(self, text: str | None) -> None:
+        super().add_text(_text_of(text))
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return _text_of(action.help)
+
+
+def _text_of(code: str | None) -> str | None:
+    return words(code) if code and _CODE.fullmatch(code) else code
 
 
 class _Parser(argparse.ArgumentParser):
@@ -65,13 +76,17 @@ class _Parser(argparse.ArgumentParser):
     names: Any = ()
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
+        super().__init__(formatter_class=_Help, add_help=False, **settings)
         self.suggest_on_error = False  # newer versions of Python would name one, too
+        _flag(self, "--help", "-h", action="help")
+
+    def _check_help(self, action: argparse.Action) -> None:
+        """Python 3.14 would look up each text here, to see whether it can be formatted."""
 
     def error(self, message: str) -> NoReturn:
         unknown = _UNKNOWN.match(message)
         for near in get_close_matches(unknown[1], self.names, 1) if unknown else ():
-            message += "\n" + words(f"是不是 {near}？", f"did you mean {near}?")
+            message += "\n" + words("cli.did_you_mean", name=near)
         super().error(message)
 
 
@@ -79,72 +94,65 @@ class _Version(argparse.Action):
     """Looks the version up when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        say(f"{_PROGRAM} {plugin_version().removeprefix('v')}")
+        show(f"{_PROGRAM} {plugin_version().removeprefix('v')}")
         parser.exit()
 
 
 class _Commands:
     """The commands over one kind of store: what runs them stands under ``runs``, and all have the
-    flags of ``flags``."""
+    flags of ``flags``. ``within`` is the command whose actions they are."""
 
-    def __init__(self, commands: Any, runs: str, flags: argparse.ArgumentParser) -> None:
+    def __init__(
+        self, commands: Any, runs: str, flags: argparse.ArgumentParser, within: str = ""
+    ) -> None:
         self._commands, self._runs, self._flags = commands, runs, flags
+        self._within = within
 
-    def add(self, name: str, run: str, zh: str, en: str, *about: str, **more: Any) -> Any:
-        """Returns the parser of a new command. ``about`` is a longer description, in both."""
-        text = words(*about) if about else words(zh, en)
-        flags = [self._flags]
+    def add(self, name: str, run: str, *, about: str = "", **more: Any) -> Any:
+        """Returns the parser of a new command. ``about`` is the code of a longer description."""
+        does = "does." + f"{self._within}{name}".replace("-", "_")
         one = self._commands.add_parser(
-            name, parents=flags, help=words(zh, en), description=text, **more
+            name, parents=[self._flags], help=does, description=about or does, **more
         )
         one.set_defaults(**{self._runs: run})
         return one
 
 
-def _flag(one: Any, name: str, zh: str, en: str, **settings: Any) -> None:
-    one.add_argument(name, help=words(zh, en), **settings)
+def _flag(one: Any, name: str, *names: str, text: str = "", **settings: Any) -> None:
+    """Add a flag or an argument. ``text`` is the code of its help, if not that of its name."""
+    code = text or "flag." + name.removeprefix("--").replace("-", "_")
+    one.add_argument(*names, name, help=code, **settings)
 
 
-def _switch(one: Any, name: str, zh: str, en: str) -> None:
-    _flag(one, name, zh, en, action="store_true")
+def _switch(one: Any, name: str, text: str = "") -> None:
+    _flag(one, name, text=text, action="store_true")
 
 
 def _add_transfer(commands: _Commands) -> None:
     """Add the commands over a bot's whole store."""
-    anyway = ("忘掉、改过、移走的也要", "also what was forgotten, edited or moved away since")
-    out = ("整个记忆库和设置到一个文件", "a whole store and the settings into one file")
-    one = commands.add("export", "files.export", *out, aliases=["backup"])
-    _flag(one, "file", "默认在 exports/", "in exports/ by default", type=Path, nargs="?")
-    _flag(one, "--scope", "只要这个域，可重复", "this scope alone", action="append")
-    back = ("原样放回：域、文件、编号都不变，不过关卡", "put back as it was, past gate and privacy")
-    one = commands.add("restore", "files.restore", *back)
-    one.add_argument("file", type=Path)
-    _flag(one, "--scope", "只放回这个域，可重复", "this scope alone", action="append")
-    _switch(one, "--yes", "不问，直接放回", "do not ask")
-    _switch(one, "--anyway", *anyway)
-    into = ("并入一个域，过关卡和隐私，去重", "into one scope, through gate and privacy")
-    one = commands.add("import", "files.import_", *into)
-    one.add_argument("file", type=Path)
-    _flag(one, "--scope", "并入哪个域", "which scope", required=True)
-    _switch(one, "--anyway", *anyway)
-    _switch(one, "--new", "这个域可以是新的", "the scope may be new")
-    _switch(one, "--keep-trust", "文件里写着可信的仍算可信", "what it calls trusted stays trusted")
-    privacy = [mode.value for mode in PrivacyMode]
-    _flag(one, "--privacy", "默认按面板的设置", "the panel's setting by default", choices=privacy)
-    talk = (
-        "一条记忆出自哪段对话，机器人开着也行",
-        "the talk a memory came from, bot running or not",
-    )
-    one = commands.add("transcript", "transcript.transcript", *talk)
-    _flag(one, "pointer", "编号或出处", "its id or pointer: m-01…, entities.md#m-01…")
-    old = ("旧记忆收到哪里了，还原，收回", "how far old memories are; reverse, take back")
-    one = commands.add("migrate-scope", "migration.migrate_scope", *old)
+    one = commands.add("export", "files.export", aliases=["backup"])
+    _flag(one, "file", text="flag.export_file", type=Path, nargs="?")
+    _flag(one, "--scope", action="append")
+    one = commands.add("restore", "files.restore")
+    _flag(one, "file", type=Path)
+    _flag(one, "--scope", action="append")
+    _switch(one, "--yes")
+    _switch(one, "--anyway")
+    one = commands.add("import", "files.import_")
+    _flag(one, "file", type=Path)
+    _flag(one, "--scope", text="flag.import_scope", required=True)
+    _switch(one, "--anyway")
+    _switch(one, "--new")
+    _switch(one, "--keep-trust")
+    _flag(one, "--privacy", choices=[mode.value for mode in PrivacyMode])
+    one = commands.add("transcript", "transcript.transcript")
+    _flag(one, "pointer", text="flag.memory_id")
+    one = commands.add("migrate-scope", "migration.migrate_scope")
     ways = one.add_mutually_exclusive_group()
-    _switch(ways, "--status", "到哪里了（默认）", "how far (default)")
-    _switch(ways, "--dry-run", "只算不做", "numbers alone")
-    former = ("旧集合里的每一条恢复原来的元数据", "give each record its former metadata back")
-    _switch(ways, "--reverse", *former)
-    _flag(ways, "--take-back", "收回一批收进来的", "take a batch out of the vault", metavar="BATCH")
+    _switch(ways, "--status")
+    _switch(ways, "--dry-run")
+    _switch(ways, "--reverse")
+    _flag(ways, "--take-back", metavar="BATCH")
 
 
 def _add_souls(commands: Any, where: argparse.ArgumentParser) -> None:
@@ -152,237 +160,134 @@ def _add_souls(commands: Any, where: argparse.ArgumentParser) -> None:
     flags = argparse.ArgumentParser(
         add_help=False, parents=[where], argument_default=argparse.SUPPRESS
     )
-    _flag(flags, "--role", "哪个人格，不写是没有人格时", "which persona, none by default")
-    _switch(flags, "--json", "输出 JSON", "print JSON")
-    about = ("人格学到的说话习惯，默认只看", "the manner a persona has learned, shown by default")
-    soul = _Commands(commands, "run", flags).add("soul", "soul.soul", *about)
-    of_soul = _Commands(soul.add_subparsers(dest="action", metavar="ACTION"), "run", flags)
+    _flag(flags, "--role", text="flag.persona")
+    _switch(flags, "--json")
+    soul = _Commands(commands, "run", flags).add("soul", "soul.soul")
     soul.set_defaults(action="show", role="", json=False)
-
-    def add(name: str, zh: str, en: str) -> Any:
-        return of_soul.add(name, "soul.soul", zh, en)
-
-    add("show", "正在用的、等着的、不对的（默认）", "what is in force, waits, is wrong (default)")
-    one = add("propose", "提议一种说话方式", "wish for a manner")
-    _flag(one, "wish", "想要的说话方式，一句话", "the manner, in a sentence")
-    open_one = ("提议的编号，不写是等着的那个", "a proposal's number, else the one that waits")
-    for name, zh, en in (
-        ("diff", "一个提议改了什么", "what a proposal changes"),
-        ("apply", "只按规则评估，然后生效", "evaluate by the rules alone, put it in force"),
-        ("veto", "否决；正在用的就退回", "end a proposal; if in force, give back what was before"),
-    ):
-        _flag(add(name, zh, en), "number", *open_one, type=_number, nargs="?")
-    one = add("rollback", "退回以前的一版", "give an earlier version back")
-    version = ("第几版，不写是上一版", "its number, else the one before")
-    _flag(one, "number", *version, type=_number, nargs="?")
-    add("log", "变更记录", "the record of changes")
-    add("verify", "记录、各版本、SOUL.md 对得上吗", "whether record, versions and SOUL.md agree")
-    add("adopt", "收下手改的 SOUL.md", "put a SOUL.md that was edited by hand in force")
-    add("discard", "丢弃手改的，留一份", "drop what was edited by hand, and keep a copy")
+    actions = soul.add_subparsers(dest="action", metavar="ACTION")
+    of_soul = _Commands(actions, "run", flags, within="soul_")
+    for name in ("show", "propose", "diff", "apply", "veto", "rollback", "log", "verify"):
+        one = of_soul.add(name, "soul.soul")
+        if name == "propose":
+            _flag(one, "wish")
+        elif name == "rollback":
+            _flag(one, "number", text="flag.soul_version", type=_number, nargs="?")
+        elif name in ("diff", "apply", "veto"):
+            _flag(one, "number", text="flag.proposal", type=_number, nargs="?")
+    of_soul.add("adopt", "soul.soul")
+    of_soul.add("discard", "soul.soul")
 
 
 def _add_setup(commands: _Commands) -> None:
     """Add ``init``, ``config`` and ``serve``."""
-    one = commands.add(
-        "init", "init.init",
-        "编程助手的记忆：建好，并让它们找得到", "memory for coding agents: set it up",
-        "建好记忆的家，并在当前项目里让编程助手找得到它。不写客户端就看用着哪些。原有的内容不丢，"
-        "改前留 .bak，再运行一次什么也不变。",
-        "Make the home, and have the coding agents of this project find it. Without a client it "
-        "looks which are used. Nothing that is there is lost, a .bak is kept, and a second run "
-        "changes nothing.",
-    )  # fmt: skip
-    files = "Claude Code: .mcp.json, CLAUDE.md"
-    _switch(one, "--claude", f"{files}、两个钩子", f"{files}, two hooks")
-    files = "Cursor: .cursor/mcp.json, .cursor/rules/"
-    _switch(one, "--cursor", files, files)
-    _switch(one, "--agents", "AGENTS.md：只写怎么用", "AGENTS.md: how to use it, alone")
-    _switch(one, "--codex", "Codex：提问前的钩子", "Codex: the hook before prompts")
-    _switch(one, "--gemini", "Gemini CLI：提问前的钩子", "Gemini CLI: the hook before prompts")
-    _switch(one, "--hooks", "Claude Code：只要钩子，不用 MCP", "Claude Code: hooks alone, no MCP")
-    store = ("项目的记忆放在项目里，可以提交", "the project's memories lie in it, to be committed")
-    _switch(one, "--store", *store)
-    adopt = ("收下以前的 .openclaw_memory，只读它，可重复", "take in a former one, only read")
-    _flag(one, "--adopt", *adopt, type=Path, action="append", default=[], metavar="PATH")
-    _switch(one, "--yes", "记忆放在项目外面时不问", "do not ask where memories lie outside it")
-    _switch(one, "--dry-run", "只说会做什么", "say what would be done, do nothing")
-    commands.add(
-        "config", "config.show_config",
-        "编程助手的记忆：每项设置的值和来处", "each setting, its value and where it comes from",
-        "每项设置的值和来处。后面的盖过前面的：默认、家里的 config.toml、项目的 "
-        ".scoped-memory/config.toml、环境变量 SCOPED_MEMORY_<KEY>、命令行。",
-        "Each setting, its value and origin. The later wins: default, the home's config.toml, the "
-        "project's .scoped-memory/config.toml, the environment (SCOPED_MEMORY_<KEY>), flags.",
-    )  # fmt: skip
-    one = commands.add(
-        "serve", "serve.serve",
-        "给编程助手用的 MCP 服务", "the MCP server for coding agents",
-        "MCP 服务，经 stdin/stdout；编程助手自己会启动它（见 init）。docs/mcp.md",
-        "The MCP server over stdin and stdout; a coding agent starts it by itself (see init). "
-        "docs/mcp.md",
-    )  # fmt: skip
-    _add_role(one)
-    _flag(one, "--http", "改用 HTTP", "over HTTP instead", type=int, metavar="PORT")
-    _flag(one, "--host", "HTTP 的地址", "HTTP's address", default="127.0.0.1")
+    one = commands.add("init", "init.init", about="about.init")
+    _switch(one, "--claude", text="flag.mcp_json")
+    for name in ("--cursor", "--agents", "--codex", "--gemini", "--hooks", "--store"):
+        _switch(one, name)
+    _flag(one, "--adopt", type=Path, action="append", default=[], metavar="PATH")
+    _switch(one, "--yes", text="flag.init_yes")
+    _switch(one, "--dry-run")
+    commands.add("config", "config.show_config", about="about.config")
+    one = commands.add("serve", "serve.serve", about="about.serve")
+    _flag(one, "--role", metavar="NAME")
+    _flag(one, "--http", type=int, metavar="PORT")
+    _flag(one, "--host", default="127.0.0.1")
     _add_bot_flags(one)
 
 
 def _add_bot_flags(one: Any) -> None:
     """Add the flags that name a bot's store."""
-    _flag(
-        one, "--bot",
-        "用机器人的记忆：它的数据文件夹；机器人要开着 advanced.mcp_share",
-        "a bot's memory, by its data folder; advanced.mcp_share has to be on",
-        type=Path, metavar="FOLDER",
-    )  # fmt: skip
-    elsewhere = (
-        "用别处机器人的记忆，配 --token-file",
-        "a bot's memory elsewhere, with --token-file",
-    )
-    _flag(one, "--connect", *elsewhere, metavar="HOST:PORT")
-    token = ("--connect 或 --http 的令牌", "the token of --connect, or of --http")
-    _flag(one, "--token-file", *token, type=Path, metavar="FILE")
-
-
-def _add_role(one: Any) -> None:
-    _flag(one, "--role", "项目的一个角色", "a role of the project", metavar="NAME")
+    _flag(one, "--bot", type=Path, metavar="FOLDER")
+    _flag(one, "--connect", metavar="HOST:PORT")
+    _flag(one, "--token-file", type=Path, metavar="FILE")
 
 
 def _add_tools(commands: _Commands) -> None:
     """Add the commands that do what a tool of the MCP server does."""
 
-    def add(name: str, zh: str, en: str) -> Any:
-        one = commands.add(name, "agent_commands.run", zh, en)
+    def add(name: str) -> Any:
+        one = commands.add(name, "agent_commands.run")
         _add_bot_flags(one)
-        _add_role(one)
+        _flag(one, "--role", metavar="NAME")
         return one
 
-    one = add("primer", "开场摘要", "what a session begins with")
-    _switch(one, "--quiet", "没有记忆时不作声", "silent without any")
-    before = ("编程助手提问前的钩子；找记忆用 search", "a hook before prompts; to look, use search")
-    one = commands.add("recall", "hook.hook", *before)
-    said = ("从标准输入读客户端的 JSON", "reads the client's JSON from stdin")
-    _flag(one, "--hook", *said, action="store_true", required=True)
-    one = add("search", "找记忆", "find memories")
-    _flag(one, "query", "找什么", "what to look for")
-    _flag(one, "--level", "哪一级", "which level", choices=["all", "project", "global"])
-    one = add("log", "记一条", "store one fact")
-    _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
-    _flag(one, "--type", "归到哪里", "where it is filed", choices=_KINDS)
-    one = add("read", "读全文", "read in full")
-    _flag(one, "path", "出处，或 project/decisions.md:10-40", "a pointer or a path")
-    one = add("tasks", "任务", "tasks")
-    form = '[{"title","status":"open|done"}]'
-    _flag(one, "tasks_json", f"{form}，默认只列出", f"{form}, lists by default", nargs="?")
+    _switch(add("primer"), "--quiet")
+    one = commands.add("recall", "hook.hook")
+    _flag(one, "--hook", action="store_true", required=True)
+    one = add("search")
+    _flag(one, "query")
+    _flag(one, "--level", choices=["all", "project", "global"])
+    one = add("log")
+    _flag(one, "content")
+    _flag(one, "--type", choices=_KINDS)
+    _flag(add("read"), "path")
+    _flag(add("tasks"), "tasks_json", nargs="?")
 
 
 def _record_number(text: str) -> int:
     """Returns the number in ``D-0007`` or ``7``. Raises ArgumentTypeError for any other text."""
     found = _RECORD.fullmatch(text)
     if found is None or not int(found[1]):
-        raise argparse.ArgumentTypeError(words("要写成 D-0007", "must be like D-0007"))
+        raise argparse.ArgumentTypeError(words("cli.no_record"))
     return int(found[1])
 
 
 def _number(text: str) -> int:
     """Returns a number of lines. Raises ArgumentTypeError for any other text."""
     if not text.isdecimal() or not 0 < int(text) <= _MOST_LISTED:
-        raise argparse.ArgumentTypeError(words("要是 1 到 1000 的数", "must be from 1 to 1000"))
+        raise argparse.ArgumentTypeError(words("cli.no_number", most=_MOST_LISTED))
     return int(text)
 
 
 def _add_corrections(commands: _Commands) -> None:
     """Add what an owner does to single memories."""
-    named = (
-        "编号或出处：m-01…, global/entities.md#m-01…",
-        "an id or pointer: m-01…, global/entities.md#m-01…",
-    )
-    one = commands.add(
-        "list", "owner_commands.list_", "列出最新的记忆", "list memories, the newest first"
-    )
-    _flag(one, "words", "只要有这些词的", "only those that hold each word", nargs="*")
-    _flag(one, "--level", "哪一级", "which level", choices=["project", "global"])
-    _flag(one, "--limit", "最多几条", "how many at most", type=_number, default=20)
-    gone = ("忘记，可以 undo", "forget memories; undo brings them back")
-    one = commands.add("forget", "owner_commands.correct", *gone)
-    _flag(one, "ids", *named, nargs="+", metavar="id")
-    other = ("换一种说法，可以 undo", "give a memory other words; undo takes them back")
-    one = commands.add("edit", "owner_commands.correct", *other)
-    _flag(one, "ids", *named, nargs=1, metavar="id")
-    _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
-    back = ("撤销最后一次忘记或修改", "take back the last forget or edit, of a memory or at all")
-    one = commands.add("undo", "owner_commands.correct", *back)
-    _flag(one, "ids", *named, nargs="*", metavar="id")
-    one = commands.add(
-        "trust", "trust.trust",
-        "认可编程助手记下的一条", "vouch for what an agent logged",
-        "认可编程助手记下的一条：它算你说的。是长期指示的话，移到 instructions.md，开场摘要里就当"
-        "指示。改的是 Markdown 文件，服务开着也行。",
-        "Vouch for a memory that an agent logged: it counts as yours. A standing instruction moves "
-        "to instructions.md, and the primer gives it as a rule. This edits the Markdown file, "
-        "whether or not a server runs.",
-    )  # fmt: skip
-    _flag(one, "id", *named)
-    _switch(one, "--no", "收回认可", "take the voucher back")
+    one = commands.add("list", "owner_commands.list_")
+    _flag(one, "words", nargs="*")
+    _flag(one, "--level", choices=["project", "global"])
+    _flag(one, "--limit", type=_number, default=20)
+    one = commands.add("forget", "owner_commands.correct")
+    _flag(one, "ids", text="flag.memory_id", nargs="+", metavar="id")
+    one = commands.add("edit", "owner_commands.correct")
+    _flag(one, "ids", text="flag.memory_id", nargs=1, metavar="id")
+    _flag(one, "content")
+    one = commands.add("undo", "owner_commands.correct")
+    _flag(one, "ids", text="flag.memory_id", nargs="*", metavar="id")
+    one = commands.add("trust", "trust.trust", about="about.trust")
+    _flag(one, "id", text="flag.memory_id")
+    _switch(one, "--no")
 
 
 def _add_decisions(commands: _Commands) -> None:
     """Add ``decide`` and its actions."""
-    about = ("提议的和定下的；接受、否决、取代、撤回", "what is proposed and decided; decide on it")
     # What stands behind the action is read here, too: --pr is no short form of --project.
-    decide = commands.add("decide", "decide.decide", *about, allow_abbrev=False)
+    decide = commands.add("decide", "decide.decide", allow_abbrev=False)
     actions = decide.add_subparsers(dest="action", required=True, metavar="ACTION")
-    at_home = _Commands(actions, "run_home", setting_flags())
-
-    def add(name: str, zh: str, en: str) -> Any:
-        return at_home.add(name, "decide.decide", zh, en)
+    at_home = _Commands(actions, "run_home", setting_flags(), within="decide_")
 
     def writes(one: Any) -> None:
-        _flag(one, "--by", "谁定的，默认是你的用户名", "who decides, by default you", default="")
-        _switch(one, "--yes", "直接写，不先看", "write it, without showing it first")
+        _flag(one, "--by", default="")
+        _switch(one, "--yes", text="flag.unseen")
 
-    named = ("提议的编号、它的开头，或出处", "a proposal's id, its beginning, or a pointer")
-    one = add("list", "提议和在用的决定", "proposals, and the decisions in force")
-    _switch(one, "--all", "不再有效的也要", "also what holds no longer")
-    one = at_home.add("propose", "agent_commands.run", "提议一个决定", "propose a decision")
-    _flag(one, "content", "一句完整的话，- 从标准输入读", "a sentence, - reads stdin")
-    _flag(one, "--why", "理由", "the reason", default="")
+    _switch(at_home.add("list", "decide.decide"), "--all")
+    one = at_home.add("propose", "agent_commands.run")
+    _flag(one, "content")
+    _flag(one, "--why", default="")
     one.set_defaults(command="log", type="decision")
-    for name, zh, en in (
-        ("accept", "接受提议，写进 shared/", "accept a proposal, for all to read in shared/"),
-        ("supersede", "接受提议，取代一条决定", "accept a proposal in place of a decision"),
-    ):
-        one = add(name, zh, en)
+    for name in ("accept", "supersede"):
+        one = at_home.add(name, "decide.decide")
         if name == "supersede":
-            _flag(one, "number", "D-0001", "D-0001", type=_record_number)
-        _flag(one, "id", *named)
-        _flag(one, "--issue", "#12、owner/repo#12 或网址", "#12, owner/repo#12, URL", default="")
-        _flag(one, "--pr", "同上", "likewise", default="")
+            _flag(one, "number", type=_record_number)
+        _flag(one, "id")
+        _flag(one, "--issue", default="")
+        _flag(one, "--pr", default="")
         files = [file.value for file in RecordFile]
-        _flag(one, "--to", "写进哪个文件", "which file", choices=files, default=files[0])
-        _switch(one, "--anyway", "有异议也写", "also where there are objections")
+        _flag(one, "--to", choices=files, default=files[0])
+        _switch(one, "--anyway", text="flag.objected")
         writes(one)
-    one = add("reject", "否决提议", "reject a proposal")
-    _flag(one, "id", *named)
-    _flag(one, "--why", "理由", "the reason", default="")
-    one = add("withdraw", "撤回决定", "withdraw a decision")
-    _flag(one, "number", "D-0001", "D-0001", type=_record_number)
-    _flag(one, "--why", "理由", "the reason", default="")
+    one = at_home.add("reject", "decide.decide")
+    _flag(one, "id")
+    _flag(one, "--why", default="")
+    one = at_home.add("withdraw", "decide.decide")
+    _flag(one, "number", type=_record_number)
+    _flag(one, "--why", default="")
     writes(one)
-
-
-def _add_owners(commands: _Commands) -> None:
-    """Add what an owner does to whole stores."""
-    state = ("开着没有、有多少、索引、警告", "what is open, how many, the indexes, warnings")
-    commands.add("status", "status.status", *state)
-    one = commands.add(
-        "index", "index.index",
-        "把索引补到和文件一样", "bring the indexes up to the files",
-        "把词语和向量的索引补到和文件一样，说明各有多少。平时不用运行：serve 自己会跟上。"
-        "退出码：0 做完，1 没有做（别的程序开着它），3 只有向量没有做完。",
-        "Bring the indexes of words and vectors up to the files, and count them. serve does so by "
-        "itself. Exit codes: 0 done, 1 nothing done (another program has it open), 3 all but the "
-        "vectors.",
-    )  # fmt: skip
-    kept = ("先删掉索引再建，算过的向量留着", "from nothing; vectors that were computed are kept")
-    _switch(one, "--rebuild", *kept)

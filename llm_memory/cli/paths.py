@@ -61,10 +61,7 @@ def find_store_of_bot(data: Path | None, memory: Path | None, *, must_exist: boo
     """The store that is meant. Raises Refusal."""
     data = data or next((folder for folder in _likely() if folder.is_dir()), None)
     if data is None:
-        raise Refusal(
-            f"找不到数据文件夹，请写明 --data …/data/plugin_data/{NAME}",
-            f"the data folder was not found, name it with --data …/data/plugin_data/{NAME}",
-        )
+        raise Refusal("cli.no_data", name=NAME)
     data = data.resolve()
     file = data.parent.parent / "config" / f"{NAME}_config.json"
     store = BotStore(EnginePaths.under(data, memory), _config(file), file)
@@ -74,8 +71,7 @@ def find_store_of_bot(data: Path | None, memory: Path | None, *, must_exist: boo
     if memory is None and isinstance(root, str) and root:
         store = BotStore(EnginePaths.under(data, Path(root).expanduser()), store.config, file)
     if must_exist and not (store.paths.memory / "scopes").is_dir():
-        where = f"{store.paths.memory} (--data, --memory)"
-        raise Refusal(f"这里没有记忆：{where}", f"no memories here: {where}")
+        raise Refusal("cli.no_memories", path=store.paths.memory)
     return store
 
 

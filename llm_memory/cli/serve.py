@@ -16,8 +16,8 @@ from ..home.memory_home import MemoryHome, read_token
 from ..home.setting_values import spoken
 from ..mcp_server.sdk import check_sdk, keep_stdout_for_the_protocol, make_server, run_stdio
 from ..models.roles import NotHeld
-from ..models.said import Said, Spoken
 from ..roles.role_seat import RoleSeat
+from ..texts import Said, Spoken
 from .agent_home import agent_home, tools_of
 from .home_flags import read_settings
 from .messages import DONE, warn
@@ -57,12 +57,7 @@ def _not_taken(seat: RoleSeat | None) -> tuple[Said, ...]:
     if seat is None or not isinstance(taken := seat.take(), NotHeld):
         return ()
     held = f"{taken.holder or '?'} ({taken.since or '?'})"
-    return (
-        Said(
-            f"角色 {seat.role} 现在由 {held} 担任，这里先只读",
-            f"role {seat.role} is held by {held}; read only here until it is free",
-        ),
-    )
+    return (Said("server.role_held", role=seat.role, holder=held),)
 
 
 def _listening(args: argparse.Namespace) -> socket.socket:
@@ -71,18 +66,17 @@ def _listening(args: argparse.Namespace) -> socket.socket:
     try:
         return socket.create_server((args.host, args.http), family=family)
     except (OSError, OverflowError) as error:
-        where = f"{args.host}:{args.http} ({error})"
-        raise HomeError(f"不能在这里监听：{where}", f"cannot listen there: {where}") from error
+        address = f"{args.host}:{args.http}"
+        raise HomeError("server.cannot_listen", address=address, why=error) from error
 
 
 def _http_token(args: argparse.Namespace) -> str:
     """Returns the token that HTTP callers show. Raises HomeError."""
     if args.token_file is None:
-        raise HomeError("HTTP 要有 --token-file", "HTTP needs --token-file")
+        raise HomeError("server.no_token")
     token = read_token(args.token_file)
     if len(token) < 16:
-        zh, en = "令牌太短，至少 16 个字符", "the token is too short, at least 16 characters"
-        raise HomeError(zh, en)
+        raise HomeError("server.short_token")
     return token
 
 

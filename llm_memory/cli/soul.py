@@ -19,7 +19,7 @@ from ..models.soul_requests import (
     SoulVerified,
     SoulView,
 )
-from .messages import DONE, FAILED, Refusal, fail, say, say_json, shown, texts
+from .messages import DONE, FAILED, Refusal, show, show_json, shown, texts
 from .paths import BotStore, plugin_version
 
 
@@ -32,7 +32,7 @@ def soul(args: argparse.Namespace, store: BotStore) -> int:
     )
     code = FAILED if wrong else DONE
     if args.json:
-        say_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
+        show_json({"code": code, "outcome": type(outcome).__name__, **asdict(outcome)})
         return code
 
     def how(action: str) -> str:
@@ -44,7 +44,7 @@ def soul(args: argparse.Namespace, store: BotStore) -> int:
         said = view_words(texts(), outcome, how, all_of_it=True, off=off)
     else:
         said = outcome_words(texts(), outcome, how)
-    (fail if wrong else say)(shown(said))
+    show(shown(said), failed=wrong)
     return code
 
 
@@ -52,7 +52,7 @@ def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
     about = getattr(args, "wish", "") or getattr(args, "number", None) or ""
     request = request_of(args.action, str(about))
     if request is None:
-        raise Refusal("没有写想要什么", "nothing is wished for")
+        raise Refusal("cli.no_wish")
     if isinstance(request, SoulReading):
         return look_as_owner(store.paths, request, args.role)
     asking = ask_as_owner(
@@ -64,12 +64,7 @@ def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
         if isinstance(error, EngineOff) and error.code != "directory_in_use":
             raise
         line = f"/memory soul {args.action}"
-        raise Refusal(
-            f"机器人正开着这个数据文件夹；请在聊天里发 {line}，"
-            "或者先停下机器人（或在面板里停用插件）再来。",
-            f"The bot has this data folder open. Send {line} in a chat, or stop the bot (or switch "
-            "the plugin off) first.",
-        ) from error
+        raise Refusal("cli.soul_in_use", line=line) from error
 
 
 def _check_role(paths: EnginePaths, persona: str) -> None:
@@ -79,7 +74,4 @@ def _check_role(paths: EnginePaths, persona: str) -> None:
         return
     known = sorted({one.name for top in tops if top.is_dir() for one in top.iterdir()})
     there = ", ".join(known) or "-"
-    raise Refusal(
-        f"没有这个人格：{persona}；有的是：{there}",
-        f"no such persona: {persona}; there is: {there}",
-    )
+    raise Refusal("cli.no_persona", persona=persona, known=there)

@@ -15,27 +15,24 @@ from ..home.embedder_choice import missing_package
 from ..home.workflow import role_names
 from ..models.notices import NoticeCode
 from ..models.owner import StoreStatus
-from ..models.said import Said
 from ..models.status import IndexState
 from ..models.workflow import Workflow
+from ..texts import Said
 from .config import key_source
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, PARTLY, fail, say, say_json, say_value, shown, words
+from .messages import DONE, PARTLY, fail, say, show_json, words
 from .owner_levels import OwnerLevel, asked, stores_here
 from .paths import plugin_version
 
-_CLOSED: Final = Said("索引没有打开", "the index is not open")
+_CLOSED: Final = Said("state.index_closed")
 _WITHOUT: Final = {
-    IndexState.LEXICAL: Said("不用，只按词语", "none, words alone"),
-    IndexState.OFF: Said("索引用不了", "the index cannot be used"),
+    IndexState.LEXICAL: Said("state.words_alone"),
+    IndexState.OFF: Said("state.index_off"),
 }
 _MEANT: Final[Mapping[str, Said]] = {
-    NoticeCode.CONSTITUTION_CHANGED: Said("（上次看以后改过）", " (changed since you looked)"),
-    NoticeCode.ROOT_READ: Said("（放在根文件夹里，当作笔记读）", " (in the root, read as notes)"),
-    NoticeCode.ROOT_UNREAD: Said(
-        "（没有读：放进 shared/ 或 scopes/<域>/）",
-        " (not read: move to shared/ or scopes/<scope>/)",
-    ),
+    NoticeCode.CONSTITUTION_CHANGED: Said("state.rules_changed"),
+    NoticeCode.ROOT_READ: Said("state.root_read"),
+    NoticeCode.ROOT_UNREAD: Said("state.root_unread"),
 }
 
 type _Row = tuple[AgentStore, StoreStatus | str, int | None]
@@ -59,7 +56,7 @@ def status(args: argparse.Namespace) -> int:
     code = PARTLY if any(isinstance(found, str) for _, found, _ in rows) else DONE
     key, missing = key_source(settings), missing_package(settings)
     if wants_json(args):
-        say_json({
+        show_json({
             "code": code,
             "version": plugin_version().removeprefix("v"),
             "home": settings.home,
@@ -70,17 +67,17 @@ def status(args: argparse.Namespace) -> int:
             "key": words(key),
         })  # fmt: skip
         return code
-    here = f"{project.shown} ({project.root})" if project else Said("这里没有", "none here")
-    say_value("家", "home", settings.home)
-    say_value("项目", "project", shown(here) if isinstance(here, str) else here)
+    here = f"{project.shown} ({project.root})" if project else Said("settings.no_project")
+    say("settings.home", path=settings.home)
+    say("settings.project", project=here)
     if project and project.workflow:
         _tell_workflow(project.workflow, role_names(project.memory, project.workflow))
     for row in rows:
         _tell(*row)
-    say_value("嵌入", "embedding", settings.embedding)
+    say("state.embedding", embedding=settings.embedding)
     if missing:
-        say_value("  还缺", "  it lacks", missing)
-    say_value("密钥", "key", key)
+        say("state.missing", missing=missing)
+    say("settings.key", source=key)
     return code
 
 
@@ -96,46 +93,46 @@ async def _row(store: AgentStore, one: OwnerLevel) -> _Row:
 
 def _tell_workflow(workflow: Workflow, roles: Sequence[str]) -> None:
     """Say what a ``workflow.toml`` sets. What was not taken of it has been told by then."""
-    say_value("  按", "  set by", shown(str(workflow.path)))
+    say("state.set_by", path=workflow.path)
     if workflow.root:
-        say_value("  记忆的根", "  memory root", shown(str(workflow.root)))
-    say_value("  布局", "  layout", workflow.layout)
+        say("state.root", path=workflow.root)
+    say("state.layout", layout=workflow.layout)
     if workflow.has_roles:
-        say_value("  角色", "  roles", shown(", ".join(roles)) or Said("没有", "none"))
+        say("state.roles", roles=", ".join(roles) or Said("common.none"))
 
 
 def _tell(store: AgentStore, found: StoreStatus | str, pid: int | None) -> None:
-    name, memory = store.named, shown(str(store.paths.memory))
-    say_value(f"{name.zh}的记忆", f"the {name.en}'s memory", memory)
+    say("state.memory", level=store.named, path=store.paths.memory)
     if pid is not None:
-        say_value("  开着它的进程", "  open in process", pid)
+        say("state.process", pid=pid)
     elif isinstance(found, StoreStatus):
-        say("  没有程序开着它", "  no program has it open")
+        say("state.closed")
     if isinstance(found, str):
-        fail(f"  看不到里面：{shown(found)}", f"  cannot be asked: {shown(found)}")
+        fail("state.silent", why=found)
         return
     tell_counts(found)
-    say_value("  未完成的任务", "  open tasks", found.tasks)
+    say("state.tasks", count=found.tasks)
     if found.refused:
-        say_value("  没有用上嵌入服务", "  the service is not used", found.refused)
+        say("state.no_service", why=found.refused)
     for one in found.warnings:
-        about = shown(" ".join(filter(None, (one.subject, one.detail))))
-        about += words(_MEANT.get(one.code, ""))
-        say_value(f"  警告 {one.code}", f"  warning {one.code}", about)
+        about = " ".join(filter(None, (one.subject, one.detail)))
+        say("state.warning", code=one.code, about=about, meant=_MEANT.get(one.code, ""))
     if found.warnings:
-        say("  见 docs/troubleshooting.md", "  see docs/troubleshooting.md")
+        say("state.see")
 
 
 def tell_counts(found: StoreStatus) -> None:
     """Say what is in a store and in its indexes, a line each."""
     scopes = ", ".join(f"{scope} {count}" for scope, count in sorted(found.memories.items()))
     memories = f"{sum(found.memories.values())}" + (f" ({scopes})" if scopes else "")
-    vectors = f"{found.vectors} ({shown(found.embedder)})"
-    none = _WITHOUT.get(found.index, _CLOSED)
-    say_value("  记忆", "  memories", memories)
-    say_value("  笔记段数", "  pieces of notes", found.notes)
-    say_value("  词语", "  words", _CLOSED if found.words is None else found.words)
-    say_value("  向量", "  vectors", none if found.vectors is None else vectors)
+    vectors = f"{found.vectors} ({found.embedder})"
+    say(
+        "state.counts",
+        memories=memories,
+        notes=found.notes,
+        words=_CLOSED if found.words is None else found.words,
+        vectors=_WITHOUT.get(found.index, _CLOSED) if found.vectors is None else vectors,
+    )
 
 
 def store_json(store: AgentStore, found: StoreStatus | None, **more: object) -> dict[str, object]:

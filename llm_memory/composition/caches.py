@@ -7,6 +7,7 @@ import shutil
 from ..errors import HomeError
 from ..storage.files import is_link
 from ..storage.retry import when_free
+from ..texts import at
 from .export_restore import owned
 from .paths import EnginePaths
 
@@ -22,7 +23,7 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
     with owned(paths, version=version):
         folder = paths.index
         if is_link(folder):
-            raise HomeError(f"{folder}：是链接，不清空", f"{folder}: is a link, not emptied")
+            raise HomeError(at(folder, "path.link"))
         try:
             for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
                 # The files that SQLite keeps beside one begin with its name.
@@ -33,7 +34,4 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
                 else:
                     when_free(entry.unlink)
         except OSError as error:
-            file, why = error.filename, error.strerror
-            raise HomeError(
-                f"{file}：删不掉：{why}", f"{file}: cannot be removed: {why}"
-            ) from error
+            raise HomeError(at(error.filename, "path.not_removed", why=error.strerror)) from error

@@ -85,10 +85,7 @@ async def adopt(
     except EngineOff as error:
         if error.code != "directory_in_use":
             raise
-        raise HomeError(
-            "另一个程序正开着这里的记忆（serve 或机器人），先停下它再来",
-            "another program has these memories open (serve or a bot), stop it first",
-        ) from error
+        raise HomeError("adopt.in_use") from error
     finally:
         await engine.close()
     return done
@@ -101,7 +98,7 @@ async def _taken(
         _lines(some.values()), scope, keep_trust=False, new=True
     )
     if not isinstance(report, Imported):
-        raise HomeError(f"没有收下：{report}", f"not taken in: {report}")
+        raise HomeError("adopt.not_taken", why=report)
     by_line = dict(enumerate(some, _FIRST_LINE))
     refused = {
         line.number: str(line.rejected.reason if line.rejected else line.fault)

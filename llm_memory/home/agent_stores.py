@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ..composition.paths import EnginePaths
-from ..models.said import Said
 from ..models.scope import PUBLIC, Scope
 from ..scopes.rules.scope_resolution import project_scope
 from ..storage.directory_lock import signed_pid
+from ..texts import Said
 from .places import is_folder
 from .project import Project, find_project, project_paths, short_hash
 from .settings import LoadedSettings
@@ -33,7 +33,7 @@ class AgentStore:
     @property
     def named(self) -> Said:
         """What a person calls it."""
-        return Said("家", "home") if self.level == "global" else Said("项目", "project")
+        return Said("home.itself" if self.level == "global" else "home.project")
 
     def holder(self) -> int | None:
         """Returns the process that has the store open, as its lock says. Blocks."""
@@ -85,22 +85,16 @@ def _why_not_used(project: Project, home: Path) -> Said | None:
     if is_trusted(home, *project.agreement):
         if is_folder(memory):
             return None
-        return Said(
-            f"没有 {memory} 这个文件夹，先用家里的记忆；重建就运行 init",
-            f"there is no folder {memory}, so the home's memory is used; run init to make it again",
-        )
+        return Said("home.root_gone", path=memory)
     if workflow is not None and workflow.root is not None and not project.is_memory_inside:
         return Said(
-            f"{workflow.path}: 第 {workflow.root_line} 行：记忆放在项目外面：{workflow.root}。"
-            "先用家里的；确认请运行 init",
-            f"{workflow.path}: line {workflow.root_line}: the memory root lies outside the "
-            f"project: {workflow.root}. The home's memory is used until you run init to agree",
+            "workflow.line",
+            path=workflow.path,
+            line=workflow.root_line,
+            why=Said("home.root_outside", path=workflow.root),
         )
     command = "init" if project.stated_root else "init --store"
-    return Said(
-        f"{root} 自带记忆，先用家里的；运行 {command} 之后才读",
-        f"{root} brings memories of its own, which are not read before you run {command} there",
-    )
+    return Said("home.brought", path=root, command=command)
 
 
 def agent_name(loaded: LoadedSettings, project: Project) -> str:

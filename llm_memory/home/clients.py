@@ -156,10 +156,7 @@ def _words(language: Language, head: str = "") -> Edit:
             head if new else text, block(language), title="" if head else TITLE, begin=begin
         )
         if written is None:
-            raise HomeError(
-                "scoped-memory:begin 与 scoped-memory:end 两行不成对",
-                "the lines scoped-memory:begin and scoped-memory:end do not match",
-            )
+            raise HomeError("rewrite.no_pair")
         return written
 
     return edit

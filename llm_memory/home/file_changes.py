@@ -17,6 +17,7 @@ from typing import Final
 
 from ..errors import HomeError, VaultWriteFailed
 from ..storage.files import ABSENT, ChangedMeanwhile, Stamp, is_link, replace_durably, stamp_of
+from ..texts import at
 
 MAX_BYTES: Final = 1024 * 1024
 
@@ -65,9 +66,9 @@ def planned(root: Path, relative: str, edit: Edit) -> Change:
     try:
         after = edit((before or b"").decode()).encode()
     except UnicodeError as error:
-        raise _refused(path, "有 UTF-8 里没有的字符", "holds what is not UTF-8") from error
+        raise HomeError(at(path, "path.no_text")) from error
     except HomeError as error:
-        raise _refused(path, error.zh, str(error)) from error
+        raise HomeError(at(path, error.said)) from error
     return Change(path, before, after, stamp, edit(""))
 
 
@@ -77,7 +78,7 @@ def refuse_links(root: Path, path: Path) -> None:
         if step == root:
             break
         if is_link(step):
-            raise _refused(path, f"{step.name} 是链接，不用", f"{step.name} is a link")
+            raise HomeError(at(step, "path.link"))
 
 
 def apply(change: Change, now: datetime) -> Path | None:
@@ -88,11 +89,9 @@ def apply(change: Change, now: datetime) -> Path | None:
         change.path.parent.mkdir(parents=True, exist_ok=True)
         replace_durably(change.path, change.after, change.stamp)
     except ChangedMeanwhile as error:
-        raise _refused(
-            change.path, "刚刚被改过，请再来一次", "changed just now, try again"
-        ) from error
+        raise HomeError(at(change.path, "rewrite.changed")) from error
     except (VaultWriteFailed, OSError) as error:
-        raise _refused(change.path, f"写不了：{error}", f"cannot be written: {error}") from error
+        raise HomeError(at(change.path, "path.unwritable", why=error)) from error
     return copy
 
 
@@ -115,16 +114,11 @@ def _read(path: Path) -> tuple[bytes | None, Stamp]:
     try:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode):
-            raise _refused(path, "不是普通文件", "not a plain file")
+            raise HomeError(at(path, "path.no_file"))
         if status.st_size > MAX_BYTES:
-            raise _refused(path, "文件太大", "too large")
+            raise HomeError(at(path, "path.too_large"))
         return path.read_bytes(), stamp_of(status)
     except FileNotFoundError:
         return None, ABSENT
     except OSError as error:
-        why = error.strerror
-        raise _refused(path, f"读不了：{why}", f"cannot be read: {why}") from error
-
-
-def _refused(path: Path, zh: str, en: str) -> HomeError:
-    return HomeError(f"{path}：{zh}", f"{path}: {en}")
+        raise HomeError(at(path, "path.unreadable", why=error.strerror)) from error

@@ -9,9 +9,9 @@ from typing import Final
 from ..composition.caches import discard_caches
 from ..models.conversation import ConversationId
 from ..models.owner import StoreStatus
-from ..models.said import Said
 from ..models.settings import IndexPace
 from ..service.catching_up import Progress, catch_up, read_files
+from ..texts import Said
 from .embedder_choice import missing_package
 from .owned_store import OwnedStore
 from .setting_values import spoken
@@ -20,7 +20,6 @@ PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
 """No bot wants the time between two batches, and a person does not want to wait a minute for the
 next attempt."""
 _HOME: Final = ConversationId.parse("mcp:global:home")
-_NOT_TAKEN: Final = Said("嵌入模型不收这些文字", "the embedder does not take these texts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,5 +63,5 @@ async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -
     if words_fault:
         status, left = replace(status, words=0), total
     elif left and not fault:
-        fault = _NOT_TAKEN.text(spoken(store.settings.language))
+        fault = Said("building.not_taken").text(spoken(store.settings.language))
     return Built(status, left, words_fault, fault)

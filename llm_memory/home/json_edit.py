@@ -41,8 +41,8 @@ def member[Found](content: dict[str, Any], name: str, kind: type[Found]) -> Foun
     it is of another kind."""
     found = content.setdefault(name, kind())
     if not isinstance(found, kind):
-        zh, en = ("对象", "object") if kind is dict else ("列表", "list")
-        raise HomeError(f"{name} 不是 JSON {zh}，不改", f"{name} is no JSON {en}")
+        wanted = "JSON object" if kind is dict else "JSON array"
+        raise HomeError("rewrite.other_kind", name=name, wanted=wanted)
     return found
 
 
@@ -59,17 +59,16 @@ def _parsed(text: str) -> dict[str, Any]:
         deep = _depth(content) > _DEEPEST
     except json.JSONDecodeError as error:
         raise HomeError(
-            f"第 {error.lineno} 行第 {error.colno} 列不是合法的 JSON",
-            f"not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}",
+            "rewrite.no_json", line=error.lineno, column=error.colno, reason=error.msg
         ) from error
     except ValueError as error:  # an integer of thousands of digits
-        raise HomeError(f"读不了：{error}", f"cannot be read: {error}") from error
+        raise HomeError("path.unreadable", why=error) from error
     except RecursionError:
         deep = True
     if deep:
-        raise HomeError("JSON 嵌套太深", "the JSON is nested too deeply")
+        raise HomeError("rewrite.too_deep")
     if not isinstance(content, dict):
-        raise HomeError("文件里不是一个 JSON 对象", "the file holds no JSON object")
+        raise HomeError("rewrite.no_object")
     return content
 
 
@@ -77,7 +76,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise HomeError(f"有两个 {name[:40]!r}，不改", f"there are two of {name[:40]!r}")
+            raise HomeError("rewrite.twice", name=f"{name[:40]!r}")
         found[name] = value
     return found
 
@@ -85,7 +84,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise HomeError(f"{text[:40]} 不是合法的 JSON 数", f"{text[:40]} is no number in JSON")
+        raise HomeError("rewrite.no_number", number=text[:40])
     return number
 
 

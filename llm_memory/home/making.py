@@ -13,6 +13,7 @@ from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..storage.files import PRIVATE, make_folder
 from ..storage.private_folder import PrivateFolder
+from ..texts import at
 from ..vault.rules.templates import role_template, shared_templates
 from .clients import Launch
 from .file_changes import Change, planned, refuse_links
@@ -37,7 +38,7 @@ def missing_folders(home: Path, project: Project | None) -> list[Path]:
     for folder in wanted:
         nearest = next(step for step in (folder, *folder.parents) if os.path.lexists(step))
         if not nearest.is_dir():
-            raise HomeError(f"{nearest}：不是文件夹", f"{nearest}: not a folder")
+            raise HomeError(at(nearest, "path.not_folder"))
     return [folder for folder in wanted if not folder.exists()]
 
 

@@ -6,13 +6,13 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..composition.paths import LEASES, EnginePaths, local_now
 from ..errors import HomeError
-from ..models.said import Said
 from ..models.workflow import TOPK
 from ..sharing.endpoint import Endpoint, read_endpoint
+from ..texts import Said
 from .agent_stores import agent_name, chosen_project
 from .project import project_paths
 from .settings import HomeSettings, LoadedSettings
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from ..roles.role_seat import RoleSeat
     from .owned_store import OwnedStore
     from .shared_store import SharedStore
-
-_NO_NAME: Final = Said(
-    "没有项目名，只读机器人的公共记忆；请写 --project 名字（或环境变量、家里的 config.toml），"
-    "项目自己的文件和文件夹名不算数",
-    "no project is named, so only the bot's public memories are read. Give --project NAME (or set "
-    "the variable, or the home's config.toml); the checkout's own file and folder do not count",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +56,8 @@ class MemoryHome:
         not."""
         if name in self.roles:
             return replace(self, role=name)
-        known = ", ".join(self.roles)
-        raise HomeError(
-            f"没有这个角色：{name!r}；有：{known or '没有'}",
-            f"no such role: {name!r}; there are: {known or 'none'}",
-        )
+        known = ", ".join(self.roles) or Said("common.none")
+        raise HomeError("home.no_role", role=repr(name), known=known)
 
     def new_seat(self) -> RoleSeat | None:
         """Returns a new seat of the role that is spoken in, not taken yet; None without one."""
@@ -132,7 +122,7 @@ def connect(address: str, token_file: Path, name: str) -> MemoryHome:
     """
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise HomeError(f"要写成 主机:端口：{address}", f"must be host:port: {address}")
+        raise HomeError("home.address", address=address)
     read_token(token_file)
     number = int(port)
     return _followed(
@@ -144,7 +134,7 @@ def _followed(state: Path, name: str, endpoint: Callable[[], Endpoint | None]) -
     from .shared_store import SharedStore
 
     store = SharedStore(state, state, None, endpoint=endpoint)
-    warnings = () if name else (_NO_NAME,)
+    warnings = () if name else (Said("home.no_name"),)
     return MemoryHome(store, store if name else None, name, of_a_bot=True, warnings=warnings)
 
 
@@ -156,11 +146,9 @@ def read_token(file: Path) -> str:
     try:
         token = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise HomeError(
-            f"读不了令牌：{file} ({error})", f"the token cannot be read: {file} ({error})"
-        ) from error
+        raise HomeError("home.token_unreadable", path=file, why=error) from error
     if not token:
-        raise HomeError(f"令牌是空的：{file}", f"the token is empty: {file}")
+        raise HomeError("home.token_empty", path=file)
     return token
 
 
@@ -189,7 +177,5 @@ def make_home(home: Path) -> None:
         probe.touch()
         probe.unlink(missing_ok=True)  # another program that starts has done it
     except OSError as error:
-        why = f"{home} ({error.strerror or error})"
-        raise HomeError(
-            f"用不了这个文件夹：{why}", f"the home's folder cannot be used: {why}"
-        ) from error
+        why = error.strerror or error
+        raise HomeError("home.unusable", path=home, why=why) from error

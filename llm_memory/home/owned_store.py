@@ -67,7 +67,7 @@ class OwnedStore:
         try:
             embedder = choose_embedder(self.engine, self.settings, self.environ)
         except InvalidService as error:
-            self.refused = error.zh if spoken(self.settings.language) == "zh" else str(error)
+            self.refused = error.said.text(spoken(self.settings.language))
             logger.warning("service_unused", error=self.refused)
         if shared or vectors:
             self._behind = [asyncio.create_task(self.engine.follow())]

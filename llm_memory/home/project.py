@@ -76,7 +76,10 @@ class Project:
     def content(self) -> dict[str, object]:
         """Returns it for JSON; its paths are to be made text."""
         content = {"name": self.name, "root": self.root, "own_store": self.own_store}
-        return content | ({"workflow": asdict(self.workflow)} if self.workflow else {})
+        if self.workflow is None:
+            return content
+        warnings = [{"zh": one.text("zh"), "en": one.text("en")} for one in self.workflow.warnings]
+        return content | {"workflow": {**asdict(self.workflow), "warnings": warnings}}
 
 
 def find_project(
@@ -137,12 +140,7 @@ def name_of(root: Path) -> str:
 def check_name(name: str) -> None:
     """Raises HomeError if ``name`` is no name for a project."""
     if not may_be_given(name):
-        raise HomeError(
-            f"项目名不合法：只能用汉字、字母、数字、- 和 _，最多 {MAX_SCOPE_LENGTH} 个字，不能是 "
-            f"public：{name[:80]!r}",
-            f"illegal project name {name[:80]!r}: it may hold Han characters, letters, digits, - "
-            f"and _, at most {MAX_SCOPE_LENGTH} of them, and must not be public",
-        )
+        raise HomeError("home.illegal_name", name=f"{name[:80]!r}", most=MAX_SCOPE_LENGTH)
 
 
 def project_paths(home: Path, project: Project) -> EnginePaths:

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from ..errors import HomeError, InvalidService
-from ..models.said import Spoken, did_you_mean
 from ..models.settings import PrivacyMode
+from ..texts import Spoken, nearest
 from .places import is_folder
 from .project import check_name
 
@@ -47,21 +47,24 @@ type Reader = Callable[[object, Expand], object]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A setting: how it is read, what it is for, and whether a project's file may set it."""
+    """A setting: how it is read, and whether a project's file may set it."""
 
     name: str
     read: Reader
-    zh: str
-    en: str
     of_project: bool = False
+
+    @property
+    def code(self) -> str:
+        """The text that says what it is for."""
+        return f"setting.{self.name}"
 
 
 def _text(value: object, _: Expand) -> str:
     if not isinstance(value, str):
-        raise BadValue("要文字", "must be text")
+        raise BadValue("value.text")
     line = value.strip()
     if len(line) > _LONGEST or not line.isprintable():
-        raise BadValue("要一行文字", "must be one line of text")
+        raise BadValue("value.line")
     return line
 
 
@@ -69,8 +72,7 @@ def _one_of[Option: str](*options: Option) -> Callable[[object, Expand], Option]
     def read(value: object, expand: Expand) -> Option:
         word = _text(value, expand)
         if word not in options:
-            listed = ", ".join(options)
-            raise BadValue(f"只能是 {listed}", f"must be one of {listed}")
+            raise BadValue("value.option", options=", ".join(options))
         return options[options.index(word)]
 
     return read
@@ -81,10 +83,9 @@ def _tokens(value: object, _: Expand) -> int:
         value = int(value)
     # True is an int in Python, and no number of tokens.
     if not isinstance(value, int) or isinstance(value, bool):
-        raise BadValue("要整数", "must be a whole number")
+        raise BadValue("value.number")
     if not MIN_TOKENS <= value <= MAX_TOKENS:
-        limits = f"{MIN_TOKENS}–{MAX_TOKENS}"
-        raise BadValue(f"要在 {limits} 之间", f"must be {limits}")
+        raise BadValue("value.limits", low=MIN_TOKENS, high=MAX_TOKENS)
     return value
 
 
@@ -99,7 +100,7 @@ def _project(value: object, expand: Expand) -> str:
 def _folder(value: object, expand: Expand) -> Path:
     path = _text(value, expand)
     if not path:
-        raise BadValue("要一个路径", "must be a path")
+        raise BadValue("value.path")
     return expand(path)
 
 
@@ -110,20 +111,14 @@ def _embedding(value: object, expand: Expand) -> str:
     path = expand(word)
     if word and is_folder(path):
         return str(path)
-    listed, meant = ", ".join(EMBEDDINGS), did_you_mean(word, EMBEDDINGS)
-    raise BadValue(
-        f"只能是 {listed} 或已有的模型文件夹{meant.zh}",
-        f"must be one of {listed} or an existing folder with a model{meant.en}",
-    )
+    listed, near = ", ".join(EMBEDDINGS), nearest(word, EMBEDDINGS)
+    raise BadValue("value.embedding", options=listed, nearest=near)
 
 
 def _url(value: object, expand: Expand) -> str:
     address = _text(value, expand)
     if "?" in address:
-        raise BadValue(
-            "地址里不能有密钥，请用 embedding_key_env 或 embedding_key_file",
-            "no key in the address: use embedding_key_env or embedding_key_file",
-        )
+        raise BadValue("value.key_in_address")
     if address:
         from ..index.embedding.service.address import endpoint  # most homes name no service
 
@@ -135,16 +130,13 @@ def _checked(check: Callable[..., object], *arguments: object) -> None:
     try:
         check(*arguments)
     except InvalidService as error:
-        raise BadValue(error.zh, str(error)) from None
+        raise BadValue(error.said) from None
 
 
 def _variable(value: object, expand: Expand) -> str:
     name = _text(value, expand)
     if not _VARIABLE.fullmatch(name):
-        raise BadValue(
-            "要环境变量的名字（大写），不是密钥本身",
-            "must be the name of an environment variable (upper case), not the key itself",
-        )
+        raise BadValue("value.variable")
     return name
 
 
@@ -159,27 +151,16 @@ def _key_file(value: object, expand: Expand) -> Path | None:
 
 
 KEYS: Final[Mapping[str, Key]] = MappingProxyType({key.name: key for key in (
-    Key("home", _folder, "记忆的家，一个文件夹", "the folder of the home"),
-    Key("project", _project, "项目名，空着就用文件夹的名字",
-        "the project's name, empty for that of its folder", of_project=True),
-    Key("language", _one_of(*LANGUAGES), "说什么语言：auto, zh, en",
-        "the language: auto, zh, en", of_project=True),
-    Key("embedding", _embedding, "auto, bundled, lexical, http，或一个模型文件夹",
-        "auto, bundled, lexical, http, or a folder with a model"),
-    Key("embedding_url", _url,
-        "嵌入服务的地址：https://api.openai.com/v1, http://localhost:11434/v1",
-        "the embedding service: https://api.openai.com/v1, http://localhost:11434/v1"),
-    Key("embedding_model", _text, "那里的模型名：text-embedding-3-small",
-        "the model's name there: text-embedding-3-small"),
-    Key("embedding_key_env", _variable, "密钥在哪个环境变量里",
-        "the environment variable that holds the service's key"),
-    Key("embedding_key_file", _key_file, "或者密钥在哪个文件里（chmod 600），写了就只用它",
-        "or the file that holds it (chmod 600), which comes first"),
-    Key("privacy_mode", _one_of(*PrivacyMode), "密码和号码：redact 隐去, reject 不记, off 照记",
-        "passwords and numbers: redact hides them, reject refuses the text, off keeps them"),
-    Key("max_tokens", _tokens, "一次搜索最多多少 token，100–8000",
-        "the most tokens of a search, 100–8000", of_project=True),
-    Key("primer_tokens", _tokens, "开场摘要最多多少 token，100–8000",
-        "the most tokens of the primer, 100–8000", of_project=True),
+    Key("home", _folder),
+    Key("project", _project, of_project=True),
+    Key("language", _one_of(*LANGUAGES), of_project=True),
+    Key("embedding", _embedding),
+    Key("embedding_url", _url),
+    Key("embedding_model", _text),
+    Key("embedding_key_env", _variable),
+    Key("embedding_key_file", _key_file),
+    Key("privacy_mode", _one_of(*PrivacyMode)),
+    Key("max_tokens", _tokens, of_project=True),
+    Key("primer_tokens", _tokens, of_project=True),
 )})  # fmt: skip
 """In the order in which they are shown."""

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ..errors import HomeError
-from ..models.said import Said, did_you_mean
 from ..models.settings import PrivacyMode
 from ..storage.files import is_link
 from ..storage.toml_file import read_toml
+from ..texts import Said, at, nearest
 from .places import CONFIG, PROJECT_FOLDER, default_home, expanded
 from .project import find_root
 from .setting_values import KEYS, BadValue, Language, spoken
@@ -27,11 +27,6 @@ PREFIX: Final = "SCOPED_MEMORY_"
 DEFAULT: Final = "default"
 _MOST_KEYS: Final = 50
 _UNUSABLE: Final = object()
-_HEAD: Final = Said(
-    "# 记忆的设置；去掉行首的 # 就生效。看现在的值：python -m llm_memory config\n",
-    "# Settings of the memory; remove the # to set one. The values in force: python -m llm_memory "
-    "config\n",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +126,15 @@ class _Layers:
     def take_file(self, path: Path, *, of_project: bool = False) -> None:
         """Take what a TOML file may set, and warn of the rest. Raises HomeError."""
         if of_project and is_link(path):
-            self._warn(path, "是链接，没有读", "is a link, not read")
+            self._warnings.append(at(path, "path.link"))
             return
         for number, (name, value) in enumerate(read_toml(path).items()):
             if number == _MOST_KEYS:
-                self._warn(path, "还有更多的键，没有读", "more keys, not read")
+                self._warnings.append(at(path, "value.more"))
                 return
             key = KEYS.get(name)
             if key and (name == "home" or (of_project and not key.of_project)):
-                self._warn(path, f"这里不能设：{name}", f"cannot be set here: {name}")
+                self._warnings.append(at(path, "value.not_here", name=name))
             else:
                 self.take(name, value, str(path), base=path.parent, of_project=of_project)
 
@@ -151,15 +146,15 @@ class _Layers:
         key = KEYS.get(name)
         if key is None:
             # A stranger may have written it: no escape of a terminal goes through.
-            meant, shown = did_you_mean(name, tuple(KEYS)), f"{name[:40]!a}"
-            self._warn(origin, f"没有这个键：{shown}{meant.zh}", f"unknown key: {shown}{meant.en}")
+            near = nearest(name, tuple(KEYS))
+            self._warnings.append(at(origin, "value.unknown", name=f"{name[:40]!a}", nearest=near))
             return
         try:
             read = key.read(value, lambda path: expanded(path, base, self._environ))
         except HomeError as error:
             if origin == flag_of(name) or not isinstance(error, BadValue):
-                raise HomeError(f"{origin}: {error.zh}", f"{origin}: {error}") from error
-            self._warn(origin, f"{name}：{error.zh}", f"{name}: {error}")
+                raise HomeError(at(origin, error.said)) from error
+            self._warnings.append(at(origin, at(name, error.said)))
             if name == "embedding_key_file":
                 self.values[name] = _UNUSABLE
             return
@@ -169,15 +164,12 @@ class _Layers:
             self._named = self._named if of_project else str(read)
         self.values[name], self._origins[name] = read, origin
 
-    def _warn(self, origin: Path | str, zh: str, en: str) -> None:
-        self._warnings.append(Said(f"{origin}: {zh}", f"{origin}: {en}"))
-
 
 def config_text(language: str, project: str = "") -> str:
     """Returns a settings file with every key and its default as a comment: a home's, which sets
     nothing, or a project's, which sets its name alone."""
     plain, speech = HomeSettings(Path()), spoken(language)
-    text = _HEAD.text(speech)
+    text = Said("home.config_head").text(speech) + "\n"
     for name, key in KEYS.items():
         if name == "home" or (project and not key.of_project):
             continue
@@ -185,5 +177,5 @@ def config_text(language: str, project: str = "") -> str:
         # Of text and whole numbers, JSON writes what TOML reads.
         value = json.dumps(stated or getattr(plain, name) or "", ensure_ascii=False)
         mark = "" if stated else "# "
-        text += f"\n# {key.zh if speech == 'zh' else key.en}\n{mark}{name} = {value}\n"
+        text += f"\n# {Said(key.code).text(speech)}\n{mark}{name} = {value}\n"
     return text

@@ -10,6 +10,7 @@ from typing import Final
 
 from ..errors import HomeError, VaultWriteFailed
 from ..storage.files import replace_durably
+from ..texts import at
 
 FILE_NAME: Final = "trusted-roots.json"
 
@@ -29,8 +30,7 @@ def trust_root(home: Path, root: Path, workflow: Path | None = None) -> None:
     try:
         replace_durably(home / FILE_NAME, f"{text}\n".encode())
     except VaultWriteFailed as error:
-        why = f"{home / FILE_NAME} ({error})"
-        raise HomeError(f"写不了：{why}", f"cannot be written: {why}") from error
+        raise HomeError(at(home / FILE_NAME, "path.unwritable", why=error)) from error
 
 
 def _known(home: Path) -> frozenset[str]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import HomeError
-from ..models.said import Said
 from ..models.shelf import ROLES_FOLDER
 from ..models.workflow import WORKFLOW, Workflow, at_line, is_role, parse_workflow
 from ..storage.directory_lock import LOCK_NAME
 from ..storage.files import is_link
 from ..storage.workflow_file import read_tables
+from ..texts import Said
 from .places import PROJECT_FOLDER, expanded, is_above_user, is_folder
 
 _WINDOWS: Final = re.compile(r"[A-Za-z]:|//|.*\\", re.DOTALL)
@@ -50,8 +50,7 @@ def project_workflow(
         return found
     root = _root(memory["root"], path.parent, environ, home)
     if isinstance(root, Said):
-        said = at_line(path, text, "memory", "root", root.zh, root.en)
-        raise HomeError(said.zh, said.en)
+        raise HomeError(at_line(path, text, "memory", "root", root))
     return replace(found, root=root)
 
 
@@ -78,44 +77,36 @@ def _root(
     """Returns the real path, or what is wrong with it."""
     text = value.strip() if isinstance(value, str) else ""
     if not text or not text.isprintable():
-        return Said("root 要写文件夹", "root has to name a folder")
+        return Said("root.empty")
     if "${" in text:
         found = _VARIABLE.match(text)
         stated = environ.get(found[1], "") if found else ""
         if not found or not Path(stated).is_absolute() or "\0" in stated:
-            name = found[0] if found else "${VAR}"
-            return Said(
-                f"{name} 没有设，或不是绝对路径，或不在开头",
-                f"{name} is not set, or no absolute path, or not at the beginning",
-            )
+            return Said("root.variable", name=found[0] if found else "${VAR}")
         text = stated + text[found.end() :]
     if os.name != "nt" and _WINDOWS.match(text):
-        return Said(
-            "root 是 Windows 的路径，这台机器上不用，也没有建文件夹",
-            "root is a Windows path, not used on this machine, and no folder was made",
-        )
+        return Said("root.windows")
     root = Path(os.path.realpath(expanded(text, project, environ)))
-    what = _unfit(root, project, home)
-    return root if what is None else Said(f"root 不能是{what.zh}", f"root cannot be {what.en}")
+    return _unfit(root, project, home) or root
 
 
 def _unfit(root: Path, project: Path, home: Path | None) -> Said | None:
-    """Returns what a memory root is that none can be."""
+    """Returns why a folder can be no memory root, None if it can."""
     if root == root.parent or is_above_user(root):
-        return Said("用户自己的文件夹，或在它上面的", "the user's own folder, or one above it")
+        return Said("root.user")
     own = root if home is None else Path(os.path.realpath(home))
     if home is not None and (root.is_relative_to(own) or own.is_relative_to(root)):
-        return Said("记忆的家", "the home of the memory")
+        return Said("root.home")
     of_a_bot = any(
         os.path.lexists(root / name) for name in ("cmd_config.json", "plugin_data", LOCK_NAME)
     )
     if of_a_bot or "plugin_data" in root.parts:
-        return Said("机器人的数据", "the data of a bot")
+        return Said("root.bot")
     if ".git" in root.parts:
-        return Said(" .git", ".git")
+        return Said("root.git")
     marked = any(os.path.lexists(root / name) for name in (PROJECT_FOLDER, WORKFLOW))
     if marked and root != Path(os.path.realpath(project)):
-        return Said("别的项目的文件夹", "the folder of another project")
+        return Said("root.project")
     if os.path.lexists(root) and not is_folder(root):
-        return Said("文件", "a file")
+        return Said("root.file")
     return None

@@ -30,7 +30,8 @@ WHO: Final[Mapping[str, str]] = {
     "inject.elsewhere": "said elsewhere, not vouched for",
     "inject.reworded": "reworded by another",
 }
-"""By the codes of ``text.attribution``."""
+"""By the codes of ``text.attribution``. A hook waits for what is read, so it is not in the
+catalogue."""
 
 
 def fit(head: str, lines: Sequence[str], budget: int) -> str:

@@ -31,12 +31,10 @@ def check_sdk() -> None:
     try:
         version = metadata.version("mcp")
     except metadata.PackageNotFoundError:
-        zh, en = f"没有 mcp 包：{_INSTALL}", f"the package mcp is missing: {_INSTALL}"
-        raise HomeError(zh, en) from None
+        raise HomeError("home.no_mcp", install=_INSTALL) from None
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
     if numbers < LEAST:
-        en = f"the package mcp {version} is too old: {_INSTALL}"
-        raise HomeError(f"mcp {version} 太旧：{_INSTALL}", en)
+        raise HomeError("home.old_mcp", version=version, install=_INSTALL)
 
 
 def make_server(

@@ -1,4 +1,5 @@
-"""What the outcomes of a call are called, in English: a model reads it, whoever its person is."""
+"""What the outcomes of a call are called, in English: a model reads it, whoever its person is. In
+the catalogue each would need a Chinese twin that nobody reads."""
 
 from __future__ import annotations
 

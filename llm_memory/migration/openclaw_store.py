@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from ..errors import HomeError
-from ..models.said import Said
+from ..errors import HomeError, SaidError
 from ..storage.files import is_link
 from ..storage.local_zone import MACHINE_ZONE
+from ..texts import Said, at
 from .rules.openclaw_markdown import ForeignMemory, read_file
 
 FOLDER: Final = ".openclaw_memory"
@@ -46,12 +46,8 @@ class ForeignStore:
     refused: tuple[tuple[str, Said], ...]
 
 
-class _NotRead(Exception):
+class _NotRead(SaidError):
     """Why a file is not read."""
-
-    def __init__(self, zh: str, en: str) -> None:
-        super().__init__(en)
-        self.said = Said(zh, en)
 
 
 def find_store(path: Path) -> Path:
@@ -59,9 +55,9 @@ def find_store(path: Path) -> Path:
     inside = path / FOLDER
     top = inside if path.name != FOLDER and os.path.lexists(inside) else path
     if is_link(top):
-        raise HomeError(f"{top}：是链接，不收", f"{top}: is a link, not taken in")
+        raise HomeError(at(top, "path.link"))
     if not top.is_dir():
-        raise HomeError(f"{top}：没有这个文件夹", f"{top}: no such folder")
+        raise HomeError(at(top, "path.no_folder"))
     return top.resolve()
 
 
@@ -103,13 +99,12 @@ def _walk(
     try:
         entries = sorted(top.iterdir())[:_MOST_FILES]
     except OSError as error:
-        why = Said(f"读不了：{error.strerror}", f"cannot be read: {error.strerror}")
-        refused.append((inside or ".", why))
+        refused.append((inside or ".", Said("path.unreadable", why=error.strerror)))
         return
     for path in entries:
         relative = f"{inside}{path.name}"
         if is_link(path):
-            refused.append((relative, Said("是链接", "is a link")))
+            refused.append((relative, Said("path.link")))
         elif path.is_dir():
             if not path.name.startswith(".") and deep < _DEEPEST:
                 yield from _walk(path, refused, f"{relative}/", deep + 1)
@@ -124,14 +119,13 @@ def _text(path: Path) -> tuple[str, datetime]:
         with open(descriptor, "rb") as file:  # noqa: PTH123  (of a descriptor)
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise _NotRead("不是普通文件", "not a plain file")
+                raise _NotRead("path.no_file")
             raw = file.read(MAX_BYTES + 1)
     except OSError as error:
-        why = error.strerror
-        raise _NotRead(f"读不了：{why}", f"cannot be read: {why}") from error
+        raise _NotRead("path.unreadable", why=error.strerror) from error
     if len(raw) > MAX_BYTES:
-        raise _NotRead("超过 1 MiB", "larger than 1 MiB")
+        raise _NotRead("path.too_large")
     try:
         return raw.decode("utf-8-sig"), datetime.fromtimestamp(status.st_mtime, MACHINE_ZONE)
     except (UnicodeDecodeError, ValueError, OverflowError) as error:
-        raise _NotRead("不是 UTF-8", "not UTF-8") from error
+        raise _NotRead("path.no_text") from error

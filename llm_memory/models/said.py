@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from ..texts import Spoken
 
-__all__ = ["Said", "Spoken", "did_you_mean"]
+__all__ = ["Said", "Spoken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +19,3 @@ class Said:
     def text(self, language: Spoken) -> str:
         """Returns the line in one language."""
         return self.zh if language == "zh" else self.en
-
-
-def did_you_mean(word: str, known: Collection[str]) -> Said:
-    """Returns the end of a line that names the nearest word; empty where none is near."""
-    near = get_close_matches(word, known, 1)
-    return Said(f"；是不是 {near[0]}？", f"; did you mean {near[0]}?") if near else Said("", "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
-from .said import Said, did_you_mean
+from ..texts import Said, nearest
 from .scope import may_be_given
 from .shelf import role_folder
 
@@ -61,10 +61,9 @@ def parse_workflow(path: PurePath, text: str, tables: Mapping[str, Any]) -> Work
     return _Reading(path, text, tables).done()
 
 
-def at_line(path: PurePath, text: str, table: str, key: str, zh: str, en: str) -> Said:
-    """Returns what is to be said of a key, with its place in the file's ``text``."""
-    line = _line(text, table, key)
-    return Said(f"{path}: 第 {line} 行：{zh}", f"{path}: line {line}: {en}")
+def at_line(path: PurePath, text: str, table: str, key: str, why: Said) -> Said:
+    """Returns what is wrong with a key, behind its place in the file's ``text``."""
+    return Said("workflow.line", path=path, line=_line(text, table, key), why=why)
 
 
 def is_role(name: object) -> bool:
@@ -83,33 +82,30 @@ class _Reading:
         self._values: dict[str, Any] = {}
         for table, content in tables.items():
             if not isinstance(content, dict):
-                self._warn(table, "", f"要写成 [{table}]，没有读", f"write [{table}], not read")
+                self._warn(table, "", Said("workflow.no_table", table=table))
                 continue
             for key, value in content.items():
                 if key in WORKFLOW_KEYS[table]:
                     self._values[key] = value
                     continue
-                near, shown = did_you_mean(key, WORKFLOW_KEYS[table]), f"{key[:40]!r}"
-                zh, en = f"不认识 {shown}{near.zh}", f"unknown key {shown}{near.en}"
-                self._warn(table, key, zh, en)
+                near = nearest(key, WORKFLOW_KEYS[table])
+                why = Said("workflow.unknown", key=f"{key[:40]!r}", nearest=near)
+                self._warn(table, key, why)
 
     def done(self) -> Workflow:
         layout = self._take(
             "layout", _WITH_ROLES, lambda value: value in (_PLAIN, _WITH_ROLES), _PLAIN,
-            f"layout 只能是 {_PLAIN} 或 {_WITH_ROLES}，按 {_PLAIN}",
-            f"layout must be {_PLAIN} or {_WITH_ROLES}, taken as {_PLAIN}",
+            Said("workflow.layout", plain=_PLAIN, roles=_WITH_ROLES),
         )  # fmt: skip
         topk = self._take(
             "auto_inject_topk", None,
             # True is an int in Python, and no number of memories.
             lambda value: type(value) is int and 0 <= value <= _MOST_TOPK, TOPK,
-            f"auto_inject_topk 要 0–{_MOST_TOPK} 的整数，按 {TOPK}",
-            f"auto_inject_topk must be a whole number, 0–{_MOST_TOPK}, taken as {TOPK}",
+            Said("workflow.topk", most=_MOST_TOPK, topk=TOPK),
         )  # fmt: skip
         project = self._take(
             "project", "", lambda value: isinstance(value, str) and may_be_given(value), "",
-            "project 只用来显示；名字不合法，没有用",
-            "project is only shown; its name is illegal, not used",
+            Said("workflow.project"),
         )  # fmt: skip
         enabled = self._enabled()
         return Workflow(
@@ -123,13 +119,13 @@ class _Reading:
         )
 
     def _take(
-        self, key: str, default: Any, fits: Callable[[Any], bool], instead: Any, zh: str, en: str
+        self, key: str, default: Any, fits: Callable[[Any], bool], instead: Any, why: Said
     ) -> Any:
         if key not in self._values:
             return default
         if fits(self._values[key]):
             return self._values[key]
-        self._warn("memory", key, zh, en)
+        self._warn("memory", key, why)
         return instead
 
     def _enabled(self) -> tuple[str, ...] | None:
@@ -137,21 +133,19 @@ class _Reading:
         if listed is None:
             return None
         if not isinstance(listed, list):
-            zh, en = "enabled 要写成列表，没有读", "enabled must be a list, not read"
-            self._warn("roles", "enabled", zh, en)
+            self._warn("roles", "enabled", Said("workflow.no_list"))
             return None
         for name in listed:
             # Some disks have one folder for names that differ in case.
             if is_role(name) and name.casefold() not in taken and len(taken) < _MOST_ROLES:
                 taken[name.casefold()] = name
             else:
-                shown = f"{str(name)[:40]!r}"
-                zh, en = f"角色名 {shown} 不能用，没有算", f"role {shown} cannot be used, ignored"
-                self._warn("roles", "enabled", zh, en)
+                why = Said("workflow.role", role=f"{str(name)[:40]!r}")
+                self._warn("roles", "enabled", why)
         return tuple(taken.values())
 
-    def _warn(self, table: str, key: str, zh: str, en: str) -> None:
-        self._warnings.append(at_line(self._path, self._text, table, key, zh, en))
+    def _warn(self, table: str, key: str, why: Said) -> None:
+        self._warnings.append(at_line(self._path, self._text, table, key, why))
 
 
 def _line(text: str, table: str, key: str) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from ..models.notices import NoticeCode
-from ..models.said import Said
 from ..models.status import IndexState
+from ..texts import Said
 from .engine import Engine
 
 STALL_SECONDS: Final = 15.0
@@ -19,7 +19,7 @@ _SAVES: Final = 3
 """The most waits for a file into which a person writes at this moment."""
 _OF_WORDS: Final = (NoticeCode.LEXICAL_OFF,)
 _OF_VECTORS: Final = (NoticeCode.EMBEDDER_FAILING, NoticeCode.INDEX_OFF, NoticeCode.INDEX_FULL)
-WORDS, VECTORS = Said("词语", "words"), Said("向量", "vectors")
+WORDS, VECTORS = Said("building.words"), Said("building.vectors")
 
 type Progress = Callable[[Said, int, int], None]
 """Hears the part, ``WORDS`` or ``VECTORS``, how many of its entries are done, and of how many."""

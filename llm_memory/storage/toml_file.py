@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import HomeError
+from ..texts import Said, at
 
 _MAX_BYTES: Final = 64 * 1024
 _PLACE: Final = re.compile(r"^(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$", re.DOTALL)
@@ -26,10 +27,9 @@ def read_text(path: Path) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except OSError as error:
-        why = error.strerror
-        raise HomeError(f"{path}: 读不了（{why}）", f"{path}: cannot be read ({why})") from error
+        raise HomeError(at(path, "path.unreadable", why=error.strerror)) from error
     if len(raw) > _MAX_BYTES:
-        raise HomeError(f"{path}: 太大了，不像设置", f"{path}: too large for settings")
+        raise HomeError(at(path, "toml.too_large"))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -46,7 +46,7 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
         reason, line, column = found.groups() if found else (str(error), None, None)
         raise _broken(path, text, reason, line, column) from error
     except RecursionError as error:
-        raise HomeError(f"{path}: 嵌套太深", f"{path}: nested too deeply") from error
+        raise HomeError(at(path, "toml.too_deep")) from error
 
 
 def _broken(
@@ -55,9 +55,6 @@ def _broken(
     """Without ``line`` and ``column`` the fault stands at the end of ``before``."""
     lines = before.split("\n")
     line, column = line or str(len(lines)), column or str(len(lines[-1]) + 1)
-    zh = f"{path}: 第 {line} 行第 {column} 列不是合法的 TOML：{reason}"
-    en = f"{path}: not valid TOML at line {line}, column {column}: {reason}"
-    if "\\" in lines[min(int(line), len(lines)) - 1]:
-        zh += r"。Windows 路径请用单引号：'D:\记忆'"
-        en += r". Write Windows paths in single quotes: 'D:\memory'"
-    return HomeError(zh, en)
+    has_backslash = "\\" in lines[min(int(line), len(lines)) - 1]
+    hint = Said("toml.windows") if has_backslash else ""
+    return HomeError(at(path, "toml.wrong", line=line, column=column, reason=reason, hint=hint))

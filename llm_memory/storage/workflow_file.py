@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import HomeError
 from ..models.workflow import WORKFLOW_KEYS, Workflow, parse_workflow
+from ..texts import at
 from .files import is_link
 from .toml_file import parse_toml, read_text
 
@@ -23,7 +24,7 @@ def read_tables(path: Path) -> tuple[str, dict[str, Any]]:
     """Returns the text of the file, and what bears the names of our tables, if one is a table.
     Raises HomeError where it is a link, or no TOML."""
     if is_link(path):
-        raise HomeError(f"{path}: 是链接，不读", f"{path}: a link, not read")
+        raise HomeError(at(path, "path.link"))
     text = read_text(path)
     parsed = parse_toml(path, text)
     found = {name: value for name, value in parsed.items() if name in WORKFLOW_KEYS}

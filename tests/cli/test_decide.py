@@ -141,4 +141,4 @@ def test_what_was_proposed_outside_a_project_is_decided_in_one(
 )
 def test_a_wrong_word_is_named(shell: Shell, arguments: list[str]) -> None:
     said = shell("decide", *arguments, code=2)
-    assert "usage:" in said or "no memory's id: x" in said
+    assert "usage:" in said or "not a memory's id: x" in said

@@ -265,6 +265,29 @@ def test_what_it_prints_is_utf8_whatever_the_console_is(stored: Path, started: S
     assert (b"\r" in out, out.endswith(b")\n"), err) == (False, True, b"")
 
 
+TELLS: Final = """
+import atexit
+atexit.register(lambda: sys.stderr.write(f"the catalogue was read: {'yaml' in sys.modules}"))
+"""
+
+
+@pytest.mark.parametrize("owned", [False, True])
+async def test_nobody_waits_for_the_catalogue(
+    stored: Path, started: Started, *, owned: bool
+) -> None:
+    agent = StdioClient(stored / "memories", project(stored))
+    await agent.start()
+    try:
+        await agent.call("memory_search", query=ASKED)
+        if not owned:
+            await agent.stop()
+        out, err = await asyncio.to_thread(started(TELLS).communicate)
+    finally:
+        await agent.stop()
+    assert PORT in out.decode()
+    assert err.decode() == "the catalogue was read: False"
+
+
 HELD: Final = """
 real = hook._print
 def held(*what):

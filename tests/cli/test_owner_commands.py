@@ -129,7 +129,7 @@ def test_each_of_several_is_told(shell: Shell) -> None:
     assert shell("forget", "m-nowhere1", code=1) == "no such memory here: m-nowhere1\n"
     # Nothing is done before every id is one.
     shell("undo", port)
-    assert "no memory's id: n-abcd1234" in shell("forget", port, "n-abcd1234", code=2)
+    assert "not a memory's id: n-abcd1234" in shell("forget", port, "n-abcd1234", code=2)
     assert texts(shell) == [PORT]
 
 
@@ -269,7 +269,7 @@ def test_the_status_counts_and_names_what_is_missing(shell: Shell, home: Path) -
     assert "memories: 3 (" in said
     assert "no program has it open" in said
     assert "NO_SUCH_KEY (not set)" in said
-    assert "the service is not used: " in said
+    assert "the embedding service is not used: " in said
     assert "warning vault_file_broken: " in said
 
 

@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli import config
 from astrbot_plugin_scoped_memory.llm_memory.cli.messages import warn
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
+from astrbot_plugin_scoped_memory.llm_memory.texts import Said
 
 pytestmark = [pytest.mark.engine, pytest.mark.usefixtures("own_user")]
 
@@ -23,8 +23,8 @@ def refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fails(args: argparse.Namespace) -> int:
         config.read_settings(args)
-        warn([Said("没读", "not read")])
-        raise HomeError("这里不行", "not here")
+        warn([Said("path.link")])
+        raise HomeError("memories.no_project")
 
     monkeypatch.setattr(config, "show_config", fails)
 
@@ -89,7 +89,10 @@ def test_a_line_is_in_the_language_that_is_set(
         case _:
             monkeypatch.setenv("LC_ALL", language)
     assert main(arguments) == 2
-    said = {"zh": "注意：没读\n这里不行\n", "en": "note: not read\nnot here\n"}
+    said = {
+        "zh": "注意：是链接，不跟随\n这里不是项目\n",
+        "en": "note: is a link, which is not followed\nthere is no project here\n",
+    }
     assert capsys.readouterr() == ("", said[language])
 
 
@@ -98,12 +101,12 @@ def test_a_fault_in_the_settings_is_told_in_the_language_of_the_flag(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, flag: list[str]
 ) -> None:
     def fails(_: argparse.Namespace) -> int:
-        raise HomeError("这里不行", "not here")
+        raise HomeError("memories.no_project")
 
     monkeypatch.setattr(config, "show_config", fails)
     assert main(["config", *flag]) == 2
-    assert capsys.readouterr().err == "这里不行\n"
+    assert capsys.readouterr().err == "这里不是项目\n"
 
 
 def test_agents_read_english() -> None:
-    assert str(HomeError("这里不行", "not here")) == "not here"
+    assert str(HomeError("memories.no_project")) == "there is no project here"

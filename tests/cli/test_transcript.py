@@ -56,7 +56,7 @@ async def test_the_owner_reads_the_talk_while_the_bot_runs(
         assert not database.exists()
         keep(database, str(group(777)), "早", SAID)
         code, said = await ask(pointer)
-        assert (code, said) == (0, f"人: 早\n→ 人: {SAID}\n机器人: 记[31m下了\n")
+        assert (code, said) == (0, f"人：早\n→ 人：{SAID}\n机器人：记[31m下了\n")
         assert (await ask("吉他"))[0] == 2
         assert (await ask("m-0000000000000000"))[0] == 1
         database.unlink()

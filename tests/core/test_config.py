@@ -341,7 +341,7 @@ def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_
     assert config.workflow is not None
     assert config.workflow.enabled == ("qa",)
     (warning,) = config.warnings
-    said = {"zh-CN": "第 4 行：不认识", "en-US": "line 4: unknown key"}[language]
+    said = {"zh-CN": "第 4 行：没有这个键", "en-US": "line 4: unknown key"}[language]
     assert said in warning.value
     for text in ("[memory", "[tool]\n"):
         file.write_text(text, "utf-8")

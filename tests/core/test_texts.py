@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import string
@@ -37,11 +38,13 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Why,
     WhyCode,
 )
+from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     DirectoryInUse,
     FormatNewer,
     UpgradeFailed,
 )
+from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.index.indexing_service import FAULTY
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.circuit_breaker import UNEXPLAINED
 from astrbot_plugin_scoped_memory.llm_memory.index.store_calls import HANGS, SLOW
@@ -145,7 +148,11 @@ FORMATTER = string.Formatter()
 MAIN = ROOT / "main.py"
 UNLASTING = ("guess", "dispute", "stale")
 """What ``lasting`` says of words that will not last."""
-SAYING = {"say", "_say", "Said"}
+TEXTS = ROOT / "llm_memory/i18n"
+SAYING = {
+    "say", "_say", "fail", "words", "agrees", "note", "at", "Said", "SaidError", "Refusal",
+    "HomeError", "BadValue", "InvalidService", "_NotRead",
+}  # fmt: skip
 """What takes a code and what fills it in."""
 CODE = re.compile(r"[a-z_]+\.[a-z_]+")
 
@@ -313,17 +320,20 @@ def test_why_the_engine_does_not_open_is_said_in_words(texts: Texts, error: Exce
         assert error_text(texts, error) == error_text(texts, EngineOff(code, "x"))
 
 
-def _said() -> Iterator[tuple[str, str, set[str]]]:
+def _said() -> Iterator[tuple[str, str, set[str | None]]]:
     folders = ("core", "llm_memory", "tools")
     for path in [*(one for name in folders for one in ROOT.glob(f"{name}/**/*.py")), MAIN]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or not node.args:
                 continue
-            called, code = ast.unparse(node.func), node.args[0]
-            says = called.split(".")[-1] in SAYING
-            if says and isinstance(code, ast.Constant) and CODE.fullmatch(str(code.value)):
-                given = {keyword.arg for keyword in node.keywords if keyword.arg}
-                yield f"{path.name}:{node.lineno}", code.value, given
+            called = ast.unparse(node.func)
+            name = called.rpartition(".")[2]
+            code = node.args[-1 if name == "at" else 0]
+            codes = [code.body, code.orelse] if isinstance(code, ast.IfExp) else [code]
+            for one in codes if name in SAYING else ():
+                if isinstance(one, ast.Constant) and CODE.fullmatch(str(one.value)):
+                    given = {keyword.arg for keyword in node.keywords}
+                    yield f"{path.name}:{node.lineno}", one.value, given
             if called.endswith(".counted"):
                 assert isinstance(code, ast.Dict), f"{path.name}:{node.lineno}"
                 for key in code.keys:
@@ -337,9 +347,44 @@ def test_every_text_that_the_code_asks_for_is_there_with_what_it_needs() -> None
     problems = [
         (place, code)
         for place, code, given in asked
-        if code not in chinese or not fields(chinese[code]) <= given
+        if code not in chinese or not (None in given or fields(chinese[code]) <= given)
     ]
     assert problems == []
+
+
+def _helped(parser: argparse.ArgumentParser) -> Iterator[str | None]:
+    """The codes of a parser's help, and of the help of its commands."""
+    yield from (parser.description, parser.epilog)
+    for group in parser._action_groups:
+        yield from (group.title, group.description)
+    for action in parser._actions:
+        yield action.help
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (one.help for one in action._choices_actions)
+            for one in action.choices.values():
+                yield from _helped(one)
+
+
+def test_every_text_of_the_help_is_there_and_needs_nothing() -> None:
+    chinese = catalogue("zh-CN")
+    asked = {code for code in _helped(build_parser()) if code and CODE.fullmatch(code)}
+    assert len(asked) > 100
+    assert [code for code in sorted(asked) if code not in chinese or fields(chinese[code])] == []
+
+
+def test_no_text_of_the_command_line_or_a_home_is_left_over() -> None:
+    asked = {*_helped(build_parser()), *(code for _, code, _ in _said())}
+    asked |= {key.code for key in KEYS.values()}
+    for name in ("cli", "home"):
+        kept = yaml.safe_load((TEXTS / f"zh-CN/{name}.yaml").read_text("utf-8"))
+        codes = {f"{group}.{code}" for group, texts in kept.items() for code in texts}
+        assert sorted(codes - asked) == []
+
+
+def test_a_group_of_texts_lies_in_one_file() -> None:
+    files = sorted((TEXTS / "zh-CN").glob("*.yaml"))
+    groups = [group for file in files for group in yaml.safe_load(file.read_text("utf-8"))]
+    assert len(groups) == len(set(groups))
 
 
 def test_a_param_may_be_a_text_of_its_own(texts: Texts) -> None:

@@ -61,7 +61,9 @@ class Folder:
         home = open_home(loaded, self.path, os.environ, "0.0.1")
         texts = [*asyncio.run(self._asked(home)), self.prompted("where are the launch codes?")]
         warnings = (*loaded.warnings, *home.warnings)
-        return "\n".join([*texts, *(half for one in warnings for half in (one.zh, one.en))])
+        return "\n".join(
+            [*texts, *(one.text(language) for one in warnings for language in ("zh", "en"))]
+        )
 
     def prompted(self, prompt: str) -> str:
         """What the hook before a prompt prints."""

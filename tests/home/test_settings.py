@@ -44,8 +44,10 @@ def load(project: Path, environ: Mapping[str, str] = {}, **flags: str) -> Loaded
 
 def warned(read: LoadedSettings) -> list[str]:
     """The warnings in English, each of which stands in Chinese, too."""
-    assert all(HAN.search(one.zh) and not HAN.search(one.en) for one in read.warnings)
-    return [one.en for one in read.warnings]
+    assert all(
+        HAN.search(one.text("zh")) and not HAN.search(one.text("en")) for one in read.warnings
+    )
+    return [one.text("en") for one in read.warnings]
 
 
 def in_home(project: Path, text: str) -> Path:
@@ -242,7 +244,7 @@ def test_a_terminal_escape_and_a_flood_of_keys_do_not_reach_the_terminal(project
     in_project(project, keys)
     read = load(project)
     assert len(warned(read)) < 60
-    assert not any("\x1b" in one.zh + one.en for one in read.warnings)
+    assert not any("\x1b" in one.text("zh") + one.text("en") for one in read.warnings)
 
 
 def test_an_illegal_project_name_is_an_error_that_names_its_place(project: Path) -> None:

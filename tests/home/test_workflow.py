@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.workflow import (
     role_names,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.workflow import Workflow
+from astrbot_plugin_scoped_memory.llm_memory.texts import Said
 
 pytestmark = pytest.mark.unit
 
@@ -54,10 +55,11 @@ def refusal(
     with pytest.raises(HomeError) as caught:
         read(project, text, environ)
     assert set(project.parent.parent.rglob("*")) - set(before) <= {project / "workflow.toml"}
-    return halves(project, caught.value.zh, str(caught.value))
+    return halves(project, caught.value.said)
 
 
-def halves(project: Path, zh: str, en: str) -> tuple[str, str]:
+def halves(project: Path, said: Said) -> tuple[str, str]:
+    zh, en = said.text("zh"), said.text("en")
     start = f"{project / 'workflow.toml'}: "
     assert zh.startswith(start)
     assert en.startswith(start)
@@ -109,20 +111,24 @@ def test_a_file_without_our_tables_is_not_ours(project: Path, text: str) -> None
         (b"[memory]\n#" + b"x" * 70_000, "太大", "too large"),
         ("[memory]\nroot = " + "[" * 5000, "嵌套太深", "nested too deeply"),
         ("[memory]\nauto_inject_topk = " + "1" * 5000, "第 2 行", "line 2"),
-        ("[memory]\nroot = ''\n", "第 2 行：root 要写文件夹", "line 2: root has to name a folder"),
+        (
+            "[memory]\nroot = ''\n",
+            "第 2 行：root 要写一个文件夹",
+            "line 2: root has to name a folder",
+        ),
         ("[memory]\nlayout = 'x'\nroot = 3\n", "第 3 行：root 要写", "line 3: root has to name"),
         ('[memory]\nroot = "a\\u001b[2Jb"\n', "第 2 行：root 要写", "line 2: root has to name"),
         ('[memory]\nroot = "a\\u0000b"\n', "第 2 行：root 要写", "line 2: root has to name"),
         (
             "memory.layout = 'project-only'\nmemory.root = '/'\n",
-            "第 2 行：root 不能是用户自己的文件夹，或在它上面的",
+            "第 2 行：root 不能是用户的主目录或它的上级",
             "line 2: root cannot be the user's own folder, or one above it",
         ),
         ("[memory]\nroot = '~'\n", "第 2 行：root 不能是用户", "line 2: root cannot be the user's"),
         ("[memory]\nroot = '../..'\n", "第 2 行：root 不能是用户", "line 2: root cannot be the"),
-        ("[memory]\nroot = '~/home'\n", "root 不能是记忆的家", "root cannot be the home of the"),
-        ("[memory]\nroot = '~/home/memory'\n", "root 不能是记忆的家", "root cannot be the home"),
-        ("[memory]\nroot = '.git/hooks'\n", "root 不能是 .git", "root cannot be .git"),
+        ("[memory]\nroot = '~/home'\n", "root 不能在记忆的家里", "root cannot lie in the memory's"),
+        ("[memory]\nroot = '~/home/memory'\n", "root 不能在记忆的家里", "root cannot lie in the"),
+        ("[memory]\nroot = '.git/hooks'\n", "root 不能在 .git 里", "root cannot lie in .git"),
         ("[memory]\nroot = '../bot/data'\n", "机器人的数据", "the data of a bot"),
         ("[memory]\nroot = '../plugin_data/x/memory'\n", "机器人的数据", "the data of a bot"),
         ("[memory]\nroot = '../elsewhere'\n", "机器人的数据", "the data of a bot"),
@@ -160,7 +166,7 @@ def test_a_windows_path_makes_no_folder_here(project: Path, root: str, by_variab
     text = "${WHERE}" if by_variable else root
     zh, en = refusal(project, f"[memory]\nroot = '{text}'\n", {"WHERE": root})
     if not by_variable or root.startswith("//"):
-        assert zh == "第 2 行：root 是 Windows 的路径，这台机器上不用，也没有建文件夹"
+        assert zh == "第 2 行：root 是 Windows 的路径，这台机器用不了，也没有建文件夹"
         assert en.startswith("line 2: root is a Windows path")
     assert {path.name for path in project.iterdir()} == {".git", "workflow.toml"}
 
@@ -194,10 +200,8 @@ def test_a_link_is_not_read(project: Path) -> None:
     (project / "workflow.toml").symlink_to(project.parent / "theirs.toml")
     with pytest.raises(HomeError) as caught:
         is_workflow(project / "workflow.toml")
-    assert halves(project, caught.value.zh, str(caught.value)) == (
-        "是链接，不读",
-        "a link, not read",
-    )
+    said = halves(project, caught.value.said)
+    assert said == ("是链接，不跟随", "is a link, which is not followed")
 
 
 @pytest.mark.parametrize(
@@ -213,7 +217,7 @@ def test_a_link_is_not_read(project: Path) -> None:
         *(
             (
                 f"# 一\n[memory]\nauto_inject_topk = {value}\n",
-                "第 3 行：auto_inject_topk 要 0–20 的整数，按 3",
+                "第 3 行：auto_inject_topk 要写 0–20 的整数，按 3",
                 "line 3: auto_inject_topk must be a whole number, 0–20, taken as 3",
                 Workflow(Path(), topk=3),
             )
@@ -221,8 +225,8 @@ def test_a_link_is_not_read(project: Path) -> None:
         ),
         (
             "[roles]\n[memory]\nproject = 'a b'\n",
-            "第 3 行：project 只用来显示；名字不合法，没有用",
-            "line 3: project is only shown; its name is illegal, not used",
+            "第 3 行：project 不是合法的名字，没有用；它只用来显示",
+            "line 3: project is no legal name, not used; it is only shown",
             Workflow(Path()),
         ),
         *(
@@ -251,7 +255,7 @@ def test_a_link_is_not_read(project: Path) -> None:
         ),
         (
             "[memory]\n\n'rooot' = 'x'\n",
-            "第 3 行：不认识 'rooot'；是不是 root？",
+            "第 3 行：没有这个键：'rooot'；是不是 root？",
             "line 3: unknown key 'rooot'; did you mean root?",
             Workflow(Path()),
         ),
@@ -268,7 +272,7 @@ def test_a_wrong_value_is_told_with_its_line_and_what_is_done_instead(
 ) -> None:
     workflow = taken(project, text)
     (warning,) = workflow.warnings
-    said = halves(project, warning.zh, warning.en)
+    said = halves(project, warning)
     assert said[0].startswith(zh)
     assert said[1].startswith(en)
     if used is not None:
@@ -280,7 +284,7 @@ def test_warnings_are_few_and_hold_no_escape_of_a_terminal(project: Path) -> Non
     keys = '"\\u001b[2J" = 1\n' + "".join(f"k{number} = 1\n" for number in range(500))
     warnings = taken(project, "[memory]\n" + keys).warnings
     assert len(warnings) == 20
-    assert not any("\x1b" in one.zh + one.en for one in warnings)
+    assert not any("\x1b" in one.text("zh") + one.text("en") for one in warnings)
 
 
 def test_roles_are_those_enabled_else_the_folders(project: Path) -> None:

@@ -66,10 +66,11 @@ def test_any_bytes_are_an_error_in_words_or_a_workflow(
     try:
         workflow = project_workflow(file, environ, top / "home")
     except HomeError as error:
-        said = [error.zh, str(error)]
+        said = [error.said.text("zh"), str(error)]
     else:
         assert workflow is None or isinstance(workflow, Workflow)
-        said = [half for one in workflow.warnings for half in (one.zh, one.en)] if workflow else []
+        told = workflow.warnings if workflow else ()
+        said = [one.text(language) for one in told for language in ("zh", "en")]
         if workflow is not None:
             assert workflow.topk is None or 0 <= workflow.topk <= 20
             assert all(map(is_role, workflow.enabled or ()))

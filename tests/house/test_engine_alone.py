@@ -110,5 +110,5 @@ def test_reading_a_command_loads_neither_engine_nor_server(command: str) -> None
     )
     present = loaded("-I", statement=parse)
     assert "llm_memory.cli.parser" in present
-    assert not {name.partition(".")[0] for name in present} & (HEAVY | {"mcp", "pydantic"})
+    assert not {name.partition(".")[0] for name in present} & (HEAVY | {"mcp", "pydantic", "yaml"})
     assert not [name for name in present if name.startswith(ENGINE)]

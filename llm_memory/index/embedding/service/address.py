@@ -39,18 +39,18 @@ def endpoint(base: str) -> Address:
         parts = urlsplit(base.strip())
         host = _host(parts)
     except ValueError:  # brackets that do not match, a port that is no number
-        raise _refused("不是网址", "not a URL") from None
+        raise InvalidService("service.no_url") from None
     if parts.scheme not in _PORTS or not host or any(c.isspace() or c < " " for c in base.strip()):
-        raise _refused("要以 http:// 或 https:// 开头", "must begin with http:// or https://")
+        raise InvalidService("service.no_http")
     if "@" in parts.netloc:
-        raise _refused("不要写用户名和密码", "must hold no user name and password")
+        raise InvalidService("service.user_in_address")
     path = parts.path.rstrip("/")
     if not path.endswith(_ENDPOINT):
         path = f"{path or '/v1'}{_ENDPOINT}"
     try:
         path.encode("ascii")
     except UnicodeEncodeError:
-        raise _refused("有不是 ASCII 的字符", "holds characters that are not ASCII") from None
+        raise InvalidService("service.no_ascii") from None
     whole = parts._replace(path=path, fragment="")
     return Address(urlunsplit(whole), host, urlunsplit(whole._replace(query="")))
 
@@ -88,7 +88,3 @@ def _host(parts: SplitResult) -> str:
 
 def _port(parts: SplitResult) -> int | None:
     return parts.port or _PORTS.get(parts.scheme)
-
-
-def _refused(zh: str, en: str) -> InvalidService:
-    return InvalidService(f"嵌入服务的地址：{zh}", f"the embedding service's address: {en}")

@@ -22,10 +22,7 @@ class ApiKey:
     def __init__(self, text: str) -> None:
         """Raises InvalidService for a text that no request can carry."""
         if not all("!" <= character <= "~" for character in text):
-            raise InvalidService(
-                "密钥里有空格、换行或不是 ASCII 的字符",
-                "the key holds spaces, line breaks or characters that are not ASCII",
-            )
+            raise InvalidService("service.key_characters")
         self._text = text
 
     def __bool__(self) -> bool:
@@ -69,24 +66,16 @@ def _read(file: Path) -> str:
     # A file that is not there is not named: a person may have put the key itself in its place.
     try:
         if not file.is_file():
-            raise _refused("没有这个文件", "is no file")
+            raise InvalidService("service.no_key_file")
         with file.open("rb") as opened:
             status = os.fstat(opened.fileno())
             content = opened.read(_LONGEST + 1)
     except OSError as error:
-        kind = type(error).__name__
-        raise _refused(f"读不了（{kind}）", f"cannot be read ({kind})") from None
+        raise InvalidService("service.key_unreadable", why=type(error).__name__) from None
     if os.name == "posix" and stat.S_IMODE(status.st_mode) & 0o077:
-        raise _refused(
-            f"别人也能读，先运行 chmod 600 {file}",
-            f"can be read by others, first run chmod 600 {file}",
-        )
+        raise InvalidService("service.key_open", path=file)
     # Whatever is no text becomes characters that no key has: a decoding error would quote it.
     text = content.decode("utf-8-sig", errors="replace").strip()
     if not text or len(content) > _LONGEST or len(text.split()) > 1 or not text.isascii():
-        raise _refused(f"里面要只有密钥：{file}", f"must hold the key and nothing else: {file}")
+        raise InvalidService("service.key_alone", path=file)
     return text
-
-
-def _refused(zh: str, en: str) -> InvalidService:
-    return InvalidService(f"密钥文件：{zh}", f"the key file: {en}")

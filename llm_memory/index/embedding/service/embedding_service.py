@@ -49,9 +49,7 @@ class EmbeddingService:
 
     def __init__(self, base: str, model: str, *, key: str = "", seconds: float = 30.0) -> None:
         if not model.strip():
-            raise InvalidService(
-                "嵌入服务的模型名没有填", "the embedding service's model is missing"
-            )
+            raise InvalidService("service.no_model")
         address = endpoint(base)
         self.label = f"service:{address.host}"
         self.model = model.strip()
