@@ -49,7 +49,7 @@ from ..storage.soul_heads import SoulHeads
 from .life import SoulLife
 from .rules.soul_text import injected
 from .soul_files import PROBES, SoulFiles
-from .soul_reader import Refused, SoulReader, Standing, or_refused
+from .soul_reader import Refused, Standing, or_refused
 from .soul_store import SoulStore
 
 type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | SoulFault]]
@@ -79,8 +79,7 @@ class Governance:
         self._files = files
         self._clock = clock
         self._store = SoulStore(files, heads, clock, seed)
-        self._reader = SoulReader(files, heads)
-        self._life = SoulLife(self._store, self._reader, clock)
+        self._life = SoulLife(self._store, clock)
         self._evolution = evolution
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._judging: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -102,7 +101,7 @@ class Governance:
         """Returns the rules that came into force within the last seven days; none where the soul
         cannot be read."""
         since = self._clock() - RECENT
-        found = await self._read(role, lambda standing: self._reader.recent_rules(standing, since))
+        found = await self._read(role, lambda standing: self._store.recent_rules(standing, since))
         return frozenset() if isinstance(found, SoulRefused) else found
 
     async def own_probes(self, role: str) -> str:
@@ -136,23 +135,23 @@ class Governance:
         if not (standing.chain.broken or standing.chain.newer):
             with contextlib.suppress(Refused):  # there is nothing, or nothing that can be kept
                 self._life.written(standing)
-        return self._reader.view(standing)
+        return self._store.view(standing)
 
     async def settle(self, role: str) -> SoulView | SoulRefused:
         """Bring SOUL.md to where the chain is, and make the first version where there is none.
         Returns what is in force."""
-        return await self._do(role, self._reader.view, writes=False)
+        return await self._do(role, self._store.view, writes=False)
 
     async def look(self, role: str) -> SoulView | SoulRefused:
         """Returns what is in force, and what waits. Changes nothing."""
-        return await self._read(role, self._reader.view)
+        return await self._read(role, self._store.view)
 
     async def read(self, request: SoulReading, role: str, actor: Actor) -> SoulOutcome:
         """Returns what somebody asks to see: what is in force is for all, the rest for admins.
         Changes nothing."""
         if not isinstance(request, ShowSoul) and not _is_admin(actor):
             return _FORBIDDEN
-        return await self._read(role, partial(self._reader.answer, request))
+        return await self._read(role, partial(self._store.answer, request))
 
     async def propose(
         self, role: str, draft: SoulDraft, actor: Actor | None
@@ -227,7 +226,7 @@ class Governance:
 
     async def _read[R](self, role: str, work: Callable[[Standing], R]) -> R | SoulRefused:
         return await asyncio.to_thread(
-            self._guarded, role, lambda: work(self._reader.standing(role))
+            self._guarded, role, lambda: work(self._store.standing(role))
         )
 
     async def _do[R](

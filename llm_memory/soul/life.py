@@ -19,7 +19,8 @@ from ..models.soul import (
 )
 from ..models.soul_requests import SoulChanged, SoulEnded, SoulFault, SoulProposed
 from ..runtime.identifiers import Clock
-from .soul_reader import NOT_TEXT, Refused, SoulReader, Standing
+from .chain import digest
+from .soul_reader import NOT_TEXT, Refused, Standing
 from .soul_store import SoulStore
 
 _WAITS: Final = (SoulState.PROPOSED, SoulState.APPROVED)
@@ -29,9 +30,8 @@ class SoulLife:
     """Every method blocks, one call a role at a time, and takes how the soul stands. Raises
     VaultWriteFailed, Refused, and UnicodeEncodeError for half a surrogate pair."""
 
-    def __init__(self, store: SoulStore, reader: SoulReader, clock: Clock) -> None:
+    def __init__(self, store: SoulStore, clock: Clock) -> None:
         self._store = store
-        self._reader = reader
         self._clock = clock
 
     # A proposal
@@ -50,12 +50,12 @@ class SoulLife:
         """Returns a proposal that waits, the open one for 0; with its verdict if it has passed."""
         history, version = standing.history, standing.version
         number = _asked(number, standing)
-        state, verdict = history.states.get(number), self._reader.verdict(standing, number)
+        state, verdict = history.states.get(number), self._store.verdict(standing, number)
         if state is SoulState.DENIED and verdict is not None:
             raise Refused(SoulFault.DENIED, verdict=verdict)
         if number not in history.proposed or state not in _WAITS:
             raise Refused(SoulFault.NO_SUCH, state or "")
-        proposal = self._reader.proposal(standing, number)
+        proposal = self._store.proposal(standing, number)
         if (proposal.base, proposal.base_sha256) != (version.number, version.sha256):
             raise Refused(SoulFault.STALE)
         if state is SoulState.APPROVED and (verdict is None or verdict.passed is not True):
@@ -88,7 +88,7 @@ class SoulLife:
         if found.verdict is None:
             raise Refused(SoulFault.NO_SUCH, SoulState.PROPOSED)
         raw = found.proposal.text.encode()
-        done = self._put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
+        done = self._store.put(standing, SoulEvent.APPLIED, raw, by, proposal=number)
         return replace(done, verdict=found.verdict)
 
     def veto(self, number: int, by: str, standing: Standing) -> SoulChanged | SoulEnded:
@@ -99,8 +99,10 @@ class SoulLife:
         state = history.states.get(number)
         if state is SoulState.ACTIVE:
             target = history.before_veto()
-            raw = self._reader.text(standing, target)
-            return self._put(standing, SoulEvent.VETOED, raw, by, proposal=number, source=target)
+            raw = self._store.text(standing, target)
+            return self._store.put(
+                standing, SoulEvent.VETOED, raw, by, proposal=number, source=target
+            )
         if state not in _WAITS:
             raise Refused(SoulFault.NO_SUCH, state or "")
         self._store.write(standing, SoulEvent.VETOED, by, proposal=number)
@@ -113,37 +115,20 @@ class SoulLife:
         target = standing.history.target(version)
         if not target:
             raise Refused(SoulFault.NO_TARGET)
-        raw = self._reader.text(standing, target)
-        return self._put(standing, SoulEvent.ROLLED_BACK, raw, by, source=target)
-
-    def _put(
-        self,
-        standing: Standing,
-        event: SoulEvent,
-        raw: bytes,
-        by: str,
-        *,
-        proposal: int = 0,
-        source: int = 0,
-    ) -> SoulChanged:
-        changed = self._store.put(standing, event, raw, by, proposal=proposal, source=source)
-        return SoulChanged(event, changed.version, changed.text, standing.text)
+        raw = self._store.text(standing, target)
+        return self._store.put(standing, SoulEvent.ROLLED_BACK, raw, by, source=target)
 
     # What a person has written into SOUL.md
 
     def written(self, standing: Standing) -> SoulProposed:
         """Keep the hand edit as a proposal. The same bytes twice are one."""
-        if not standing.by_hand:
-            raise Refused(SoulFault.NOTHING_BY_HAND)
-        if standing.page is None:
-            raise Refused(SoulFault.PAGE_SHUT, standing.shut)
         try:
-            text = standing.page.raw.decode()
+            text = self._by_hand(standing).decode()
         except UnicodeDecodeError:
             raise Refused(SoulFault.DENIED, findings=(NOT_TEXT,)) from None
         draft = SoulDraft(standing.version.number, SoulOrigin.HAND, text)
-        kept = self._reader.kept(standing, text)
-        return SoulProposed(kept or self._store.add_proposal(standing, draft, OWNER))
+        kept = self._store.kept(standing, text)
+        return SoulProposed(kept or self._store.propose(standing, draft, OWNER))
 
     def adopt(
         self, by: str, proposal: SoulProposal, verdict: SoulEvaluation, standing: Standing
@@ -155,15 +140,25 @@ class SoulLife:
         if standing.page is None or standing.page.raw != raw:
             raise Refused(SoulFault.CONFLICT)  # it was written again meanwhile
         judged = self._store.judge(standing, verdict)
-        done = self._put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
+        done = self._store.put(judged, SoulEvent.ADOPTED, raw, by, proposal=proposal.number)
         return replace(done, verdict=verdict)
 
     def discard(self, by: str, standing: Standing) -> SoulEnded:
         """Write the version in force over it. It is kept."""
-        changed, kept = self._store.discard(standing, by)
+        raw = self._by_hand(standing)
+        kept = self._store.put_aside(standing.role, f"{self._clock():%Y-%m-%d}.md", raw)
+        event, sha256 = SoulEvent.DISCARDED, digest(raw)
+        changed = self._store.write(standing, event, by, standing.raw, sha256=sha256)
         if changed.by_hand:  # a person has saved again, and that stays
             raise Refused(SoulFault.CONFLICT, kept)
-        return SoulEnded(SoulEvent.DISCARDED, kept=kept)
+        return SoulEnded(event, kept=kept)
+
+    def _by_hand(self, standing: Standing) -> bytes:
+        if not standing.by_hand:
+            raise Refused(SoulFault.NOTHING_BY_HAND)
+        if standing.page is None:
+            raise Refused(SoulFault.PAGE_SHUT, standing.shut)
+        return standing.page.raw
 
 
 def _asked(number: int, standing: Standing) -> int:

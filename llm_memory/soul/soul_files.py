@@ -58,8 +58,18 @@ class SoulFiles:
 
     def roles(self) -> list[str]:
         """Returns the roles that have a soul. A SOUL.md alone is a note, as it ever was, until
-        somebody asks for the soul of that role."""
-        return sorted(self._folders(self._root / SOUL_FOLDER))
+        somebody changes the soul of that role."""
+        top = self._root / SOUL_FOLDER
+        try:
+            if is_link(top):
+                return []
+            with os.scandir(top) as entries:
+                there = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _told(top.name, error) from error
+        return sorted(filter(is_role, there))
 
     def pages(self) -> dict[str, Stamp]:
         """Returns the stamp of each SOUL.md of a role that has a soul, ``ABSENT`` for none."""
@@ -70,21 +80,6 @@ class SoulFiles:
             return stamp_of((self._root / ROLES_FOLDER / role / SOUL_PAGE).lstat())
         except OSError:
             return ABSENT
-
-    def _folders(self, top: Path) -> list[str]:
-        try:
-            if is_link(top):
-                return []
-            with os.scandir(top) as entries:
-                return [
-                    one.name
-                    for one in entries
-                    if one.is_dir(follow_symlinks=False) and is_role(one.name)
-                ]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise _told(top.name, error) from error
 
     def page(self, role: str) -> Page | None:
         """Returns SOUL.md, None if there is none."""
@@ -106,12 +101,12 @@ class SoulFiles:
             raise _told(folder, error) from error
 
     def add(self, role: str, name: str, raw: bytes) -> bool:
-        """Write a file that is not there yet, whole or not at all. Returns False where one is
-        there, and leaves it alone."""
+        """Write a file that is not there yet, whole or not at all. Returns False, and leaves it
+        alone, where one with other bytes is."""
         try:
             replace_durably(self._path(role, name), raw, ABSENT)
         except ChangedMeanwhile:
-            return False
+            return self.read(role, name) == raw
         return True
 
     def append(self, role: str, line: bytes) -> None:

@@ -147,7 +147,8 @@ class SoulReader:
 
     def text(self, standing: Standing, number: int) -> bytes:
         """Returns the bytes of a version that the chain names."""
-        line = standing.history.versions[number]
+        if (line := standing.history.versions.get(number)) is None:
+            raise Refused(SoulFault.NO_SUCH)
         raw = self._bytes(standing.role, number, line.sha256)
         return raw if raw is not None else _refuse(line)
 
@@ -170,17 +171,13 @@ class SoulReader:
 
     def kept(self, standing: Standing, text: str) -> SoulProposal | None:
         """Returns the proposal that holds what a person has written over the version in force."""
-        role, base = standing.role, standing.version.number
-        for name in self._files.names(role, PROPOSALS):
-            path = f"{PROPOSALS}/{name}"
-            with contextlib.suppress(VaultWriteFailed):  # a link, say
-                found = proposal_of(self._files.read(role, path) or b"")
-                if (
-                    found is not None
-                    and (found.origin, found.base, found.text) == (SoulOrigin.HAND, base, text)
-                    and proposal_name(found.number) == path
-                    and found.number not in standing.history.proposed
-                ):
+        wanted = (SoulOrigin.HAND, standing.version.number, text)
+        for name in self._files.names(standing.role, PROPOSALS):
+            stem = name.removesuffix(".md")
+            number = int(stem) if stem.isdecimal() else 0
+            with contextlib.suppress(Refused, VaultWriteFailed):  # no proposal, or a link
+                found = self.proposal(standing, number)
+                if (found.origin, found.base, found.text) == wanted:
                     return found
         return None
 

@@ -24,9 +24,10 @@ from ..models.soul import (
     SoulEvaluation,
     SoulEvent,
     SoulLine,
+    SoulOrigin,
     SoulProposal,
 )
-from ..models.soul_requests import SoulFault
+from ..models.soul_requests import SoulChanged, SoulFault
 from ..runtime.identifiers import Clock
 from ..storage.files import ABSENT, ChangedMeanwhile
 from ..storage.soul_heads import SoulHead, SoulHeads
@@ -48,23 +49,21 @@ class LineFields(TypedDict, total=False):
     eval: str
 
 
-class SoulStore:
-    """Every method blocks, one call a role at a time. Raises VaultWriteFailed for the disk, and
-    Refused."""
+class SoulStore(SoulReader):
+    """Changes what it reads. Every method blocks, one call a role at a time. Raises
+    VaultWriteFailed for the disk, and Refused."""
 
     def __init__(self, files: SoulFiles, heads: SoulHeads, clock: Clock, seed: bytes) -> None:
         """``seed`` is the first version where there is nothing."""
-        self._files = files
-        self._heads = heads
+        super().__init__(files, heads)
         self._clock = clock
         self._seed = seed
-        self._reader = SoulReader(files, heads)
 
     # How it stands
 
     def look(self, role: str) -> Standing:
         """Returns how it stands, after it was begun or mended where it had to be."""
-        standing = self._reader.standing(role)
+        standing = self.standing(role)
         chain = standing.chain
         if chain.broken or chain.newer:
             return standing
@@ -76,7 +75,7 @@ class SoulStore:
         """Keep a line that was cut off, and leave the chain as it was before."""
         role, chain = standing.role, standing.chain
         try:
-            kept = self._keep(role, f"chain-{len(chain.lines) + 1}.torn", chain.torn)
+            kept = self.put_aside(role, f"chain-{len(chain.lines) + 1}.torn", chain.torn)
             self._files.cut_chain(role, chain.torn)
         except VaultWriteFailed as error:
             logger.warning("人格“{}”变更链的最后一行没写完，还留着：{}", role, error)
@@ -101,7 +100,8 @@ class SoulStore:
         if standing.head:
             logger.warning("人格“{}”的变更链（{} 行）整个不见了，重新开始", role, standing.head.n)
         raw, actor = (self._seed, SEEDED_BY) if page is None else (page.raw, OWNER)
-        return self.put(standing, SoulEvent.SEEDED, raw, actor)
+        self.put(standing, SoulEvent.SEEDED, raw, actor)
+        return self.standing(role)
 
     def _mend(self, standing: Standing) -> Standing:
         """Bring SOUL.md and the head to where the chain is."""
@@ -109,16 +109,16 @@ class SoulStore:
         is_done = standing.head is not None and standing.head.n >= len(standing.chain.lines)
         if raw is None or standing.by_hand or (page is not None and page.raw == raw):
             return standing if is_done else self._land(standing, None)
-        try:
-            if not is_done:  # a change that was cut off comes to its end
-                return self._land(standing, self._files.stage(role, raw))
+        if is_done:
             logger.warning("人格“{}”的 SOUL.md 不见了，或者被旧版盖住了，已放回", role)
-            if standing.chain.lines[-1].event is SoulEvent.RESTORED:
-                # Noted once, not each time that another program puts the old file back.
-                return self._land(standing, self._files.stage(role, raw))
-            version = standing.version
-            fields = LineFields(version=version.number, sha256=version.sha256)
-            return self.write(standing, SoulEvent.RESTORED, OWNER, raw, **fields)
+        try:
+            # Noted once, not each time that another program puts the old file back; and not where
+            # a change that was cut off comes to its end.
+            if is_done and standing.chain.lines[-1].event is not SoulEvent.RESTORED:
+                number, sha256 = standing.version.number, standing.version.sha256
+                fields = LineFields(version=number, sha256=sha256)
+                return self.write(standing, SoulEvent.RESTORED, OWNER, raw, **fields)
+            return self._land(standing, self._files.stage(role, raw))
         except VaultWriteFailed as error:
             logger.warning("人格“{}”的 SOUL.md 没能放回：{}", role, error)
             return standing
@@ -134,53 +134,36 @@ class SoulStore:
         *,
         proposal: int = 0,
         source: int = 0,
-    ) -> Standing:
+    ) -> SoulChanged:
         """Put a text in force as a new version. What a person has written into SOUL.md stays
         there."""
-        page = standing.page
+        page, role = standing.page, standing.role
         stays = standing.by_hand or (page is not None and page.raw == raw)
-        number = self._add_version(standing.role, standing.history.in_force + 1, raw)
+        # A file that a kill has left without a line is taken if it has these bytes; else it stays,
+        # and its number with it.
+        free = itertools.count(standing.history.in_force + 1)
+        number = next(one for one in free if self._files.add(role, version_name(one), raw))
         fields = LineFields(proposal=proposal, version=number, source=source, sha256=digest(raw))
         changed = self.write(standing, event, actor, None if stays else raw, **fields)
-        return replace(changed, version=changed.history.version(number), raw=raw)
-
-    def discard(self, standing: Standing, actor: str) -> tuple[Standing, str]:
-        """Put the version in force over what a person has written. Returns where that is kept."""
-        if not standing.by_hand:
-            raise Refused(SoulFault.NOTHING_BY_HAND)
-        if standing.page is None:
-            raise Refused(SoulFault.PAGE_SHUT, standing.shut)
-        kept = self._keep(standing.role, f"{self._clock():%Y-%m-%d}.md", standing.page.raw)
-        fields = LineFields(sha256=digest(standing.page.raw))
-        return self.write(standing, SoulEvent.DISCARDED, actor, standing.raw, **fields), kept
+        text = raw.decode(errors="replace")
+        return SoulChanged(event, changed.history.version(number), text, standing.text)
 
     def propose(self, standing: Standing, draft: SoulDraft, author: str) -> SoulProposal:
-        """Write a proposal, and its line. Raises UnicodeEncodeError."""
-        made = self.add_proposal(standing, draft, author)
-        sha256 = digest(proposal_bytes(made))
-        fields = LineFields(proposal=made.number, version=made.base, sha256=sha256)
-        self.write(standing, SoulEvent.PROPOSED, made.author, **fields)
-        return made
-
-    def add_proposal(self, standing: Standing, draft: SoulDraft, author: str) -> SoulProposal:
-        """Write a proposal's file, of which the chain knows nothing yet. Raises
+        """Write a proposal, and its line; a hand edit has none before its verdict. Raises
         UnicodeEncodeError."""
-        proposal = SoulProposal(
-            max(standing.history.states, default=0) + 1,
-            draft.base,
-            standing.version.sha256,
-            one_line(author),
-            draft.origin,
-            one_line(draft.aim),
-            one_line(draft.reason),
-            draft.text,
-            self._now(),
+        role, base = standing.role, standing.version.sha256
+        number = max(standing.history.states, default=0) + 1
+        who, aim, reason = one_line(author), one_line(draft.aim), one_line(draft.reason)
+        made = SoulProposal(
+            number, draft.base, base, who, draft.origin, aim, reason, draft.text, self._now()
         )
-        while not self._files.add(
-            standing.role, proposal_name(proposal.number), proposal_bytes(proposal)
-        ):
-            proposal = replace(proposal, number=proposal.number + 1)
-        return proposal
+        while not self._files.add(role, proposal_name(made.number), proposal_bytes(made)):
+            made = replace(made, number=made.number + 1)
+        if made.origin is not SoulOrigin.HAND:
+            sha256 = digest(proposal_bytes(made))
+            fields = LineFields(proposal=made.number, version=made.base, sha256=sha256)
+            self.write(standing, SoulEvent.PROPOSED, made.author, **fields)
+        return made
 
     def judge(self, standing: Standing, verdict: SoulEvaluation) -> Standing:
         """Write a verdict, and its line. Raises Refused, then, for one that does not pass."""
@@ -194,24 +177,13 @@ class SoulStore:
             raise Refused(SoulFault.DENIED, verdict=verdict)
         return judged
 
-    def _keep(self, role: str, name: str, raw: bytes) -> str:
+    def put_aside(self, role: str, name: str, raw: bytes) -> str:
         """Keep bytes in ``discarded/``. Returns the path below the memory root."""
         path = PurePosixPath(DISCARDED, name)
-        for time in itertools.count(1):
-            kept = str(path.with_stem(f"{path.stem}-{time}") if time > 1 else path)
-            if self._files.add(role, kept, raw) or self._files.read(role, kept) == raw:
-                return f"{SOUL_FOLDER}/{role}/{kept}"
-        raise AssertionError("there is always a free name")
-
-    def _add_version(self, role: str, number: int, raw: bytes) -> int:
-        """Returns the number under which the bytes lie. A file that a kill has left without a line
-        is taken, if it has these bytes; else it stays, and its number with it."""
-        while not (
-            self._files.add(role, version_name(number), raw)
-            or self._files.read(role, version_name(number)) == raw
-        ):
-            number += 1
-        return number
+        others = (path.with_stem(f"{path.stem}-{time}") for time in itertools.count(2))
+        names = map(str, itertools.chain([path], others))
+        kept = next(one for one in names if self._files.add(role, one, raw))
+        return f"{SOUL_FOLDER}/{role}/{kept}"
 
     def write(
         self,
