@@ -31,7 +31,7 @@ from .rules.judging import (
     read_judge,
     refusal,
 )
-from .rules.probes import BUILT_IN, Probe, aim_prompt, bundle, own_probes, read_aims, unbundle
+from .rules.probes import AIMS, BUILT_IN, Probe, aim_prompt, bundle, own_probes, read_aims, unbundle
 from .rules.soul_text import injected, language_of
 
 MOST_CALLS: Final = 20
@@ -152,11 +152,21 @@ class _Trial:
             self._verdicts.get, self._role, content_hash(self._old), self._model.label
         )
         self._before = dict(known)
+        await self._afford_all((0 if aim is None else AIMS) + len(own))
         try:
             return await self._run(aim, own)
         finally:
             found = {content_hash(self._old): self._before, content_hash(self._new): self._after}
             await asyncio.to_thread(self._verdicts.put, self._role, self._model.label, found)
+
+    async def _afford_all(self, judged: int) -> None:
+        """Begin nothing that the day's tokens do not suffice for: the next night would begin it
+        again. The prompts are most of the cost."""
+        single = sum(probe.kind in PROTECTED for probe in BUILT_IN[self._language])
+        batches = -(-judged // AT_ONCE)
+        asked = self._new * (single + 1 + batches) + self._old * batches
+        if not await self._model.affords("", system=asked):
+            raise _NoVerdictError(SoulFault.BUDGET)
 
     async def _run(
         self, aim: str | None, own: Sequence[Probe]

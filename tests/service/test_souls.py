@@ -596,6 +596,33 @@ async def test_the_night_waits_for_the_model_that_the_owner_has_chosen(
     assert {call.what for call in chat.probed.asked} == {"probes", "aims", "judge"}
 
 
+class Costly(Chat):
+    """Says nothing of its cost, which is estimated then."""
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        said = await super().complete(prompt, system=system, conversation=conversation)
+        return Completion(said.text)
+
+
+async def test_no_call_is_made_where_the_day_has_no_tokens_for_a_whole_evaluation(
+    tmp_path: Path,
+) -> None:
+    async def long(role: str) -> str:
+        return "你是一只猫娘。" * 800
+
+    clock = StandingClock()
+    async with engine(tmp_path, chat=Costly(), clock=clock, persona_prompt=long) as rig:
+        await proposed(rig)
+        for _ in range(2):
+            clock.forward(days=1)
+            await night(rig)
+            assert (await rig.engine.status()).loop.spent.calls == 0
+        refused = await ask(rig, ApplySoul())
+        assert refused == SoulRefused(SoulFault.BUDGET)
+        assert (await rig.engine.status()).loop.spent.calls == 0
+        assert (await view(rig)).state is SoulState.PROPOSED
+
+
 class Silent(Chat):
     """Never answers what is asked for an evaluation."""
 
