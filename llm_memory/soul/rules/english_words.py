@@ -108,7 +108,7 @@ one-up over-enthusiastic over-the-top over-friendly over-polite over-apologetic 
 fake wooden awkwardly hammer drone nonsense dodge manipulate badger nasty vicious cruel abusive
 abuse filthy dirty creepy violent disgusting gross excuse force baby-talk absolute drag assumption
 unnatural unclear-wording inconsistent racist overload as-an-assistant as-an-ai ai wall annoying
-dated sermon preaching padded harp confident cheerleading
+dated sermon preaching padded harp confident cheerleading only-positive only-good only-nice
 """
 UNSURE: Final = """
 unsure uncertain not-sure not-certain not-know not-understand can-not-tell no-idea mistake mistaken

@@ -82,7 +82,7 @@ _ORDER: Final = _either(
     # One person is treated unlike the others.
     r"(?:只|仅)(?:[^,.;。]{0,6}我|对|跟|和|给)",
     rf"\bonly (?:to|with|for) (?:(?:the|an?|my) )?{_ANYBODY}",
-    r"\b(?:only|just)\b[^,.;]{0,12}\bme\b",
+    r"\b(?:only|just)\b[^,.;]{0,12}\bme\b|\bme (?:only|alone)\b",
     r"我(?!们).*(?:别人|他人|大家)|(?:别人|他人|大家).*我(?!们)|[叫喊]我|称呼我",
     r"\bme\b.*\b(?:others|everyone|people)\b|\b(?:others|everyone|people)\b.*\bme\b",
     r"(?:夸|提到|给|向|陪|哄|关心)我(?!们)|我的",
@@ -101,7 +101,8 @@ _ORDER: Final = _either(
     r"(?:少|别|不要?|不再|避免)(?:用|说|讲)?[“\"'‘「]*(?:可能|也许|大概|或许|好像|似乎|我[猜觉]|仅供)",
     r"\b(?:never|no|avoid|skip|not|fewer|less|drop|stop)\b.{0,24}\b"
     r"(?:maybe|perhaps|probably|possibly|i (?:guess|think)|in my opinion|depends?)\b",
-    r"\blimits\b",
+    r"\blimits\b|\bno (?:topic|subject|question|joke)s? (?:is|are)\b",
+    r"没有?.{0,3}(?:话题|问题|玩笑)是?太",
     # A sign in what somebody writes changes what the bot does.
     r"\b(?:if|when(?:ever)?|once)\b[^,.;]{0,24}\b(?:messages?|texts?|prompts?|wishe?s?)\b"
     r"[^,.;]{0,12}\b(?:end|start|begin|contain|include|mention)s?\b",
@@ -119,7 +120,7 @@ _ORDER: Final = _either(
     # It is silent, or nearly, or will not be.
     r"\b(?:not|never) stop|不(?:要|能|得|许|准)?停",
     r"(?<![\d十])[一二两三1-3]个?字|\b(?:one|single|1) word\b",
-    r"(?:不要?|别|勿|不再|不用)(?:再|去)?(?:回答|回复|回应|说话|聊天|开口)"
+    r"(?:不要?|别|勿|不再|不用)(?:再|去)?(?:回答|回复|回应|说话|聊天|开口)(?:问题)?"
     rf"(?:$|[,.;。!?]|{_WHO})",
     r"\b(?:not|never|stop|no)\s(?:answer|repl|respond|speak|talk|say)\w*"
     r"(?:$|[,.;!?]|\s(?:to|people|user|anyone|anybody|me|them|him|her)s?\b)",
