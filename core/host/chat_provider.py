@@ -8,6 +8,7 @@ from typing import Any
 from ...llm_memory.errors import ChatFailed
 from ...llm_memory.reflection.chat_port import Completion
 from ..config import PluginConfig
+from .providers import loaded_provider
 
 AUTO = "auto"
 _CHAT = "chat_completion"
@@ -32,7 +33,7 @@ class AstrBotChat:
 
     def is_there(self, conversation: str) -> bool:
         if self.label != AUTO:
-            return self._is_chat(self._context.provider_manager.inst_map.get(self.label))
+            return loaded_provider(self._context, self.label, _CHAT) is not None
         if not self._context.provider_manager.provider_insts:
             return False
         return not conversation or answers_itself(self._context, conversation)
@@ -58,13 +59,6 @@ class AstrBotChat:
         return Completion(
             response.completion_text or "", tokens=usage.total if usage is not None else None
         )
-
-    @staticmethod
-    def _is_chat(provider: Any) -> bool:
-        try:
-            return provider is not None and provider.meta().provider_type.value == _CHAT
-        except ValueError:  # the plugin that brought its type was unloaded
-            return False
 
 
 def answers_itself(context: Any, umo: str) -> bool:

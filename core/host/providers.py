@@ -71,14 +71,14 @@ class AstrBotReranker:
     @property
     def is_there(self) -> bool:
         """Whether AstrBot has it loaded now."""
-        return self._provider() is not None
+        return loaded_provider(self._context, self.label, _RERANK) is not None
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in the order of the texts: a provider answers the best first, by place.
 
         Raises RerankFailed; whatever the provider raises passes through to the caller that checks.
         """
-        provider = self._provider()
+        provider = loaded_provider(self._context, self.label, _RERANK)
         if provider is None:
             raise RerankFailed("gone")
         results = await provider.rerank(query, list(texts), len(texts))
@@ -87,14 +87,16 @@ class AstrBotReranker:
             raise RerankFailed(f"wrong_count: {len(scores)} for {len(texts)}")
         return [scores[place] for place in range(len(texts))]
 
-    def _provider(self) -> Any:
-        # Not get_provider_by_id, which logs a warning each time that there is none.
-        provider = self._context.provider_manager.inst_map.get(self.label)
-        try:
-            found = provider is not None and provider.meta().provider_type.value == _RERANK
-        except ValueError:  # the plugin that brought its type was unloaded
-            found = False
-        return provider if found else None
+
+def loaded_provider(context: Any, provider_id: str, kind: str) -> Any:
+    """Returns the provider of one of AstrBot's kinds that is loaded now, None for none."""
+    # Not get_provider_by_id, which logs a warning each time that there is none.
+    provider = context.provider_manager.inst_map.get(provider_id)
+    try:
+        is_one = provider is not None and provider.meta().provider_type.value == kind
+    except ValueError:  # the plugin that brought its type was unloaded
+        is_one = False
+    return provider if is_one else None
 
 
 def choose_reranker(context: Any, config: PluginConfig) -> AstrBotReranker | None:
