@@ -15,7 +15,7 @@ from ..home.owned_store import OwnedStore
 from ..home.settings import LoadedSettings
 from ..texts import Said, Sayable, at
 from .home_flags import project_folder, read_settings, wants_json
-from .messages import DONE, FAILED, PARTLY, say, show_json, warn, words
+from .messages import DONE, FAILED, PARTLY, say, show_json, texts, warn, words
 from .paths import plugin_version
 from .status import store_json, tell_counts
 
@@ -76,7 +76,13 @@ def _tell(store: AgentStore, found: Built | int | None) -> None:
     if found.words_fault:
         say("indexes.words_fault", why=found.words_fault)
     if found.fault:
-        say("indexes.fault", count=found.left, why=found.fault)
+        say("indexes.fault", count=found.left, why=found.fault, remedy=_remedy(found.fault))
+
+
+def _remedy(fault: str) -> Said | str:
+    """Returns what to do where an embedding service failed: its fault begins with a code."""
+    code = f"service_fault.{fault.partition(':')[0]}"
+    return Said(code) if texts().knows(code) else ""
 
 
 def _as_json(store: AgentStore, found: Built | int | None) -> dict[str, object]:

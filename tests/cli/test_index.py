@@ -299,6 +299,8 @@ def test_a_service_that_is_down_costs_its_vectors_alone(
     assert (code, row["words"], row["vectors"], row["left"]) == (3, 8, None, 8)
     assert "unreachable" in row["fault"]
     assert words_on_disk(home) == 8
+    assert main(["index", "--language", "zh"]) == 3
+    assert "服务开着没有" in capsys.readouterr().out
     service.start()
     code, (row,) = told(capsys)
     assert (code, row["vectors"], row["fault"]) == (0, 8, "")

@@ -375,6 +375,9 @@ def test_every_text_of_the_help_is_there_and_needs_nothing() -> None:
 def test_no_text_of_the_command_line_or_a_home_is_left_over() -> None:
     asked = {*_helped(build_parser()), *(code for _, code, _ in _said())}
     asked |= {key.code for key in KEYS.values()}
+    for path in (ROOT / "llm_memory/index/embedding/service").glob("*.py"):
+        failed = re.findall(r'(?:Failed|Rejected)\(f?"([a-z_]+): ', path.read_text("utf-8"))
+        asked |= {f"service_fault.{code}" for code in failed}
     for name in ("cli", "home"):
         kept = yaml.safe_load((TEXTS / f"zh-CN/{name}.yaml").read_text("utf-8"))
         codes = {f"{group}.{code}" for group, texts in kept.items() for code in texts}

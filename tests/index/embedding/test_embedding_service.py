@@ -164,10 +164,10 @@ FAULTS: dict[str, tuple[Callable[[EmbeddingServer], Act], str]] = {
     "nothing": (lambda s: says(200, b""), "not_an_answer"),
     "cut off": (lambda s: says(200, b'{"data": []}     ', cut=5), "cut_off"),
     "hung up": (lambda s: drop, "cut_off"),
-    "400": (lambda s: says(400), "rejected: HTTP 400.*model"),
-    "401": (lambda s: says(401), "denied: HTTP 401.*key"),
-    "403": (lambda s: says(403), "denied: HTTP 403.*key"),
-    "404": (lambda s: says(404), "not_found: HTTP 404, http://127.*/v1/embeddings.*address.*model"),
+    "400": (lambda s: says(400), "rejected: HTTP 400"),
+    "401": (lambda s: says(401), "denied: HTTP 401"),
+    "403": (lambda s: says(403), "denied: HTTP 403"),
+    "404": (lambda s: says(404), "not_found: HTTP 404, http://127.*/v1/embeddings"),
     "429": (lambda s: says(429, headers={"Retry-After": "1"}), "busy: HTTP 429"),
     "500": (lambda s: says(500), "unavailable: HTTP 500"),
     "503": (lambda s: says(503, b"<h1>later</h1>"), "unavailable: HTTP 503"),
@@ -235,7 +235,7 @@ async def test_an_answer_without_an_end_is_given_up(
 async def test_where_nothing_listens_it_says_so() -> None:
     with serving() as server:
         embedder = whole(server)
-    with pytest.raises(EmbeddingFailed, match=r"unreachable: 127\.0\.0\.1.*running"):
+    with pytest.raises(EmbeddingFailed, match=r"unreachable: 127\.0\.0\.1:\d+ \("):
         await embedder.prepare()
 
 

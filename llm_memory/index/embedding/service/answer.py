@@ -36,10 +36,7 @@ def _rows(body: bytes) -> list[dict[str, Any]]:
     except (ValueError, KeyError, TypeError, RecursionError):
         rows = None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise EmbeddingFailed(
-            "not_an_answer: 不是嵌入服务的回答，检查地址 / no embedding service's answer, check "
-            "the address"
-        )
+        raise EmbeddingFailed("not_an_answer: no embedding service answers so")
     return rows
 
 

@@ -85,10 +85,7 @@ class HttpClient:
             if not is_same_service(url, target):
                 break
             url = target
-        raise EmbeddingFailed(
-            f"redirected: {self._address.shown} 转到了别处，没有跟去，检查地址 / leads elsewhere, "
-            "was not followed, check the address"
-        )
+        raise EmbeddingFailed(f"redirected: {self._address.shown} leads elsewhere")
 
     def _request(self, url: str, body: bytes) -> Request:
         request = Request(url, body, method="POST")  # noqa: S310  (http or https, see `endpoint`)
@@ -120,24 +117,16 @@ class HttpClient:
 
     def _fault(self, error: Exception) -> EmbeddingFailed:
         cause = error.reason if isinstance(error, URLError) else error
-        host = self._address.host
+        host, kind = self._address.host, type(cause).__name__
         if isinstance(cause, TimeoutError):
             return EmbeddingFailed(f"timeout: {self._seconds:g} s, {host}")
         if isinstance(cause, socket.gaierror):
-            return EmbeddingFailed(
-                f"unreachable: {host} 找不到，检查地址和网络 / host not found, check address and "
-                "network"
-            )
+            return EmbeddingFailed(f"unreachable: {host} is not found")
         if isinstance(cause, ssl.SSLError):
-            return EmbeddingFailed(
-                f"unreachable: {host} 的证书不可信 / its certificate is not trusted "
-                f"({type(cause).__name__})"
-            )
+            return EmbeddingFailed(f"unreachable: {host} has no trusted certificate ({kind})")
         if isinstance(error, http.client.HTTPException | ConnectionError):
             return EmbeddingFailed(f"cut_off: {host} ({type(error).__name__})")
-        return EmbeddingFailed(
-            f"unreachable: {host}，服务开着吗 / is the service running? ({type(cause).__name__})"
-        )
+        return EmbeddingFailed(f"unreachable: {host} ({kind})")
 
 
 def _failure_of(status: int, address: Address) -> EmbeddingFailed | None:
@@ -145,20 +134,13 @@ def _failure_of(status: int, address: Address) -> EmbeddingFailed | None:
     if status == http.client.OK:
         return None
     if status in _DENIALS:
-        return EmbeddingFailed(
-            f"denied: {said}: 检查密钥和额度 / check the key, and what it may be used for"
-        )
+        return EmbeddingFailed(f"denied: {said}")
     if status in _ABSENT:
-        return EmbeddingFailed(
-            f"not_found: {said}: 检查地址和模型名 / check the address and the model's name"
-        )
+        return EmbeddingFailed(f"not_found: {said}")
     if status in _REFUSALS:
-        return Rejected(
-            f"rejected: {said}: 检查模型名；也可能是这段文字太长 / check the model's name; or the "
-            "text is too long"
-        )
+        return Rejected(f"rejected: {said}")
     if status == http.client.TOO_MANY_REQUESTS:
-        return EmbeddingFailed(f"busy: {said}: 问得太多，稍后再试 / too many requests, later again")
+        return EmbeddingFailed(f"busy: {said}")
     return EmbeddingFailed(f"unavailable: {said}")
 
 
