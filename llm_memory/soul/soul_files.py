@@ -182,6 +182,21 @@ class SoulFiles:
             raise _told(shown, error) from error
 
 
+def version_name(number: int) -> str:
+    """Returns the path of a version's file."""
+    return f"{VERSIONS}/{number:04d}.md"
+
+
+def proposal_name(number: int) -> str:
+    """Returns the path of a proposal's file."""
+    return f"{PROPOSALS}/{number:04d}.md"
+
+
+def verdict_name(name: str) -> str:
+    """Returns the path of an evaluation's file."""
+    return f"{EVALS}/{name}.json"
+
+
 def _open_itself(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 

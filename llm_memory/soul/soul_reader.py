@@ -45,7 +45,7 @@ from .rules.history import History
 from .rules.proposal_file import proposal_of
 from .rules.soul_text import rules_of
 from .rules.verdict_file import verdict_of
-from .soul_files import EVALS, PROPOSALS, VERSIONS, SoulFiles
+from .soul_files import PROPOSALS, VERSIONS, SoulFiles, proposal_name, verdict_name, version_name
 
 NOT_TEXT: Final = Finding("encoding", Said("这段文字不是 UTF-8", "The text is not in UTF-8"))
 
@@ -275,21 +275,6 @@ def or_refused[R](work: Callable[[], R]) -> R | SoulRefused:
         return SoulRefused(SoulFault.NOT_WRITTEN, str(error))
     except UnicodeEncodeError:
         return SoulRefused(SoulFault.DENIED, findings=(NOT_TEXT,))
-
-
-def version_name(number: int) -> str:
-    """Returns the path of a version's file."""
-    return f"{VERSIONS}/{number:04d}.md"
-
-
-def proposal_name(number: int) -> str:
-    """Returns the path of a proposal's file."""
-    return f"{PROPOSALS}/{number:04d}.md"
-
-
-def verdict_name(name: str) -> str:
-    """Returns the path of an evaluation's file."""
-    return f"{EVALS}/{name}.json"
 
 
 def _file_of(line: SoulLine) -> str:

@@ -35,8 +35,8 @@ from .chain import Chain, digest, written
 from .rules.history import History
 from .rules.proposal_file import one_line, proposal_bytes
 from .rules.verdict_file import verdict_bytes
-from .soul_files import DISCARDED, VERSIONS, SoulFiles
-from .soul_reader import Refused, SoulReader, Standing, proposal_name, verdict_name, version_name
+from .soul_files import DISCARDED, VERSIONS, SoulFiles, proposal_name, verdict_name, version_name
+from .soul_reader import Refused, SoulReader, Standing
 
 
 class LineFields(TypedDict, total=False):
