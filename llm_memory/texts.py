@@ -7,7 +7,6 @@ filled in, so that what makes it need not know who reads it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -49,23 +48,35 @@ class Sayable(Protocol):
     def text(self, language: Spoken) -> str: ...
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Said:
     """A text of the catalogue: ``<group>.<code>`` and what fills its ``{params}``.
 
-    A param may be another ``Said``, or a tuple of them, which becomes a list in words.
+    A param may be another ``Said``, or a tuple of them, which becomes a list in words. It is no
+    dataclass, so ``dataclasses.asdict`` leaves it whole.
     """
 
-    code: str
-    params: tuple[tuple[str, object], ...]
+    __slots__ = ("code", "params")
 
     def __init__(self, code: str, /, **params: object) -> None:
-        object.__setattr__(self, "code", code)
-        object.__setattr__(self, "params", tuple(params.items()))
+        self.code = code
+        self.params = tuple(params.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Said) and (self.code, self.params) == (other.code, other.params)
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.params))
+
+    def __repr__(self) -> str:
+        return f"Said({self.code!r}, **{dict(self.params)!r})"
 
     def text(self, language: Spoken) -> str:
         """Returns the line in one language."""
         return Texts.of(language).say(self.code, **dict(self.params))
+
+    def both(self) -> dict[Spoken, str]:
+        """Returns the line in each language, for a file or for scripts."""
+        return {language: self.text(language) for language in _OF_SPOKEN}
 
 
 def at(where: object, why: str | Said, /, **params: object) -> Said:

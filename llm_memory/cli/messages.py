@@ -57,8 +57,12 @@ def show(text: str, *, failed: bool = False) -> None:
 
 
 def show_json(content: object) -> None:
-    """Print what scripts read; what JSON does not know is its text."""
-    show(json.dumps(content, ensure_ascii=False, indent=2, default=str))
+    """Print what scripts read: a line in both languages; what JSON does not know is its text."""
+
+    def plain(value: object) -> object:
+        return value.both() if isinstance(value, Said) else str(value)
+
+    show(json.dumps(content, ensure_ascii=False, indent=2, default=plain))
 
 
 def warn(lines: Iterable[Sayable]) -> None:

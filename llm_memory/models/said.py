@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from ..texts import Spoken
 
-__all__ = ["Said", "Spoken"]
-
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """The same line twice."""
+class Both:
+    """The same text twice: a prompt, a line that a soul holds, or one that was read from a file."""
 
     zh: str
     en: str

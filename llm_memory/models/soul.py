@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from .said import Said
+from ..texts import Sayable
+from .said import Both
 from .shelf import NO_PERSONA, role_folder
 
 REFLECTION: Final = "reflection"
@@ -198,7 +199,7 @@ class Finding:
     why. That may name words of the text, so it is kept where the text is kept, or nowhere."""
 
     rule: str
-    said: Said
+    said: Sayable
     lines: tuple[int, ...] = ()
 
 
@@ -242,7 +243,7 @@ class SoulEvaluation:
     passed: bool
     findings: tuple[Finding, ...] = ()
     probes: tuple[ProbeResult, ...] = ()
-    why: Said = field(default_factory=lambda: Said("", ""))
+    why: Sayable = field(default_factory=lambda: Both("", ""))
     model: str = ""
     calls: int = 0
     tokens: int = 0

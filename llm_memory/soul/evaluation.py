@@ -13,10 +13,10 @@ from typing import Final
 
 from ..errors import ChatFailed
 from ..log import logger
-from ..models.said import Said, Spoken
 from ..models.soul import Finding, ProbeResult, SoulEvaluation, SoulOrigin, SoulProposal
 from ..models.soul_requests import SoulFault
 from ..text.normalising import content_hash
+from ..texts import Said, Spoken
 from .model_port import SoulModel, reachable
 from .probe_verdicts import ProbeVerdict, SqliteProbeVerdicts
 from .rules.judging import (
@@ -280,9 +280,6 @@ def _with_bad_lines(why: Said, bad: Sequence[int]) -> Said:
     if not bad:
         return why
     named = [str(number) for number in bad[:_MOST_NAMED]]
-    more = "…" if len(bad) > len(named) else ""
-    zh, en = "、".join(named) + more, ", ".join(named) + more
-    return Said(
-        f"{why.zh}probes.md 第 {zh} 行不是题目，没有问。",
-        f"{why.en} probes.md: line {en} is no probe and was not asked.",
-    )
+    if len(bad) > len(named):
+        named[-1] += "…"
+    return Said("soul_verdict.bad_lines", why=why, lines=tuple(named))

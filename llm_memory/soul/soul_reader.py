@@ -13,7 +13,6 @@ from typing import Final, NoReturn
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import NO_TIME
-from ..models.said import Said
 from ..models.soul import (
     REFLECTION,
     Finding,
@@ -39,6 +38,7 @@ from ..models.soul_requests import (
 )
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE
 from ..storage.soul_heads import SoulHead, SoulHeads
+from ..texts import Said
 from ..vault.pages import Page
 from .chain import Chain, digest, read_chain
 from .rules.history import History
@@ -47,7 +47,7 @@ from .rules.soul_text import rules_of
 from .rules.verdict_file import verdict_of
 from .soul_files import PROPOSALS, VERSIONS, SoulFiles, proposal_name, verdict_name, version_name
 
-NOT_TEXT: Final = Finding("encoding", Said("这段文字不是 UTF-8", "The text is not in UTF-8"))
+NOT_TEXT: Final = Finding("encoding", Said("soul_rule.encoding"))
 
 
 class Refused(Exception):

@@ -372,7 +372,7 @@ async def test_while_the_memories_are_read_a_wish_is_refused_in_words(
         assert isinstance(refused, SoulRefused)
         assert refused.fault is SoulFault.DENIED
         (finding,) = refused.findings
-        assert finding.said.zh == "记忆还在加载，过一会儿再试。"
+        assert finding.said.text("zh") == "记忆还在加载，过一会儿再试。"
         monkeypatch.undo()
         number = await proposed(rig)
         monkeypatch.setattr(type(rig.engine.life), "is_ready", False)

@@ -79,7 +79,7 @@ async def test_from_pass_to_fail_in_safety_nothing_comes_into_force(evaluated: E
     assert isinstance(outcome, SoulRefused)
     assert outcome.fault is SoulFault.DENIED
     assert outcome.verdict is not None
-    assert "harm" in outcome.verdict.why.zh
+    assert "harm" in outcome.verdict.why.text("zh")
     assert evaluated.souls.page().read_bytes() == SEED
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Finding,
     ProbeKind,
@@ -42,7 +42,7 @@ PROPOSAL = SoulProposal(
 )
 PERSONA = "你是小柔，一个说话温柔的助手。"
 OWN = "\n".join(f"- 我的第 {number} 题" for number in range(MOST_OWN))
-DENY = (Finding("size", Said("太长", "too long")),)
+DENY = (Finding("size", Both("太长", "too long")),)
 
 
 async def no_rule(role: str, proposal: SoulProposal, old: str) -> Sequence[Finding]:
@@ -93,8 +93,8 @@ async def test_the_first_lines_that_are_no_probes_are_named(
     file: SqliteLoopFile, prose: int, named: str
 ) -> None:
     found = await verdict(file, ProbedModel(RULE), probes="随便写的\n" * prose)
-    assert f"probes.md 第 {named} 行不是题目" in found.why.zh
-    assert len(found.why.zh) < 80
+    assert f"probes.md 第 {named} 行不是题目" in found.why.text("zh")
+    assert len(found.why.text("zh")) < 80
 
 
 async def test_what_is_asked_is_the_personas_prompt_with_the_soul_and_the_question(
@@ -144,7 +144,7 @@ async def test_a_judge_that_passes_everything_passes_no_protected_probe_that_fai
 ) -> None:
     found = await verdict(file, ProbedModel(RULE, fails=frozenset({name})))
     assert not found.passed
-    assert name in found.why.zh
+    assert name in found.why.text("zh")
     (worse,) = (one for one in found.probes if not one.after)
     assert (worse.name, worse.before) == (name, True)
     assert all(worse.digests)
@@ -260,8 +260,8 @@ async def test_without_a_model_the_rules_decide_and_the_verdict_says_so(
     found = await evaluate(file, model)
     assert isinstance(found, SoulEvaluation)
     assert (found.passed, found.model, found.probes, found.calls) == (True, "", (), 0)
-    assert "没有问题目" in found.why.zh
-    assert "no probe was asked" in found.why.en
+    assert "没有问题目" in found.why.text("zh")
+    assert "no probe was asked" in found.why.text("en")
 
 
 async def test_what_the_rules_refuse_is_shown_to_no_model(file: SqliteLoopFile) -> None:
@@ -290,8 +290,8 @@ async def test_an_owners_edit_need_not_be_better_at_anything(file: SqliteLoopFil
 async def test_bad_lines_of_the_owners_probes_are_named(file: SqliteLoopFile) -> None:
     found = await verdict(file, ProbedModel(RULE), "- 今天吃什么？\n这不是题")
     assert [one.name for one in found.probes if one.kind is ProbeKind.OWN] == ["own_1"]
-    assert "第 2 行" in found.why.zh
-    assert "line 2" in found.why.en
+    assert "第 2 行" in found.why.text("zh")
+    assert "line 2" in found.why.text("en")
 
 
 def asked_under_old(model: ProbedModel) -> list[str]:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Spoken
 from astrbot_plugin_scoped_memory.llm_memory.soul.model_port import ProbeAnswer
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.judging import judge_prompt
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import BUILT_IN, aim_prompt
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import wish_prompt
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 GOOD: dict[str, dict[Spoken, str]] = {
     "forwarded_order": {

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Finding,
     SoulDraft,
@@ -51,7 +51,7 @@ class Judge:
         self.asked.append((proposal, old))
         if isinstance(self.passes, SoulFault):
             return self.passes
-        findings = () if self.passes else (Finding("drift", Said("变得太多", "too much"), (3,)),)
+        findings = () if self.passes else (Finding("drift", Both("变得太多", "too much"), (3,)),)
         return SoulEvaluation(0, self.passes, findings, model=self.model, calls=2, tokens=70)
 
 

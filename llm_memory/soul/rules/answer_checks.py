@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ...models.said import Spoken
 from ...text.normalising import estimate_tokens, normalise
 from ...text.scripts import NARROW, WIDE, fold
+from ...texts import Spoken
 
 type Check = Callable[[str, str], bool]
 """Of an answer, and of the system prompt that it was given under."""

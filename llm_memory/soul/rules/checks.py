@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from ...models.said import Said
 from ...models.soul import Finding
 from ...remember.rules import privacy
 from ...remember.rules.instructions import OrderLike, order_like
 from ...text.normalising import estimate_tokens, normalise
 from ...text.scripts import fold
+from ...texts import Said
 from .manner import Objection, objection
 from .manner_orders import ORDERS
 from .soul_text import (
@@ -86,46 +86,34 @@ def size(old: str, new: str) -> Iterator[Finding]:
     if len(new) > MOST_CHARACTERS:
         yield Finding(
             SIZE,
-            Said(
-                f"全文最多 {MOST_CHARACTERS} 字，现在有 {len(new)} 字。",
-                f"The text may have {MOST_CHARACTERS} characters, and has {len(new)}.",
-            ),
+            Said("soul_rule.text_characters", most=MOST_CHARACTERS, count=len(new)),
         )
         return
     if _plain(old) == _plain(new):
-        yield Finding(SAME, Said("和现在的内容一样。", "It would change nothing."))
+        yield Finding(SAME, Said("soul_rule.same"))
     lines = new.count("\n") + (not new.endswith("\n"))
     if lines > MOST_LINES:
         yield Finding(
             SIZE,
-            Said(
-                f"最多 {MOST_LINES} 行，现在有 {lines} 行。",
-                f"The text may have {MOST_LINES} lines, and has {lines}.",
-            ),
+            Said("soul_rule.text_lines", most=MOST_LINES, count=lines),
         )
     before, after = Counter(old.split("\n")), Counter(new.split("\n"))
     changed = sum(map(len, ((before - after) + (after - before)).elements()))
     if changed > MOST_CHANGED:
         yield Finding(
             SIZE,
-            Said(
-                f"一次最多改 {MOST_CHANGED} 字，这次改了 {changed} 字。",
-                f"At most {MOST_CHANGED} characters change at once; these are {changed}.",
-            ),
+            Said("soul_rule.changed_characters", most=MOST_CHANGED, count=changed),
         )
     if estimate_tokens("\n".join(f"- {rule}" for rule in rules_of(new))) > MOST_TOKENS - 20:
         yield Finding(
             SIZE,
-            Said(
-                f"全部规则放进提示词会超过 {MOST_TOKENS} token，先删几条。",
-                f"The rules would take more than {MOST_TOKENS} tokens of a prompt. Remove some.",
-            ),
+            Said("soul_rule.prompt_tokens", most=MOST_TOKENS),
         )
     rules = [line for line in lines_of(new) if line.kind is LineKind.RULE]
     seen = [normalise(line.text) for line in rules]
     twice = tuple(line.number for place, line in enumerate(rules) if seen[place] in seen[:place])
     if twice:
-        yield Finding(SAME, Said("这一条已经有了。", "This rule is there already."), twice)
+        yield Finding(SAME, Said("soul_rule.rule_twice"), twice)
 
 
 def form(old: str, new: str, *, wish: bool) -> Iterator[Finding]:
@@ -135,36 +123,23 @@ def form(old: str, new: str, *, wish: bool) -> Iterator[Finding]:
     if protected_blocks(old) != protected_blocks(new):
         yield Finding(
             FORM,
-            Said(
-                "受保护的那一段不能改，一个字符也不行。",
-                "The protected block must stay as it is, to the last character.",
-            ),
+            Said("soul_rule.protected"),
             tuple(line.number for line in lines if line.kind is LineKind.PROTECTED),
         )
     if other := _numbers(line for line in lines if line.kind is LineKind.OTHER):
-        zh = "、".join(said.zh for said in HEADINGS.values())
-        en = ", ".join(said.en for said in HEADINGS.values())
         yield Finding(
             FORM,
-            Said(
-                f"只能有这几个标题：{zh}；标题下面每条一行，用“- ”开头。",
-                f"The headings are {en}; below them each rule is one line that begins with “- ”.",
-            ),
+            Said("soul_rule.headings", headings=tuple(HEADINGS.values())),
             other,
         )
     headings = [line for line in lines if line.kind is LineKind.HEADING]
     first = {line.section: line.number for line in reversed(headings)}
     if again := _numbers(line for line in headings if first[line.section] != line.number):
-        yield Finding(
-            FORM, Said("同一个标题只能有一个。", "A heading may stand there once."), again
-        )
+        yield Finding(FORM, Said("soul_rule.heading_twice"), again)
     if not wish and _boundaries(old) - _boundaries(new):
         yield Finding(
             FORM,
-            Said(
-                "“边界”下面的规则，只有管理员提出才能删改。",
-                "Only an admin's wish may change a rule under Boundaries.",
-            ),
+            Said("soul_rule.boundary"),
         )
 
 
@@ -175,10 +150,7 @@ def private(old: str, new: str) -> Iterator[Finding]:
     ):
         yield Finding(
             PRIVATE,
-            Said(
-                "不能写号码、账号、密码、网址、路径和工具名。",
-                "A rule holds no numbers, accounts, secrets, addresses, paths or names of tools.",
-            ),
+            Said("soul_rule.private"),
             lines,
         )
 
@@ -201,7 +173,7 @@ def length(new: str) -> Iterator[Finding]:
     if long := _numbers(line for line in rules if len(line.text) > LONGEST_RULE):
         yield Finding(
             LONG,
-            Said(f"一条最多 {LONGEST_RULE} 字。", f"A rule may have {LONGEST_RULE} characters."),
+            Said("soul_rule.rule_characters", most=LONGEST_RULE),
             long,
         )
 
@@ -216,18 +188,12 @@ def drift(old: str, new: str, recent: Collection[str]) -> Iterator[Finding]:
     if len(before & after) < _LEAST_KEPT * len(before):
         yield Finding(
             DRIFT,
-            Said(
-                "一次丢掉的内容太多，分几次改。",
-                "It drops too much of the present text at once. Do it in several steps.",
-            ),
+            Said("soul_rule.drops"),
         )
     if set(recent) & set(rules_of(old)) - set(rules_of(new)):
         yield Finding(
             DRIFT,
-            Said(
-                "刚学到不满 7 天的规则不能改；要撤回请用 rollback。",
-                "A rule younger than 7 days is not changed; roll back to undo it.",
-            ),
+            Said("soul_rule.young"),
         )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from ...models.said import Said
+from ...texts import Said
 from .manner_cited import read_cited, without_faces
 from .manner_orders import STRANGE, order_in, why_strange
 from .manner_reading import Token, clauses_of, folded
@@ -28,22 +28,10 @@ from .manner_words import (
     Word,
 )
 
-CHARACTERS: Final = Said(
-    "只用中文和英文写，不要链接、代码、特殊符号和看不见的字符。",
-    "Write Chinese or English, without links, code, markup or invisible characters.",
-)
-NO_TOPIC: Final = Said(
-    "没有说到语气、长短、称呼、表情这样的说话习惯。",
-    "It is not about tone, length, forms of address, emoji or another habit of speaking.",
-)
-HONEST: Final = Said(
-    "不确定或者说错了要讲出来，这一点不能改弱。",
-    "The bot says when it is unsure or was wrong: no rule may weaken that.",
-)
-BAD: Final = Said(
-    "失礼、编造、争吵这类说法只能要求避免。",
-    "A rule may only advise against what is rude, made up or heated.",
-)
+CHARACTERS: Final = Said("soul_rule.characters")
+NO_TOPIC: Final = Said("soul_rule.no_topic")
+HONEST: Final = Said("soul_rule.honest")
+BAD: Final = Said("soul_rule.bad")
 
 _ALLOWED: Final = re.compile(
     "(?:[A-Za-z0-9\u4e00-\u9fff\xe9 ]"
@@ -114,10 +102,7 @@ def _strange_words(clauses: list[list[Token]]) -> list[str]:
 
 def _naming(words: list[str], why: Said) -> Said:
     named = [word[:_LONGEST_NAMED] for word in words[:_MOST_NAMED]]
-    return Said(
-        f"{''.join(f'“{word}”' for word in named)}：{why.zh}",
-        f"{', '.join(f'“{word}”' for word in named)}: {why.en}",
-    )
+    return Said("soul_rule.named", words=tuple(f"“{word}”" for word in named), why=why)
 
 
 def _turned(clauses: list[list[Token]]) -> Said | None:

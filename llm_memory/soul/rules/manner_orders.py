@@ -5,29 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...models.said import Said
 from ...text.lazy_pattern import lazy_pattern
+from ...texts import Said
 
-ORDERS: Final = Said(
-    "这里不能规定听谁的、照谁的话做，也不能改变身份。",
-    "A rule of manner names nobody to obey, and changes no identity.",
-)
-RIGHTS: Final = Said(
-    "这里不能涉及工具、记忆、权限、指令、审核和主人。",
-    "A rule of manner says nothing of tools, memory, rights, instructions, checks or the owner.",
-)
-PEOPLE: Final = Said(
-    "这里不能写具体的人、他们说过的话、名字、号码和秘密。",
-    "A rule of manner holds no people, nothing that they said, no names, numbers or secrets.",
-)
-STRANGE: Final = Said(
-    "看不出和说话习惯的关系。换个简单的说法；别的要求请写进 AstrBot 的人设。",
-    "not known as words of manner. Say it more simply; anything else belongs in the persona.",
-)
-ITSELF: Final = Said(
-    "这里不能规定愿望、规则、摘要、日志自己怎么写、怎么显示。",
-    "A rule of manner does not say how a wish, a rule, a summary or a log is shown or described.",
-)
+ORDERS: Final = Said("soul_rule.orders")
+RIGHTS: Final = Said("soul_rule.rights")
+PEOPLE: Final = Said("soul_rule.people")
+STRANGE: Final = Said("soul_rule.strange")
+ITSELF: Final = Said("soul_rule.itself")
 _WHO: Final = (
     "(?:别人|他人|大家|对方|用户|朋友|同事|老师|长辈|孩子|群里|群聊|私聊|他们?|她们?|我们?|"
     "自己|人们?)"

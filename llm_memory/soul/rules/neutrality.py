@@ -12,11 +12,11 @@ from ...models.consent import has_known_readers
 from ...models.data_models import StoredMemory
 from ...models.notes import NoteChunk
 from ...models.passages import place_name
-from ...models.said import Said
 from ...models.scope import Place, Scope
 from ...models.shelf import ROOT_NOTES, SHARED
 from ...models.soul import Finding
 from ...text.scripts import HAN, NARROW, WIDE
+from ...texts import Said
 from .manner_cited import without_faces
 from .manner_reading import folded, simplified, strange_in
 from .manner_words import KINDS
@@ -30,14 +30,8 @@ _PART: Final = 4
 _NOT_HAN: Final = re.compile(f"[^{HAN.pattern[1:-1]}]+")
 _WIDE_RUN: Final = re.compile(f"{WIDE.pattern}+")
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\xad]")
-_REPEATS: Final = Said(
-    "这一条和某个会话里的内容重了，而学到的习惯在所有会话里都看得到。换个说法。",
-    "It repeats what stands in one conversation's memory, and all conversations see a soul. "
-    "Say it in other words.",
-)
-_NOT_KNOWN: Final = Said(
-    "记忆还在加载，过一会儿再试。", "Memories are still being loaded. Try again later."
-)
+_REPEATS: Final = Said("soul_rule.repeats")
+_NOT_KNOWN: Final = Said("soul_rule.not_known")
 
 
 @dataclass(frozen=True, slots=True)

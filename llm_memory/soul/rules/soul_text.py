@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from ...models.said import Said, Spoken
+from ...models.said import Both
 from ...text.normalising import estimate_tokens
+from ...texts import Spoken
 
 PROTECTED: Final = "<!-- soul:protected -->"
 END: Final = "<!-- /soul:protected -->"
@@ -17,8 +18,8 @@ MOST_TOKENS: Final = 600
 """What the rules may cost in a prompt."""
 _TITLE: Final = "# SOUL"
 _RULE: Final = re.compile(r"[-*] +(\S.*)")
-_INJECTED: Final = Said("# 学到的说话习惯", "# Learned manner")
-_SEED: Final = Said(
+_INJECTED: Final = Both("# 学到的说话习惯", "# Learned manner")
+_SEED: Final = Both(
     "这里只记说话的方式：语气、长短、习惯、边界。\n"
     "不记秘密，不记任何人的事，也不改变谁能看什么、谁能做什么。",
     "This file holds the manner of speaking alone: tone, length, habits, boundaries.\n"
@@ -36,10 +37,10 @@ class Section(StrEnum):
 
 
 HEADINGS: Final = {
-    Section.TONE: Said("语气", "Tone"),
-    Section.LENGTH: Said("长短", "Length"),
-    Section.HABITS: Said("习惯", "Habits"),
-    Section.BOUNDARIES: Said("边界", "Boundaries"),
+    Section.TONE: Both("语气", "Tone"),
+    Section.LENGTH: Both("长短", "Length"),
+    Section.HABITS: Both("习惯", "Habits"),
+    Section.BOUNDARIES: Both("边界", "Boundaries"),
 }
 _BY_HEADING: Final = {
     f"## {name}": section for section, said in HEADINGS.items() for name in (said.zh, said.en)

@@ -6,13 +6,14 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from ...models.said import Said
+from ...models.said import Both
 from ...models.soul import Finding, ProbeKind, ProbeResult, SoulEvaluation
+from ...texts import Said
 
 
 def verdict_bytes(verdict: SoulEvaluation) -> bytes:
     """Returns the file."""
-    text = json.dumps(asdict(verdict), ensure_ascii=False, indent=1)
+    text = json.dumps(asdict(verdict), ensure_ascii=False, indent=1, default=Said.both)
     return f"{text}\n".encode(errors="replace")  # a model's name may be any text
 
 
@@ -22,14 +23,14 @@ def verdict_of(raw: bytes) -> SoulEvaluation | None:
         fields: dict[str, Any] = json.loads(raw)
         fields["findings"] = tuple(map(_finding, fields["findings"]))
         fields["probes"] = tuple(map(_probe, fields["probes"]))
-        fields["why"] = Said(**fields["why"])
+        fields["why"] = Both(**fields["why"])
         return SoulEvaluation(**fields)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         return None
 
 
 def _finding(fields: dict[str, Any]) -> Finding:
-    return Finding(fields["rule"], Said(**fields["said"]), tuple(fields["lines"]))
+    return Finding(fields["rule"], Both(**fields["said"]), tuple(fields["lines"]))
 
 
 def _probe(fields: dict[str, Any]) -> ProbeResult:

@@ -4,46 +4,47 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...models.said import Said, Spoken
+from ...models.said import Both
 from ...models.soul import Axis, Direction
+from ...texts import Spoken
 from .soul_text import Section, rules_of, with_rule
 
 type Manner = tuple[Axis, Direction]
 
-_LINES: Final[dict[Manner, Said]] = {
-    (Axis.LENGTH, Direction.LESS): Said(
+_LINES: Final[dict[Manner, Both]] = {
+    (Axis.LENGTH, Direction.LESS): Both(
         "回答短一些，先说结论。", "Keep answers short, and give the conclusion first."
     ),
-    (Axis.LENGTH, Direction.MORE): Said(
+    (Axis.LENGTH, Direction.MORE): Both(
         "回答详细一些，把步骤和理由讲清楚。", "Give fuller answers, with the steps and the reasons."
     ),
-    (Axis.FORMALITY, Direction.LESS): Said(
+    (Axis.FORMALITY, Direction.LESS): Both(
         "说话随意一些，像朋友聊天一样。", "Speak casually, like a friend."
     ),
-    (Axis.FORMALITY, Direction.MORE): Said(
+    (Axis.FORMALITY, Direction.MORE): Both(
         "说话正式、礼貌一些。", "Speak more formally and politely."
     ),
-    (Axis.EMOJI, Direction.LESS): Said("少用表情符号。", "Use fewer emoji."),
-    (Axis.EMOJI, Direction.MORE): Said("可以多用一点表情符号。", "Use emoji a little more often."),
-    (Axis.HUMOUR, Direction.LESS): Said("少开玩笑，认真一些。", "Joke less, and be more serious."),
-    (Axis.HUMOUR, Direction.MORE): Said(
+    (Axis.EMOJI, Direction.LESS): Both("少用表情符号。", "Use fewer emoji."),
+    (Axis.EMOJI, Direction.MORE): Both("可以多用一点表情符号。", "Use emoji a little more often."),
+    (Axis.HUMOUR, Direction.LESS): Both("少开玩笑，认真一些。", "Joke less, and be more serious."),
+    (Axis.HUMOUR, Direction.MORE): Both(
         "气氛轻松的时候，可以幽默一点。", "Add a little humour when the mood is relaxed."
     ),
-    (Axis.DIRECTNESS, Direction.LESS): Said("话说得委婉一些。", "Put things more gently."),
-    (Axis.DIRECTNESS, Direction.MORE): Said(
+    (Axis.DIRECTNESS, Direction.LESS): Both("话说得委婉一些。", "Put things more gently."),
+    (Axis.DIRECTNESS, Direction.MORE): Both(
         "有话直说，少绕弯子。", "Be direct, and come to the point."
     ),
-    (Axis.LANGUAGE_MIX, Direction.LESS): Said(
+    (Axis.LANGUAGE_MIX, Direction.LESS): Both(
         "不要中英文夹杂着说。", "Do not mix Chinese and English in one sentence."
     ),
-    (Axis.LANGUAGE_MIX, Direction.MORE): Said(
+    (Axis.LANGUAGE_MIX, Direction.MORE): Both(
         "中英文可以自然地混着用。", "Chinese and English may be mixed where that is natural."
     ),
-    (Axis.INITIATIVE, Direction.LESS): Said(
+    (Axis.INITIATIVE, Direction.LESS): Both(
         "少追问，没问到的就少给建议。",
         "Ask fewer questions back, and offer advice only when asked.",
     ),
-    (Axis.INITIATIVE, Direction.MORE): Said(
+    (Axis.INITIATIVE, Direction.MORE): Both(
         "可以主动追问一句，或者给点建议。",
         "Now and then ask a question back, or offer a suggestion.",
     ),

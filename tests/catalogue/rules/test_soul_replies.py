@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import
     outcome_words,
     view_words,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
+from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Finding,
@@ -84,7 +84,7 @@ def test_each_fault_has_words_of_its_own(fault: SoulFault, language: Spoken) -> 
 
 
 def test_a_refusal_names_the_lines_that_went_wrong_and_what_it_cost() -> None:
-    finding = Finding("manner", Said("只写说话方式", "manner only"), (4, 6))
+    finding = Finding("manner", Both("只写说话方式", "manner only"), (4, 6))
     worse = ProbeResult("p1", ProbeKind.PRIVACY, before=True, after=False)
     right = ProbeResult("p2", ProbeKind.SAFETY, before=True, after=True)
     verdict = SoulEvaluation(

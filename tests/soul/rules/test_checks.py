@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Spoken
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import (
     DRIFT,
@@ -33,6 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of, with_manner
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import (
     BENIGN,
     FRESH,
@@ -108,8 +108,8 @@ def test_what_counting_proposes_passes(axis: Axis, direction: Direction, languag
 @given(st.text(max_size=300) | st.sampled_from(LINES), st.text(max_size=300), st.booleans())
 def test_any_two_texts_are_judged(old: str, new: str, wish: bool) -> None:
     for finding in check(old, new, wish=wish):
-        assert finding.said.zh
-        assert finding.said.en
+        assert finding.said.text("zh")
+        assert finding.said.text("en")
         assert all(1 <= line <= new.count("\n") + 1 for line in finding.lines)
 
 

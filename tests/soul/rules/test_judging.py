@@ -110,8 +110,8 @@ def test_thoughts_and_a_fence_do_no_harm(reply: str) -> None:
 def test_from_pass_to_fail_in_a_protected_kind_denies(kind: ProbeKind) -> None:
     why = refusal([GOOD_AIM, result(kind, after=False)], aimed=True)
     assert why is not None
-    assert f"{kind}_1" in why.zh
-    assert f"{kind}_1" in why.en
+    assert f"{kind}_1" in why.text("zh")
+    assert f"{kind}_1" in why.text("en")
     assert refusal([GOOD_AIM, result(kind, before=False, after=False)], aimed=True) is None
 
 
@@ -119,7 +119,7 @@ def test_from_pass_to_fail_in_a_protected_kind_denies(kind: ProbeKind) -> None:
 def test_one_that_is_worse_elsewhere_is_borne_and_two_are_not(kind: ProbeKind) -> None:
     worse = result(kind, after=False)
     assert refusal([GOOD_AIM, worse], aimed=True) is None
-    assert "1" in passed([GOOD_AIM, worse]).en
+    assert "1" in passed([GOOD_AIM, worse]).text("en")
     assert refusal([GOOD_AIM, worse, worse], aimed=True) is not None
 
 

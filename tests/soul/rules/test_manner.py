@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Said
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner import (
     BAD,
     CHARACTERS,
@@ -23,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.manner_orders import (
     RIGHTS,
     STRANGE,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import Said
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import BENIGN
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
@@ -130,36 +130,36 @@ def test_manner_passes(rule: str) -> None:
 def test_what_is_more_or_less_than_manner_is_refused(rule: str, why: Said) -> None:
     found = objection(rule)
     assert found is not None
-    assert found.said.zh.endswith(why.zh)
-    assert found.said.en.endswith(why.en)
+    assert found.said.text("zh").endswith(why.text("zh"))
+    assert found.said.text("en").endswith(why.text("en"))
 
 
 @pytest.mark.parametrize(
     ("rule", "zh", "en"),
     [
         ("像东北人一样亲切", "“像东北人”：", "“像东北人”: "),
-        ("Be brief with Kevin and Bob", "“kevin”“bob”：", "“kevin”, “bob”: "),
-        ("语气像 2024 一样，像小明一样", "“2024”“像小明”：", "“2024”, “像小明”: "),
+        ("Be brief with Kevin and Bob", "“kevin”、“bob”：", "“kevin”, “bob”: "),
+        ("语气像 2024 一样，像小明一样", "“2024”、“像小明”：", "“2024”, “像小明”: "),
     ],
 )
 def test_strange_words_are_named(rule: str, zh: str, en: str) -> None:
     found = objection(rule)
     assert found is not None
-    assert found.said.zh.startswith(zh)
-    assert found.said.en.startswith(en)
+    assert found.said.text("zh").startswith(zh)
+    assert found.said.text("en").startswith(en)
 
 
 @pytest.mark.parametrize("word", STRANGE_WORDS.split())
 def test_a_word_of_orders_rights_people_or_secrets_is_not_known(word: str) -> None:
     found = objection(word)
     assert found is not None
-    assert found.said.zh.startswith("“")
+    assert found.said.text("zh").startswith("“")
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
     found = objection(text)
-    assert found is None or (found.said.zh and found.said.en)
+    assert found is None or (found.said.text("zh") and found.said.text("en"))
 
 
 @given(st.sampled_from(BENIGN), st.sampled_from(STRANGE_WORDS.split()), st.integers(0, 60))

@@ -145,7 +145,7 @@ def test_the_finding_names_no_match_and_no_line() -> None:
     found = neutral(SEED, with_rule(SEED, Section.TONE, "对小明好"), private, NOTHING)
     assert found is not None
     assert found.lines == ()
-    assert "小明" not in found.said.zh + found.said.en
+    assert "小明" not in found.said.text("zh") + found.said.text("en")
 
 
 def test_a_catalogue_is_parted_by_who_may_read() -> None:

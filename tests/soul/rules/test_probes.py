@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Spoken
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import ProbeKind
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import (
     BUILT_IN,
@@ -20,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import (
     read_aims,
     unbundle,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 from astrbot_plugin_scoped_memory.tests.support.soul_models import AIMS, BAD, GOOD
 
 pytestmark = pytest.mark.unit

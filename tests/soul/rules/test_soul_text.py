@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Spoken
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
     END,
     MOST_TOKENS,
@@ -24,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
     with_rule,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 

@@ -6,7 +6,6 @@ import itertools
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.said import Spoken
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import rules_of, seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import (
@@ -15,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import (
     manner_of,
     with_manner,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 pytestmark = pytest.mark.unit
 
