@@ -105,7 +105,7 @@ class SoulEvaluator:
         except _NoVerdictError as error:
             return error.fault
         except ChatFailed as error:
-            logger.warning("评估人格改动时，模型没有回答：{}", error)
+            logger.warning("soul_unanswered", error=error)
             return SoulFault.UNJUDGED
         return SoulEvaluation(
             proposal.number,
@@ -258,7 +258,7 @@ class _Trial:
 
     async def _ask(self, system: str, prompt: str) -> str:
         if self.calls == self._most_calls:
-            logger.warning("评估人格改动要问的次数超过了 {}，这次没有结论", MOST_CALLS)
+            logger.warning("soul_calls", most=MOST_CALLS)
             raise _NoVerdictError(SoulFault.UNJUDGED)
         if not await self._model.affords(prompt, system=system):
             raise _NoVerdictError(SoulFault.BUDGET)
@@ -268,7 +268,7 @@ class _Trial:
         return answer.text
 
     def _odd(self) -> _NoVerdictError:
-        logger.warning("评估人格改动时，模型没有按格式回答，这次没有结论")
+        logger.warning("soul_odd_answer")
         return _NoVerdictError(SoulFault.UNJUDGED)
 
 

@@ -109,7 +109,7 @@ class Governance:
         try:
             raw = await asyncio.to_thread(self._files.read, role, PROBES)
         except VaultWriteFailed as error:
-            logger.warning("读不了人格“{}”的 {}：{}", role, PROBES, error)
+            logger.warning("soul_unread", role=role, file=PROBES, error=error)
             return ""
         return (raw or b"").decode(errors="replace")
 

@@ -137,7 +137,7 @@ class SoulReader:
         try:
             return self._heads.get(role)
         except StateUnavailable as error:
-            logger.warning("查不了人格“{}”变更链的末尾：{}", role, error)
+            logger.warning("soul_head_unread", role=role, error=error)
             return None
 
     def _bytes(self, role: str, number: int, sha256: str) -> bytes | None:

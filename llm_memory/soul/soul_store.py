@@ -78,9 +78,9 @@ class SoulStore(SoulReader):
             kept = self.put_aside(role, f"chain-{len(chain.lines) + 1}.torn", chain.torn)
             self._files.cut_chain(role, chain.torn)
         except VaultWriteFailed as error:
-            logger.warning("人格“{}”变更链的最后一行没写完，还留着：{}", role, error)
+            logger.warning("soul_torn_stays", role=role, error=error)
             return standing
-        logger.warning("人格“{}”变更链的最后一行没写完，已放到 {}", role, kept)
+        logger.warning("soul_torn", role=role, kept=kept)
         return replace(standing, chain=replace(chain, torn=b""))
 
     def _begin(self, standing: Standing) -> Standing:
@@ -98,7 +98,7 @@ class SoulStore(SoulReader):
         if page is None and versions and not was_begun:
             return replace(standing, chain=Chain(broken=1, why="missing"))
         if standing.head:
-            logger.warning("人格“{}”的变更链（{} 行）整个不见了，重新开始", role, standing.head.n)
+            logger.warning("soul_chain_gone", role=role, lines=standing.head.n)
         raw, actor = (self._seed, SEEDED_BY) if page is None else (page.raw, OWNER)
         self.put(standing, SoulEvent.SEEDED, raw, actor)
         return self.standing(role)
@@ -110,7 +110,7 @@ class SoulStore(SoulReader):
         if raw is None or standing.by_hand or (page is not None and page.raw == raw):
             return standing if is_done else self._land(standing, None)
         if is_done:
-            logger.warning("人格“{}”的 SOUL.md 不见了，或者被旧版盖住了，已放回", role)
+            logger.warning("soul_restored", role=role)
         try:
             # Noted once, not each time that another program puts the old file back; and not where
             # a change that was cut off comes to its end.
@@ -120,7 +120,7 @@ class SoulStore(SoulReader):
                 return self.write(standing, SoulEvent.RESTORED, OWNER, raw, **fields)
             return self._land(standing, self._files.stage(role, raw))
         except VaultWriteFailed as error:
-            logger.warning("人格“{}”的 SOUL.md 没能放回：{}", role, error)
+            logger.warning("soul_not_restored", role=role, error=error)
             return standing
 
     # What changes it
@@ -218,14 +218,14 @@ class SoulStore(SoulReader):
                     self._files.put_page(role, staged, page.stamp if page else ABSENT)
                 standing = replace(standing, page=self._files.page(role))
         except VaultWriteFailed as error:
-            logger.warning("人格“{}”的 SOUL.md 没能写：{}", role, error)
+            logger.warning("soul_not_written", role=role, error=error)
             return standing
         chain, history = standing.chain, standing.history
         head = SoulHead(len(chain.lines), chain.end, history.in_force, history.sha256)
         try:
             self._heads.put(role, head)
         except StateUnavailable as error:
-            logger.warning("记不下人格“{}”变更链的末尾：{}", role, error)
+            logger.warning("soul_head_not_kept", role=role, error=error)
         return standing
 
     def _now(self) -> datetime:

@@ -38,6 +38,6 @@ async def word_wish(
             return None
         answer = await model.ask(prompt, system=system, conversation=conversation)
     except (ChatFailed, StateUnavailable) as error:
-        logger.warning("请模型改写对说话习惯的愿望时，没有得到回答：{}", error)
+        logger.warning("soul_not_worded", error=error)
         return None
     return Wording(read_wording(answer.text), model.label, answer.tokens)

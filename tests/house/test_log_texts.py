@@ -20,11 +20,8 @@ SPOKEN = {"info", "warning", "error"}
 HAN = re.compile("[\u4e00-\u9fff]")
 FORWARDED = "llm_memory/index/vector/worker_process.py"
 """Its lines are spoken in the process that they come from."""
-NOT_YET = "llm_memory/soul/"
 MODULES = [
-    found
-    for found in modules("llm_memory")
-    if found.path not in {FORWARDED, "llm_memory/log.py"} and not found.path.startswith(NOT_YET)
+    found for found in modules("llm_memory") if found.path not in {FORWARDED, "llm_memory/log.py"}
 ]
 
 
