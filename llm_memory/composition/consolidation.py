@@ -98,7 +98,6 @@ def make_consolidation(
         store,
         book,
         vault,
-        parts.pages,
         notices,
         clock,
         steps,

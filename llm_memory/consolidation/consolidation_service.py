@@ -1,5 +1,5 @@
-"""The night's work: memories fade, near-duplicates merge, days get their journals, pages, questions
-and a backup are written. In small steps, each of which may be the last before a kill."""
+"""Runs the night's work: fades memories, merges near-duplicates, writes journals, pages, questions
+and a backup. It goes in small steps, each of which may be the last before a kill."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Final
 
 from ..errors import EngineClosed, StateUnavailable, TransferFailed, VaultWriteFailed
@@ -17,7 +18,6 @@ from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_facts import SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
-from ..vault.pages import PagesOnDisk
 from .day_journals import DayJournals
 from .decay_step import DecayStep
 from .merging import MergeStep
@@ -29,18 +29,17 @@ from .question_step import QuestionStep
 from .rules.schedule import was_missed
 from .sleep_store import SqliteSleepStore
 
-_EVERY_SCOPE: Final = ""
 _COUNTED_FROM: Final = "nights_counted_from"
 """When the last run ended; at a first start, when that was."""
-_ERRORS: Final = 20
 _ERROR_CHARS: Final = 200
 
-type Step = Callable[[SleepReport, Scope], Awaitable[SleepReport]]
+type Step = Callable[[], Awaitable[SleepReport]]
+"""Returns what it did."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationParts:
-    """What the night is made of."""
+    """The steps of a night."""
 
     fading: DecayStep
     merging: MergeStep
@@ -48,20 +47,20 @@ class ConsolidationParts:
     overviews: Overviews
     questions: QuestionStep
     souls: Callable[[], Awaitable[None]]
-    """Evaluates what is proposed for the manner of personas."""
+    """Evaluates the changes that are proposed for the manner of personas."""
     backup: NightlyBackup
     purge_remnants: PurgeRemnants
 
 
 class ConsolidationService:
-    """One run at a time. Each step is idempotent, so after a kill or a close a run begins anew."""
+    """Does one run at a time. Each step is idempotent, so a run begins anew after a kill or a
+    close."""
 
     def __init__(
         self,
         store: SqliteSleepStore,
         book: SqliteLoopFacts,
         vault: MarkdownVault,
-        pages: PagesOnDisk,
         notices: NoticeBoard,
         clock: Clock,
         parts: ConsolidationParts,
@@ -69,12 +68,11 @@ class ConsolidationService:
         busy: Callable[[], Postponed],
         learns: Callable[[], bool],
     ) -> None:
-        """``busy`` says why no run may begin now; where ``learns`` is False there are backups and
-        nothing else."""
+        """``busy`` returns why no run may begin now; while ``learns`` returns False, a run makes a
+        backup only."""
         self._store = store
         self._book = book
         self._vault = vault
-        self._pages = pages
         self._notices = notices
         self._clock = clock
         self._parts = parts
@@ -83,25 +81,24 @@ class ConsolidationService:
         self._running: asyncio.Task[SleepReport] | None = None
         self._awake = asyncio.Event()
         self._awake.set()
-        self._pages_open = False
         self._closed = False
         self.report = SleepReport()
-        """Of the run that goes on, else of the last one."""
+        """The report of the current run, else of the last one."""
         self.error = ""
-        """What failed last, empty once a whole run has gone well."""
+        """The last error, empty once a whole run has succeeded."""
         self.slept_at: datetime | None = None
-        """When the last one ended."""
+        """When the last run ended."""
         self._counted_from: datetime | None = None
         self.next_at: datetime | None = None
-        """When the next is due, as the scheduler says."""
+        """When the next run is due, by the scheduler."""
 
     @property
     def sleeping(self) -> bool:
-        """One is going on."""
+        """True during a run."""
         return self._running is not None
 
     async def load(self) -> None:
-        """What is known of the last run. A store that cannot be read tells nothing."""
+        """Read what is known of the last run: nothing where the store cannot be read."""
         try:
             last = await asyncio.to_thread(self._store.last)
             counted = await asyncio.to_thread(self._book.fact, _COUNTED_FROM)
@@ -113,8 +110,8 @@ class ConsolidationService:
         self._counted_from = datetime.fromisoformat(counted) if counted else None
 
     async def missed(self, at: tuple[int, int]) -> bool:
-        """True if a run was due at this local time since the last one. A first start is none: it
-        is noted, and counted from.
+        """Returns True if a run was due at this local time since the last one. At a first start
+        none was: runs are counted from then on.
 
         Raises StateUnavailable.
         """
@@ -124,23 +121,23 @@ class ConsolidationService:
         return self.is_due(at)
 
     def is_due(self, at: tuple[int, int], *, early: timedelta = timedelta()) -> bool:
-        """True if a run is due, and none was made since. An autumn night has its hour twice, and
-        a clock may have been set back."""
+        """Returns True if a run is due and none was made since. An autumn night has its hour twice,
+        and a clock may have been set back."""
         counted = self._counted_from
         return counted is None or was_missed(self._clock() + early, at, counted)
 
     async def is_unfinished(self) -> bool:
-        """True if a run was begun and not brought to its end. Raises StateUnavailable."""
+        """Returns True if a run was begun and has not ended. Raises StateUnavailable."""
         return await asyncio.to_thread(self._store.is_unfinished)
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
-        """A whole run; ``postponed`` says why none was made.
+        """Do a whole run. ``postponed`` of the report says why none was made.
 
         Args:
             reason: Who asks; see ``SleepReport``.
-            patient: Wait for another time while the index is built; else nothing is merged.
+            patient: Postpone the run while the index is built; else the run merges nothing.
 
-        A caller that is cancelled meanwhile waits for the step under way.
+        A caller that is cancelled waits for the current step.
         """
         postponed = self._postponed(patient=patient)
         if postponed is not Postponed.NO:
@@ -158,7 +155,7 @@ class ConsolidationService:
             self._awake.set()
 
     async def over(self) -> None:
-        """None goes on."""
+        """Wait until no run goes on."""
         await self._awake.wait()
 
     def _postponed(self, *, patient: bool) -> Postponed:
@@ -170,7 +167,7 @@ class ConsolidationService:
         return Postponed.NO if busy is Postponed.BUILDING and not patient else busy
 
     async def close(self) -> None:
-        """Stop what goes on after its present step. Idempotent."""
+        """Stop a run after its current step. Idempotent."""
         self._closed = True
         if self._running is not None:
             self._running.cancel()
@@ -179,13 +176,16 @@ class ConsolidationService:
     async def _run(self, reason: str) -> SleepReport:
         try:
             now = self._clock()
-            report = SleepReport(run_id=make_id("s", now), reason=reason, begun=now)
-            await asyncio.to_thread(self._store.begin, report)
+            self.report = SleepReport(run_id=make_id("s", now), reason=reason, begun=now)
+            await asyncio.to_thread(self._store.begin, self.report)
             since = await self._last_day()
             for scope in await self._scopes():
-                for step, work in self._steps(since, self._parts.fading.room(scope)):
-                    report = self.report = await self._step(report, step, scope, work)
-            report = replace(await self._back_up(report), ended=self._clock())
+                await self._tidy(scope, since)
+            if self._learns():
+                await self._step(SleepStep.PURGE, self._parts.purge_remnants.run)
+                await self._step(SleepStep.SOUL, self._evolve)
+            await self._step(SleepStep.BACKUP, self._parts.backup.run)
+            report = self.report = replace(self.report, ended=self._clock())
             await asyncio.to_thread(self._store.end, report)
             self.slept_at = report.ended
             await self._count_from(self._clock())
@@ -194,7 +194,6 @@ class ConsolidationService:
             self._failed(str(error))
             unavailable = Postponed.UNAVAILABLE
             return SleepReport(reason=reason, errors=(str(error),), postponed=unavailable)
-        self.report = report
         if report.errors:
             self._failed(report.errors[0])
         else:
@@ -222,101 +221,42 @@ class ConsolidationService:
         scopes = await asyncio.to_thread(self._vault.scopes)
         return [scope for scope in scopes if scope.name != QUARANTINE_NAME]
 
-    def _steps(self, since: date | None, room: int) -> list[tuple[SleepStep, Step]]:
-        """Returns the steps in a scope of which ``room`` memories may leave."""
+    async def _tidy(self, scope: Scope, since: date | None) -> None:
+        """Do the steps of one scope, of which a quarter may leave."""
+        parts = self._parts
+        room = parts.fading.room(scope)
+        done = await self._step(SleepStep.FADE, partial(parts.fading.run, scope, room), scope)
+        steps: dict[SleepStep, Step] = {
+            SleepStep.MERGE: partial(parts.merging.run, scope, room - done.archived),
+            SleepStep.JOURNAL: partial(parts.journals.run, scope, since),
+            SleepStep.OVERVIEW: partial(parts.overviews.run, scope),
+            SleepStep.QUESTIONS: partial(parts.questions.run, scope),
+        }
+        for step, work in steps.items():
+            await self._step(step, work, scope)
 
-        async def fade(report: SleepReport, scope: Scope) -> SleepReport:
-            nonlocal room
-            done = await self._parts.fading.run(scope, room)
-            room -= done.archived
-            return replace(
-                report,
-                faded=report.faded + done.weaker,
-                raised=report.raised + done.stronger,
-                archived=report.archived + done.archived,
-                waiting=report.waiting + done.waiting,
-            )
+    async def _step(self, step: SleepStep, work: Step, scope: Scope | None = None) -> SleepReport:
+        """Do a step and add what it did to the report. A step that fails is noted there, is tried
+        again the next night and stops no other one.
 
-        async def merge(report: SleepReport, scope: Scope) -> SleepReport:
-            merged, whole = await self._parts.merging.run(scope, room)
-            return replace(
-                report,
-                merged=report.merged + merged,
-                unmerged=report.unmerged + int(not whole),
-            )
-
-        async def journal(report: SleepReport, scope: Scope) -> SleepReport:
-            done = await self._parts.journals.run(scope, since)
-            return replace(
-                report,
-                journals=report.journals + done.written,
-                postponed_days=report.postponed_days + done.waiting,
-            )
-
-        async def questions(report: SleepReport, scope: Scope) -> SleepReport:
-            asked = await self._parts.questions.run(scope)
-            return replace(report, asked=report.asked + asked)
-
-        return [
-            (SleepStep.FADE, fade),
-            (SleepStep.MERGE, merge),
-            (SleepStep.JOURNAL, journal),
-            (SleepStep.OVERVIEW, self._overview),
-            (SleepStep.QUESTIONS, questions),
-        ]
-
-    async def _step(
-        self, report: SleepReport, step: SleepStep, scope: Scope, work: Step
-    ) -> SleepReport:
-        """One step in one scope. What fails is told, tried again the next night, and stops nothing
-        else but for the store, which all of them need."""
+        Raises StateUnavailable, EngineClosed: in a scope, whose steps all need the store.
+        """
+        where = f"{step}:{scope.name}" if scope else str(step)
         try:
-            report = await work(report, scope)
-        except (StateUnavailable, EngineClosed):
-            raise
-        except VaultWriteFailed as error:
-            report = _with_error(report, step, scope.name, str(error))
-        except Exception as error:  # noqa: BLE001  (one scope's trouble must not cost the others)
-            logger.error("night_step_failed", step=step, scope=scope.name, error=repr(error))
-            report = _with_error(report, step, scope.name, repr(error))
-        return report
+            done = await work()
+        except (VaultWriteFailed, TransferFailed) as error:
+            done = SleepReport(errors=(f"{where}: {error}"[:_ERROR_CHARS],))
+        except Exception as error:
+            if scope and isinstance(error, StateUnavailable | EngineClosed):
+                raise
+            logger.error("night_step_failed", step=where, error=repr(error))
+            done = SleepReport(errors=(f"{where}: {error!r}"[:_ERROR_CHARS],))
+        self.report = self.report.plus(done)
+        return done
 
-    async def _overview(self, report: SleepReport, scope: Scope) -> SleepReport:
-        if not self._pages_open:
-            await asyncio.to_thread(self._pages.open)
-            self._pages_open = True
-        pages = await self._parts.overviews.run(scope)
-        return replace(report, pages=report.pages + pages.written, left=report.left + pages.left)
-
-    async def _back_up(self, report: SleepReport) -> SleepReport:
-        if self._learns():
-            report = await self._purge(report)
-            report = await self._evolve(report)
-        try:
-            done = await self._parts.backup.run()
-            report = replace(report, backup=done.name, removed=done.removed)
-        except TransferFailed as error:
-            report = _with_error(report, SleepStep.BACKUP, _EVERY_SCOPE, str(error))
-        except Exception as error:  # noqa: BLE001  (the night ends all the same)
-            logger.error("backup_failed", error=repr(error))
-            report = _with_error(report, SleepStep.BACKUP, _EVERY_SCOPE, repr(error))
-        return report
-
-    async def _purge(self, report: SleepReport) -> SleepReport:
-        """Whatever becomes of it, the backup is made."""
-        try:
-            return replace(report, purged=await self._parts.purge_remnants.run())
-        except Exception as error:  # noqa: BLE001  (tried again the next night)
-            logger.error("purge_failed", error=repr(error))
-            return _with_error(report, SleepStep.PURGE, _EVERY_SCOPE, repr(error))
-
-    async def _evolve(self, report: SleepReport) -> SleepReport:
-        try:
-            await self._parts.souls()
-        except Exception as error:  # noqa: BLE001  (tried again the next night)
-            logger.error("souls_not_evaluated", error=repr(error))
-            return _with_error(report, SleepStep.SOUL, _EVERY_SCOPE, repr(error))
-        return report
+    async def _evolve(self) -> SleepReport:
+        await self._parts.souls()
+        return SleepReport()
 
     async def _count_from(self, at: datetime) -> None:
         await asyncio.to_thread(self._book.put_fact, _COUNTED_FROM, at.isoformat())
@@ -325,10 +265,3 @@ class ConsolidationService:
     def _failed(self, detail: str) -> None:
         self.error = detail
         self._notices.post(Notice(NoticeCode.SLEEP_FAILED, params={"detail": detail}))
-
-
-def _with_error(report: SleepReport, step: SleepStep, scope: str, said: str) -> SleepReport:
-    if len(report.errors) >= _ERRORS:
-        return report
-    where = f"{step}:{scope}" if scope else str(step)
-    return replace(report, errors=(*report.errors, f"{where}: {said}"[:_ERROR_CHARS]))

@@ -1,14 +1,14 @@
-"""The journal of each day that is over: written once, from what was remembered of it.
+"""Writes the journal of each day that is over, once, from the memories of that day.
 
-No model reads the day's turns a second time: what was worth remembering of them is an entry
-already, signed and dated, and a digest of entries is asked for by date alone.
+No model reads the day's turns again: what was worth remembering is an entry already, signed and
+dated, and only a question about a date asks for the digest.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -47,21 +47,13 @@ from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..text.dates.date_annotation import resolve_dates
 from ..vault.markdown_vault import MarkdownVault
-from .models import JournalDay
+from .models import SleepReport
 from .sleep_store import SqliteSleepStore
 
 _FARTHEST_DAYS: Final = 31
-"""So far back days get a journal, however long the bot was off."""
+"""Days before these get no journal, however long the bot was off."""
 _KEPT_DAYS: Final = 60
 _STRENGTH: Final = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Journals:
-    """Days that were written, and days that wait for what is to be read of them."""
-
-    written: int = 0
-    waiting: int = 0
 
 
 class DayJournals:
@@ -89,10 +81,9 @@ class DayJournals:
         self._acquaintances = acquaintances
         self._clock = clock
 
-    async def run(self, scope: Scope, since: date | None) -> Journals:
-        """Every day before today that is worth a journal. ``since``: the day of the last run, None
-        at the first: days from then on are written, and earlier ones of which turns were still to
-        be read then.
+    async def run(self, scope: Scope, since: date | None) -> SleepReport:
+        """Write a journal for each day before today that is worth one: for days from ``since``, the
+        day of the last run (None at the first), and for earlier ones that waited then.
 
         Raises StateUnavailable, VaultWriteFailed.
         """
@@ -109,8 +100,9 @@ class DayJournals:
             if state.written or (day < since and not state.nights):
                 continue
             if state.nights < LONGEST_WAIT.days and _is_unread(lines, day, now):
-                # Tomorrow more is known of it.
-                await self._note(replace(state, nights=state.nights + 1))
+                # More of it is known tomorrow.
+                state = replace(state, nights=state.nights + 1)
+                await asyncio.to_thread(self._store.note_journal, state)
                 waiting += 1
                 continue
             known = await self._is_known(scope, day)
@@ -118,49 +110,45 @@ class DayJournals:
             if digest is not None:
                 await shielded(self._write(scope, digest))
                 written += 1
-            await self._note(replace(state, written=True))
+            await asyncio.to_thread(self._store.note_journal, replace(state, written=True))
         await asyncio.to_thread(self._store.drop_journals, today - timedelta(days=_KEPT_DAYS))
-        return Journals(written, waiting)
+        return SleepReport(journals=written, postponed_days=waiting)
 
     async def _is_known(self, scope: Scope, day: date) -> bool:
-        """It lives, whatever a person made of it, or was forgotten."""
+        """Returns True for a journal that exists, also changed by a person, or was forgotten."""
         name = digest_id(scope.name, day)
         if self._catalogue.get(Key(scope.name, name)) is not None:
             return True
         return bool(await asyncio.to_thread(self._vault.forgotten, scope, [name]))
 
     async def _listed(self, scope: Scope, day: date, now: datetime) -> Memory | None:
-        """What was remembered of that day, None where that is too little."""
+        """Returns a digest of that day's memories, None where they are too few."""
         found = self._catalogue.of_days(day, day, ScopeFilter((scope,)), now.tzinfo)
         entries = [stored for stored in found if not is_journal(stored)]
         words = from_entries(day, entries) if len(entries) >= LEAST_ENTRIES else None
         if words is None:
             return None
         memory = await self._examined(scope, day, words, now)
-        if memory is None:
-            return None
-        memory = replace(memory, extra=(MADE_OF_ENTRIES,))
-        memory = _said_in(memory, {stored.memory.provenance.conversation for stored in entries})
-        speakers = frozenset(stored.memory.speaker for stored in entries)
-        return self._attributed(memory, scope, speakers, now)
+        return memory and self._attributed(memory, scope, [s.memory for s in entries], now)
 
     def _attributed(
-        self, memory: Memory, scope: Scope, speakers: frozenset[str], now: datetime
+        self, digest: Memory, scope: Scope, entries: Sequence[Memory], now: datetime
     ) -> Memory:
-        """The digest with whose words it was made of, as far as that decides who is told of it
-        unasked: one person's, or only those of people that the scope has known for days.
-
-        ``speakers``: person ids, an empty one for an unknown speaker.
-        """
+        """Returns the digest with the speaker and the conversation of its entries, where they have
+        one alone, and marked where the scope has known all speakers for days: these decide who
+        hears of it unasked. An unknown speaker is an empty person id."""
+        origin = digest.provenance
+        speakers = {one.speaker for one in entries}
         if len(speakers) == 1:
-            (person,) = speakers
-            memory = replace(memory, provenance=replace(memory.provenance, person=person))
-        if speakers <= self._acquaintances.of(scope, now):
-            memory = replace(memory, extra=(*memory.extra, ONLY_FAMILIAR))
-        return memory
+            origin = replace(origin, person=entries[0].speaker)
+        if len({one.provenance.conversation for one in entries}) == 1:
+            origin = replace(origin, conversation=entries[0].provenance.conversation)
+        familiar = speakers <= self._acquaintances.of(scope, now)
+        extra = (MADE_OF_ENTRIES, ONLY_FAMILIAR) if familiar else (MADE_OF_ENTRIES,)
+        return replace(digest, provenance=origin, extra=extra)
 
     async def _examined(self, scope: Scope, day: date, words: str, now: datetime) -> Memory | None:
-        """The digest as it may be stored: it is unvouched. None for what is refused."""
+        """Returns the digest as it may be stored, unvouched; None if the checks refuse it."""
         tags = (DIGEST_TAG,)
         draft = MemoryDraft(words, tags=tags, kind=MemoryKind.EVENT, source=Source.REFLECTION)
         passed = await self._checks.examine(draft, scope)
@@ -183,7 +171,7 @@ class DayJournals:
         )
 
     async def _write(self, scope: Scope, digest: Memory) -> None:
-        """Once. Raises VaultWriteFailed."""
+        """Add the journal if there is none. Raises VaultWriteFailed."""
         async with self._living.writing:
             key = Key(scope.name, digest.memory_id)
             if self._catalogue.get(key) is None:
@@ -191,22 +179,11 @@ class DayJournals:
                 for stored in await asyncio.to_thread(self._vault.append_many, scope, [entry]):
                     self._living.take(stored)
 
-    async def _note(self, journal: JournalDay) -> None:
-        await asyncio.to_thread(self._store.note_journal, journal)
-
 
 def _is_unread(lines: Sequence[WaitingLine], day: date, now: datetime) -> bool:
-    """Turns of that day wait to be read."""
+    """Returns True if turns of that day wait to be read."""
     begin, end = start_of(day, now.tzinfo), end_of(day, now.tzinfo)
     return any(line.oldest <= end and line.newest >= begin for line in lines)
-
-
-def _said_in(memory: Memory, conversations: set[str]) -> Memory:
-    """With the conversation of all its words, if that is one."""
-    if len(conversations) != 1:
-        return memory
-    (conversation,) = conversations
-    return replace(memory, provenance=replace(memory.provenance, conversation=conversation))
 
 
 def _days(first: date, today: date) -> list[date]:

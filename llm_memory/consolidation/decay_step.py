@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import batched
 from typing import Final
 
@@ -12,49 +12,31 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.day_journal import is_journal
 from ..catalogue.rules.proposals import is_decided
-from ..models.data_models import StoredMemory, Topic
+from ..models.data_models import MAX_STRENGTH, StoredMemory, Topic
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of
 from ..runtime.shielded import shielded
 from ..storage.loop_facts import Evidence, SqliteLoopFacts
 from ..vault.markdown_vault import MarkdownVault
 from .archive_step import ArchiveStep
-from .rules.decay import most_leaving, weigh
+from .models import SleepReport
+from .rules.decay import Weighed, most_leaving, weigh
 
 AT_ONCE: Final = 10
-"""A crash may leave so many as they are that had to be stronger or weaker."""
-
-
-@dataclass(frozen=True, slots=True)
-class DecayReport:
-    """How many are weaker and stronger now, have left, and wait for another night to leave."""
-
-    weaker: int = 0
-    stronger: int = 0
-    archived: int = 0
-    waiting: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """How a memory served, and the strength that it is to have for that."""
-
-    evidence: Evidence
-    strength: int = 0
-    leaves: bool = False
+"""The most memories whose strength a crash may leave as it was."""
 
 
 def may_leave(stored: StoredMemory) -> bool:
-    """False for what is kept on purpose: active memories, tasks, which are done or open and not
-    strong or weak, decided proposals, and the journals of days."""
+    """Returns False for what is kept on purpose: active memories, decided proposals, day journals,
+    and tasks, which are done or open instead of strong or weak."""
     memory = stored.memory
     kept = memory.active or topic_of(stored.path) is Topic.TASKS or is_journal(stored)
     return not (kept or is_decided(memory))
 
 
 class DecayStep:
-    """What was counted is deleted before a strength is changed: a crash weighs nothing twice, and
-    leaves the strength of ten memories at most as it was."""
+    """Deletes the counts before it changes a strength: a crash weighs nothing twice, and leaves the
+    strength of ten memories at most as it was."""
 
     def __init__(
         self,
@@ -74,16 +56,17 @@ class DecayStep:
         """Returns how many entries of a scope may leave in one run."""
         return most_leaving(self._catalogue.counts().get(scope.name, 0))
 
-    async def run(self, scope: Scope, room: int) -> DecayReport:
-        """Weigh what was counted. The weakest leave, ``room`` at most; what was counted of the
-        others that should leave is kept, so that the next night weighs them again.
+    async def run(self, scope: Scope, room: int) -> SleepReport:
+        """Weigh the memories that were counted. The weakest leave, ``room`` at most; the counts of
+        the others that should leave stay, so that the next night weighs them again.
 
         Raises StateUnavailable, VaultWriteFailed.
         """
         evidence = await asyncio.to_thread(self._book.evidence, scope.name)
-        weighed = [self._weigh(one) for one in evidence]
-        leaving = sorted((one for one in weighed if one.leaves), key=lambda one: one.strength)
-        staying = [one for one in weighed if not one.leaves]
+        found = {one.key: self._weigh(one) for one in evidence}
+        staying = [one for one in evidence if not found[one.key].weak]
+        leaving = [one for one in evidence if found[one.key].weak]
+        leaving.sort(key=lambda one: found[one.key].strength)
         changes: list[int] = []
         archived = 0
         for some in batched(staying, AT_ONCE):
@@ -92,37 +75,41 @@ class DecayStep:
         for some in batched(leaving[:room], AT_ONCE):
             archived += await shielded(self._leave(some))
             await asyncio.sleep(0)
-        weaker = sum(change < 0 for change in changes)
-        stronger = sum(change > 0 for change in changes)
-        return DecayReport(weaker, stronger, archived, len(leaving[room:]))
+        return SleepReport(
+            faded=sum(change < 0 for change in changes),
+            raised=sum(change > 0 for change in changes),
+            archived=archived,
+            waiting=len(leaving[room:]),
+        )
 
-    def _weigh(self, one: Evidence) -> _Weighed:
+    def _passive(self, one: Evidence) -> StoredMemory | None:
         stored = self._catalogue.get(one.key)
-        if stored is None or not may_leave(stored):
-            return _Weighed(one)
-        found = weigh(stored.memory.strength, useful=one.useful, useless=one.useless)
-        return _Weighed(one, found.strength, found.weak)
+        return stored if stored and may_leave(stored) else None
 
-    async def _change(self, some: Sequence[_Weighed]) -> list[int]:
+    def _weigh(self, one: Evidence) -> Weighed:
+        stored = self._passive(one)
+        strength = stored.memory.strength if stored else MAX_STRENGTH
+        return weigh(strength, useful=one.useful, useless=one.useless)
+
+    async def _change(self, some: Sequence[Evidence]) -> list[int]:
         """Returns by how much each strength was changed."""
-        await asyncio.to_thread(self._book.take_off, [one.evidence for one in some])
+        await asyncio.to_thread(self._book.take_off, some)
         return [await self._write(one) for one in some]
 
-    async def _write(self, one: _Weighed) -> int:
+    async def _write(self, one: Evidence) -> int:
         async with self._living.writing:  # one at a time: other writes come between
-            stored = self._catalogue.get(one.evidence.key)
-            if stored is None or not may_leave(stored) or stored.memory.strength == one.strength:
+            stored, strength = self._passive(one), self._weigh(one).strength
+            if stored is None or stored.memory.strength == strength:
                 return 0
-            changed = replace(stored.memory, strength=one.strength)
+            changed = replace(stored.memory, strength=strength)
             try:
                 self._living.take(await asyncio.to_thread(self._vault.replace, stored, changed))
-            except KeyError:  # a person has changed it, and the next look at the files tells
+            except KeyError:  # a person has changed it; the next comparison of files finds that
                 return 0
-            return one.strength - stored.memory.strength
+            return strength - stored.memory.strength
 
-    async def _leave(self, some: Sequence[_Weighed]) -> int:
-        found = (self._catalogue.get(one.evidence.key) for one in some)
-        gone = await self._archive.fade([one for one in found if one and may_leave(one)])
-        # Last: a crash while one was moved may have left it in both places.
-        await asyncio.to_thread(self._book.take_off, [one.evidence for one in some])
+    async def _leave(self, some: Sequence[Evidence]) -> int:
+        gone = await self._archive.fade(list(filter(None, map(self._passive, some))))
+        # Last: a crash during a move may have left an entry in both places.
+        await asyncio.to_thread(self._book.take_off, some)
         return gone

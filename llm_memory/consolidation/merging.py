@@ -18,11 +18,11 @@ from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from .archive_step import ArchiveStep
 from .decay_step import may_leave
+from .models import SleepReport
 from .sleep_store import SqliteSleepStore
 
 MOST: Final = 300
 """Memories of a scope that are compared in one run; the others the next night."""
-_AT_ONCE: Final = 20
 _REST_SECONDS: Final = 0.02
 """Between two of them: an embedder may be the bot's own processor."""
 
@@ -45,18 +45,15 @@ class MergeStep:
         self._near = near
         self._archive = archive
 
-    async def run(self, scope: Scope, room: int) -> tuple[int, bool]:
-        """Merge ``room`` memories at most; the rest is compared again another night.
-
-        Returns:
-            How many were merged, and False if nothing, or not all, could be compared.
+    async def run(self, scope: Scope, room: int) -> SleepReport:
+        """Merge ``room`` memories at most; the rest is compared again another night, and so is all
+        of it after a kill.
 
         Raises StateUnavailable, VaultWriteFailed.
         """
         compared = dict(await asyncio.to_thread(self._store.compared, scope.name))
         living = self._catalogue.of_scope(scope)
         gone = compared.keys() - {stored.memory.memory_id for stored in living}
-        await asyncio.to_thread(self._store.note_compared, scope.name, {}, gone)
         todo = await asyncio.to_thread(self._unknown, living, compared)
         digests: dict[str, str] = {}
         merged, whole = 0, True
@@ -75,21 +72,15 @@ class MergeStep:
                 merged += has_merged
             if len(found) == int(has_merged):
                 digests[stored.memory.memory_id] = self._digest(stored)
-            if len(digests) >= _AT_ONCE:
-                await self._note(scope, digests)
             await asyncio.sleep(_REST_SECONDS)
-        await self._note(scope, digests)
-        return merged, whole
+        await asyncio.to_thread(self._store.note_compared, scope.name, digests, gone)
+        return SleepReport(merged=merged, unmerged=int(not whole))
 
     def _unknown(
         self, living: Sequence[StoredMemory], compared: Mapping[str, str]
     ) -> list[StoredMemory]:
         new = (s for s in living if compared.get(s.memory.memory_id) != self._digest(s))
         return list(islice(new, MOST))
-
-    async def _note(self, scope: Scope, digests: dict[str, str]) -> None:
-        await asyncio.to_thread(self._store.note_compared, scope.name, dict(digests), ())
-        digests.clear()
 
     def _digest(self, stored: StoredMemory) -> str:
         memory = stored.memory

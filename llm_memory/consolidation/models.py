@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Final
+
+_MOST_ERRORS: Final = 20
 
 
 class SleepStep(StrEnum):
@@ -38,7 +41,7 @@ class Postponed(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SleepReport:
-    """What a run did, in numbers: it holds no words.
+    """What a run, or one step of it, did, in numbers: it holds no words.
 
     Attributes:
         run_id: Empty where nothing ran.
@@ -81,6 +84,16 @@ class SleepReport:
     backup: str = ""
     removed: int = 0
     errors: tuple[str, ...] = ()
+
+    def plus(self, done: SleepReport) -> SleepReport:
+        """Returns this report with what a step did."""
+        counts = {
+            field.name: getattr(self, field.name) + getattr(done, field.name)
+            for field in fields(self)
+            if isinstance(field.default, int)
+        }
+        errors = (*self.errors, *done.errors)[:_MOST_ERRORS]
+        return replace(self, **counts, backup=done.backup or self.backup, errors=errors)
 
 
 @dataclass(frozen=True, slots=True)

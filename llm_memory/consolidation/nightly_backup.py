@@ -1,4 +1,4 @@
-"""A backup of the whole store: taken while the bot writes, read through, then kept."""
+"""Makes a backup of the whole store while the bot writes, and reads it through before it counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
 from typing import Final
 
 from ..catalogue.recallable_memories import RecallableMemories
@@ -22,6 +21,7 @@ from ..transfer.line_files import TransferFolders
 from ..transfer.rules.format import counted, line_of
 from ..transfer.store_transfer import StoreExport
 from .backup_files import DailyBackups
+from .models import SleepReport
 
 _WORK_SECONDS: Final = 0.004
 _REST_SECONDS: Final = 0.008
@@ -31,17 +31,9 @@ _REST_SECONDS: Final = 0.008
 type Changed = Callable[[Record], Record | None]
 
 
-@dataclass(frozen=True, slots=True)
-class BackedUp:
-    """The new file, empty for none, and how many older ones were removed."""
-
-    name: str = ""
-    removed: int = 0
-
-
 class NightlyBackup:
-    """``keep`` backups, 0 for none at all. An older one goes only when a new one was read through,
-    and only while ``may_rotate`` says that the files lack nothing that it may still have."""
+    """Keeps ``keep`` backups, none for 0. An older one is deleted only after a new one was read
+    through, and only while ``may_rotate`` returns True: the files lack nothing that it may have."""
 
     def __init__(
         self,
@@ -66,10 +58,10 @@ class NightlyBackup:
         self._settings = settings
         self._making = asyncio.Lock()
 
-    async def run(self) -> BackedUp:
-        """Write today's. Raises TransferFailed: those that stand there still do."""
+    async def run(self) -> SleepReport:
+        """Write today's. Raises TransferFailed, and leaves the others as they were."""
         if self._keep <= 0:
-            return BackedUp()
+            return SleepReport()
         stopped = threading.Event()
         try:
             async with self._copied():
@@ -80,11 +72,12 @@ class NightlyBackup:
             self._notices.post(Notice(NoticeCode.BACKUP_FAILED, params=params))
             raise
         self._notices.clear(NoticeCode.BACKUP_FAILED)
-        return BackedUp(name, await shielded(asyncio.to_thread(self._rotate, name)))
+        removed = await shielded(asyncio.to_thread(self._rotate, name))
+        return SleepReport(backup=name, removed=removed)
 
     async def carry_out(self, files: TransferFolders) -> tuple[str, StoreExported]:
-        """The whole store as it is now into a new file of ``exports/``: its name, and what it
-        holds. Raises TransferFailed: there is none."""
+        """Write the whole store into a new file of ``exports/``. Returns its name and its contents.
+        Raises TransferFailed, and leaves no file."""
         stopped = threading.Event()
 
         def write() -> tuple[str, StoreExported]:
@@ -97,7 +90,7 @@ class NightlyBackup:
 
     @asynccontextmanager
     async def _copied(self) -> AsyncIterator[None]:
-        """While there is a copy of the tree, of one moment. Raises TransferFailed."""
+        """Hold a copy of the tree as it was at one moment. Raises TransferFailed."""
         folder = self._folder
         async with self._making:
             try:
@@ -110,9 +103,9 @@ class NightlyBackup:
                 await shielded(asyncio.to_thread(folder.clear))
 
     async def change(self, changed: Changed) -> list[str]:
-        """Have the backups that stand there as ``changed`` makes their records; None leaves a
-        record out. Returns which could not be read or written, and why: they stand as they were.
-        Raises TransferFailed where the folder cannot be read."""
+        """Rewrite each backup with its records changed; None leaves a record out. Returns which
+        could not be read or written, and why: they stay as they were. Raises TransferFailed where
+        the folder cannot be read."""
         failed = []
         async with self._making:
             await shielded(asyncio.to_thread(self._folder.clear))
@@ -158,7 +151,7 @@ class NightlyBackup:
         return name
 
     def _rotate(self, newest: str) -> int:
-        """What cannot be removed is removed the next night."""
+        """Delete the oldest. What cannot be deleted waits for the next night."""
         if not self.may_rotate():
             return 0
         try:
@@ -173,7 +166,7 @@ class NightlyBackup:
 
 
 def _gently[L](things: Iterable[L], stopped: threading.Event | None = None) -> Iterator[L]:
-    """The same, with rests between: this thread and the bot share one interpreter.
+    """Yield the things with rests between: this thread and the bot share one interpreter.
 
     Raises TransferFailed when the bot closes.
     """

@@ -1,11 +1,10 @@
-"""MEMORY.md and PRIMER.md of a scope: between the bot's marks, the text before kept."""
+"""Writes MEMORY.md and PRIMER.md of a scope between its marks, and keeps their former texts."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -21,6 +20,7 @@ from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
 from ..vault.marked_page import KEPT, rewrite
 from ..vault.pages import PagesOnDisk, text_of
+from .models import SleepReport
 from .rules.overview import memory_page
 
 _ID: Final = re.compile(ID_PATTERN)
@@ -31,19 +31,12 @@ _TITLES: Final = {
 """In Chinese and in English."""
 
 type PrimerPage = Callable[[Scope], str]
-"""What a conversation that comes back is told of a scope's own entries. Asked in the event loop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pages:
-    """How many were written, and how many were left alone."""
-
-    written: int = 0
-    left: int = 0
+"""Returns what a conversation that goes on hears of a scope's own entries. Called in the event
+loop."""
 
 
 class Overviews:
-    """Nothing of another scope stands in a scope's pages, not even what is public."""
+    """A scope's pages hold nothing of another scope, not even of the public one."""
 
     def __init__(
         self,
@@ -61,9 +54,13 @@ class Overviews:
         self._notices = notices
         self._primer = primer
         self._english = english
+        self._opened = False
 
-    async def run(self, scope: Scope) -> Pages:
+    async def run(self, scope: Scope) -> SleepReport:
         """Write what has changed. Raises VaultWriteFailed."""
+        if not self._opened:
+            await asyncio.to_thread(self._pages.open)
+            self._opened = True
         living = list(self._catalogue.visible(ScopeFilter((scope,))))
         entries = await asyncio.to_thread(self._corrected.texts.without_former, living, living)
         told = self._primer(scope) if entries else ""
@@ -71,11 +68,8 @@ class Overviews:
         def memory(previous: str) -> str:
             return memory_page(entries, previous, english=self._english) if entries else ""
 
-        def primer(_: str) -> str:
-            return told
-
         written = left = 0
-        for name, make in ((MEMORY_PAGE, memory), (PRIMER_PAGE, primer)):
+        for name, make in ((MEMORY_PAGE, memory), (PRIMER_PAGE, lambda _: told)):
             write = partial(
                 rewrite,
                 title=_TITLES[name][self._english],
@@ -94,10 +88,10 @@ class Overviews:
                     logger.debug("nightly tidy-up: {}/{} written", scope.name, name)
                 self._notices.clear(NoticeCode.PAGE_LEFT, subject)
             await shielded(asyncio.to_thread(self._clear_drafts, scope, name))
-        return Pages(written, left)
+        return SleepReport(pages=written, left=left)
 
     def _clear_drafts(self, scope: Scope, name: str) -> None:
-        """Take out of the former texts what was corrected. Raises VaultWriteFailed."""
+        """Remove what was corrected from the former texts. Raises VaultWriteFailed."""
         for number in range(1, KEPT + 1):
             path = archive_path(part_path(name, number))
             page = self._pages.read(scope, path)
@@ -106,7 +100,8 @@ class Overviews:
                 self._pages.write(scope, path, left.encode(), page)
 
     def _cleared(self, scope: Scope, text: str) -> str:
-        """Whole lines go: one may hold no more than the beginning of an entry."""
+        """Returns the text without lines that hold what was corrected. Whole lines go: one may hold
+        the beginning of an entry only."""
         corrected = {one.memory_id for one in self._corrected.of_scope(scope.name)}
         return "".join(
             line

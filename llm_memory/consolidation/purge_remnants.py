@@ -1,4 +1,4 @@
-"""What was purged: its words and its id leave every file that the bot keeps."""
+"""Removes the words and the ids of purged memories from every file that the bot keeps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -36,9 +35,10 @@ from ..runtime.shielded import shielded
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
-from ..text.normalising import same_words
+from ..text.normalising import preview, same_words
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.note_book import NoteBook
+from .models import SleepReport
 from .nightly_backup import NightlyBackup
 from .purged_backups import PurgedBackups
 from .rules.traces import Traces
@@ -64,13 +64,13 @@ class PurgeParts:
     words: LexicalService
     indexing: IndexingService
     walks: Mapping[str, Callable[[Collection[str]], None]]
-    """By where they lie, what records of walks over memories can forget of ids. They block."""
+    """By path: what removes ids from the records of walks over memories. These block."""
 
 
 class PurgeRemnants:
-    """A corrected statement is purged once no archive and no living entry holds its words: a person
-    has purged it by command, or deleted it from ``archive/`` by hand. Words that somebody overwrote
-    in a file are purged with their entry."""
+    """A corrected statement counts as purged once no archive and no living entry holds its words: a
+    person has purged it by command, or deleted it from ``archive/`` by hand. Words that somebody
+    overwrote in a file are purged with their entry."""
 
     def __init__(
         self,
@@ -95,9 +95,9 @@ class PurgeRemnants:
         self._left: list[str] = []
         self._sealed = 0
 
-    async def run(self) -> int:
-        """How many statements were purged: a search finds them in no file of the store. What is
-        left is told by a notice, and tried again the next night.
+    async def run(self) -> SleepReport:
+        """Count a statement as purged once a search finds it in no file of the store. A notice
+        tells what is left, which is tried again the next night.
 
         Raises StateUnavailable.
         """
@@ -120,19 +120,20 @@ class PurgeRemnants:
         if done:
             logger.info("purged", count=done)
         self._tell_what_is_left()
-        return done
+        return SleepReport(purged=done)
 
     def _tell_what_is_left(self) -> None:
         if not self._left:
             self._notices.clear(NoticeCode.PURGE_UNFINISHED)
             return
-        left = list(dict.fromkeys(self._left))
-        logger.warning("purge_incomplete", left=tuple(left))
-        self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params={"detail": _shortened(left)}))
+        left = tuple(dict.fromkeys(self._left))
+        logger.warning("purge_incomplete", left=left)
+        params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
+        self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params=params))
 
     async def _clear(self, purged: Sequence[Correction]) -> int:
-        """Takes the statements out of every file, and seals those that no file has any more, but
-        for the log of the state's. Returns how many."""
+        """Take the statements out of every file. Seal those that no file has any more, but for the
+        state's log. Returns how many."""
         named = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
         gone = {one.memory_id for one in purged} - {memory.memory_id for memory in named}
         backups = PurgedBackups(purged, gone, self._corrected)
@@ -170,8 +171,8 @@ class PurgeRemnants:
         return len(clean)
 
     async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> bool:
-        """A file may be busy for a moment, as a backup program reads it. Returns whether it was
-        done."""
+        """Do a step, again where a file is busy: a backup program may read it. Returns False if it
+        could not be done."""
         for pause in (*_PAUSES, 0.0):
             try:
                 await step()
@@ -195,7 +196,7 @@ class PurgeRemnants:
         await self._attempt(parts.indexing.clear_traces, "index/embeddings.sqlite")
 
     async def _purge_archives(self) -> None:
-        """Again what a command could not delete from an archive."""
+        """Delete what a command could not delete from an archive."""
         living = {(s.scope.name, s.memory.memory_id) for s in self._catalogue.all()}
         for name, memory_id in self._corrected.purges.unsealed():
             scope = self._vault.named(name)
@@ -249,21 +250,15 @@ class PurgeRemnants:
     def _clear_queue(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
         for scope in sorted(self._parts.turns.scopes()):
             here = [one for one in purged if scope in (one.scope, one.target)]
-            turns = self._parts.turns.of_scope(scope)
-            cut = [
-                self._corrected.texts.turn_without(turn, here) if here else turn for turn in turns
-            ]
             named = {*gone, *(one.memory_id for one in here)}
-            cut = [
-                replace(
-                    turn,
-                    recalled=tuple(name for name in turn.recalled if name not in gone),
-                    # It is no copy any more.
-                    stored=tuple(name for name in turn.stored if name not in named),
-                )
-                for turn in cut
-            ]
-            changed = [now for was, now in zip(turns, cut, strict=True) if now != was]
+            changed = []
+            for turn in self._parts.turns.of_scope(scope):
+                cut = self._corrected.texts.turn_without(turn, here) if here else turn
+                recalled = tuple(name for name in turn.recalled if name not in gone)
+                # It is no copy of these any more.
+                stored = tuple(name for name in turn.stored if name not in named)
+                if (cut := replace(cut, recalled=recalled, stored=stored)) != turn:
+                    changed.append(cut)
             self._parts.turns.reword(changed)
             for batch in self._parts.turns.batches():
                 tells = here and self._corrected.texts.says(_plain(batch.reply), here)
@@ -274,7 +269,7 @@ class PurgeRemnants:
                     self._parts.turns.put_batch(replace(batch, state=state, reply=""))
 
     def _clear_ledger(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
-        """It keeps how an entry was before the bot rewrote it."""
+        """The ledger keeps how an entry was before the bot rewrote it."""
         ids = {one.memory_id for one in purged}
         ids |= {s.memory.memory_id for s in self._catalogue.all() if is_digest(s.memory)}
         ledger = self._vault.ledger
@@ -292,50 +287,34 @@ class PurgeRemnants:
             here = [one for one in purged if one.scope == scope.name]
 
             def tells(memory: Memory, here: Sequence[Correction] = here) -> bool:
-                return bool(here) and is_digest(memory) and self._says(memory, here)
+                told = bool(here) and is_digest(memory)
+                return told and self._corrected.texts.says(memory.judgment, here)
 
             await self._purge_archive(scope, tells, gone)
 
-    def _says(self, memory: Memory, purged: Sequence[Correction]) -> bool:
-        return self._corrected.texts.says(memory.judgment, purged)
-
     async def _traces(self, purged: Sequence[Correction], gone: Collection[str]) -> Traces:
-        """What others say as well may stay: living and archived entries, notes, and what was said
-        anew since."""
+        """Returns what to look for. What others say as well may stay: living and archived entries,
+        notes, and turns since."""
         memories = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
         others = [one for one in memories if not is_digest(one)]
-        notes = [note.text for note in self._notes.all()]
-        oldest = min(one.at for one in purged)
+        texts = [note.text for note in self._notes.all()]
+        oldest, turns = min(one.at for one in purged), self._parts.turns
 
         def made() -> Traces:
-            return Traces(purged, gone, others, [*notes, *self._turns_since(oldest)])
+            queued = (turn for scope in turns.scopes() for turn in turns.of_scope(scope))
+            since = (turn for turn in queued if turn.observed_at >= oldest)
+            texts.extend(f"{turn.user_text}\n{turn.reply_text}" for turn in since)
+            return Traces(purged, gone, others, texts)
 
         return await asyncio.to_thread(made)
 
-    def _turns_since(self, moment: datetime) -> list[str]:
-        turns = self._parts.turns
-        return [
-            f"{turn.user_text}\n{turn.reply_text}"
-            for scope in turns.scopes()
-            for turn in turns.of_scope(scope)
-            if turn.observed_at >= moment
-        ]
-
     async def _search(self, traces: Traces) -> tuple[dict[str, set[int]], dict[str, str]]:
-        """Looks through every file but the state's. Returns what was found, and what could not be
-        read, by path."""
+        """Search every file but the state's. Returns by path the numbers of what was found, and why
+        a file could not be read."""
         stopped = threading.Event()
         search = asyncio.to_thread(self._parts.files.search, traces.in_pieces, stopped)
         found, unread = await shielded(search, on_cancel=stopped.set)
         return {path: some for path, some in found.items() if path not in _STATE}, unread
-
-
-def _shortened(left: Sequence[str]) -> str:
-    detail = "；".join(left)
-    if len(detail) <= _DETAIL_CHARS:
-        return detail
-    told = detail[:_DETAIL_CHARS].rpartition("；")[0] or detail[:_DETAIL_CHARS]
-    return f"{told}；… +{len(left) - told.count('；') - 1}"
 
 
 def _said(one: Correction) -> tuple[str, str]:

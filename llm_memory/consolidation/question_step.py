@@ -21,6 +21,7 @@ from ..remember.draft_checks import DraftChecks
 from ..runtime.shielded import shielded
 from ..text.normalising import content_hash
 from ..vault.markdown_vault import MarkdownVault
+from .models import SleepReport
 from .rules.questions import next_batch, question_prompt, read_questions, wants_questions
 
 _CALLS: Final = 2
@@ -49,9 +50,8 @@ class QuestionStep:
         self._uses = uses
         self._asked: set[tuple[Key, str]] = set()
 
-    async def run(self, scope: Scope) -> int:
-        """Returns how many memories got questions. A model that fails, or is none, costs nothing
-        else.
+    async def run(self, scope: Scope) -> SleepReport:
+        """Ask a few times. A model that fails, or is none, costs nothing else.
 
         Raises StateUnavailable, VaultWriteFailed.
         """
@@ -70,7 +70,7 @@ class QuestionStep:
                 continue
             for index, asks in found.items():
                 count += await shielded(self._give(batch[index], asks))
-        return count
+        return SleepReport(asked=count)
 
     def _next(self, living: list[StoredMemory]) -> list[StoredMemory]:
         waiting = [s for s in living if wants_questions(s) and _mark(s) not in self._asked]

@@ -106,8 +106,8 @@ class Souls:
 
     async def follow(self) -> None:
         """Keep what people have written into a SOUL.md since the last time, put back one that is
-        gone, and tell the admins. Raises VaultWriteFailed, EngineClosed."""
-        for role, found in (await self._life.finish(self._governance.follow)).items():
+        gone, and tell the admins. Raises VaultWriteFailed."""
+        for role, found in (await self._governance.follow()).items():
             self._tell(role, found)
 
     async def ask(

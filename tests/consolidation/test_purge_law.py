@@ -311,7 +311,7 @@ async def test_an_owners_own_copy_is_named_every_night_and_left_as_it_is(
             written = {name: (tmp_path / name).read_bytes() for name in some}
             for _ in range(2):
                 assert await night(rig, clock) == 0
-                assert sorted(unfinished(rig).split("；")) == sorted(some)
+                assert sorted(unfinished(rig).split("; ")) == sorted(some)
             assert {name: (tmp_path / name).read_bytes() for name in some} == written
             for name in some:
                 (tmp_path / name).unlink()
@@ -351,7 +351,7 @@ async def test_what_others_say_as_well_stays_where_they_say_it_alone(
         for name, content in copies.items():
             (tmp_path / name).write_text(content, "utf-8")
         assert await night(rig, clock) == 0
-        assert sorted(unfinished(rig).split("；")) == sorted(copies)
+        assert sorted(unfinished(rig).split("; ")) == sorted(copies)
         for name in copies:
             (tmp_path / name).unlink()
         assert await night(rig, clock) == 1

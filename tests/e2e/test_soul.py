@@ -9,7 +9,6 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.places import Person, group
 from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER
 from astrbot_plugin_scoped_memory.tests.support.agents.told_session import retold, told_in
 
@@ -75,22 +74,8 @@ async def test_a_wish_comes_into_force_and_is_taken_back_as_the_page_tells(
         assert await talk.system("下下周呢") == before
         await talk.command("记录")
         await talk.command("核对")
-        await a_hand_edit_is_kept(rig)
         page = PAGE.read_text("utf-8")
         if told_in(page) != [talk.told]:
             fresh = tmp_path / PAGE.name
             fresh.write_text(retold(page, [talk.told]), "utf-8", newline="\n")
             pytest.fail(f"{PAGE.name} tells another evolution; the page of this one: {fresh}")
-
-
-async def a_hand_edit_is_kept(rig: Rig) -> None:
-    """While the bot runs, without a command; and a file that is gone is put back."""
-    file, kept = rig.memory / "roles/default/SOUL.md", rig.memory / "soul/default/proposals/0002.md"
-    in_force = file.read_bytes()
-    file.write_text("# 我写的\n", "utf-8")
-    await until_true(kept.exists)
-    assert "# 我写的" in kept.read_text("utf-8")
-    assert "有人改过 SOUL.md" in await rig.onebot.ask(ROOM, ADMIN, "/记忆 人格")
-    file.unlink()
-    await until_true(file.exists)
-    assert file.read_bytes() == in_force

@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     restore_store,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Spent
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     Axis,
@@ -431,17 +430,6 @@ async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(
         assert path.read_bytes() == in_force
         log = await ask(rig, LogSoul(), persona)
         assert log.lines[0].event is SoulEvent.RESTORED
-
-
-async def test_a_closed_engine_keeps_no_hand_edit(tmp_path: Path) -> None:
-    async with engine(tmp_path) as rig:
-        await applied(rig)
-        await rig.engine.close()
-        page(tmp_path).write_text("# 我写的\n", "utf-8")
-        before = tree(tmp_path / "memory")
-        with pytest.raises(EngineClosed):  # another process may own the files by now
-            await rig.engine.service.souls.follow()
-    assert tree(tmp_path / "memory") == before
 
 
 async def test_a_broken_chain_is_told_with_its_line_and_what_is_in_force_stays(
