@@ -86,6 +86,8 @@ class Souls:
         self._clock = clock
         self._life = life
         self._evolution = evolution
+        self._unread: dict[str, str] = {}
+        """Why each soul that cannot be read is not: logged once, not at every look."""
 
     def injected(self, persona: str | None) -> str:
         """Returns what the system prompt of this persona ends with, from memory; the same bytes
@@ -243,8 +245,11 @@ class Souls:
         """Post what an admin has to decide, and take back what is decided."""
         if isinstance(found, SoulRefused):
             why = f"{found.fault} {found.detail}"
-            logger.warning("soul_not_followed", role=role, why=why)
+            if self._unread.get(role) != why:
+                self._unread[role] = why
+                logger.warning("soul_not_followed", role=role, why=why)
             return
+        self._unread.pop(role, None)
         waits = found.state is SoulState.APPROVED and found.open is not None
         is_new = found.by_night and found.version.at > self._clock() - RECENT
         for code, stands, number in (

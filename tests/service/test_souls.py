@@ -50,6 +50,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     VetoSoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
+from astrbot_plugin_scoped_memory.llm_memory.service import souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules import soul_text
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
@@ -621,6 +622,26 @@ async def test_no_call_is_made_where_the_day_has_no_tokens_for_a_whole_evaluatio
         assert refused == SoulRefused(SoulFault.BUDGET)
         assert (await rig.engine.status()).loop.spent.calls == 0
         assert (await view(rig)).state is SoulState.PROPOSED
+
+
+async def test_why_a_soul_cannot_be_read_is_logged_once(tmp_path: Path) -> None:
+    chain = tmp_path / "memory" / "soul" / CAT / "chain.jsonl"
+    async with engine(tmp_path) as rig:
+        await applied(rig)
+    raw = chain.read_bytes()
+    with mock.patch.object(souls.logger, "warning") as warning:
+        async with engine(tmp_path) as rig:
+            for _ in range(2):
+                chain.rename(chain.with_suffix(".away"))
+                chain.symlink_to(chain.with_suffix(".away"))
+                page = tmp_path / "memory" / "roles" / CAT / "SOUL.md"
+                for turn in range(3):
+                    page.write_text(f"{turn}", "utf-8")
+                    await rig.engine.service.souls.follow()
+                chain.unlink()
+                chain.write_bytes(raw)
+                await rig.engine.service.souls.follow()
+    assert [call.args for call in warning.call_args_list] == [("soul_not_followed",)] * 2
 
 
 class Silent(Chat):
