@@ -19,7 +19,7 @@ _PATIENCE_SECONDS = 15.0
 
 def slow(handler: Handler) -> Handler:
     """What takes longer than ``_PATIENCE_SECONDS`` goes on behind; its end is told in the
-    conversation and written to the log."""
+    conversation, and what stopped it is in the log."""
 
     @wraps(handler)
     async def answered(call: Call) -> str:
@@ -36,7 +36,7 @@ def slow(handler: Handler) -> Handler:
 async def _finish(call: Call, task: Awaitable[str]) -> None:
     try:
         said = await task
-        logger.info(said)
+        logger.debug(said)  # it may repeat what somebody said
     except ScopedMemoryError as error:
         said = error_text(call.texts, error)
         logger.error(said)
