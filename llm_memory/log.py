@@ -31,18 +31,21 @@ class Logger:
         """Write ``message``, whose ``{}`` take the arguments."""
         self._write("DEBUG", lambda: message.format(*args))
 
-    def info(self, code: str, /, *args: object, **params: object) -> None:
-        """Write the text of ``log.<code>`` with its params. What is no code is said as it is, with
-        its arguments: the line of another process, say."""
-        self._write("INFO", lambda: self._line(code, args, params))
+    def info(self, code: str, /, **params: object) -> None:
+        """Write the text of ``log.<code>`` with its params."""
+        self._write("INFO", lambda: self._line(code, params))
 
-    def warning(self, code: str, /, *args: object, **params: object) -> None:
+    def warning(self, code: str, /, **params: object) -> None:
         """See ``info``."""
-        self._write("WARNING", lambda: self._line(code, args, params))
+        self._write("WARNING", lambda: self._line(code, params))
 
-    def error(self, code: str, /, *args: object, **params: object) -> None:
+    def error(self, code: str, /, **params: object) -> None:
         """See ``info``."""
-        self._write("ERROR", lambda: self._line(code, args, params))
+        self._write("ERROR", lambda: self._line(code, params))
+
+    def forward(self, level: str, line: str) -> None:
+        """Write a line that another process has made."""
+        self._write(level, lambda: line)
 
     def add(self, sink: Any, **options: Any) -> int | None:
         """Add a loguru sink. Returns what ``remove`` takes; None without loguru, where the logger
@@ -59,9 +62,8 @@ class Logger:
         elif self._standard.isEnabledFor(number := logging.getLevelNamesMapping()[level]):
             self._standard.log(number, line(), stacklevel=3)
 
-    def _line(self, code: str, args: tuple[object, ...], params: Mapping[str, object]) -> str:
-        texts, known = Texts.of(self._language), f"log.{code}"
-        return texts.say(known, **params) if texts.knows(known) else code.format(*args)
+    def _line(self, code: str, params: Mapping[str, object]) -> str:
+        return Texts.of(self._language).say(f"log.{code}", **params)
 
 
 def _make_loguru() -> Any:

@@ -85,8 +85,8 @@ def test_so_it_does_without_loguru(
 
 
 @pytest.mark.unit
-def test_what_is_no_code_is_said_as_it_is(records: list[Any]) -> None:
-    log.logger.warning("{}", "{x} 100%")
+def test_braces_of_what_is_filled_in_stay(records: list[Any]) -> None:
+    log.logger.forward("WARNING", "{x} 100%")
     log.logger.info("state_not_written", error="{x} 100%")
     assert [record["message"] for record in records] == ["{x} 100%", "状态没能写下：{x} 100%"]
 

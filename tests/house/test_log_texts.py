@@ -18,11 +18,7 @@ pytestmark = pytest.mark.unit
 
 SPOKEN = {"info", "warning", "error"}
 HAN = re.compile("[\u4e00-\u9fff]")
-FORWARDED = "llm_memory/index/vector/worker_process.py"
-"""Its lines are spoken in the process that they come from."""
-MODULES = [
-    found for found in modules("llm_memory") if found.path not in {FORWARDED, "llm_memory/log.py"}
-]
+MODULES = modules("llm_memory")
 
 
 def calls(found_in: Module) -> Iterator[tuple[str, ast.Call]]:

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, BinaryIO, Final, cast
 
@@ -24,11 +24,6 @@ _KEPT_LINES: Final = 20
 _STATUS_SECONDS: Final = 5.0
 _GREETING_SECONDS: Final = 120.0
 """For Python to start on the slowest disk. One that has not spoken by then never will."""
-_LEVELS: Final[Mapping[str, Callable[..., None]]] = {
-    "DEBUG": logger.debug,
-    "INFO": logger.info,
-    "WARNING": logger.warning,
-}
 
 
 class WorkerEnded(Exception):
@@ -175,7 +170,7 @@ class WorkerProcess:
 
     def _take(self, what: str, about: Any, said: Any) -> None:
         if what == LOG:
-            _LEVELS.get(about, logger.error)("{}", said)
+            logger.forward(about, said)
             return
         with self._changing:
             answers = self._waiting.get(about)
