@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ...llm_memory import Notice, NoticeCode
+from ...llm_memory.catalogue.rules.soul_replies import persona_words
+from ...llm_memory.models.shelf import NO_PERSONA
 from ...llm_memory.texts import Texts
 from ..host.requirements import bundled_model_for_here
 
@@ -28,4 +30,8 @@ def notice_text(texts: Texts, notice: Notice) -> str:
         params["odd"] = texts.say(f"map_key.{params.get('odd', 'unmet')}", **params)
     if "lines" in params:
         params["fix"] = texts.say("map_key.lines", lines=params["lines"]) if params["lines"] else ""
+    if (role := params.get("role")) is not None:
+        params["who"] = persona_words(texts, role)
+        there = "there_without" if role == NO_PERSONA else "there"
+        params["there"] = texts.say(f"soul_view.{there}")
     return texts.say(f"notice.{notice.code}", **params)

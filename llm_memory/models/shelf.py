@@ -63,8 +63,8 @@ def _percent(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
 
 
-def _persona(folder: str) -> str:
-    """The persona whose folder it is, empty for none."""
+def persona_of(folder: str) -> str:
+    """Returns the persona whose folder it is, empty for none; of a name with a hash the folder."""
     try:
         raw = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), folder.encode())
         return raw.decode("utf-8", "surrogatepass")
@@ -100,7 +100,7 @@ class Shelf:
         """The shelf of a folder below ``roles/``. None if no persona has that folder."""
         folder = unicodedata.normalize("NFC", name)
         as_it_is = folder == NO_PERSONA or _HASHED_NAME.fullmatch(folder) is not None
-        if not folder or not (as_it_is or role_folder(_persona(folder)) == folder):
+        if not folder or not (as_it_is or role_folder(persona_of(folder)) == folder):
             return None
         return cls._make(role_scope(folder), f"{ROLES_FOLDER}/{folder}")
 

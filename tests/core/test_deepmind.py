@@ -17,8 +17,9 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Resolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     ApplySoul,
@@ -356,6 +357,7 @@ async def test_an_admin_is_told_once_in_a_private_chat_what_waits_for_him(family
     ):
         await plugin.mind.sent(event)
         await plugin.settled()
-    words = plugin.texts.say("notice.soul_waits", role="猫娘", number=asked_for.proposal.number)
+    params = {"role": "猫娘", "number": str(asked_for.proposal.number)}
+    words = notice_text(plugin.texts, Notice(NoticeCode.SOUL_WAITS, params=params))
     told = plugin.texts.say("status.warning", text=words)
     assert sent == [told, told]  # the first one did not arrive

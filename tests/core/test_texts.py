@@ -55,6 +55,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUC
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CRASHED, DIED
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFault, DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import RebindFault
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transcript import NoTalk
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
@@ -261,6 +262,20 @@ def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
         and isinstance(node.args[-1], ast.Constant)
     }
     assert reported | {TOO_MANY, OUTGROWN} == FILE_REASONS
+
+
+@pytest.mark.parametrize(
+    ("role", "called"),
+    [("猫娘", "人格“猫娘”"), ("a%2Fb", "人格“a/b”"), (NO_PERSONA, "没有人格时")],
+)
+def test_a_notice_on_a_soul_names_the_persona_and_where_an_admin_answers(
+    role: str, called: str
+) -> None:
+    params = {"role": role, "number": "3"}
+    said = notice_text(Texts("zh-CN"), Notice(NoticeCode.SOUL_WAITS, params=params))
+    assert said.startswith(called)
+    assert ("没有人格的会话里" in said) is (role == NO_PERSONA)
+    assert ("用这个人格的会话里" in said) is (role != NO_PERSONA)
 
 
 @pytest.mark.parametrize("code", NoticeCode)

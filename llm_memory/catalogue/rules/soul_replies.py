@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ...models.data_models import shown_day
-from ...models.shelf import NO_PERSONA
+from ...models.shelf import NO_PERSONA, persona_of
 from ...models.soul import (
     EVALUATION,
     OWNER,
@@ -90,13 +90,18 @@ def request_of(action: str, words: str) -> SoulRequest | None:
     return None if words else _PLAIN.get(action or "show")
 
 
+def persona_words(texts: Texts, folder: str) -> str:
+    """Returns what a persona is called, by the folder of its soul."""
+    if folder == NO_PERSONA:
+        return texts.say("soul_view.no_persona")
+    return texts.say("soul_view.persona", role=safe(persona_of(folder) or folder))
+
+
 def view_words(texts: Texts, view: SoulView, how: How, *, all_of_it: bool, off: bool) -> str:
     """Returns what is in force; with ``all_of_it``, which is for admins, also what waits and what
     is wrong. At most 13 lines. ``off``: the setting is, so nothing of it is injected."""
     say, number = texts.say, view.version.number
-    day, role = shown_day(view.version.at, say("inject.undated")), safe(view.role)
-    no_persona = view.role == NO_PERSONA
-    who = say("soul_view.no_persona") if no_persona else say("soul_view.persona", role=role)
+    day, who = shown_day(view.version.at, say("inject.undated")), persona_words(texts, view.role)
     version = "version" if number else "no_version"
     lines = [say(f"soul_view.{version}", who=who, number=number, day=day)]
     lines += [f"- {preview(safe(rule), _RULE)}" for rule in view.rules[:_RULES]]

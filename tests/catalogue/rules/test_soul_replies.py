@@ -72,6 +72,7 @@ def test_a_soul_without_a_persona_or_a_rule_says_so() -> None:
     assert NO_PERSONA not in said
     assert "还没有" in said
     assert "更新的版本" in told(SoulView("a", VERSION, "", newer=True))
+    assert "人格“a/b”" in told(SoulView("a%2Fb", VERSION, ""))
 
 
 @pytest.mark.parametrize("language", BOTH)
