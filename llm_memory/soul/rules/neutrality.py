@@ -28,6 +28,10 @@ _WORDS: Final = 4
 _CHARACTERS: Final = 8
 _PART: Final = 4
 _NOT_HAN: Final = re.compile(f"[^{HAN.pattern[1:-1]}]+")
+_SIGNS: Final = re.compile(r"[^\w\s]+")
+_OF_ONE_SCRIPT: Final = re.compile(f"{HAN.pattern}{{2,}}|[a-z]{{3,}}")
+_LEAST_STEM: Final = 4
+_LONGEST_ENDING: Final = 3
 _WIDE_RUN: Final = re.compile(f"{WIDE.pattern}+")
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\xad]")
 _REPEATS: Final = Said("soul_rule.repeats")
@@ -108,31 +112,53 @@ def neutral(old: str, new: str, private: Heard | None, public: Heard) -> Finding
     repeated = _found_in(private.texts, frozenset(_pieces(text)))
     if repeated - _found_in(public.texts, repeated):
         return Finding(SCOPE, _REPEATS)
-    cited = frozenset(word for one in added for word in strange_in(folded(without_faces(one))))
+    cited = frozenset(word for one in added for word in _cited(folded(without_faces(one))))
     if _named_in(private.texts, cited) - _named_in(public.texts, cited):
         return Finding(SCOPE, _REPEATS)
     return None
 
 
+def _cited(seen: str) -> Iterator[str]:
+    """Yields the words of a folded rule that are no known ones, also those that signs or a blank
+    part, and what stands inside of them: an ending hides no word, nor does another character."""
+    for form in (seen, _SIGNS.sub("", seen)):
+        for word in strange_in(form):
+            yield word
+            for part in _OF_ONE_SCRIPT.findall(word.replace(" ", "")):
+                least = 2 if HAN.match(part) else max(_LEAST_STEM, len(part) - _LONGEST_ENDING)
+                for length in range(least, len(part) + 1):
+                    yield from (part[at : at + length] for at in range(len(part) - length + 1))
+
+
 def _is_named(name: str, text: str) -> bool:
     """A single character, and a word that any rule may have, is nobody's name there."""
-    wanted = _folded(name)
-    if len(wanted) < 2 or wanted in KINDS:
-        return False
-    if WIDE.search(wanted):
-        return _joined(wanted) in _joined(_folded(text))
-    return _spaced(wanted).strip() != "" and _spaced(wanted) in _spaced(_folded(text))
+    return bool(_named_in([text], [name]))
 
 
 def _is_public_name(name: str, public: Heard) -> bool:
     return name in public.names or any(_is_named(name, text) for text in public.texts)
 
 
-def _named_in(texts: Iterable[str], words: frozenset[str]) -> frozenset[str]:
+def _named_in(texts: Iterable[str], words: Iterable[str]) -> frozenset[str]:
     """Returns which of the words any of the texts has. Most rules cite nothing, and cost nothing
     here."""
-    seen = map(folded, texts if words else ())
-    return frozenset(word for text in seen for word in words if _is_named(word, text))
+    wide: dict[str, str] = {}
+    narrow: dict[str, str] = {}
+    for word in words:
+        wanted = _read(word)
+        if len(wanted) < 2 or wanted in KINDS:
+            continue
+        if WIDE.search(wanted):
+            wide[word] = _joined(wanted)
+        elif (spaced := _spaced(wanted)).strip():
+            narrow[word] = spaced
+    found: set[str] = set()
+    for text in texts if wide or narrow else ():
+        seen = _read(text)
+        joined, spaced = _joined(seen) if wide else "", _spaced(seen) if narrow else ""
+        found.update(word for word, wanted in wide.items() if wanted in joined)
+        found.update(word for word, wanted in narrow.items() if wanted in spaced)
+    return frozenset(found)
 
 
 def _found_in(texts: Iterable[str], pieces: frozenset[str]) -> frozenset[str]:
@@ -174,6 +200,10 @@ def _word_pieces(folded: str) -> Iterator[str]:
     words = NARROW.findall(_WIDE_RUN.sub(" ", folded))
     for start in range(len(words) - _WORDS + 1):
         yield " ".join(words[start : start + _WORDS])
+
+
+def _read(text: str) -> str:
+    return _UNSEEN.sub("", folded(text))
 
 
 def _folded(text: str) -> str:

@@ -112,6 +112,15 @@ def test_a_name_that_is_a_word_of_every_rule_or_one_character_names_nobody() -> 
         ("他外号大鼹", "别老说“大鼹”"),
         ("We call him Zqkabc at home", "Stop saying “zqkabc”"),
         ("the howdy partner joke", "Skip phrases like 'howdy partner'"),
+        ("家里人叫她琪琪酱", "别老说“琪、琪、酱”"),
+        ("家里人叫她琪琪酱", "别老说“琪”“琪”“酱”"),
+        ("家里人叫她琪琪酱", "别老说“鼹琪琪酱”"),
+        ("家里人叫她琪琪酱", "别老说“琪琪jiang”"),
+        ("住在苏州河边", "别老说“苏，州，河”"),
+        ("the code is zqkabc", "Stop saying “zqk abc”"),
+        ("the code is zqkabc", "Stop saying “zqk-abc”"),
+        ("the code is zqkabc", "Stop saying “zqkabcs”"),
+        ("the code is zqkabc", "Stop saying “xzqkabc”"),
     ],
 )
 def test_a_cited_word_is_refused_that_a_private_scope_alone_has(said: str, rule: str) -> None:
@@ -123,6 +132,9 @@ def test_a_cited_word_is_refused_that_a_private_scope_alone_has(said: str, rule:
 
 def test_a_face_and_known_words_are_cited_whoever_has_them() -> None:
     private = Heard(frozenset(), ("她爱发 QAQ (>_<) 和“您好”", "short"))
+    heart = Heard(frozenset(), ("my heart and my ear", "亲戚来了"))
+    for rule in ("Stop saying 'sweetheart'", "Stop saying 'dear'", "别老说“亲”"):
+        assert not refused(rule, heart)
     for rule in ("少用 T_T 和 QAQ 这类表情", "少用颜文字 (>_<)", "不要每次都用“您好”开头"):
         assert not refused(rule, private)
 
