@@ -1,4 +1,4 @@
-"""Memories that leave for the archive at night."""
+"""Moves memories to the archive at night."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..runtime.identifiers import Clock
 from ..vault.markdown_vault import MarkdownVault
 
 FADED_BY: Final = Actor("", "夜间整理：想起了总没用")
-"""Who the archive says has forgotten it."""
+"""Named in the archive as who has forgotten the memory."""
 
 
 class ArchiveStep:
-    """Moves what still stands as it was chosen; what a person changed meanwhile stays."""
+    """Moves entries that are still as they were chosen; what a person changed meanwhile stays."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class ArchiveStep:
             return await self._move(faded, FADED_BY)
 
     async def merge(self, loser: StoredMemory, into: StoredMemory) -> bool:
-        """Archive one that another one says as well: that takes over its strength, tags and, where
-        it has none, questions. Returns False where both stay: one of them is gone, is read by
-        others now, or was changed at this moment. Raises VaultWriteFailed."""
+        """Archive a memory that ``into`` says as well. ``into`` takes over its strength, tags and,
+        where it has none, questions. Returns False if both stay: one is gone, has other readers
+        now, or was changed at this moment. Raises VaultWriteFailed."""
         async with self._living.writing:
             now, other = (self._catalogue.get(entry_key(one)) for one in (loser, into))
             if now is None or now.memory.active or not await self._strengthen(other, now):

@@ -1,8 +1,8 @@
 """The nightly backups in ``backups/daily/``: a copy of the tree, and a file that is made of it.
 
-The copy is taken twice: all of it while the bot writes, then, while nobody of ours writes, what has
-changed since. So writers wait for a look at the files, not for their copying, and what a file says
-is one moment's.
+The copy is made in two rounds: all files while the bot writes, then, under the writers' lock, those
+that have changed since. So writers wait for a look at the files, not for the copying, and the copy
+is of one moment.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DailyBackups:
         *,
         free: Callable[[Path], int] = free_bytes,
     ) -> None:
-        """``memory`` is the tree, ``folder`` where backups go; ``free`` gives the free bytes of a
+        """``memory`` is the tree, ``folder`` where backups go; ``free`` returns the free bytes of a
         path's disk."""
         self._free = free
         self._folder = folder
@@ -50,7 +50,7 @@ class DailyBackups:
         self._copied: dict[str, Stamp] = {}
 
     def snapshot(self) -> None:
-        """Copy the tree to make a backup of; called again, copy what has changed."""
+        """Copy the tree. A second call copies what has changed."""
         with translated(TransferFault.NOT_WRITTEN, self._folder.name):
             found = self._look()
             fresh = {
@@ -70,7 +70,7 @@ class DailyBackups:
                 self._copy(path, stamp)
 
     def _folders(self) -> list[str]:
-        """Scopes without a file, too."""
+        """Returns the folders of scopes, also of those without a file."""
         scopes = self._memory / SCOPES
         if not scopes.is_dir() or is_link(scopes):
             return []
@@ -107,15 +107,15 @@ class DailyBackups:
         return StoreReader(self._stage)
 
     def write(self, lines: Iterable[str]) -> None:
-        """Write a new file, not in its place yet."""
+        """Write a new file, which ``publish`` puts in its place."""
         write_lines(self._folder / _NEW, lines)
 
     def new_file(self) -> LineFile:
-        """Returns the new file, to be read through."""
+        """Returns the new file, for reading."""
         return LineFile(self._folder / _NEW)
 
     def read(self, name: str) -> LineFile:
-        """Returns one that stands there."""
+        """Returns an existing backup, for reading."""
         return LineFile(self._folder / name)
 
     def publish(self, name: str) -> None:
@@ -124,7 +124,7 @@ class DailyBackups:
             move(self._folder / _NEW, self._folder / name)
 
     def names(self) -> list[str]:
-        """Returns the backups that stand there, the oldest first."""
+        """Returns the names of the backups, the oldest first."""
         with translated(TransferFault.NOT_WRITTEN, self._folder.name):
             if not self._folder.is_dir():
                 return []
@@ -135,13 +135,13 @@ class DailyBackups:
             )
 
     def remove(self, name: str) -> None:
-        """Delete one."""
+        """Delete a backup."""
         if _NAME.fullmatch(name):
             with translated(TransferFault.NOT_WRITTEN, name):
                 (self._folder / name).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Delete the copy, and what a crash left. Never raises."""
+        """Delete the copy and what a crash left. Never raises."""
         self._copied.clear()
         if not is_link(self._stage):
             shutil.rmtree(self._stage, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Near-duplicates inside one scope become one, under the guards of writing."""
+"""Merges near-duplicates inside one scope, under the guards of writing."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from .models import SleepReport
 from .sleep_store import SqliteSleepStore
 
 MOST: Final = 300
-"""Memories of a scope that are compared in one run; the others the next night."""
+"""Memories of a scope that one run compares; the others wait for the next night."""
 _REST_SECONDS: Final = 0.02
-"""Between two of them: an embedder may be the bot's own processor."""
+"""Pause between two of them: an embedder may use the bot's own processor."""
 
 type Near = Sequence[tuple[StoredMemory, float]]
 
 
 class MergeStep:
-    """Each text is compared once with each embedder: what was written while there was no index, by
-    hand, or brought from elsewhere. Only passive memories ever give way."""
+    """Compares each text once per embedder: texts that were written while there was no index, by
+    hand, or imported. Only passive memories are ever merged away."""
 
     def __init__(
         self,
@@ -92,15 +92,15 @@ class MergeStep:
 def weaker_of(
     stored: StoredMemory, near: Near, thresholds: MergeThresholds
 ) -> list[tuple[StoredMemory, StoredMemory]]:
-    """Returns who gives way, and to whom, the nearest first: of each pair the newer one is taken as
-    if it were written now, beside the older."""
+    """Returns pairs of a memory to merge away and the one that stays, the nearest first. Of each
+    pair the newer one is judged as if it were written now, beside the older."""
     found = []
     for other, similarity in sorted(near, key=lambda pair: -pair[1]):
         # Whatever an index answers: what one person may read never becomes what all may.
         if other.scope != stored.scope or place_name(other) != place_name(stored):
             continue
         if proposal_of(other.memory) != proposal_of(stored.memory):
-            continue  # a decision is open or taken in the words of one of them alone
+            continue  # the words of only one of them belong to a decision
         older, newer = sorted((stored, other), key=_age)
         match decide(newer.memory, [(older, similarity)], thresholds):
             case Reinforce() if may_leave(newer):
@@ -119,5 +119,5 @@ def _age(stored: StoredMemory) -> tuple[float, str]:
 def _covers(
     stored: StoredMemory, other: StoredMemory, similarity: float, thresholds: MergeThresholds
 ) -> bool:
-    """True if the other one, written now, would only make this one stronger."""
+    """Returns True if the other one, written now, would only make this one stronger."""
     return isinstance(decide(other.memory, [(stored, similarity)], thresholds), Reinforce)

@@ -1,4 +1,4 @@
-"""What becomes of the lines of a backup that hold what was purged."""
+"""Removes purged memories from the records of a backup."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .rules.traces import Traces
 
 
 class PurgedBackups:
-    """Entries that were purged go, and so do journals that tell of them; pages lose the lines.
-    ``gone`` are the ids that no entry has any more: where another entry names one, it goes."""
+    """Drops purged entries and the journals that tell of them, and their lines from pages. ``gone``
+    are the ids that no entry has any more: they are removed where another entry names them."""
 
     def __init__(
         self, purged: Sequence[Correction], gone: Collection[str], corrected: CorrectedStatements
@@ -33,7 +33,7 @@ class PurgedBackups:
         self._traces = Traces(purged, gone)
 
     def changed(self, record: Record) -> Record | None:
-        """A record as it may stay; None for one that goes."""
+        """Returns a record without what was purged; None if nothing of it stays."""
         match record:
             case MemoryRecord():
                 return None if self._is_gone(record.memory) else self._unnamed(record)
@@ -60,5 +60,5 @@ class PurgedBackups:
         return replace(record, memory=replace(record.memory, extra=extra))
 
     def _tells(self, line: str) -> bool:
-        """A line of an overview names the entry, or repeats its words."""
+        """Returns True for a line of a page that names a purged entry or repeats its words."""
         return any(name in line for name in self._ids) or any(said in line for said in self._words)

@@ -1,5 +1,5 @@
-"""Memories without questions get some: those written by hand, imported, adopted, logged by agents,
-or given other words."""
+"""Asks a model for questions to memories that have none: those written by hand, imported, adopted,
+logged by agents, or reworded."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .models import SleepReport
 from .rules.questions import next_batch, question_prompt, read_questions, wants_questions
 
 _CALLS: Final = 2
-"""Of a scope in one night, so that one that was just imported leaves tokens for the others."""
+"""Calls for a scope in one night: a scope that was just imported leaves tokens for others."""
 
 
 class QuestionStep:
-    """One scope and the same readers in a prompt. A memory is asked about once in the life of a
-    bot: what a model has no question for is not paid for each night. That is kept in memory only:
-    a mark in the file would mean nothing to the person who reads it."""
+    """Puts memories of one scope with the same readers into a prompt. It asks about a memory once
+    while the bot runs: one for which the model has no question is not paid for each night. This is
+    not written: a mark in the file would mean nothing to the person who reads it."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class QuestionStep:
             return None
 
     async def _give(self, stored: StoredMemory, asks: tuple[str, ...]) -> bool:
-        """Writes questions that pass the checks of every draft. A person's edit meanwhile wins."""
+        """Write the questions that pass the checks of drafts. A person's edit meanwhile wins."""
         draft = MemoryDraft(stored.memory.judgment, asks=asks)
         passed = await self._checks.examine(draft, stored.scope)
         if isinstance(passed, Rejected) or not passed.draft.asks:

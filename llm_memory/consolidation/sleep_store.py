@@ -1,4 +1,4 @@
-"""When the nightly consolidation ran, and what it has compared, in ``state/loop.sqlite``.
+"""Keeps when the nightly consolidation ran and what it has compared, in ``state/loop.sqlite``.
 
 Every method blocks, and raises StateUnavailable.
 """
@@ -20,13 +20,13 @@ _OF_A_MEMORY: Final = ("evidence", "sleep_compared")
 
 
 class SqliteSleepStore:
-    """The runs, the texts that were compared, and the days that have a journal."""
+    """Stores the runs, the texts that were compared, and the days that have a journal."""
 
     def __init__(self, file: SqliteLoopFile) -> None:
         self._file = file
 
     def begin(self, report: SleepReport) -> None:
-        """Keep that a run begins, in the place of one that did not end."""
+        """Record that a run begins; it replaces one that did not end."""
         with self._file.transaction() as connection:
             connection.execute("DELETE FROM sleep_run WHERE is_ended = 0")
             connection.execute(
@@ -46,7 +46,7 @@ class SqliteSleepStore:
         return _read(rows[0][0]) if rows else None
 
     def end(self, report: SleepReport) -> None:
-        """Keep that the run has ended, and delete earlier ones."""
+        """Record that the run has ended, and delete earlier ones."""
         with self._file.transaction() as connection:
             connection.execute(
                 "UPDATE sleep_run SET report = ?, is_ended = 1 WHERE run_id = ?",
@@ -55,14 +55,14 @@ class SqliteSleepStore:
             connection.execute("DELETE FROM sleep_run WHERE run_id <> ?", (report.run_id,))
 
     def compared(self, scope: str) -> Mapping[str, str]:
-        """Returns by id the digest of what was compared with its neighbours already."""
+        """Returns by memory id the digests of texts that were compared with their neighbours."""
         rows = self._file.rows(
             "SELECT memory_id, digest FROM sleep_compared WHERE scope = ?", (scope,)
         )
         return {str(name): str(digest) for name, digest in rows}
 
     def note_compared(self, scope: str, digests: Mapping[str, str], gone: Collection[str]) -> None:
-        """Keep these, and delete those that are gone."""
+        """Record these, and delete those that are gone."""
         with self._file.transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO sleep_compared VALUES (?, ?, ?)",
@@ -74,7 +74,7 @@ class SqliteSleepStore:
             )
 
     def forget(self, memory_ids: Iterable[str]) -> None:
-        """Delete what was compared and counted of memories that were purged."""
+        """Delete the digests and counts of purged memories."""
         names = list(memory_ids)
         with self._file.transaction() as connection:
             for table in _OF_A_MEMORY:
@@ -84,7 +84,7 @@ class SqliteSleepStore:
                 )
 
     def journal_day(self, scope: str, day: date) -> JournalDay:
-        """Returns how far the journal of a day is."""
+        """Returns the state of a day's journal."""
         rows = self._file.rows(
             "SELECT nights, is_written FROM sleep_day WHERE scope = ? AND day = ?",
             (scope, day.isoformat()),
@@ -94,14 +94,14 @@ class SqliteSleepStore:
         return JournalDay(scope, day, int(rows[0][0]), bool(rows[0][1]))
 
     def note_journal(self, journal: JournalDay) -> None:
-        """Keep how far it is."""
+        """Record the state of a day's journal."""
         self._file.write(
             "INSERT OR REPLACE INTO sleep_day VALUES (?, ?, ?, ?)",
             [(journal.scope, journal.day.isoformat(), journal.nights, int(journal.written))],
         )
 
     def drop_journals(self, before: date) -> None:
-        """Delete what is kept of days before this one."""
+        """Delete the states of days before this one."""
         self._file.write("DELETE FROM sleep_day WHERE day < ?", [(before.isoformat(),)])
 
 
@@ -110,7 +110,7 @@ def _written(report: SleepReport) -> str:
 
 
 def _read(text: str) -> SleepReport:
-    """What another version wrote beside it is passed over."""
+    """Fields of another version are ignored."""
     found: dict[str, Any] = json.loads(text)
     known = {field.name: found[field.name] for field in fields(SleepReport) if field.name in found}
     for name in _TIMES:
