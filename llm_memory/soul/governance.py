@@ -177,15 +177,13 @@ class Governance:
         is_night = actor is None and self._evolution is SoulEvolution.AUTO
         if not (is_night or _is_admin(actor)):
             return _FORBIDDEN
-        ready = await self._do(role, partial(self._life.ready, number))
-        if isinstance(ready, SoulRefused):  # before tokens are spent on it
-            return ready
-        number = ready.proposal.number
-        passed = await self.evaluate(role, number, judge)
+        ready = partial(self._life.ready, number)  # before tokens are spent on it
+        passed = await self._judged(role, ready, judge, self._life.judge)
         if isinstance(passed, SoulRefused):
             return passed
         if is_night and not (passed.verdict and passed.verdict.model):
             return _FORBIDDEN
+        number = passed.proposal.number
         return await self._do(role, partial(self._life.apply, number, _name(actor)))
 
     async def change(self, request: Decision, role: str, actor: Actor, judge: Judge) -> SoulOutcome:
