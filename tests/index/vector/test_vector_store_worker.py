@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory import log
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
     IndexUnavailable,
@@ -105,6 +106,19 @@ def test_an_index_that_is_begun_anew_is_written_by_another_process(place: Place)
     store.open()
     first, second = place.started.workers
     assert (first.alive, second.alive) == (False, True)
+
+
+def test_the_process_logs_in_the_language_that_it_was_started_with(place: Place) -> None:
+    heard: list[str] = []
+    sink = log.logger.add(heard.append, level="WARNING", format="{message}")
+    assert sink is not None
+    place.command = worker_command(place.folder, NATIVE, "en")
+    try:
+        store = place.opened()
+        store.discard("worn")
+    finally:
+        log.logger.remove(sink)
+    assert [line for line in heard if "the vector index is not used any more (worn)" in line]
 
 
 def test_a_program_that_was_replaced_under_a_bot_that_runs_is_not_waited_for(place: Place) -> None:
