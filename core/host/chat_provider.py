@@ -56,9 +56,8 @@ class AstrBotChat:
         if response.role == "err":
             raise ChatFailed("failed: err")
         usage = response.usage
-        return Completion(
-            response.completion_text or "", tokens=usage.total if usage is not None else None
-        )
+        tokens = usage.total if usage is not None else None
+        return Completion(response.completion_text or "", tokens, model=chosen)
 
 
 def answers_itself(context: Any, umo: str) -> bool:

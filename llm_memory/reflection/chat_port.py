@@ -9,10 +9,11 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A model's answer. ``tokens`` are those of prompt and answer together, as the service counted
-    them; None if it does not say."""
+    them; None if it does not say. ``model`` is who has answered, where the label does not tell."""
 
     text: str
     tokens: int | None = None
+    model: str = ""
 
 
 class ChatModel(Protocol):

@@ -44,4 +44,4 @@ class SoulCalls:
         completion = await self._life.unless_closing(complete)
         if completion is None:
             raise ChatFailed("closing")
-        return ProbeAnswer(completion.text, completion.tokens or 0)
+        return ProbeAnswer(completion.text, completion.tokens or 0, completion.model)

@@ -112,7 +112,7 @@ class SoulEvaluator:
             why is None,
             probes=tuple(results),
             why=_with_bad_lines(why or passed(results), own.bad),
-            model=model.label,
+            model=trial.answered_by,
             calls=trial.calls,
             tokens=trial.tokens,
         )
@@ -140,6 +140,7 @@ class _Trial:
         self._conversation = conversation
         self._before: dict[str, ProbeVerdict] = {}
         self._after: dict[str, ProbeVerdict] = {}
+        self.answered_by = model.label
         self.calls = 0
         self.tokens = 0
 
@@ -148,16 +149,12 @@ class _Trial:
     ) -> tuple[Said | None, list[ProbeResult]]:
         """Returns why it is refused, None if it is not, and how each probe went. Ends with the
         first that denies. None for ``aim``: it need not be better at anything."""
-        known = await asyncio.to_thread(
-            self._verdicts.get, self._role, content_hash(self._old), self._model.label
-        )
-        self._before = dict(known)
         await self._afford_all((0 if aim is None else AIMS) + len(own))
         try:
             return await self._run(aim, own)
         finally:
             found = {content_hash(self._old): self._before, content_hash(self._new): self._after}
-            await asyncio.to_thread(self._verdicts.put, self._role, self._model.label, found)
+            await asyncio.to_thread(self._verdicts.put, self._role, self.answered_by, found)
 
     async def _afford_all(self, judged: int) -> None:
         """Begin nothing that the day's tokens do not suffice for: the next night would begin it
@@ -194,6 +191,10 @@ class _Trial:
         """Asks under the new text, and under the old one where that is not known and matters."""
         for probe, answer in zip(probes, await self._answers(self._new, probes), strict=True):
             self._note(self._after, probe, answer, self._new)
+        if not self._before:  # what another model said of the version in force excuses nothing
+            prompt = content_hash(self._old)
+            get = self._verdicts.get
+            self._before |= await asyncio.to_thread(get, self._role, prompt, self.answered_by)
         wanted = [
             one
             for one in probes
@@ -265,6 +266,7 @@ class _Trial:
         self.calls += 1
         answer = await self._model.ask(prompt, system=system, conversation=self._conversation)
         self.tokens += answer.tokens
+        self.answered_by = answer.model or self._model.label
         return answer.text
 
     def _odd(self) -> _NoVerdictError:

@@ -8,10 +8,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """What a model answered. ``tokens`` were booked on the day's budget for it."""
+    """What a model answered. ``tokens`` were booked on the day's budget for it; ``model`` is which
+    one it was, empty where the label tells."""
 
     text: str
     tokens: int
+    model: str = ""
 
 
 class SoulModel(Protocol):

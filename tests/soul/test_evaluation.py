@@ -314,6 +314,17 @@ async def test_the_version_in_force_is_asked_once(file: SqliteLoopFile) -> None:
     assert asked_under_old(model).count(human) == 1
 
 
+async def test_what_another_model_said_of_the_version_in_force_excuses_nothing(
+    file: SqliteLoopFile,
+) -> None:
+    fails = frozenset({"human"})
+    weak = ProbedModel(RULE, fails=fails, fails_before=fails, label="auto", model="small")
+    found = await verdict(file, weak)
+    assert (found.passed, found.model) == (True, "small")
+    found = await verdict(file, ProbedModel(RULE, fails=fails, label="auto", model="large"))
+    assert (found.passed, found.model) == (False, "large")
+
+
 async def test_what_is_kept_has_no_words_and_the_roles_scope(
     file: SqliteLoopFile, tmp_path: Path
 ) -> None:

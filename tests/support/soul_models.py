@@ -134,6 +134,8 @@ class ProbedModel:
     words: Callable[[str], str] = lambda wish: "-"
     """Words a wish."""
     label: str = "scripted"
+    model: str = ""
+    """Who answers, where the label does not tell."""
     present: bool = True
     budget: int = 99
     failing: str = ""
@@ -153,10 +155,10 @@ class ProbedModel:
         if what == self.failing:
             raise ChatFailed("timeout")
         if what == "judge":
-            return ProbeAnswer(self.judge(call), 10)
+            return ProbeAnswer(self.judge(call), 10, self.model)
         if what == "words":
-            return ProbeAnswer(self.words(json.loads(prompt)["wish"]), 10)
-        return ProbeAnswer(self.aims if what == "aims" else self._answers(call), 10)
+            return ProbeAnswer(self.words(json.loads(prompt)["wish"]), 10, self.model)
+        return ProbeAnswer(self.aims if what == "aims" else self._answers(call), 10, self.model)
 
     def _answers(self, call: Asked) -> str:
         parts = re.split(r"^\[\[(\d+)\]\]$", call.prompt, flags=re.MULTILINE)[1:]
