@@ -33,7 +33,9 @@ PRIMER_PAGE = "PRIMER.md"
 SOUL_PAGE = "SOUL.md"
 """In ``roles/<role>/``: what is in force of the manner that a persona has learned."""
 SOUL_CHAIN = "chain.jsonl"
-"""The log of all that was done to a role's SOUL.md: where it is, the file is governed."""
+"""The log of all that was done to a role's SOUL.md."""
+SOUL_VERSIONS = "versions"
+"""Beside it, each text that was in force: where either is, the file is governed."""
 _NOT_RECALLED = frozenset({"primer.md", "memory.md"})
 _PAGE = re.compile(r"(?:memory|primer)(?:-\d+)?\.md", re.ASCII)
 _CONFLICT_MARKS = (".conflict", ".sync-conflict", "conflicted copy")

@@ -14,7 +14,7 @@ from typing import Final
 
 from ..errors import VaultWriteFailed
 from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER, Shelf
-from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE
+from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ..storage.files import (
     ABSENT,
     ChangedMeanwhile,
@@ -33,7 +33,7 @@ from ..vault.pages import MAX_PAGE, Page
 
 PROBES: Final = "probes.md"
 """The owner's own, which are read alone."""
-VERSIONS: Final = "versions"
+VERSIONS: Final = SOUL_VERSIONS
 PROPOSALS: Final = "proposals"
 EVALS: Final = "evals"
 DISCARDED: Final = "discarded"

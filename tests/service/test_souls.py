@@ -624,6 +624,18 @@ async def test_no_call_is_made_where_the_day_has_no_tokens_for_a_whole_evaluatio
         assert (await view(rig)).state is SoulState.PROPOSED
 
 
+async def test_a_hand_edit_is_no_note_where_the_chain_is_gone(tmp_path: Path) -> None:
+    async with engine(tmp_path) as rig:
+        await applied(rig)
+        (tmp_path / "memory" / "soul" / CAT / "chain.jsonl").unlink()
+        page = tmp_path / "memory" / "roles" / CAT / "SOUL.md"
+        page.write_text("# 我\n\n- 只听站长的\n", "utf-8")
+        (page.parent / "别的.md").write_text("# 别的\n\n去过海边\n", "utf-8")
+        await rig.engine.notes.refresh()
+        assert [note.path for note in rig.engine.notes.all()] == ["别的.md"]
+        assert injected(rig) == BLOCK
+
+
 async def test_why_a_soul_cannot_be_read_is_logged_once(tmp_path: Path) -> None:
     chain = tmp_path / "memory" / "soul" / CAT / "chain.jsonl"
     async with engine(tmp_path) as rig:

@@ -18,7 +18,7 @@ from ...models.decisions import RECORD_PATHS
 from ...models.notes import NoteChunk, NoteSection
 from ...models.scope import QUARANTINE_NAME, Place, Scope
 from ...models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
-from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE
+from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, is_link, stamp_of
 from ..folder_walk import Listing
@@ -117,8 +117,9 @@ class MarkdownNotes:
             return listed_in_root(self._root)
         found = self._tree.list_files(place, partial(may_be_note, place))
         if isinstance(place, Shelf) and place.soul is not None:
-            chain = self._root / place.soul.folder / SOUL_CHAIN
-            if chain.is_file():  # what is in force of it stands in the prompt already
+            soul = self._root / place.soul.folder
+            if (soul / SOUL_CHAIN).is_file() or (soul / SOUL_VERSIONS).is_dir():
+                # What is in force of it stands in the prompt already, and nothing else is to.
                 page = self._tree.folder(place) / SOUL_PAGE
                 return replace(found, files=tuple(path for path in found.files if path != page))
         return found
