@@ -62,10 +62,12 @@ def test_scopes_shared_and_roles_hold_notes(source: MarkdownNotes, tmp_path: Pat
     assert reports(source) == []
     assert list(source.list_files(CAT).files) == ["SOUL.md"]
     put(tmp_path, "roles/猫娘/习惯/SOUL.md")
-    put(tmp_path, "soul/猫娘/versions/0001.md")
+    put(tmp_path, "soul/猫娘/probes.md")
     assert len(source.list_files(CAT).files) == 2
-    put(tmp_path, "soul/猫娘/chain.jsonl")  # now its text is injected by itself
-    assert list(source.list_files(CAT).files) == ["习惯/SOUL.md"]
+    for governed in ("chain.jsonl", "versions/0001.md"):  # now its text is injected by itself
+        put(tmp_path, f"soul/猫娘/{governed}")
+        assert list(source.list_files(CAT).files) == ["习惯/SOUL.md"]
+        (tmp_path / "soul" / "猫娘" / "chain.jsonl").unlink(missing_ok=True)
     assert len(places(source)) == 4
 
 
