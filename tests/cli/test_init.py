@@ -580,7 +580,7 @@ def test_config_has_one_language_and_says_where_the_key_comes_from(
     (home / "config.toml").write_text('embedding_key_file = "key"\nmax_tokens = 1\n')
     (home / "key").write_text(SECRET)
     flags = ["--language", language]
-    for mode, source in ((0o600, ["文件", "the file"]), (0o644, ["没有", "none, because"])):
+    for mode, source in ((0o600, ["文件", "the file"]), (0o644, ["没有", "none: the key file"])):
         (home / "key").chmod(mode)
         for form in ([], ["--json"]):
             assert main(["config", *flags, *form]) == 0
