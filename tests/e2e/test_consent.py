@@ -89,7 +89,7 @@ async def test_a_confidence_is_refused_with_what_to_do_and_leaves_no_trace(runni
 
 def warnings(rig: Rig) -> list[JsonObject]:
     """The messages in which the bot has told of strangers."""
-    return [one for one in rig.onebot.actions if "归公共域" in json.dumps(one, ensure_ascii=False)]
+    return [one for one in rig.onebot.actions if "都归公共" in json.dumps(one, ensure_ascii=False)]
 
 
 async def test_the_admin_is_told_once_of_strangers_who_write_privately(running: Rig) -> None:
