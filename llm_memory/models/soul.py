@@ -16,8 +16,9 @@ REFLECTION: Final = "reflection"
 OWNER: Final = "owner"
 EVALUATION: Final = "evaluation"
 SEEDED_BY: Final = "v0-seed"
-"""Who acts where no admin does: what was counted, a person who wrote into a file, a verdict, and
-the first version where there was nothing."""
+PLUGIN: Final = "plugin"
+"""Who acts where no admin does: what was counted, a person who wrote into a file, a verdict, the
+first version where there was nothing, and what puts SOUL.md back."""
 
 
 def soul_folder(persona: str) -> str:
@@ -106,7 +107,8 @@ class SoulLine:
 
     Attributes:
         n: From 1.
-        actor: A person's id, or ``REFLECTION``, ``OWNER``, ``EVALUATION``, ``SEEDED_BY``.
+        actor: A person's id, or ``REFLECTION``, ``OWNER``, ``EVALUATION``, ``SEEDED_BY``,
+            ``PLUGIN``.
         proposal: 0 where none is concerned.
         version: The one that is in force from here on; of ``proposed``, the one that the proposal
             was made from. 0 where neither.

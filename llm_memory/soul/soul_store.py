@@ -19,6 +19,7 @@ from ..models.shelf import SOUL_FOLDER
 from ..models.soul import (
     EVALUATION,
     OWNER,
+    PLUGIN,
     SEEDED_BY,
     SoulDraft,
     SoulEvaluation,
@@ -117,7 +118,7 @@ class SoulStore(SoulReader):
             if is_done and standing.chain.lines[-1].event is not SoulEvent.RESTORED:
                 number, sha256 = standing.version.number, standing.version.sha256
                 fields = LineFields(version=number, sha256=sha256)
-                return self.write(standing, SoulEvent.RESTORED, OWNER, raw, **fields)
+                return self.write(standing, SoulEvent.RESTORED, PLUGIN, raw, **fields)
             return self._land(standing, self._files.stage(role, raw))
         except VaultWriteFailed as error:
             logger.warning("soul_not_restored", role=role, error=error)

@@ -17,6 +17,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    PLUGIN,
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
@@ -509,6 +510,9 @@ async def test_a_hand_edit_is_kept_as_it_is_followed_and_the_same_bytes_once(sou
     await souls.gov.follow()
     assert souls.page().read_bytes() == RULED.encode()
     assert (await events(souls))[-1] is SoulEvent.RESTORED
+    log = await souls.gov.read(LogSoul(), CAT, ADMIN)
+    assert isinstance(log, SoulLog)
+    assert log.lines[0].actor == PLUGIN, "nobody has put it back by hand"
 
 
 async def test_an_edit_that_a_full_disk_could_not_keep_is_kept_later(souls: Souls) -> None:

@@ -13,6 +13,7 @@ from ...models.shelf import NO_PERSONA, persona_of
 from ...models.soul import (
     EVALUATION,
     OWNER,
+    PLUGIN,
     REFLECTION,
     SEEDED_BY,
     Finding,
@@ -71,6 +72,7 @@ _ACTORS: Final = {
     OWNER: "owner",
     EVALUATION: "evaluation",
     SEEDED_BY: "plugin",
+    PLUGIN: "plugin",
 }
 _NUMBER: Final = re.compile(r"(?:#|第)?\s*(\d{1,9})\s*[版号號]?")
 _RULES: Final = 5

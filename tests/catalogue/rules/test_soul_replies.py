@@ -13,6 +13,11 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import
 from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
+    EVALUATION,
+    OWNER,
+    PLUGIN,
+    REFLECTION,
+    SEEDED_BY,
     Finding,
     ProbeKind,
     ProbeResult,
@@ -146,6 +151,12 @@ def test_a_log_tells_who_did_what_the_newest_first() -> None:
     assert said[1] == "3  2026-11-27 09:00  生效  提议 2、第 3 版  a:9"
     assert "1" in said[-1]
     assert len(said) == 4
+
+
+@pytest.mark.parametrize("actor", [REFLECTION, OWNER, EVALUATION, SEEDED_BY, PLUGIN])
+def test_who_is_no_admin_is_called_by_a_name(actor: str) -> None:
+    line = SoulLine(1, AT, "猫娘", SoulEvent.RESTORED, actor, "")
+    assert actor not in told(SoulLog((line,)))
 
 
 @pytest.mark.parametrize(
