@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..log import logger
@@ -52,6 +54,8 @@ from ..vault.notes.note_book import NoteBook
 
 type PersonaPrompt = Callable[[str], Awaitable[str]]
 """Returns a persona's own prompt by its folder, empty for none."""
+_NIGHTS: Final = 3
+"""Without a verdict, since the start."""
 
 
 class Souls:
@@ -86,6 +90,7 @@ class Souls:
         self._clock = clock
         self._life = life
         self._evolution = evolution
+        self._unjudged: Counter[tuple[str, int]] = Counter()
         self._unread: dict[str, str] = {}
         """Why each soul that cannot be read is not: logged once, not at every look."""
 
@@ -216,12 +221,22 @@ class Souls:
                 await self._propose_counted(role, style)
         for role, found in (await self._governance.recover()).items():
             if isinstance(found, SoulView) and found.open is not None:
-                number, judge = found.open.number, partial(self._judge, role, "")
-                if self._evolution is SoulEvolution.AUTO:
-                    await self._governance.apply(role, number, None, judge)
-                else:
-                    await self._governance.evaluate(role, number, judge)
+                await self._decide(role, found.open.number)
             self._tell(role, await self._governance.look(role))
+
+    async def _decide(self, role: str, number: int) -> None:
+        """Evaluate what waits. What a model has failed to judge for some nights waits for an admin,
+        because each try costs its tokens."""
+        if self._unjudged[role, number] == _NIGHTS:
+            return
+        done: SoulOutcome
+        judge = partial(self._judge, role, "")
+        if self._evolution is SoulEvolution.AUTO:
+            done = await self._governance.apply(role, number, None, judge)
+        else:
+            done = await self._governance.evaluate(role, number, judge)
+        if isinstance(done, SoulRefused) and done.fault is SoulFault.UNJUDGED:
+            self._unjudged[role, number] += 1
 
     async def _propose_counted(self, role: str, style: SqliteStyleCounts) -> None:
         """The rule that several people want, in the vocabulary's own words: of what anybody said

@@ -326,6 +326,27 @@ async def test_auto_applies_nothing_that_no_model_has_passed(
         assert found.version.number == 1
 
 
+@pytest.mark.parametrize("evolution", [SoulEvolution.REVIEW, SoulEvolution.AUTO])
+async def test_what_a_model_cannot_judge_costs_three_nights_and_then_waits_for_an_admin(
+    tmp_path: Path, evolution: SoulEvolution
+) -> None:
+    clock, chat = StandingClock(), Chat(judge=lambda _: "no JSON")
+    async with engine(tmp_path, evolution, chat=chat, clock=clock) as rig:
+        number = await proposed(rig)
+        calls = []
+        for _ in range(5):
+            before = len(chat.probed.asked)
+            await night(rig)
+            calls.append(len(chat.probed.asked) - before)
+            clock.forward(days=1)
+        assert [bool(made) for made in calls] == [True, True, True, False, False]
+        found = await view(rig)
+        assert (found.open and found.open.number, found.state) == (number, SoulState.PROPOSED)
+        outcome = await ask(rig, ApplySoul(number))
+        assert isinstance(outcome, SoulRefused)
+        assert outcome.fault is SoulFault.UNJUDGED, "an admin may try at any time"
+
+
 async def test_the_personas_own_prompt_stands_before_both_texts_that_are_probed(
     tmp_path: Path,
 ) -> None:
