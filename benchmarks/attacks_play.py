@@ -25,7 +25,6 @@ from attacks_world import (
 )
 
 from astrbot_plugin_scoped_memory.core.services.primer_injection import as_written
-from astrbot_plugin_scoped_memory.core.texts import Texts
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -45,6 +44,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import same_words
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 TEXTS: Final = Texts("zh-CN")
 _ZONE: Final = ZoneInfo("Asia/Shanghai")

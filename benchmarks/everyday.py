@@ -50,7 +50,6 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import (  # noq
     frame_tokens,
     opening,
 )
-from astrbot_plugin_scoped_memory.core.texts import Texts  # noqa: E402
 from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk, Said  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
@@ -66,6 +65,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.recall.request import WEEK  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts  # noqa: E402
 
 _NUMBERED = "10. "
 _LOOK_MINUTES = 10
