@@ -14,6 +14,8 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import log, texts
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
 
+pytestmark = pytest.mark.engine
+
 ENGLISH = replace(QUICK, loop=replace(QUICK.loop, english=True))
 CHINESE, SPOKEN = "读到笔记 1 段", "pieces of notes read: 1"
 
