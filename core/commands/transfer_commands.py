@@ -7,14 +7,13 @@ from ...llm_memory import (
     Imported,
     NotAllowed,
     NotTransferred,
-    RefusedLine,
     Rejected,
     RejectReason,
     TransferFault,
 )
-from ...llm_memory.text.refusal_words import refusal_words
+from ...llm_memory.text.refusal_words import line_words, refusal_words
 from ...llm_memory.text.safe_text import safe
-from ...llm_memory.texts import Said, Texts
+from ...llm_memory.texts import Texts
 from .call import Call
 
 _SHOWN = 5
@@ -76,7 +75,7 @@ def imported_text(texts: Texts, imported: Imported) -> str:
         {"transfer.redacted": imported.redacted, "transfer.passed_by": imported.passed_by}
     )
     lines = [head, *beside]
-    lines += [_line(texts, refused) for refused in imported.lines[:_SHOWN]]
+    lines += [texts.said(line_words(refused)) for refused in imported.lines[:_SHOWN]]
     rejected = [one.rejected for one in imported.lines if one.rejected is not None]
     if any(one.reason is RejectReason.CORRECTED for one in rejected):
         lines.append(say("transfer.anyway"))
@@ -87,14 +86,6 @@ def imported_text(texts: Texts, imported: Imported) -> str:
     elif imported.cut_short:
         lines.append(say("transfer.cut_short"))
     return "\n".join(lines)
-
-
-def _line(texts: Texts, refused: RefusedLine) -> str:
-    if refused.rejected is not None:
-        why = refusal_words(refused.rejected)
-    else:
-        why = Said(f"line_fault.{refused.fault}", detail=safe(refused.detail)[:_DETAIL])
-    return texts.say("transfer.line", line=refused.number, why=why)
 
 
 def fault_text(texts: Texts, fault: TransferFault, detail: str) -> str:

@@ -16,6 +16,7 @@ from ..composition.paths import EnginePaths, local_now
 from ..models.data_models import Rejected
 from ..models.transfer import Imported, NotTransferred, RefusedLine, StoreRestored, TransferFault
 from ..storage.files import replace_durably
+from ..text.refusal_words import line_words
 from ..texts import at
 from ..transfer.line_files import LineFile
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
@@ -164,9 +165,7 @@ def tell_fault(fault: str, detail: str) -> int:
 def tell_lines(lines: Sequence[RefusedLine], refused: int, *, cut_short: bool) -> int:
     """Say which lines were refused, and why; the exit code."""
     for line in lines:
-        why = line.rejected.reason if line.rejected else line.fault
-        detail = f" ({line.detail})" if line.detail else ""
-        say("store.refused", line=line.number, why=f"{why}{detail}")
+        say(line_words(line))
     if more := refused - len(lines):
         say("store.more_refused", count=more)
     if cut_short:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..models.data_models import PrivateKind, Rejected
+from ..models.transfer import RefusedLine
 from ..texts import Said
 from .safe_text import safe
 
@@ -21,6 +22,13 @@ def refusal_words(rejected: Rejected) -> Said:
         why = Said(f"why.{rejected.why.code}", key=key, value=value)
     private, detail = private_words(rejected.private), safe(rejected.detail)[:_DETAIL]
     return Said(f"reject.{rejected.reason}", why=why, detail=detail, private=private)
+
+
+def line_words(line: RefusedLine) -> Said:
+    """Returns which line of a file was refused, and why."""
+    fault = Said(f"line_fault.{line.fault}", detail=safe(line.detail)[:_DETAIL])
+    why = refusal_words(line.rejected) if line.rejected else fault
+    return Said("transfer.line", line=line.number, why=why)
 
 
 def private_words(kinds: Sequence[PrivateKind]) -> tuple[Said, ...]:
