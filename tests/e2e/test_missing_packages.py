@@ -63,7 +63,12 @@ async def said(rig: Rig, package: str, words: str) -> None:
 async def works(rig: Rig) -> None:
     await rig.panel.ready()
     assert (await rig.remember(ROOM, SPEAKER, FACT)).startswith("ok")
-    assert FACT in (await rig.turn(ROOM, SPEAKER, QUESTION)).injected
+    # Beside pip and a start, a recall may miss the deadline that owners have; the turn then goes
+    # without, and the next one has it.
+    turns = [await rig.turn(ROOM, SPEAKER, QUESTION)]
+    while not turns[-1].injected and len(turns) < 5:
+        turns.append(await rig.turn(ROOM, SPEAKER, QUESTION))
+    assert FACT in turns[-1].injected
 
 
 async def test_a_package_that_cannot_be_installed_is_tried_once_and_then_done_without(
