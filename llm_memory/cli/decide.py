@@ -87,7 +87,7 @@ def _listed(args: argparse.Namespace, found: Decisions) -> int:
     for item in found.items:
         show(shown(item_line(texts(), item)))
     if not found.items:
-        say("records.none")
+        say("decide.none")
     return DONE
 
 

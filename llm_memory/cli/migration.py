@@ -59,5 +59,5 @@ def _status(status: MigrationStatus) -> int:
     say("collection.state", state=state + (f" ({status.detail})" if status.detail else ""))
     say("collection.numbers", **asdict(status.tally))
     for batch, source in status.batches.items():
-        say("collection.batch", batch=batch, source=source)
+        say("migrate.batch", batch=batch, source=source)
     return FAILED if status.detail else DONE
