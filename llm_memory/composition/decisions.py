@@ -33,14 +33,16 @@ def make_decisions(
 ) -> DecisionParts:
     """Opens nothing."""
     intents = RecordIntents(parts.state)
+    stale_saves = StaleSaves(parts.shared, intents, notices, clock)
     recorder = Recorder(
         parts.shared,
         intents,
         recall.catalogue,
         remember.editor,
         recall.notes,
+        stale_saves,
         notices,
         clock,
         english=settings.loop.english,
     )
-    return DecisionParts(recorder, StaleSaves(parts.shared, intents, notices, clock))
+    return DecisionParts(recorder, stale_saves)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..models.decisions import record_name
 from ..models.notices import Notice, NoticeCode
 from ..storage.appending import AppendFault, NotAppended, find_lines, newline_of, torn_length
@@ -16,15 +18,27 @@ class NotOurs(NotAppended):
     it would be hidden there."""
 
 
+class Overtaken(NotAppended):
+    """An earlier record has to be put back first."""
+
+
 class Payload:
     """Called with the file's content: the record's lines, in the file's line ends."""
 
-    def __init__(self, row: RecordIntent, *, again: bool = False) -> None:
-        """``again``: it stood there before, so its number is its own."""
+    def __init__(
+        self,
+        row: RecordIntent,
+        *,
+        again: bool = False,
+        waits: Callable[[bytes], bool] = lambda _: False,
+    ) -> None:
+        """``again``: it stood there before, so its number is its own. ``waits``: asked of the
+        file's content, whether an earlier record has to be put back there first."""
         self._payload = row.payload
         self._number = row.number
         self._file = row.file
         self._asked = again
+        self._waits = waits
 
     def begun(self, content: bytes) -> bool:
         """True if all of it stands in the file, or its beginning at the file's end."""
@@ -44,7 +58,9 @@ class Payload:
         return Notice(NoticeCode.RECORD_TORN, f"{self._file}/{name}", params)
 
     def __call__(self, content: bytes) -> bytes:
-        """Raises NotOurs."""
+        """Raises NotOurs, and Overtaken where ``waits`` says so."""
+        if self._waits(content):
+            raise Overtaken(AppendFault.BUSY)
         # Later tries find in the file what the first has left of ours.
         first, self._asked = not self._asked, True
         if first and not self.begun(content):

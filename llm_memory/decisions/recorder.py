@@ -39,8 +39,9 @@ from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import Record, render, title_and_body
 from ..vault.notes.note_book import NoteBook
-from .payload import NotOurs, Payload
+from .payload import NotOurs, Overtaken, Payload
 from .shared_files import SharedFiles, SharedRecords
+from .stale_saves import StaleSaves
 
 _SHOWN_FOR: Final = timedelta(minutes=10)
 _MOST_SHOWN: Final = 50
@@ -59,6 +60,7 @@ class Recorder:
         catalogue: Catalogue,
         editor: MemoryEditor,
         notes: NoteBook,
+        stale_saves: StaleSaves,
         notices: NoticeBoard,
         clock: Clock,
         *,
@@ -69,6 +71,7 @@ class Recorder:
         self._catalogue = catalogue
         self._editor = editor
         self._notes = notes
+        self._stale_saves = stale_saves
         self._notices = notices
         self._clock = clock
         self._english = english
@@ -165,13 +168,28 @@ class Recorder:
 
     async def _append(self, row: RecordIntent) -> int:
         """Returns the record's first line, once it stands in the file. Raises NotAppended."""
-        make = Payload(row)
         file = RecordFile.at(row.file)
-        appended = await asyncio.to_thread(self._files.append, file, make)
+        for _ in range(_TRIES):
+            make = Payload(row, waits=await self._stale_saves.guard(file))
+            try:
+                appended = await asyncio.to_thread(self._files.append, file, make)
+                make(appended.content)  # it may have been saved while we wrote
+                break
+            except Overtaken:
+                await self._put_back(file)
+        else:
+            raise NotAppended(AppendFault.BUSY, torn=True)
         step = partial(self._intents.advance, row.number, IntentState.WRITTEN, self._clock())
         await asyncio.to_thread(step)
         self._tell(make.torn(appended.content, appended.at))
         return appended.line
+
+    async def _put_back(self, file: RecordFile) -> None:
+        """Raises NotAppended: what was to be written may stand there by now."""
+        try:
+            await self._stale_saves.put_back(file)
+        except NotAppended as error:
+            raise NotAppended(error.code, error.detail, torn=True) from error
 
     def _tell(self, notice: Notice | None) -> None:
         if notice is not None:

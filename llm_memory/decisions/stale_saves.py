@@ -1,13 +1,14 @@
 """Puts records back that an old editor buffer has overwritten.
 
 Whoever had a file open while a record was appended, and saves it later, drops the record without
-having seen it. A person who deletes one leaves the later ones, or deletes it again.
+having seen it. A person who deletes one leaves the later ones, or deletes it again: so no record is
+appended where an earlier one has to be put back first.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import takewhile
 from typing import Final
@@ -54,24 +55,37 @@ class StaleSaves:
     async def mend(self) -> None:
         """Put back what is missing, once each. Never raises for a disk that fails."""
         try:
-            rows = await asyncio.to_thread(self._intents.rows)
-            written = [row for row in rows if row.payload and row.state is not IntentState.INTENT]
             for file in RecordFile:
-                await self._mend(file, [row for row in written if row.file == file.path])
+                await self.put_back(file)
         except (NotAppended, StateUnavailable) as error:
             logger.warning("decisions_unchecked", error=error)
 
-    async def _mend(self, file: RecordFile, rows: Sequence[RecordIntent]) -> None:
-        missing = await self._missing(file, rows) if rows else set()
+    async def guard(self, file: RecordFile) -> Callable[[bytes], bool]:
+        """Returns what says of the file's content whether a record is to be put back there first:
+        behind a later one it would look as if a person had deleted it.
+
+        Raises StateUnavailable.
+        """
+        rows = await self._rows(file)
+        return lambda content: bool(self._overwritten(rows, _missing(rows, content)))
+
+    async def _rows(self, file: RecordFile) -> list[RecordIntent]:
+        """Returns those whose words are known, and of which somebody was told."""
+        rows = await asyncio.to_thread(self._intents.rows)
+        told = (row for row in rows if row.payload and row.state is not IntentState.INTENT)
+        return [row for row in told if row.file == file.path]
+
+    async def put_back(self, file: RecordFile) -> None:
+        """The same for one file. Raises NotAppended, StateUnavailable."""
+        rows = await self._rows(file)
+        missing = await self._looked(file, rows) if rows else set()
         if missing:
             await asyncio.sleep(self._settle)
-            missing = await self._missing(file, rows)
-        now = self._clock()
-        last = list(takewhile(lambda row: row.number in missing, reversed(rows)))[::-1]
-        lost = [row for row in last if now - row.at < (_AT_ONCE if row.put_back else BUFFER)]
+            missing = await self._looked(file, rows)
+        lost = self._overwritten(rows, missing)
         for row in lost:
             await asyncio.to_thread(self._files.append, file, Payload(row, again=True))
-            await asyncio.to_thread(self._intents.note_put_back, row.number, now)
+            await asyncio.to_thread(self._intents.note_put_back, row.number, self._clock())
             name = record_name(row.number)
             params = {"number": name, "path": file.path}
             self._notices.post(Notice(NoticeCode.RECORD_PUT_BACK, f"{file.path}/{name}", params))
@@ -83,10 +97,20 @@ class StaleSaves:
         old = self._clock() - row.at >= BUFFER and row.state is IntentState.SETTLED
         return row.number in missing or old
 
-    async def _missing(self, file: RecordFile, rows: Sequence[RecordIntent]) -> set[int]:
-        """Returns the numbers of those without a heading. A person may have changed the rest."""
-        found = records_of(await asyncio.to_thread(self._files.text, file))
-        return {row.number for row in rows} - {one.record.number for one in found}
+    def _overwritten(self, rows: Sequence[RecordIntent], missing: set[int]) -> list[RecordIntent]:
+        """Returns those that no person has deleted, of one file's by number."""
+        now = self._clock()
+        last = {row.number for row in takewhile(lambda row: row.number in missing, reversed(rows))}
+        return [
+            row
+            for row in rows
+            if row.number in missing
+            and now - row.at < (_AT_ONCE if row.put_back else BUFFER)
+            and (row.put_back or row.number in last)
+        ]
+
+    async def _looked(self, file: RecordFile, rows: Sequence[RecordIntent]) -> set[int]:
+        return _missing(rows, await asyncio.to_thread(self._files.read, file))
 
     async def forget(self, proposal: str) -> None:
         """Keep no copy of the words of a proposal that was deleted for good. Raises
@@ -95,3 +119,9 @@ class StaleSaves:
         numbers = [row.number for row in rows if row.proposal == proposal and row.payload]
         if numbers:
             await asyncio.to_thread(self._intents.drop_payloads, numbers)
+
+
+def _missing(rows: Sequence[RecordIntent], content: bytes) -> set[int]:
+    """Returns the numbers of those without a heading. A person may have changed the rest."""
+    found = records_of(content.decode("utf-8", "replace"))
+    return {row.number for row in rows} - {one.record.number for one in found}

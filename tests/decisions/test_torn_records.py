@@ -15,6 +15,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
 from astrbot_plugin_scoped_memory.llm_memory.decisions.recorder import Recorder
 from astrbot_plugin_scoped_memory.llm_memory.decisions.shared_files import SharedFiles
+from astrbot_plugin_scoped_memory.llm_memory.decisions.stale_saves import StaleSaves
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
@@ -35,7 +36,6 @@ RECORD = Record(
 )
 PAYLOAD = render(RECORD).encode()
 TOP = "# 决定\n\n人写的。\n\n".encode()
-_UNUSED: Any = None
 
 
 class Desk:
@@ -59,8 +59,18 @@ class Desk:
         os.utime(self.path, (1_700_000_000, 1_700_000_000))  # nobody is writing it
         board = NoticeBoard()
         files = SharedFiles(self.path.parent.parent, english=False)
+        saves = StaleSaves(files, self.intents, board, lambda: NOW)
+        unused: Any = None
         recorder = Recorder(
-            files, self.intents, Catalogue(), _UNUSED, _UNUSED, board, lambda: NOW, english=False
+            files,
+            self.intents,
+            Catalogue(),
+            unused,
+            unused,
+            saves,
+            board,
+            lambda: NOW,
+            english=False,
         )
         await recorder.recover()
         told = board.standing()
