@@ -53,6 +53,7 @@ def make_souls(
         catalogue,
         notes,
         private_names,
+        parts.vault.archived_anywhere,
         parts.persona_prompt,
         notices,
         clock,

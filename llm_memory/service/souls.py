@@ -10,8 +10,10 @@ from functools import partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
+from ..errors import VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
+from ..models.data_models import Memory
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.shelf import Shelf
 from ..models.soul import (
@@ -71,13 +73,15 @@ class Souls:
         catalogue: Catalogue,
         notes: NoteBook,
         private_names: Callable[[], Iterable[str]],
+        archived: Callable[[], Iterable[Memory]],
         persona_prompt: PersonaPrompt,
         notices: NoticeBoard,
         clock: Clock,
         life: Lifespan,
         evolution: SoulEvolution,
     ) -> None:
-        """``private_names`` are those of scopes that not all may read; it may block."""
+        """``private_names`` are those of scopes that not all may read, ``archived`` what
+        all archives hold. Both may block, and the latter raise VaultFileBroken."""
         self._governance = governance
         self._model = model
         self._evaluator = SoulEvaluator(model, verdicts, self._findings_of)
@@ -85,6 +89,7 @@ class Souls:
         self._catalogue = catalogue
         self._notes = notes
         self._private_names = private_names
+        self._archived = archived
         self._persona_prompt = persona_prompt
         self._notices = notices
         self._clock = clock
@@ -205,8 +210,14 @@ class Souls:
         own = await self._persona_prompt(role)
 
         def repeated() -> Finding | None:
-            private, public = heard(memories, self._private_names(), [own], notes, place)
-            return neutral(old, new, private if is_whole else None, public)
+            archived, readable = list[Memory](), is_whole
+            try:
+                archived += self._archived()
+            except VaultFileBroken:
+                readable = False
+            names = self._private_names()
+            private, public = heard(memories, names, [own], notes, place, archived)
+            return neutral(old, new, private if readable else None, public)
 
         finding = await asyncio.to_thread(repeated)
         return [*found, finding] if finding else found

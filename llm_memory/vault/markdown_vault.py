@@ -373,6 +373,10 @@ class MarkdownVault:
         with self._lock:
             return self._archive.all(scope)
 
+    def archived_anywhere(self) -> list[Memory]:
+        """Returns the same of all scopes. Blocks, and holds nobody up."""
+        return [memory for scope in self.scopes() for memory in self._archive.all(scope)]
+
     def purge(
         self,
         scope: Scope,

@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import NoticeCode, Postponed
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, NoticeCode, Postponed, Stored
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
@@ -52,6 +52,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.service import souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules import soul_text
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
@@ -393,13 +394,36 @@ async def test_while_the_memories_are_read_a_wish_is_refused_in_words(
         assert isinstance(refused, SoulRefused)
         assert refused.fault is SoulFault.DENIED
         (finding,) = refused.findings
-        assert finding.said.text("zh") == "记忆还在加载，过一会儿再试。"
+        assert finding.said.text("zh") == (
+            "记忆还没读全：可能还在加载，也可能有文件打不开。过一会儿再试。"
+        )
         monkeypatch.undo()
         number = await proposed(rig)
         monkeypatch.setattr(type(rig.engine.life), "is_ready", False)
         assert await ask(rig, ApplySoul(number)) == SoulRefused(SoulFault.UNJUDGED)
         monkeypatch.undo()
         assert (await view(rig)).state is SoulState.PROPOSED
+
+
+async def test_what_was_forgotten_comes_into_no_soul_either(tmp_path: Path) -> None:
+    words, draft = "周末把青花瓷送到海边的老房子去", MemoryDraft(actor=ADMIN, judgment="")
+    async with engine(tmp_path) as rig:
+        service = rig.engine.service
+        made = await service.remember(replace(draft, judgment=words), conversation_id=group(777))
+        assert isinstance(made, Stored)
+
+        async def refusals(wish: str) -> list[str]:
+            refused = await ask(rig, ProposeSoul(wish))
+            assert isinstance(refused, SoulRefused)
+            return [finding.rule for finding in refused.findings]
+
+        for _ in range(2):
+            assert SCOPE in await refusals(words)
+            assert SCOPE in await refusals("语气像青花瓷。")
+            memory_id = made.memory.memory.memory_id
+            await service.forget(memory_id, conversation_id=group(777), actor=ADMIN)
+        await service.forget(memory_id, conversation_id=group(777), actor=ADMIN, for_good=True)
+        assert SCOPE not in await refusals(words)
 
 
 async def test_a_hand_edit_is_told_and_stays_out_of_force_until_it_is_adopted(

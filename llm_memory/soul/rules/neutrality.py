@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...models.consent import has_known_readers
-from ...models.data_models import StoredMemory
+from ...models.data_models import Memory, StoredMemory
 from ...models.notes import NoteChunk
 from ...models.passages import place_name
 from ...models.scope import Place, Scope
@@ -53,6 +53,7 @@ def heard(
     public_texts: Iterable[str],
     notes: Iterable[NoteChunk] = (),
     own: Place | None = None,
+    archived: Iterable[Memory] = (),
 ) -> tuple[Heard, Heard]:
     """Returns what the private places hold, and what everybody may read.
 
@@ -62,9 +63,12 @@ def heard(
         public_texts: What all read besides: the persona's prompt.
         notes: Of all places.
         own: The persona's, whose notes all read that its soul is shown to.
+        archived: What was forgotten or has changed, of all places: nobody reads it any more.
     """
-    private_names, public_names = set(names), set[str]()
-    private_texts: list[str] = []
+    gone = tuple(archived)
+    private_names = {*names, *(memory.provenance.who for memory in gone)}
+    public_names = set[str]()
+    private_texts = [_words_of(memory) for memory in gone]
     public = [*public_texts]
     for stored in memories:
         memory = stored.memory
@@ -75,8 +79,7 @@ def heard(
         (public_names if is_public else private_names).add(memory.provenance.who)
         if not is_public:
             private_names.add(stored.scope.name)
-        parts = (memory.judgment, memory.reasoning, memory.context, *memory.tags, *memory.asks)
-        (public if is_public else private_texts).append("\n".join(filter(None, parts)))
+        (public if is_public else private_texts).append(_words_of(memory))
     for note in notes:
         place, words = note.place, "\n".join((note.path, *note.headings, note.text))
         is_open = (
@@ -87,6 +90,11 @@ def heard(
         Heard(frozenset(private_names), tuple(private_texts)),
         Heard(frozenset(public_names), tuple(public)),
     )
+
+
+def _words_of(memory: Memory) -> str:
+    parts = (memory.judgment, memory.reasoning, memory.context, *memory.tags, *memory.asks)
+    return "\n".join(filter(None, parts))
 
 
 def neutral(old: str, new: str, private: Heard | None, public: Heard) -> Finding | None:
