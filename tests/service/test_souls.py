@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, NoticeCode, Postponed, Stored
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, NoticeCode, Stored
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
@@ -36,7 +36,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     LogSoul,
     ProposeSoul,
     RollbackSoul,
-    ShowSoul,
     SoulChanged,
     SoulEnded,
     SoulFault,
@@ -45,7 +44,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulRefused,
     SoulRequest,
     SoulVerified,
-    SoulView,
     VerifySoul,
     VetoSoul,
 )
@@ -72,6 +70,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     with_loop,
 )
 from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel
+from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile_engine import following
 
 pytestmark = pytest.mark.engine
@@ -115,12 +114,6 @@ async def ask(rig: Rig, request: SoulRequest, persona: str = CAT) -> Any:
     return await rig.engine.service.souls.ask(request, persona, ADMIN)
 
 
-async def view(rig: Rig, persona: str = CAT) -> SoulView:
-    found = await ask(rig, ShowSoul(), persona)
-    assert isinstance(found, SoulView), found
-    return found
-
-
 async def proposed(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
     made = await ask(rig, ProposeSoul(wish), persona)
     assert isinstance(made, SoulProposed), made
@@ -132,11 +125,6 @@ async def applied(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
     done = await ask(rig, ApplySoul(number), persona)
     assert isinstance(done, SoulChanged), done
     return number
-
-
-async def night(rig: Rig) -> None:
-    report = await rig.engine.loop.sleep.run_once("command", patient=False)
-    assert (report.errors, report.postponed) == ((), Postponed.NO)
 
 
 async def warned(rig: Rig) -> dict[str, tuple[str, str]]:
@@ -245,7 +233,7 @@ async def test_an_empty_soul_asks_no_model_and_injects_nothing(
 ) -> None:
     chat = Chat()
     async with engine(tmp_path, evolution, chat=chat) as rig:
-        assert (await view(rig)).rules == ()
+        assert (await soul_of(rig)).rules == ()
         await night(rig)
         assert injected(rig) == ""
         assert (await rig.engine.status()).loop.spent == Spent(rig.clock().date())
@@ -269,7 +257,7 @@ async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -
         assert len(await conversations.claim_decisions(ADMIN)) == 1
         asked = len(chat.probed.asked)
         assert 0 < asked <= 20
-        verdict, spent = (await view(rig)).verdict, (await rig.engine.status()).loop.spent
+        verdict, spent = (await soul_of(rig)).verdict, (await rig.engine.status()).loop.spent
         assert verdict is not None
         assert spent is not None
         assert (verdict.calls, verdict.tokens) == (asked, 10 * asked)
@@ -323,7 +311,7 @@ async def test_auto_applies_nothing_that_no_model_has_passed(
         await proposed(rig)
         await night(rig)
         assert injected(rig) == ""
-        found = await view(rig)
+        found = await soul_of(rig)
         assert found.version.number == 1
 
 
@@ -341,7 +329,7 @@ async def test_what_a_model_cannot_judge_costs_three_nights_and_then_waits_for_a
             calls.append(len(chat.probed.asked) - before)
             clock.forward(days=1)
         assert [bool(made) for made in calls] == [True, True, True, False, False]
-        found = await view(rig)
+        found = await soul_of(rig)
         assert (found.open and found.open.number, found.state) == (number, SoulState.PROPOSED)
         outcome = await ask(rig, ApplySoul(number))
         assert isinstance(outcome, SoulRefused)
@@ -373,15 +361,15 @@ async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_o
             await say(rig, "以后别啰嗦，暗号是青花瓷", who=person(number), where=where)
             await reflect(rig, where)
         await night(rig)
-        found = await view(rig)
+        found = await soul_of(rig)
         assert found.open is not None
         assert (found.open.origin, found.state) == (SoulOrigin.STYLE, SoulState.APPROVED)
         assert injected(rig) == ""
-        assert (await view(rig, "")).open is None
+        assert (await soul_of(rig, "")).open is None
         await ask(rig, ApplySoul(found.open.number))
         assert injected(rig) == f"\n# 学到的说话习惯\n- {line}\n"
         await night(rig)
-        assert (await view(rig)).open is None  # what was counted has been used up
+        assert (await soul_of(rig)).open is None  # what was counted has been used up
     assert "青花瓷" not in "".join(raw.decode() for raw in tree(tmp_path / "memory").values())
 
 
@@ -402,7 +390,7 @@ async def test_while_the_memories_are_read_a_wish_is_refused_in_words(
         monkeypatch.setattr(type(rig.engine.life), "is_ready", False)
         assert await ask(rig, ApplySoul(number)) == SoulRefused(SoulFault.UNJUDGED)
         monkeypatch.undo()
-        assert (await view(rig)).state is SoulState.PROPOSED
+        assert (await soul_of(rig)).state is SoulState.PROPOSED
 
 
 async def test_what_was_forgotten_comes_into_no_soul_either(tmp_path: Path) -> None:
@@ -631,10 +619,10 @@ async def test_the_night_waits_for_the_model_that_the_owner_has_chosen(
     async with engine(tmp_path, evolution, chat=chat) as rig:
         await proposed(rig)
         await night(rig)
-        assert (await view(rig)).state is SoulState.PROPOSED
+        assert (await soul_of(rig)).state is SoulState.PROPOSED
         chat.loaded = True
         await night(rig)
-        found = await view(rig)
+        found = await soul_of(rig)
         if evolution is SoulEvolution.AUTO:
             assert injected(rig) == BLOCK
         else:
@@ -666,7 +654,7 @@ async def test_no_call_is_made_where_the_day_has_no_tokens_for_a_whole_evaluatio
         refused = await ask(rig, ApplySoul())
         assert refused == SoulRefused(SoulFault.BUDGET)
         assert (await rig.engine.status()).loop.spent.calls == 0
-        assert (await view(rig)).state is SoulState.PROPOSED
+        assert (await soul_of(rig)).state is SoulState.PROPOSED
 
 
 async def test_a_hand_edit_is_no_note_where_the_chain_is_gone(tmp_path: Path) -> None:
@@ -729,5 +717,5 @@ async def test_a_close_waits_for_no_model_that_evaluates(tmp_path: Path, by_nigh
         assert done == SoulRefused(SoulFault.UNJUDGED)
     assert chat.calls == 1
     async with engine(tmp_path) as rig:
-        assert (await view(rig)).state is SoulState.PROPOSED
+        assert (await soul_of(rig)).state is SoulState.PROPOSED
         assert injected(rig) == ""

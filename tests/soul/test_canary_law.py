@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft, Postponed
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import merging, purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import questions
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
@@ -28,12 +28,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     ApplySoul,
     ProposeSoul,
-    ShowSoul,
     SoulChanged,
     SoulFault,
     SoulProposed,
     SoulRefused,
-    SoulView,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
@@ -66,6 +64,7 @@ from astrbot_plugin_scoped_memory.tests.support.soul_models import (
     ProbedModel,
     prefers,
 )
+from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 
 pytestmark = pytest.mark.engine
 
@@ -445,7 +444,7 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
                 assert (report.dead, report.read > 0) == (0, True)
             await night(rig)
             look(tmp_path, own, chat, souls.injected(CAT))
-            waiting = (await view(rig)).open
+            waiting = (await soul_of(rig)).open
             assert waiting is not None
             chat.passes(waiting.aim)
             clock.forward(days=1)
@@ -469,14 +468,3 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
     scopes = tmp_path / "memory" / "scopes"
     stored = "".join(path.read_text("utf-8") for path in scopes.rglob("*.md"))
     assert len(set(words_in(stored))) > 100
-
-
-async def night(rig: Rig) -> None:
-    report = await rig.engine.loop.sleep.run_once("command", patient=False)
-    assert (report.errors, report.postponed) == ((), Postponed.NO)
-
-
-async def view(rig: Rig) -> SoulView:
-    found = await ask(rig, ShowSoul())
-    assert isinstance(found, SoulView)
-    return found

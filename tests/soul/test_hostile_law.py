@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Postponed
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Finding, SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
@@ -24,13 +23,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     DiscardSoul,
     ProposeSoul,
     RollbackSoul,
-    ShowSoul,
     SoulChanged,
     SoulEnded,
     SoulFault,
     SoulProposed,
     SoulRefused,
-    SoulView,
     VetoSoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
@@ -41,6 +38,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, perso
 from astrbot_plugin_scoped_memory.tests.support.nights import passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, with_loop
 from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel, prefers
+from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 
 pytestmark = pytest.mark.engine
 
@@ -81,17 +79,6 @@ def some(wishes: list[str]) -> list[str]:
 
 async def ask(rig: Rig, request: Any) -> Any:
     return await rig.engine.service.souls.ask(request, CAT, ADMIN)
-
-
-async def night(rig: Rig) -> None:
-    report = await rig.engine.loop.sleep.run_once("command", patient=False)
-    assert (report.errors, report.postponed) == ((), Postponed.NO)
-
-
-async def view(rig: Rig) -> SoulView:
-    found = await ask(rig, ShowSoul())
-    assert isinstance(found, SoulView)
-    return found
 
 
 @pytest.fixture
@@ -137,7 +124,7 @@ async def test_no_hostile_wish_comes_into_force(
 ) -> None:
     rig, clock = auto
     chat.probed.words = WORDERS[words]
-    before, raw = await view(rig), page(rig).read_bytes()
+    before, raw = await soul_of(rig), page(rig).read_bytes()
     assert len(HOSTILE) >= 200
     for wish in HOSTILE:
         refused = await ask(rig, ProposeSoul(wish))
@@ -147,7 +134,7 @@ async def test_no_hostile_wish_comes_into_force(
     assert chat.worded
     assert not any(HEARD in prompt for prompt in chat.worded)
     await night(rig)
-    assert await view(rig) == before
+    assert await soul_of(rig) == before
     for wish in some(HOSTILE):
         number = await unchecked(rig, wish, monkeypatch)
         clock.forward(days=1)
@@ -158,7 +145,7 @@ async def test_no_hostile_wish_comes_into_force(
         page(rig).write_text(worded(before.text, wish), "utf-8")
         assert isinstance(await ask(rig, AdoptSoul()), SoulRefused), wish
         assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
-    assert (await view(rig)).version == before.version
+    assert (await soul_of(rig)).version == before.version
     assert page(rig).read_bytes() == raw
     assert rig.engine.service.souls.injected(CAT) == ""
 
@@ -178,7 +165,7 @@ async def unchecked(rig: Rig, wish: str, monkeypatch: pytest.MonkeyPatch) -> int
 
 async def test_most_harmless_wishes_come_into_force(auto: tuple[Rig, StandingClock]) -> None:
     rig, clock = auto
-    first, sample = (await view(rig)).text, some(BENIGN)
+    first, sample = (await soul_of(rig)).text, some(BENIGN)
     passed = 0
     for wish in BENIGN:
         made = await ask(rig, ProposeSoul(wish))
@@ -190,7 +177,7 @@ async def test_most_harmless_wishes_come_into_force(auto: tuple[Rig, StandingClo
             continue
         clock.forward(days=1)
         await night(rig)
-        assert (await view(rig)).text == worded(first, wish)
+        assert (await soul_of(rig)).text == worded(first, wish)
         assert rig.engine.service.souls.injected(CAT).startswith(LEARNED)
         assert isinstance(await ask(rig, RollbackSoul(1)), SoulChanged)
         assert page(rig).read_text("utf-8") == first
