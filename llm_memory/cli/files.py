@@ -169,5 +169,5 @@ def tell_lines(lines: Sequence[RefusedLine], refused: int, *, cut_short: bool) -
     if more := refused - len(lines):
         say("store.more_refused", count=more)
     if cut_short:
-        say("store.cut_short")
+        say("transfer.cut_short")
     return PARTLY if refused or cut_short else DONE
