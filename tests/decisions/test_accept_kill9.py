@@ -63,6 +63,8 @@ class Editor(threading.Thread):
             line = f"人写的第{number}行"
             with self.path.open(encoding="utf-8", newline="") as file:
                 text = file.read()
+            # What is saved may be old by then.
+            self._stopped.wait(self._random.choice((0, 0, 0.05)))
             if self._random.random() < 0.5:
                 head, mark, rest = text.partition(f"{self.top[-1]}{self._newline}")
                 text = f"{head}{mark}{line}{self._newline}{rest}"
