@@ -414,6 +414,23 @@ async def test_what_was_forgotten_comes_into_no_soul_either(tmp_path: Path) -> N
         assert SCOPE not in await refusals(words)
 
 
+async def test_an_archive_that_cannot_be_read_refuses_a_wish_in_words(tmp_path: Path) -> None:
+    async with engine(tmp_path) as rig:
+        draft = MemoryDraft("周末吃饭", actor=ADMIN)
+        assert isinstance(
+            await rig.engine.service.remember(draft, conversation_id=group(777)), Stored
+        )
+        file = tmp_path / "memory" / "scopes" / "家人" / "archive" / "patterns.md"
+        file.parent.mkdir(parents=True)
+        file.write_bytes("暗号".encode("gbk"))
+        refused = await ask(rig, ProposeSoul(SOFT))
+        assert isinstance(refused, SoulRefused)
+        (finding,) = refused.findings
+        assert "有文件打不开" in finding.said.text("zh")
+        file.unlink()
+        await proposed(rig)
+
+
 async def test_a_hand_edit_is_told_and_stays_out_of_force_until_it_is_adopted(
     tmp_path: Path,
 ) -> None:
