@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
@@ -111,6 +111,8 @@ def test_the_same_words_are_one_block_today_and_the_day_after(desk: Desk) -> Non
     assert "roles/backend/2026-11-29.md" in desk.files()
 
 
+@example(["明日", "改了超时"], "", False)
+@example(["明日"], "", True)
 @given(
     st.lists(st.text(max_size=60), min_size=1, max_size=4),
     st.text(st.characters(exclude_characters="`~<\0", exclude_categories=["Cs"]), max_size=40),
@@ -126,15 +128,19 @@ def test_what_people_wrote_there_stays_byte_for_byte(
         others = {"shared/DECISIONS.md": b"# D\n", "roles/qa/2026-11-27.md": b"# qa\n"}
         for path in (DAY, "roles/backend/MEMORY.md", *others):
             desk.put(path, others.get(path, mine))
+        written = 0
         for number, note in enumerate(notes):
             answer = desk.says(f"{note}{number}")
             assert isinstance(answer, Noted), answer
+            assert answer.file or answer.left_out  # any words may name a day close by
+            written += bool(answer.file)
         files = desk.files()
         desk.held.release()
     assert files[DAY].startswith(mine)
-    assert files[DAY].count(b"\n## 14:05 ") == len(notes)
+    assert files[DAY].count(b"\n## 14:05 ") == written
     assert files["roles/backend/MEMORY.md"].startswith(mine)
-    assert files["roles/backend/MEMORY.md"].endswith(f"{END}{newline}".encode())
+    if written:
+        assert files["roles/backend/MEMORY.md"].endswith(f"{END}{newline}".encode())
     assert {path: files[path] for path in others} == others
 
 
