@@ -70,7 +70,7 @@ class StaleSaves:
         return lambda content: bool(self._overwritten(rows, _missing(rows, content)))
 
     async def _rows(self, file: RecordFile) -> list[RecordIntent]:
-        """Returns those whose words are known, and of which somebody was told."""
+        """Returns the records that stood in the file once, and whose words the state still has."""
         rows = await asyncio.to_thread(self._intents.rows)
         told = (row for row in rows if row.payload and row.state is not IntentState.INTENT)
         return [row for row in told if row.file == file.path]
@@ -98,7 +98,8 @@ class StaleSaves:
         return row.number in missing or old
 
     def _overwritten(self, rows: Sequence[RecordIntent], missing: set[int]) -> list[RecordIntent]:
-        """Returns those that no person has deleted, of one file's by number."""
+        """Returns the missing records that an old buffer dropped. ``rows`` are one file's, by
+        number."""
         now = self._clock()
         last = {row.number for row in takewhile(lambda row: row.number in missing, reversed(rows))}
         return [

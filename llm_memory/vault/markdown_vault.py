@@ -374,7 +374,8 @@ class MarkdownVault:
             return self._archive.all(scope)
 
     def archived_anywhere(self) -> list[Memory]:
-        """Returns the same of all scopes. Blocks, and holds nobody up."""
+        """Returns the archived entries of all scopes. Blocks, without the lock: no writer waits for
+        a long read. Raises VaultFileBroken."""
         return [memory for scope in self.scopes() for memory in self._archive.all(scope)]
 
     def purge(

@@ -63,7 +63,8 @@ def heard(
         public_texts: What all read besides: the persona's prompt.
         notes: Of all places.
         own: The persona's, whose notes all read that its soul is shown to.
-        archived: What was forgotten or has changed, of all places: nobody reads it any more.
+        archived: What people have forgotten, and former versions of what they changed, of all
+            places: private, wherever it stood.
     """
     gone = tuple(archived)
     private_names = {*names, *(memory.provenance.who for memory in gone)}
