@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import call
-from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
+from astrbot_plugin_scoped_memory.tests.house.source import script
 
 OWNER, MOTHER, SON = Person(9300, "房主"), Person(8301, "妈妈"), Person(8302, "儿子")
 HOME, COUSINS, WORK = group(630_001), group(630_002), group(630_003)

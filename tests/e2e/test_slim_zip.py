@@ -7,7 +7,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.places import Person, Place
 from astrbot_plugin_scoped_memory.harness.release import PLUGIN
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
+from astrbot_plugin_scoped_memory.tests.house.source import script
 
 pytestmark = [
     pytest.mark.astrbot,

@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.tests.e2e.test_missing_packages import (
     said,
     works,
 )
-from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
+from astrbot_plugin_scoped_memory.tests.house.source import script
 
 pytestmark = [
     pytest.mark.astrbot,

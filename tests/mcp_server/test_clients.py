@@ -18,7 +18,7 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.sdk import INSTRUCTIONS
-from astrbot_plugin_scoped_memory.tests.house.test_shipped import metadata
+from astrbot_plugin_scoped_memory.tests.house.source import metadata
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import environ_of, hello
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary

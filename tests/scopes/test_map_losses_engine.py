@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
+from astrbot_plugin_scoped_memory.tests.house.source import script
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-from astrbot_plugin_scoped_memory.tests.support.load.figures import Figures
-
-_RESULTS = Path(__file__).resolve().parents[2] / "build" / "soak"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,27 +13,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seconds", type=float, default=None, help="of load, instead of the usual")
 
 
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads its option
+def pytest_configure(config: pytest.Config) -> None:
+    """One seed for our own choices and for hypothesis, which is printed: the same seed makes the
+    same stories."""
+    if config.option.seed is None:
+        config.option.seed = secrets.randbelow(1_000_000)
+    config.option.hypothesis_seed = config.option.seed
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Printed above all tests."""
+    return f'seed {config.option.seed}: to play this again, make soak ARGS="--seed ..."'
+
+
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """The table shows it: the same seed makes the same choices."""
-    given: int | None = request.config.getoption("--seed", None)
-    return secrets.randbelow(1_000_000) if given is None else given
+    """The one that was printed."""
+    given: int = request.config.option.seed
+    return given
 
 
 @pytest.fixture
 def seconds(request: pytest.FixtureRequest) -> float | None:
     """None for the usual length."""
-    given: float | None = request.config.getoption("--seconds", None)
+    given: float | None = request.config.option.seconds
     return given
-
-
-@pytest.fixture
-def show(capsys: pytest.CaptureFixture[str]) -> Callable[[Figures], None]:
-    """Print figures as a table and keep them in build/soak/."""
-
-    def showing(figures: Figures) -> None:
-        path = figures.save(_RESULTS)
-        with capsys.disabled():
-            print(f"\n{figures.table()}\n  kept in {path.relative_to(_RESULTS.parents[1])}")  # noqa: T201
-
-    return showing

@@ -40,7 +40,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_format import
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import STAMP, VaultFormat
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.tests.house.test_shipped import script
+from astrbot_plugin_scoped_memory.tests.house.source import script
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private, running
 
 pytestmark = pytest.mark.engine
