@@ -135,7 +135,7 @@ async def move(call: Call) -> str:
 @slow
 async def undo(call: Call) -> str:
     """Take back the last forget, edit or move: of an entry, or of this person here; or the last
-    bringing along, as a whole."""
+    bringing along, as a whole. What was changed since is passed over."""
     named = _named(call, call.rest) if call.rest else ""
     if isinstance(named, UnknownReference):
         return named.text
@@ -151,8 +151,10 @@ async def undo(call: Call) -> str:
             return call.say("undo.brought_back", source=source, count=memories, left=left)
         case NotVisible() if named:
             return call.say("undo.not_found", id=safe(named)[:_WORDS])
-        case NotVisible():
+        case NotVisible(""):
             return call.say("undo.nothing")
+        case NotVisible(changed):
+            return call.say("undo.changed", id=changed)
     return refusal_text(call.texts, "undo.not_allowed", outcome)
 
 

@@ -117,8 +117,9 @@ async def _nearest(
     nowhere = levels[0], NotVisible(memory_id)
     for one in levels if memory_id else stores_here(levels):
         answer = await ask(one, memory_id)
-        if isinstance(answer, NotVisible) and answer.memory_id == memory_id:
-            nowhere = (one, answer) if answer.forgotten else nowhere
+        if isinstance(answer, NotVisible):
+            says_more = answer.forgotten or answer.memory_id != memory_id
+            nowhere = (one, answer) if says_more else nowhere
         elif not isinstance(answer, NotAllowed):  # that one stands at the other level
             return one, answer
     return nowhere

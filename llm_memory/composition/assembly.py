@@ -227,6 +227,16 @@ def _make_service(
         life,
         clock,
     )
+    bringing = Bringing(
+        former,
+        parts.turns,
+        arrivals.holdings,
+        remember.editor,
+        remember.corrected,
+        unread,
+        remember.follower,
+        arrivals.migrations.run_aside,
+    )
     corrections = Corrections(
         access,
         book,
@@ -236,6 +246,7 @@ def _make_service(
         unread,
         remember.follower,
         decisions.stale_saves,
+        bringing,
         life,
     )
     desk = DecisionDesk(
@@ -248,16 +259,6 @@ def _make_service(
         life,
         needs_reference=parts.vouchers is not None,
         english=settings.loop.english,
-    )
-    bringing = Bringing(
-        former,
-        parts.turns,
-        arrivals.holdings,
-        remember.editor,
-        remember.corrected,
-        unread,
-        remember.follower,
-        arrivals.migrations.run_aside,
     )
     files = FileReading(recalls, parts.pages, recall.notes, loop.paused_conversations)
     transcripts = Transcripts(

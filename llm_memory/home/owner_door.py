@@ -18,7 +18,7 @@ from ..models.scope import PUBLIC_NAME
 from ..models.status import IndexState
 from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..service.engine import Engine
-from ..vault.models import UndoKind, UndoRecord
+from ..vault.models import UndoKind
 from ..vault.rules.templates import CONSTITUTION
 
 PERSON: Final = "owner:cli"
@@ -57,26 +57,28 @@ class OwnerDoor:
         self, memory_id: str = "", *, conversation_id: ConversationId
     ) -> RestoreOutcome | Rejected:
         """Take back what was done last to a memory of the conversation's own scope. Without an id:
-        what the owner did last in that scope or in the public one."""
+        what the owner did last in that scope or in the public one and that can still be undone."""
         if not memory_id:
-            last = await self._last(conversation_id)
-            if last is None:
-                return NotVisible("")
-            memory_id = last.memory_id
-            conversation_id = ConversationId.parse(last.conversation)
+            return await self._undo_last(conversation_id)
         return await self._engine.service.restore(
             memory_id, conversation_id=conversation_id, actor=self._owner
         )
 
-    async def _last(self, conversation_id: ConversationId) -> UndoRecord | None:
-        report = await self._engine.service.describe(conversation_id=conversation_id)
+    async def _undo_last(self, conversation_id: ConversationId) -> RestoreOutcome | Rejected:
+        service, changed = self._engine.service, ""
+        report = await service.describe(conversation_id=conversation_id)
         if not isinstance(report.resolution, Usable):
-            return None
+            return NotVisible("")
         sources = {report.resolution.scope.name, PUBLIC_NAME}
         ledger = self._engine.parts.vault.ledger
-        done = await asyncio.to_thread(ledger.undo_records, person=PERSON)
-        mine = (one for one in done if one.source in sources and one.kind is not UndoKind.BRING)
-        return next(mine, None)
+        for done in await asyncio.to_thread(ledger.undo_records, person=PERSON):
+            if done.source in sources and done.kind is not UndoKind.BRING:
+                where = ConversationId.parse(done.conversation)
+                outcome = await service.undo(done, conversation_id=where, actor=self._owner)
+                if not isinstance(outcome, NotVisible):
+                    return outcome
+                changed = changed or outcome.memory_id
+        return NotVisible(changed)
 
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus:
         """Returns how the store is doing now."""

@@ -94,10 +94,6 @@ class Bringing:
         self._holdings.note(batch, [Added(target, ticket, TURN) for ticket in tickets])
         return len(self._turns.rescope(tickets, source, target))
 
-    async def last(self, requester: Requester) -> UndoRecord | None:
-        """Returns what this person did last in this conversation, if it was to bring something."""
-        return await self._editor.last_batch(requester)
-
     async def take_back(self, undo_record: UndoRecord) -> BroughtBack:
         """Move back what is still as it was brought. Raises StateUnavailable."""
         source = await asyncio.to_thread(self._holdings.vault.named, undo_record.source)
@@ -105,7 +101,7 @@ class Bringing:
         await self._run(back)
         await asyncio.to_thread(self._take_turns_back, undo_record)
         self._unread.drop_scope(undo_record.target)
-        await self._editor.drop_undo_batch(undo_record)
+        await self._editor.drop_undo_records(undo_record.memory_id, undo_record.target)
         return BroughtBack(undo_record.source, undo_record.target, back.done, back.left)
 
     def _take_turns_back(self, undo_record: UndoRecord) -> None:

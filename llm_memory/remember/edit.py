@@ -27,6 +27,7 @@ from ..models.data_models import (
 from ..models.key import Key
 from ..models.notices import NoticeCode
 from ..models.scope import Scope
+from ..models.vault_layout import ARCHIVE
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.date_annotation import resolve_dates
@@ -102,15 +103,15 @@ class MemoryEditor:
         edited = await self._corrected_by(CorrectionKind.EDITED, stored, step, requester)
         if isinstance(edited, StoredMemory):
             await self._corrected.edited(edited.scope.name, edited.memory)
-            await self.note(UndoKind.EDIT, edited, edited.scope, requester, _words(edited))
+            await self.note(UndoKind.EDIT, edited, edited.scope, requester, left_words(edited))
             return Edited(edited, stored.memory.judgment, passed.hidden)
         return edited
 
     async def amend(
         self, stored: StoredMemory, made: Callable[[Memory], Memory], requester: Requester
     ) -> StoredMemory | Rejected | None:
-        """Apply ``made`` to an entry as it is now; the former version is archived, and restored by
-        an undo."""
+        """Apply ``made`` to an entry as it is now; the former version is archived. The bot does it
+        for the requester: an undo takes it back by the id alone, not as the person's last deed."""
 
         def step() -> StoredMemory:
             current = self._vault.current(stored)
@@ -124,7 +125,8 @@ class MemoryEditor:
 
         amended = await self._change(stored, step)
         if isinstance(amended, StoredMemory):
-            await self.note(UndoKind.EDIT, amended, amended.scope, requester, _words(amended))
+            bot = replace(requester, actor=replace(requester.actor, person=""))
+            await self.note(UndoKind.EDIT, amended, amended.scope, bot, left_words(amended))
         return amended
 
     async def annotate(
@@ -154,33 +156,23 @@ class MemoryEditor:
         )
         if isinstance(moved, StoredMemory):
             # If the target had an entry of that id already, an undo must not take its words.
-            same = _words(moved) == _words(stored)
-            words = _words(stored) if same else ""
-            await self.note(UndoKind.MOVE, moved, stored.scope, requester, words)
+            await self.note(UndoKind.MOVE, moved, stored.scope, requester, left_words(stored))
             return Moved(moved, stored.scope.name)
         return moved
 
-    async def undo_record(
-        self, requester: Requester, memory_id: str, source: Scope
-    ) -> UndoRecord | None:
-        """Returns the last undo record of a memory in this scope; without an id, of this person in
-        this conversation."""
-        if memory_id:
-            found = await self._look_up(lambda: self._vault.ledger.undo_records(memory_id))
-        elif requester.actor.person:
-            person, conversation = requester.actor.person, requester.conversation
-            found = await self._look_up(
-                lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
-            )
-        else:
-            found = []
-        return next(
-            (
-                undo_record
-                for undo_record in found
-                if undo_record.source == source.name and undo_record.kind is not UndoKind.BRING
-            ),
-            None,
+    async def undo_record(self, memory_id: str, source: Scope) -> UndoRecord | None:
+        """Returns the last undo record of a memory in this scope."""
+        found = await self._look_up(lambda: self._vault.ledger.undo_records(memory_id))
+        return next((one for one in found if one.source == source.name), None)
+
+    async def undo_records(self, requester: Requester) -> list[UndoRecord]:
+        """Returns what this person did in this conversation, the last first. Raises
+        StateUnavailable."""
+        person, conversation = requester.actor.person, requester.conversation
+        if not person:
+            return []
+        return await asyncio.to_thread(
+            lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
         )
 
     def standing(self, undo_record: UndoRecord) -> StoredMemory | None:
@@ -222,7 +214,7 @@ class MemoryEditor:
     def _unchanged(self, stored: StoredMemory, undo_record: UndoRecord) -> StoredMemory:
         """Returns the entry as the change left it. Raises KeyError if it was changed since."""
         current = self._vault.current(stored)
-        if current is None or not undo_record.words or _words(current) != undo_record.words:
+        if current is None or left_words(current) != undo_record.words:
             raise KeyError(undo_record.memory_id)
         return current
 
@@ -251,23 +243,12 @@ class MemoryEditor:
         undo_record = UndoRecord(0, UndoKind.BRING, *names, person, conversation)
         await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))
 
-    async def last_batch(self, requester: Requester) -> UndoRecord | None:
-        """Returns the batch that this person had brought in this conversation, if that was the last
-        change there."""
-        if not requester.actor.person:
-            return None
-        person, conversation = requester.actor.person, requester.conversation
-        found = await self._look_up(
-            lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
-        )
-        return found[0] if found and found[0].kind is UndoKind.BRING else None
-
-    async def drop_undo_batch(self, undo_record: UndoRecord) -> None:
-        """Drop all undo records of a batch, which was undone."""
-        for one in await self._look_up(
-            lambda: self._vault.ledger.undo_records(undo_record.memory_id)
-        ):
-            await self.drop_undo_record(one)
+    async def drop_undo_records(self, memory_id: str, target: str) -> None:
+        """Drop all undo records of what stood in this scope: a memory that was purged, or a batch
+        that was undone."""
+        for one in await self._look_up(lambda: self._vault.ledger.undo_records(memory_id)):
+            if one.target == target:
+                await self.drop_undo_record(one)
 
     async def drop_undo_record(self, undo_record: UndoRecord) -> None:
         """Drop the undo record of a change, which was undone."""
@@ -326,8 +307,11 @@ class MemoryEditor:
             return []
 
 
-def _words(stored: StoredMemory) -> str:
-    """Returns a hash of an entry's content without its strength, which changes by itself."""
+def left_words(stored: StoredMemory) -> str:
+    """Returns the hash by which an undo tells what a change left: an entry's content without its
+    strength, which changes by itself; of an archived one, when and by whom it was forgotten."""
+    if stored.path == ARCHIVE:
+        return content_hash(repr(stored.memory.extra[-2:]))
     memory = without_anchor(stored.memory)  # a move drops it
     said = (memory.judgment, memory.reasoning, memory.tags, memory.context)
     return content_hash(repr((*said, memory.provenance.who, memory.extra)))

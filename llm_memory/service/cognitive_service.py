@@ -51,6 +51,7 @@ from ..recall.request import RecallRequest
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
 from ..transfer.line_files import LineFile
+from ..vault.models import UndoRecord
 from .conversations import Conversations
 from .corrections import Corrections
 from .decisions import DecisionDesk
@@ -316,15 +317,20 @@ class CognitiveService:
         """Take back what was done last to an entry of the conversation's own scope: forgotten, it
         comes back; edited, it has its former words; moved, it is here again.
 
-        Without an id: the last that this person did in this conversation; if that was to bring what
-        was left behind, all of it goes back. Raises StateUnavailable, EngineClosed.
+        Without an id: the last that this person did in this conversation and that can still be
+        undone; if that was to bring what was left behind, all of it goes back. NotVisible names
+        what was changed since, if that is why nothing can. Raises StateUnavailable, EngineClosed.
         """
-        await self._life.ready()
-        if not memory_id:
-            brought = await self.admin.take_back(conversation_id, actor)
-            if brought is not None:
-                return brought
-        return await self._corrections.restore(memory_id, self._access.view(conversation_id), actor)
+        view = await self._view(conversation_id)
+        if memory_id:
+            return await self._corrections.restore(memory_id, view, actor)
+        return await self._corrections.undo_last(view, actor)
+
+    async def undo(
+        self, done: UndoRecord, *, conversation_id: ConversationId, actor: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Take back this very deed, if nothing else was done to the entry since."""
+        return await self._corrections.undo(done, await self._view(conversation_id), actor)
 
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, whatever the map says later."""

@@ -11,6 +11,7 @@ from ..catalogue.rules.proposals import proposal_key
 from ..catalogue.unread_turns import UnreadTurns
 from ..decisions.stale_saves import StaleSaves
 from ..errors import StateUnavailable
+from ..migration.bringing import Bringing
 from ..models.conversation import Actor
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
@@ -32,14 +33,14 @@ from ..models.scope import Scope
 from ..models.vault_layout import ARCHIVE
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
-from ..remember.edit import MemoryEditor, Requester
+from ..remember.edit import MemoryEditor, Requester, left_words
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.confidences import may_stand
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
-from ..vault.models import UndoKind
+from ..vault.models import UndoKind, UndoRecord
 
 
 class Corrections:
@@ -55,6 +56,7 @@ class Corrections:
         unread: UnreadTurns,
         follower: CorrectionFollower,
         stale_saves: StaleSaves,
+        bringing: Bringing,
         life: Lifespan,
     ) -> None:
         self._access = access
@@ -65,6 +67,7 @@ class Corrections:
         self._unread = unread
         self._follower = follower
         self._stale_saves = stale_saves
+        self._bringing = bringing
         self._life = life
 
     async def forget(
@@ -124,7 +127,9 @@ class Corrections:
         )
         target = await self._handlers.archive(stored, requester.actor)
         if isinstance(target, str):
-            await self._editor.note(UndoKind.FORGET, stored, scope, requester)
+            archived = await self._handlers.archived(scope, stored.memory.memory_id)
+            words = "" if archived is None else left_words(archived)
+            await self._editor.note(UndoKind.FORGET, stored, scope, requester, words)
             await self._follower.follow()
         else:
             await self._corrected.drop([number])
@@ -154,6 +159,7 @@ class Corrections:
                 return forgotten
         memory_id = stored.memory.memory_id
         left = await self._handlers.purge(stored.scope, memory_id)
+        await self._editor.drop_undo_records(memory_id, stored.scope.name)
         try:
             await self._stale_saves.forget(proposal_key(memory_id))
         except StateUnavailable as error:
@@ -210,38 +216,60 @@ class Corrections:
         self, memory_id: str, view: ConversationView, actor: Actor
     ) -> RestoreOutcome | Rejected:
         """Take back what was done last to an entry of the conversation's own scope: forgotten, it
-        comes back; edited, it has its former words; moved, it is here again.
-
-        With an empty id: the last that this person did in this conversation.
-        """
-        scope = view.writable
-        named = pointed_id(memory_id) if memory_id else ""
+        comes back; edited, it has its former words; moved, it is here again."""
+        scope, named = view.writable, pointed_id(memory_id)
         if isinstance(scope, Rejected) or named is None:
             return NotVisible(memory_id)
-        undo_record = await self._editor.undo_record(
-            Requester(actor, view.conversation_id.umo), named, scope
-        )
-        if undo_record is not None and undo_record.kind is UndoKind.MOVE and not actor.admin:
-            return NotVisible(memory_id)  # whether it still lives there is not for everybody
-        standing = None if undo_record is None else self._editor.standing(undo_record)
-        if (
-            undo_record is not None
-            and undo_record.kind is not UndoKind.FORGET
-            and standing is not None
-        ):
-            if undo_record.kind is UndoKind.EDIT and not view.sees(standing):
-                return NotVisible(memory_id)
-            if not actor.admin:
-                return self._access.refusal(standing, scope)
-            undone = await self._carry_out(partial(self._editor.take_back, undo_record))
-            return NotVisible(memory_id) if undone is None else undone
-        if not named and undo_record is None:
-            return NotVisible(memory_id)
-        wanted = named or (undo_record.memory_id if undo_record else "")
-        outcome = await self._bring_back(wanted, scope, view, actor)
-        if isinstance(outcome, Restored) and undo_record is not None:
-            await self._editor.drop_undo_record(undo_record)
+        done = await self._editor.undo_record(named, scope)
+        if done is not None and done.kind is not UndoKind.FORGET:
+            if done.kind is UndoKind.MOVE and not actor.admin:
+                return NotVisible(memory_id)  # whether it still lives there is not for everybody
+            if self._editor.standing(done) is not None:
+                return await self.undo(done, view, actor)
+            done = None
+        outcome = await self._bring_back(named, scope, view, actor)
+        if isinstance(outcome, Restored) and done is not None:
+            await self._editor.drop_undo_record(done)
         return outcome
+
+    async def undo_last(self, view: ConversationView, actor: Actor) -> RestoreOutcome | Rejected:
+        """Take back the last that this person did in this conversation and that can still be
+        undone. NotVisible names the last of all, if something else was done to it since."""
+        changed = ""
+        for done in await self._editor.undo_records(Requester(actor, view.conversation_id.umo)):
+            outcome = await self.undo(done, view, actor)
+            if not isinstance(outcome, NotVisible | NotAllowed):
+                return outcome
+            if isinstance(outcome, NotVisible):
+                changed = changed or outcome.memory_id
+        return NotVisible(changed)
+
+    async def undo(
+        self, done: UndoRecord, view: ConversationView, actor: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Take back this very deed, and no other one: what was done to the entry since stays.
+        NotVisible without a name where it is not the conversation's to know why."""
+        if done.kind is UndoKind.BRING:
+            return await self._bringing.take_back(done) if actor.admin else NotAllowed("")
+        scope, standing = view.writable, self._editor.standing(done)
+        if isinstance(scope, Rejected) or scope.name != done.source:
+            return NotVisible("")
+        if done.kind is UndoKind.FORGET:
+            archived = await self._handlers.archived(scope, done.memory_id)
+            if standing is not None or archived is None or not _is_left(archived, done):
+                return NotVisible(done.memory_id)
+            outcome = await self._bring_back(done.memory_id, scope, view, actor)
+            if isinstance(outcome, Restored):
+                await self._editor.drop_undo_record(done)
+            return outcome
+        if standing is None:
+            return NotVisible(done.memory_id if actor.admin else "")
+        if done.kind is UndoKind.EDIT and not view.sees(standing):
+            return NotVisible(done.memory_id)
+        if not actor.admin:
+            return self._access.refusal(standing, scope)
+        undone = await self._carry_out(partial(self._editor.take_back, done))
+        return NotVisible(done.memory_id) if undone is None else undone
 
     async def _bring_back(
         self, memory_id: str, scope: Scope, view: ConversationView, actor: Actor
@@ -266,3 +294,8 @@ class Corrections:
             for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
                 await self._corrected.withdraw(kind, scope.name, memory_id)
         return restored
+
+
+def _is_left(archived: StoredMemory, done: UndoRecord) -> bool:
+    """True if it was this deed that forgot the entry; earlier versions noted no more than that."""
+    return not done.words or done.words == left_words(archived)

@@ -8,7 +8,7 @@ from ..migration.bringing import Bringing
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NotAllowed, Rejected, RejectReason
-from ..models.former_scopes import Brought, BroughtBack, MustBeNamed
+from ..models.former_scopes import Brought, MustBeNamed
 from ..models.resolution import Usable
 from ..models.settings import EngineSettings, IllegalName
 from ..models.status import MapChange, MapSummary
@@ -60,16 +60,6 @@ class ScopeAdmin:
             return Rejected(RejectReason.LEARNING_PAUSED)
         requester = Requester(actor, conversation_id.umo)
         return await self._bringing.bring_named(names, conversation_id, requester)
-
-    async def take_back(
-        self, conversation_id: ConversationId, actor: Actor
-    ) -> BroughtBack | NotAllowed | None:
-        """Back where it was, all that this person brought last; None where the last that the person
-        did here was something else. Raises StateUnavailable, EngineClosed."""
-        batch = await self._bringing.last(Requester(actor, conversation_id.umo))
-        if batch is None:
-            return None
-        return await self._bringing.take_back(batch) if actor.admin else NotAllowed("")
 
     async def check_entry(self, raw: Mapping[str, object], conversation_id: ConversationId) -> str:
         """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
