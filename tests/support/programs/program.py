@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 PROGRAMS = Path(__file__).parent
 NOT_HERE = 77
 """The status of a script that cannot find out here what it is to find out."""
@@ -54,6 +52,8 @@ def found_by(script: str, folder: Path, *, bound_by_modes: bool = False) -> dict
     process = start(PROGRAMS / script, folder, bound_by_modes=bound_by_modes)
     out, errors = process.communicate(timeout=300)
     if process.returncode == NOT_HERE:
+        import pytest  # which the programs themselves can do without
+
         pytest.skip(out.strip())
     assert process.returncode == 0, errors
     found: dict[str, Any] = json.loads(out)
