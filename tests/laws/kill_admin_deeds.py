@@ -386,7 +386,7 @@ class TakeBackBrought(Bring):
             await Bring.act(self, rig, lambda *_: None)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.admin.take_back(private(1), ADMIN)
+        await rig.engine.service.restore(conversation_id=private(1), actor=ADMIN)
 
 
 class ConfirmDeletions(Deed):
