@@ -57,7 +57,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple, photograph
 from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy
 
 WORDS = "检索面用 PostgreSQL"
@@ -149,8 +149,8 @@ _DAY = datetime(2026, 11, 22, 9, tzinfo=UTC)
 
 class Soul(Deed):
     """One change: the old text is in force then or the new one, in memory, in SOUL.md and in the
-    chain. ``waits``: another wish stands open before. ``by_hand``: SOUL.md holds a person's words,
-    which are kept whatever becomes of them."""
+    chain. ``fresh``: the persona has learned nothing yet. ``waits``: another wish stands open
+    before. ``by_hand``: SOUL.md holds a person's words, which are kept whatever becomes of them."""
 
     torn = True
 
@@ -159,11 +159,13 @@ class Soul(Deed):
         name: str,
         request: soul.SoulChange,
         *,
+        fresh: bool = False,
         waits: bool = False,
         by_hand: bool = False,
     ) -> None:
         self._name = f"Soul{name}"
         self._request = request
+        self._fresh = self.in_steps = fresh  # the first version is made before anything is asked
         self._waits = waits
         self._by_hand = by_hand
 
@@ -176,8 +178,9 @@ class Soul(Deed):
 
     async def prepare(self, root: Path) -> None:
         async with opened(root) as rig:
-            await self.ask(rig, soul.ProposeSoul(SOFT))
-            await self.ask(rig, soul.ApplySoul())
+            if not self._fresh:
+                await self.ask(rig, soul.ProposeSoul(SOFT))
+                await self.ask(rig, soul.ApplySoul())
             if self._waits:
                 await self.ask(rig, soul.ProposeSoul(SHORT))
         if self._by_hand:
@@ -213,9 +216,10 @@ class Soul(Deed):
         view = await self.view(rig)
         verified = await rig.engine.service.souls.ask(soul.VerifySoul(), CAT, ADMIN)
         assert isinstance(verified, soul.SoulVerified)
-        page = page_of(rig.root).read_bytes()
+        path = page_of(rig.root)
+        page = path.read_bytes() if path.exists() else b""
         assert (verified.line, verified.why) == (0, "SOUL.md" if view.by_hand else ""), verified
-        assert view.by_hand or page == view.text.encode()
+        assert view.by_hand or page == view.text.encode() or (self._fresh and not page)
         folder = rig.root / "memory" / "soul" / CAT
         kept = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
         assert not self._by_hand or any(SHORT.encode() in one for one in (page, *kept))
@@ -416,7 +420,7 @@ class Upgrade(Opening):
 
 
 class Adopt(Deed):
-    """Another plugin's memories."""
+    """Another plugin's memories, of which nothing is touched."""
 
     in_steps = True
     COUNT = 30
@@ -442,8 +446,8 @@ class Adopt(Deed):
         await rig.engine.migrations.run_once()
 
     async def facts(self, rig: Rig) -> Facts:
-        status = rig.engine.migrations.status()
-        return await super().facts(rig) + told_of(status)
+        theirs: Facts = Counter({("theirs", "", f"{photograph(rig.root / 'plugins')}"): 1})
+        return await super().facts(rig) + theirs + told_of(rig.engine.migrations.status())
 
 
 def told_of(status: Any) -> Facts:
@@ -511,6 +515,7 @@ ADMIN_DEEDS: list[Deed] = [
     RejectDecision(),
     WithdrawDecision(),
     NoteRole(),
+    Soul("First", soul.ProposeSoul(SHORT), fresh=True),
     Soul("Propose", soul.ProposeSoul(SHORT)),
     Soul("Apply", soul.ApplySoul(), waits=True),
     Soul("Veto", soul.VetoSoul(1)),

@@ -146,8 +146,10 @@ class Opening(Deed):
 
 
 class Remember(Deed):
+    """New things, and one again."""
+
     in_steps = True
-    SAID = ((TENT, FAMILY), ("门禁周一换密码", WORK), ("小明喜欢乌龙茶", FAMILY), (KEY, SQUARE))
+    SAID = ((TENT, FAMILY), ("门禁周一换密码", WORK), (PEANUTS, FAMILY), (KEY, SQUARE))
 
     async def act(self, rig: Rig, tell: Tell) -> None:
         for words, where in self.SAID:

@@ -1,30 +1,15 @@
-"""A bot's engine that adopts other plugins' memories; run as a program of its own, to be killed.
-
-    python run.py adopting.py ROOT PLUGINS
-
-tells on standard output how many records are left, a number a line, and ``done`` at the end.
-"""
+"""Other plugins' memories by the thousand, and what must have become of them."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import random
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
     Row,
@@ -32,7 +17,6 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     make_chroma,
     make_simple,
 )
-from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 IN_CHROMA, IN_SQLITE = 1000, 4000
 SCOPES = ("家人", "public", None, "公司", "a b")
@@ -84,66 +68,6 @@ def make_sources(plugins: Path, in_sqlite: int = IN_SQLITE) -> Expected:
     return Expected(judgments, (adopted, merged, quarantined, broken))
 
 
-async def adopt(root: Path, plugins: Path) -> None:
-    """To the end, and tell how far it is."""
-    stores = PluginStores(plugins, root / "state" / "adoption-copies")
-    settings = replace(QUICK, adopt_legacy=True)
-    words = NoWords()  # an index is compared with the vault at its opening; this is about the vault
-    async with running(root, others=stores, settings=settings, follow=False, words=words) as rig:
-        task = asyncio.create_task(rig.engine.migrations.run_once())
-        last = -1
-        program.say("open")
-        while not task.done():
-            left = rig.engine.migrations.status().remaining
-            if left != last:
-                last = left
-                program.say(str(left))
-            await asyncio.sleep(0.005)
-        await task
-        status = rig.engine.migrations.status()
-        program.say("done" if status.state is MigrationState.DONE else f"{status}")
-
-
-class Bot:
-    """The program, started by a test."""
-
-    def __init__(self, root: Path, plugins: Path) -> None:
-        self.process = program.start(__file__, root, plugins)
-
-    def lines(self) -> Sequence[str]:
-        """One after the other, as they come."""
-        assert self.process.stdout is not None
-        return self.process.stdout  # type: ignore[return-value]
-
-    def kill_when(self, left: int, chance: random.Random) -> bool:
-        """SIGKILL somewhere in the batch that brings it there; False if it came to its end before.
-
-        A ``left`` below zero: while the stores are being copied and read.
-        """
-        began = False
-        for line in self.lines():
-            word = line.strip()
-            if word == "done":
-                self.process.wait(60)
-                return False
-            if word == "open" and left < 0:
-                break
-            began = began or (word.isdigit() and int(word) > 0)
-            if began and word.isdigit() and int(word) <= left:
-                break
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(chance.uniform(0.0, 0.12 if left >= 0 else 1.5))
-        self.process.send_signal(signal.SIGKILL)
-        self.process.communicate()
-        return True
-
-    def finish(self) -> str:
-        """The last line."""
-        out, errors = self.process.communicate(timeout=240)
-        assert out.strip(), errors
-        return out.strip().splitlines()[-1]
-
-
 def found(root: Path) -> dict[str, list[Memory]]:
     """By scope, as a bot that starts now reads it; and nothing is broken."""
     vault = MarkdownVault(root / "memory")
@@ -174,7 +98,3 @@ def faults(root: Path, expected: Expected) -> list[str]:
     wrong += [] if states == ["done"] else [f"jobs: {states}"]
     wrong += [] if numbers == expected.tally else [f"{numbers}, not {expected.tally}"]
     return wrong
-
-
-if __name__ == "__main__":
-    asyncio.run(adopt(Path(sys.argv[1]), Path(sys.argv[2])))
