@@ -25,7 +25,6 @@ from astrbot_plugin_scoped_memory.tests.migration.test_migration_interrupted imp
     ALL,
     RECORDS,
     SMALL,
-    Halt,
     memories,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
@@ -51,6 +50,10 @@ ODD = {
     "bare": None,
     "numbers": fields("数字也要原样", strength="80", created_at=1_750_000_000_123, ratio=0.25),
 }
+
+
+class Halt(BaseException):
+    """As if the process had ended here: nothing but a test catches it."""
 
 
 def odd() -> InMemoryForeign:

@@ -150,12 +150,6 @@ class Souls:
         return number
 
 
-def numbered(text: str) -> str:
-    """The text that comes after another one: its last line counts on."""
-    last = text.rpartition("第")[2].removesuffix("条。\n")
-    return f"{SEED.decode()}\n- 第{int(last) + 1 if last.isdigit() else 1}条。\n"
-
-
 async def live(souls: Souls) -> None:
     """Have everything happen once that a chain can tell of."""
     gov, judge = souls.gov, souls.judge
