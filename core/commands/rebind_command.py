@@ -75,7 +75,7 @@ async def _rebind(
         changed = with_moved(raw, plan.moved)
         await rebinds.begin(plan)
         try:
-            await _save(panel, raw, changed, plan.policy, old, new)
+            await _save(panel, raw, changed, policy, old, new)
         except NotSaved as error:
             await rebinds.give_up()
             return not_saved_text(plugin.texts, error)

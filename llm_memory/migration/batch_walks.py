@@ -187,13 +187,18 @@ class Carry(_BatchWalk):
 
 
 class CarryBack(_BatchWalk):
-    """What a batch carried goes back to where it was. Nothing goes to a ``source`` that is gone."""
+    """What a batch carried to ``target`` goes back to where it was. Nothing goes to a ``source``
+    that is gone."""
 
     doing = "carry-back"
 
-    def __init__(self, batch: str, holdings: Holdings, source: Scope | None) -> None:
+    def __init__(self, batch: str, holdings: Holdings, source: Scope | None, target: str) -> None:
         super().__init__(batch, holdings)
         self._source = source
+        self._target = target
+
+    async def _keys(self) -> Iterable[Key]:
+        return [key for key in await super()._keys() if key.scope == self._target]
 
     async def _do(self, keys: Sequence[Key]) -> None:
         if self._source is None:

@@ -23,6 +23,12 @@ from .holdings import Holdings
 from .ports import Walk
 
 
+def batches_of(source: str, target: str) -> tuple[str, str]:
+    """Returns the name of the batch of two scopes, and the one that an earlier version gave it,
+    which other two can have as well. No scope's name holds a colon."""
+    return f"bring-{source}:{target}", f"bring-{source}-{target}"
+
+
 class Bringing:
     """One batch for each pair of scopes: what was interrupted goes on when it is asked for again,
     and is undone as a whole."""
@@ -68,7 +74,7 @@ class Bringing:
         """Bring all of it. Raises StateUnavailable, VaultWriteFailed; a repetition brings the
         rest."""
         source, target = remainder.source, remainder.target
-        batch = f"bring-{source.name}-{target.name}"
+        batch, _ = batches_of(source.name, target.name)
         await asyncio.to_thread(self._holdings.vault.ensure, target)
         await self._editor.note_batch(batch, source, target, requester)
         # What was corrected there must not come back here with turns that were said before.
@@ -97,7 +103,7 @@ class Bringing:
     async def take_back(self, undo_record: UndoRecord) -> BroughtBack:
         """Move back what is still as it was brought. Raises StateUnavailable."""
         source = await asyncio.to_thread(self._holdings.vault.named, undo_record.source)
-        back = CarryBack(undo_record.memory_id, self._holdings, source)
+        back = CarryBack(undo_record.memory_id, self._holdings, source, undo_record.target)
         await self._run(back)
         await asyncio.to_thread(self._take_turns_back, undo_record)
         self._unread.drop_scope(undo_record.target)

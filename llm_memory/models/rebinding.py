@@ -40,6 +40,7 @@ class Rebinding:
         paused: Conversations that were paused because their former name was.
         brought: Former and new scope of memories that were brought along.
         policy: The former account's own policy for private chats, empty for none.
+        finished: False until everything has gone along.
     """
 
     old: str
@@ -48,6 +49,7 @@ class Rebinding:
     paused: tuple[str, ...] = ()
     brought: tuple[tuple[str, str], ...] = ()
     policy: str = ""
+    finished: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..catalogue.unread_turns import UnreadTurns
-from ..migration.bringing import Bringing
+from ..migration.bringing import Bringing, batches_of
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor
 from ..models.rebinding import RebindFault, Rebinding, Rebound
@@ -52,11 +52,13 @@ class Rebinds:
         self._unread = unread
         self._editor = editor
         self._life = life
+        self._before: tuple[Rebinding, ...] = ()
 
     async def plan(
         self, raw: Mapping[str, object], old: str, new: str, policy: str = ""
     ) -> Rebinding | RebindFault:
-        """What goes along in the owner's map, or why nothing may.
+        """What goes along in the owner's map, or why nothing may. One that was begun and not
+        finished goes on.
 
         ``policy``: what the owner's settings say of the former account's private chats alone.
         """
@@ -66,11 +68,14 @@ class Rebinds:
         moved = moved_entries(raw, old, new)
         if isinstance(moved, RebindFault):
             return moved
-        known = (old, new) not in ((one.old, one.new) for one in self._book.rebound)
-        known = known and bool(known_under(old, self._paused.all()) or self._former.knows(old))
-        if not (moved or policy or known):
+        before = [one for one in self._book.rebound if (one.old, one.new) == (old, new)]
+        if before and not before[-1].finished:
+            all_moved = tuple(dict.fromkeys((*before[-1].moved, *moved)))
+            return replace(before[-1], moved=all_moved, policy=policy or before[-1].policy)
+        known = bool(known_under(old, self._paused.all()) or self._former.knows(old))
+        if not (moved or policy or (known and not before)):
             return RebindFault.NOTHING
-        return Rebinding(old, new, moved, policy=policy)
+        return Rebinding(old, new, moved, policy=policy, finished=False)
 
     def hold(self, new: str, old: str) -> None:
         """Until it is done, ``new`` reads public only and learns nothing."""
@@ -88,11 +93,14 @@ class Rebinds:
 
     async def begin(self, rebinding: Rebinding) -> None:
         """Note it durably, before the map is saved. Raises StateUnavailable."""
-        await self._life.finish(lambda: self._book.rebind([*self._book.rebound, rebinding]))
+        self._before = self._book.rebound
+        names = (rebinding.old, rebinding.new)
+        others = [one for one in self._before if one.finished or (one.old, one.new) != names]
+        await self._life.finish(lambda: self._book.rebind([*others, rebinding]))
 
     async def give_up(self) -> None:
         """The map could not be saved. Raises StateUnavailable."""
-        await self._life.finish(lambda: self._book.rebind(self._book.rebound[:-1]))
+        await self._life.finish(lambda: self._book.rebind(self._before))
 
     async def finish(self, raw: Mapping[str, object], conversation: str, actor: Actor) -> Rebound:
         """The map is saved, and is ``raw`` now: everything else goes along.
@@ -119,9 +127,9 @@ class Rebinds:
         done = Rebound(rebinding)
         left = await self._former.count(self._former.of_renamed(rebinding))
         for one in (one for one in left if not one.shared):
-            pair = (one.source, one.target)
-            rebinding = replace(rebinding, brought=(*rebinding.brought, pair))
-            await self._book.rebind([*self._book.rebound[:-1], rebinding])
+            brought_so_far = dict.fromkeys((*rebinding.brought, (one.source, one.target)))
+            rebinding = replace(rebinding, brought=tuple(brought_so_far))
+            await self._keep(rebinding)
             brought = await self._bringing.bring(one.remainder, requester)
             done = Rebound(
                 rebinding,
@@ -129,7 +137,12 @@ class Rebinds:
                 done.turns + brought.turns,
                 done.left + brought.left,
             )
+        await self._keep(replace(rebinding, finished=True))
         return done
+
+    async def _keep(self, rebinding: Rebinding) -> None:
+        """Note how far the last one has come."""
+        await self._book.rebind([*self._book.rebound[:-1], rebinding])
 
     async def _pause(self, rebinding: Rebinding) -> Rebinding:
         """What was off the record stays so under its new name."""
@@ -137,7 +150,7 @@ class Rebinds:
         for key, at in self._paused.all().items():
             to = renamed(key, rebinding)
             named = parsed(to) if to else None
-            if named is None:
+            if named is None or named.map_key in rebinding.paused:
                 continue
             found = self._access.view(named).resolution
             scope = found.scope.name if isinstance(found, Usable) else PUBLIC.name
@@ -145,8 +158,8 @@ class Rebinds:
             paused += [] if was else [named.map_key]
         if not paused:
             return rebinding
-        rebinding = replace(rebinding, paused=tuple(paused))
-        await self._book.rebind([*self._book.rebound[:-1], rebinding])
+        rebinding = replace(rebinding, paused=(*rebinding.paused, *paused))
+        await self._keep(rebinding)
         await self._unread.review()
         return rebinding
 
@@ -181,11 +194,12 @@ class Rebinds:
         memories = left = 0
         person, conversation = requester.actor.person, requester.conversation
         for source, target in rebinding.brought:
-            names = (f"bring-{source}-{target}", source, target)
-            back = await self._bringing.take_back(
-                UndoRecord(0, UndoKind.BRING, *names, person, conversation)
-            )
-            memories, left = memories + back.memories, left + back.left
+            for batch in batches_of(source, target):
+                names = (batch, source, target)
+                back = await self._bringing.take_back(
+                    UndoRecord(0, UndoKind.BRING, *names, person, conversation)
+                )
+                memories, left = memories + back.memories, left + back.left
         await self._book.rebind(others)
         self._former.look_again()
         await self._unread.review()

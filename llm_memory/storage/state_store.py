@@ -332,6 +332,7 @@ def _rebinding(fields: dict[str, Any]) -> Rebinding:
         tuple(fields["paused"]),
         tuple((source, target) for source, target in fields["brought"]),
         fields["policy"],
+        bool(fields.get("finished", True)),
     )
 
 

@@ -34,6 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Usable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.migration import bringing
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
@@ -432,3 +433,32 @@ async def test_an_unknown_kind_of_conversation_is_told_of_its_own(tmp_path: Path
     async with running(tmp_path, {}, settings=QUICK, follow=False) as rig:
         assert await left(rig, odd(1)) == {former: 1}
         assert await left(rig, odd(2)) == {}
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+async def test_two_pairs_of_scopes_whose_names_run_together_go_back_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: bool
+) -> None:
+    """Also where an earlier version brought both under one name."""
+    if earlier:
+        monkeypatch.setattr(bringing, "batches_of", lambda a, b: (f"bring-{a}-{b}",) * 2)
+    async with running(tmp_path, {}, settings=to(identity_links=linked(p1="a"))) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        one = await scope_of(rig, ONE)
+    longer = to(identity_links=linked(p2=f"{one.removeprefix('dm-')}-b"))
+    async with running(tmp_path, {}, settings=longer) as rig:
+        await say(rig, "备用钥匙在花盆下面", TWO, 2)
+        two = await scope_of(rig, TWO)
+    rest = two.removeprefix(f"{one}-")
+    now = {ONE.umo: f"{rest}-c", TWO.umo: "c"}
+    assert f"{one}-{now[ONE.umo]}" == f"{two}-{now[TWO.umo]}"
+    async with running(tmp_path, now, settings=to(), follow=False) as rig:
+        for where in (ONE, TWO):
+            assert counted(await bring(rig, where)) == [(1, 0)]
+        undo = rig.engine.service.restore
+        for where, source in ((TWO, two), (ONE, one)):
+            back = await undo("", conversation_id=where, actor=ADMIN)
+            assert back == BroughtBack(source, now[where.umo], 1, 0)
+            assert await undo("", conversation_id=where, actor=ADMIN) == NotVisible("")
+            assert await left(rig, where) == {source: 1}
+        assert await rig.texts("存折放在哪里", ONE) == []

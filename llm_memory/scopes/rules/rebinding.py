@@ -115,10 +115,11 @@ def moved_entries(
 
 
 def with_moved(raw: Mapping[str, object], moved: Collection[MovedEntry]) -> dict[str, object]:
-    """The map in which these entries have their new keys."""
-    gone = {entry.written for entry in moved}
+    """The map in which those of these entries that stand there have their new keys."""
+    there = [entry for entry in moved if entry.written in raw]
+    gone = {entry.written for entry in there}
     kept = {key: value for key, value in raw.items() if key not in gone}
-    return kept | {entry.key: entry.value for entry in moved}
+    return kept | {entry.key: entry.value for entry in there}
 
 
 def with_moved_back(raw: Mapping[str, object], moved: Collection[MovedEntry]) -> dict[str, object]:

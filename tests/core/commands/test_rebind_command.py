@@ -15,12 +15,16 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ReadPublicOnly,
     Turn,
 )
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import Rebinding
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     MAP,
     QUICK,
+    Rig,
     group,
     person,
     private,
@@ -205,3 +209,70 @@ async def test_a_chat_that_a_policy_isolates_takes_its_scope_and_its_turns_along
         await ask_in_group(rig, panel, "scope rebind undo", admin=True)
         assert not await rig.texts(QUESTION, group(7770))
         assert len(await rig.texts(QUESTION, group(777))) == 1
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_what_failed_on_its_way_goes_on_when_it_is_asked_for_again(
+    tmp_path: Path, restarted: bool
+) -> None:
+    """It is done once, and undone as a whole."""
+    settings, panel = replace(QUICK, group_scope=GroupScope.PER_GROUP), Panel({})
+    again = f"scope rebind {OLD} {NEW}"
+    async with running(tmp_path, {}, settings=settings, follow=False) as rig:
+        await rig.engine.service.conversations.meet(group(777), person(1))
+        await rig.remember(ANSWER, group(777))
+        await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
+        vault = rig.engine.parts.vault
+
+        def refuse(scope: Scope) -> None:
+            del vault.ensure  # type: ignore[method-assign]
+            raise VaultWriteFailed("no space left on device")
+
+        vault.ensure = refuse  # type: ignore[method-assign, assignment]
+        failed = await ask_in_group(rig, panel, again, admin=True)
+        assert NEW not in failed
+        if not restarted:
+            await told_that_it_goes_on(rig, panel, again)
+    if restarted:
+        async with running(tmp_path, {}, settings=settings, follow=False) as rig:
+            await told_that_it_goes_on(rig, panel, again)
+
+
+async def told_that_it_goes_on(rig: Rig, panel: Panel, again: str) -> None:
+    say = FakePlugin(rig).texts.say
+    service = rig.engine.service
+    assert service.conversations.paused_since(group(7770))
+    await service.resume(conversation_id=group(7770), actor=ADMIN)
+    assert say("rebind.brought", count=1, turns=0) in await ask_in_group(
+        rig, panel, again, admin=True
+    )
+    assert await rig.texts(QUESTION, group(7770))
+    assert not service.conversations.paused_since(group(7770))
+    nothing = say("rebind.nothing", old=OLD, new=NEW)
+    assert await ask_in_group(rig, panel, again, admin=True) == nothing
+    await service.resume(conversation_id=group(777), actor=ADMIN)
+    await ask_in_group(rig, panel, "scope rebind undo", admin=True)
+    assert not await rig.texts(QUESTION, group(7770))
+    assert await rig.texts(QUESTION, group(777))
+    nothing = say("rebind.nothing_to_undo")
+    assert await ask_in_group(rig, panel, "scope rebind undo", admin=True) == nothing
+
+
+async def test_killed_before_the_map_was_saved_it_goes_on_and_is_undone_once(
+    tmp_path: Path,
+) -> None:
+    panel = Panel(dict(MAP))
+    async with running(tmp_path, follow=False) as rig:
+        await rig.remember(ANSWER, group(777))
+        rebinds = rig.engine.service.admin.rebinds
+        plan = await rebinds.plan(dict(MAP), OLD, NEW)
+        assert isinstance(plan, Rebinding)
+        await rebinds.begin(plan)
+    async with running(tmp_path, follow=False) as rig:
+        await ask_in_group(rig, panel, f"scope rebind {OLD} {NEW}", admin=True)
+        assert panel[KEY][NEW] == "家人"
+        assert await rig.texts(QUESTION, group(7770))
+        await ask_in_group(rig, panel, "scope rebind undo", admin=True)
+        assert panel[KEY] == MAP
+        nothing = FakePlugin(rig).texts.say("rebind.nothing_to_undo")
+        assert await ask_in_group(rig, panel, "scope rebind undo", admin=True) == nothing
