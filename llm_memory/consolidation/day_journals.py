@@ -25,6 +25,7 @@ from ..catalogue.rules.day_journal import (
     start_of,
 )
 from ..catalogue.rules.timeline import DIGEST_TAG, MADE_OF_ENTRIES
+from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import (
     Memory,
@@ -47,7 +48,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..text.dates.date_annotation import resolve_dates
 from ..vault.markdown_vault import MarkdownVault
-from .models import SleepReport
+from .models import JournalDay, SleepReport
 from .sleep_store import SqliteSleepStore
 
 _FARTHEST_DAYS: Final = 31
@@ -82,10 +83,11 @@ class DayJournals:
         self._clock = clock
 
     async def run(self, scope: Scope, since: date | None) -> SleepReport:
-        """Write a journal for each day before today that is worth one: for days from ``since``, the
-        day of the last run (None at the first), and for earlier ones that waited then.
+        """Write a journal for each day before today that has none and is worth one, from the day of
+        the scope's first night on. That night begins with ``since``, the day of the last run (None
+        at the first).
 
-        Raises StateUnavailable, VaultWriteFailed.
+        Raises StateUnavailable; VaultWriteFailed once the other days are written.
         """
         await self._journals.clear(scope)
         now = self._clock()
@@ -94,10 +96,14 @@ class DayJournals:
         lines = await asyncio.to_thread(self._turns.lines)
         lines = [line for line in lines if line.scope == scope.name]
         written = waiting = 0
-        since = today - timedelta(days=1) if since is None else since
-        for day in _days(since - LONGEST_WAIT, today):
+        failure: VaultWriteFailed | None = None
+        first = await asyncio.to_thread(self._store.first_journal_day, scope.name)
+        if first is None:
+            first = since or today - timedelta(days=1)
+            await asyncio.to_thread(self._store.note_journal, JournalDay(scope.name, first))
+        for day in _days(first, today):
             state = await asyncio.to_thread(self._store.journal_day, scope.name, day)
-            if state.written or (day < since and not state.nights):
+            if state.written:
                 continue
             if state.nights < LONGEST_WAIT.days and _is_unread(lines, day, now):
                 # More of it is known tomorrow.
@@ -108,10 +114,16 @@ class DayJournals:
             known = await self._is_known(scope, day)
             digest = None if known else await self._listed(scope, day, now)
             if digest is not None:
-                await shielded(self._write(scope, digest))
+                try:
+                    await shielded(self._write(scope, digest))
+                except VaultWriteFailed as error:
+                    failure = error
+                    continue
                 written += 1
             await asyncio.to_thread(self._store.note_journal, replace(state, written=True))
         await asyncio.to_thread(self._store.drop_journals, today - timedelta(days=_KEPT_DAYS))
+        if failure is not None:
+            raise failure
         return SleepReport(journals=written, postponed_days=waiting)
 
     async def _is_known(self, scope: Scope, day: date) -> bool:

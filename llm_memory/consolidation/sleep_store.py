@@ -93,6 +93,11 @@ class SqliteSleepStore:
             return JournalDay(scope, day)
         return JournalDay(scope, day, int(rows[0][0]), bool(rows[0][1]))
 
+    def first_journal_day(self, scope: str) -> date | None:
+        """Returns the earliest day of which the state is recorded."""
+        ((day,),) = self._file.rows("SELECT MIN(day) FROM sleep_day WHERE scope = ?", (scope,))
+        return None if day is None else date.fromisoformat(day)
+
     def note_journal(self, journal: JournalDay) -> None:
         """Record the state of a day's journal."""
         self._file.write(

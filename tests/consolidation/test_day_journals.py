@@ -9,18 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Memory, MemoryKind, Source
+from astrbot_plugin_scoped_memory.llm_memory import Memory, MemoryKind, Source, StoredMemory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import (
     FAMILIAR_DAYS,
     ONLY_FAMILIAR,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import digest_id
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.questions import SYSTEM
+from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import LONGEST_WAIT
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
+    Rig,
     Ticker,
     group,
     person,
@@ -244,3 +247,46 @@ async def test_a_journal_says_whether_only_familiar_people_spoke_that_day(
     (found,) = entries(tmp_path, "家人")[ID]
     assert (ONLY_FAMILIAR in found.extra) is not guest
     assert found.provenance.person == ("" if guest else "aiocqhttp:10001")
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("failures", [1, 3])
+async def test_a_day_whose_journal_failed_is_tried_again_until_it_is_written(
+    tmp_path: Path, failures: int, first: bool
+) -> None:
+    """Several days, too; each once. What else could not be written that night is written, too."""
+    if not first:
+        await night(tmp_path, later=-1)
+    plant(tmp_path, "家人", JOURNAL, things())
+    at = NOON + timedelta(days=1)
+    plant(tmp_path, "家人", "journal/2026-11-21.md", things(4, at=at))
+    settings = replace(QUICK, loop=LoopSettings())
+    folder = tmp_path / "memory" / "scopes" / "家人"
+    for later in range(failures):
+        clock = Ticker(NIGHT + timedelta(days=later))
+        async with running(tmp_path, settings=settings, clock=clock, follow=False) as rig:
+            refusing(rig, Topic.JOURNAL)
+            (folder / "MEMORY.md").unlink(missing_ok=True)
+            (folder / "MEMORY.md").mkdir()
+            report = await rig.engine.loop.sleep.run_once("nightly")
+            (folder / "MEMORY.md").rmdir()
+        assert {error.partition(":")[0] for error in report.errors} == {"journal", "overview"}
+        assert report.backup
+    assert await night(tmp_path, later=failures) == min(failures + 1, 2)
+    days = [YESTERDAY, YESTERDAY + timedelta(days=1)][: failures + 1]
+    assert all(len(entries(tmp_path, "家人")[digest_id("家人", day)]) == 1 for day in days)
+    assert (folder / "MEMORY.md").is_file()
+    assert await night(tmp_path, later=failures) == 0
+
+
+def refusing(rig: Rig, topic: Topic) -> None:
+    """The disk refuses what is to be written under this topic."""
+    vault = rig.engine.parts.vault
+    write = vault.append_many
+
+    def refuse(scope: Scope, drafts: Sequence[tuple[Topic, Memory]]) -> list[StoredMemory]:
+        if any(one is topic for one, _ in drafts):
+            raise VaultWriteFailed("no space left on device")
+        return write(scope, drafts)
+
+    vault.append_many = refuse  # type: ignore[method-assign]
