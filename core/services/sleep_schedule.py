@@ -116,7 +116,8 @@ class SleepSchedule:
         """Make a run now, or as soon as may be. False where no task can make it."""
         if not self._running:
             return False
-        self._reason = reason
+        if not (self._asked.is_set() and self._reason == COMMAND):
+            self._reason = reason
         self._asked.set()
         return True
 
@@ -131,8 +132,7 @@ class SleepSchedule:
                 await self._asked.wait()
                 reason = self._reason
                 self._asked.clear()
-                due = self._at is None or self._sleep.is_due(self._at, early=_EARLY)
-                if due or reason != NIGHTLY:
+                if await self._is_due(reason):
                     await self._one(reason)
                 self._sleep.next_at = self._timer.next_at()
         finally:
@@ -143,6 +143,16 @@ class SleepSchedule:
                 late.cancel()
                 await asyncio.gather(late, return_exceptions=True)
             await self._timer.stop()
+
+    async def _is_due(self, reason: str) -> bool:
+        """Whether to make the run now: another one may have been made while this one waited."""
+        if reason == COMMAND:
+            return True
+        if reason == RESUMED:
+            with contextlib.suppress(ScopedMemoryError):
+                if await self._sleep.is_unfinished():
+                    return True
+        return self._at is not None and self._sleep.is_due(self._at, early=_EARLY)
 
     async def _start_timer(self) -> None:
         if self._at is None:

@@ -1,5 +1,5 @@
-"""Runs the night's work: fades memories, merges near-duplicates, writes journals, pages, questions
-and a backup. It goes in small steps, each of which may be the last before a kill."""
+"""Runs the night's work: makes a backup, fades memories, merges near-duplicates, writes journals,
+pages and questions. It goes in small steps, each of which may be the last before a kill."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from .sleep_store import SqliteSleepStore
 
 _COUNTED_FROM: Final = "nights_counted_from"
 """When the last run ended; at a first start, when that was."""
+_SAME_NIGHT: Final = timedelta(hours=1)
+"""A run that ended so shortly before the hour was that night's."""
 _ERROR_CHARS: Final = 200
 
 type Step = Callable[[], Awaitable[SleepReport]]
@@ -89,6 +91,7 @@ class ConsolidationService:
         self.slept_at: datetime | None = None
         """When the last run ended."""
         self._counted_from: datetime | None = None
+        self._since: date | None = None
         self.next_at: datetime | None = None
         """When the next run is due, by the scheduler."""
 
@@ -121,9 +124,11 @@ class ConsolidationService:
         return self.is_due(at)
 
     def is_due(self, at: tuple[int, int], *, early: timedelta = timedelta()) -> bool:
-        """Returns True if a run is due and none was made since. An autumn night has its hour twice,
-        and a clock may have been set back."""
+        """Returns True if a run is due and none was made since, or shortly before. An autumn night
+        has its hour twice, and a clock may have been set back."""
         counted = self._counted_from
+        if counted is not None and self.slept_at is not None:
+            counted = max(counted, self.slept_at + _SAME_NIGHT)
         return counted is None or was_missed(self._clock() + early, at, counted)
 
     async def is_unfinished(self) -> bool:
@@ -174,26 +179,27 @@ class ConsolidationService:
             await asyncio.gather(self._running, return_exceptions=True)
 
     async def _run(self, reason: str) -> SleepReport:
+        now = self._clock()
+        self.report = SleepReport(run_id=make_id("s", now), reason=reason, begun=now)
         try:
-            now = self._clock()
-            self.report = SleepReport(run_id=make_id("s", now), reason=reason, begun=now)
-            await asyncio.to_thread(self._store.begin, self.report)
-            since = await self._last_day()
-            for scope in await self._scopes():
-                await self._tidy(scope, since)
+            begun = await self._step(SleepStep.BEGIN, self._begin)
+            # First, and of the files alone: whatever else fails, or is cut off by a close.
+            await self._step(SleepStep.BACKUP, self._parts.backup.run)
             if self._learns():
+                if not begun.errors:
+                    await self._step(SleepStep.SCOPES, self._tidy_all)
                 await self._step(SleepStep.PURGE, self._parts.purge_remnants.run)
                 await self._step(SleepStep.SOUL, self._evolve)
-            await self._step(SleepStep.BACKUP, self._parts.backup.run)
-            report = self.report = replace(self.report, ended=self._clock())
-            await asyncio.to_thread(self._store.end, report)
-            self.slept_at = report.ended
-            await self._count_from(self._clock())
+            self.report = replace(self.report, ended=self._clock())
+            ended = begun if begun.errors else await self._step(SleepStep.END, self._end)
         except Exception as error:  # noqa: BLE001  (the caller, and the next night, go on)
             logger.error("night_failed", error=repr(error))
             self._failed(str(error))
             unavailable = Postponed.UNAVAILABLE
             return SleepReport(reason=reason, errors=(str(error),), postponed=unavailable)
+        report = self.report
+        if ended.errors:  # it counts as no night: what could not be done is done in the next one
+            report = replace(report, postponed=Postponed.UNAVAILABLE)
         if report.errors:
             self._failed(report.errors[0])
         else:
@@ -211,24 +217,33 @@ class ConsolidationService:
         )
         return report
 
-    async def _last_day(self) -> date | None:
+    async def _begin(self) -> SleepReport:
         last = await asyncio.to_thread(self._store.last)
-        return None if last is None or last.begun is None else last.begun.date()
+        self._since = None if last is None or last.begun is None else last.begun.date()
+        await asyncio.to_thread(self._store.begin, self.report)
+        return SleepReport()
 
-    async def _scopes(self) -> list[Scope]:
-        if not self._learns():
-            return []
-        scopes = await asyncio.to_thread(self._vault.scopes)
-        return [scope for scope in scopes if scope.name != QUARANTINE_NAME]
+    async def _end(self) -> SleepReport:
+        report = self.report
+        await asyncio.to_thread(self._store.end, report)
+        self.slept_at = report.ended
+        await self._count_from(self._clock())
+        return SleepReport()
 
-    async def _tidy(self, scope: Scope, since: date | None) -> None:
+    async def _tidy_all(self) -> SleepReport:
+        for scope in await asyncio.to_thread(self._vault.scopes):
+            if scope.name != QUARANTINE_NAME:
+                await self._tidy(scope)
+        return SleepReport()
+
+    async def _tidy(self, scope: Scope) -> None:
         """Do the steps of one scope, of which a quarter may leave."""
         parts = self._parts
         room = parts.fading.room(scope)
         done = await self._step(SleepStep.FADE, partial(parts.fading.run, scope, room), scope)
         steps: dict[SleepStep, Step] = {
             SleepStep.MERGE: partial(parts.merging.run, scope, room - done.archived),
-            SleepStep.JOURNAL: partial(parts.journals.run, scope, since),
+            SleepStep.JOURNAL: partial(parts.journals.run, scope, self._since),
             SleepStep.OVERVIEW: partial(parts.overviews.run, scope),
             SleepStep.QUESTIONS: partial(parts.questions.run, scope),
         }
@@ -237,18 +252,15 @@ class ConsolidationService:
 
     async def _step(self, step: SleepStep, work: Step, scope: Scope | None = None) -> SleepReport:
         """Do a step and add what it did to the report. A step that fails is noted there, is tried
-        again the next night and stops no other one.
-
-        Raises StateUnavailable, EngineClosed: in a scope, whose steps all need the store.
-        """
+        again the next night and stops no other one. Raises EngineClosed."""
         where = f"{step}:{scope.name}" if scope else str(step)
         try:
             done = await work()
-        except (VaultWriteFailed, TransferFailed) as error:
+        except EngineClosed:
+            raise
+        except (VaultWriteFailed, TransferFailed, StateUnavailable) as error:
             done = SleepReport(errors=(f"{where}: {error}"[:_ERROR_CHARS],))
-        except Exception as error:
-            if scope and isinstance(error, StateUnavailable | EngineClosed):
-                raise
+        except Exception as error:  # noqa: BLE001  (the other steps, and the next night, go on)
             logger.error("night_step_failed", step=where, error=repr(error))
             done = SleepReport(errors=(f"{where}: {error!r}"[:_ERROR_CHARS],))
         self.report = self.report.plus(done)

@@ -11,8 +11,11 @@ _MOST_ERRORS: Final = 20
 
 
 class SleepStep(StrEnum):
-    """What is done in each scope, in this order, and once for all of them at the end."""
+    """What is done, in this order; from FADE to QUESTIONS in each scope."""
 
+    BEGIN = "begin"
+    BACKUP = "backup"
+    SCOPES = "scopes"
     FADE = "fade"
     MERGE = "merge"
     JOURNAL = "journal"
@@ -20,7 +23,7 @@ class SleepStep(StrEnum):
     QUESTIONS = "questions"
     PURGE = "purge"
     SOUL = "soul"
-    BACKUP = "backup"
+    END = "end"
 
 
 class Postponed(StrEnum):

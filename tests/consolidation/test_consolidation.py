@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,6 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postpon
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome, WalkBatch
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -442,3 +445,64 @@ async def test_a_night_without_its_file_tells_so_and_raises_nothing(tmp_path: Pa
         assert (await rig.engine.loop.sleep.run_once("nightly")).backup
         status = await rig.engine.status()
         assert (status.loop.error, status.notices) == ("", ())
+
+
+@pytest.mark.parametrize("how", ["locked in one scope", "locked", "garbage"])
+async def test_what_needs_no_locked_file_is_done_and_the_rest_the_next_night(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteLoopFile, "WAIT_SECONDS", 0.05)
+    faded = {scope: passive(n, "一件事", strength=60) for n, scope in enumerate(("家人", "公司"))}
+    for scope, memory in faded.items():
+        plant(tmp_path, scope, JOURNAL, [memory])
+        find_useless(tmp_path, scope, memory)
+    clock = at_night()
+    async with running(tmp_path, clock=clock) as rig:
+        await rig.until_indexed()
+        stored = await rig.remember("柜子的密码写在门背后", HERE, ADMIN)
+        gone = stored.memory.memory.memory_id
+        forget = rig.engine.service.forget
+        await forget(gone, conversation_id=HERE, actor=ADMIN, for_good=True)
+        path = tmp_path / "state" / "loop.sqlite"
+        before = path.read_bytes()
+        with contextlib.ExitStack() as stack:
+            if how == "locked in one scope":
+                locked_in(rig, "家人", stack)
+            elif how == "locked":
+                other = stack.enter_context(contextlib.closing(sqlite3.connect(path)))
+                other.execute("BEGIN EXCLUSIVE")
+            else:
+                stack.callback(path.write_bytes, before)
+                path.write_bytes(b"garbage" * 2000)
+            report = await rig.engine.loop.sleep.run_once("nightly")
+        assert report.backup
+        assert report.errors
+        assert "sleep_failed" in {notice.code for notice in (await rig.engine.status()).notices}
+        assert not any(gone in path.read_text("utf-8") for path in files(tmp_path / "backups"))
+        if how == "locked in one scope":
+            assert report.postponed is Postponed.NO
+            assert strengths(tmp_path, "公司")[faded["公司"].memory_id] == 57
+            assert all(":家人:" in error for error in report.errors)
+        clock.now += timedelta(days=1)
+    async with running(tmp_path, clock=clock) as rig:
+        await night(rig)
+    for scope, memory in faded.items():
+        assert strengths(tmp_path, scope)[memory.memory_id] == 57
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def locked_in(rig: Rig, scope: str, stack: contextlib.ExitStack) -> None:
+    """Another program locks the file while the night is in this scope."""
+    facts = rig.engine.parts.loop_book
+    read = facts.evidence
+
+    def evidence(name: str) -> object:
+        if name == scope:
+            raise StateUnavailable("database is locked")
+        return read(name)
+
+    facts.evidence = evidence  # type: ignore[method-assign, assignment]
+    stack.callback(delattr, facts, "evidence")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -16,6 +17,7 @@ from astrbot_plugin_scoped_memory.core.services.sleep_schedule import (
     SchedulePace,
     SleepSchedule,
 )
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed, SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -226,3 +228,36 @@ async def test_apscheduler_is_asked_for_the_bots_own_hour(zone: str) -> None:
     await timer.stop()
     await timer.stop()
     assert timer.next_at() is None
+
+
+@pytest.mark.parametrize("hour_first", [True, False])
+@pytest.mark.parametrize("unfinished", [True, False])
+async def test_a_start_shortly_before_the_hour_makes_one_night(
+    tmp_path: Path, hour_first: bool, unfinished: bool
+) -> None:
+    """Whichever comes first, the hour or what makes up for the night that was missed."""
+    clock, timer = Ticker(NIGHT + timedelta(hours=8)), HandTimer()
+    async with running(tmp_path, clock=clock, follow=False) as rig, scheduled(rig):
+        if unfinished:
+            rig.engine.parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
+    clock.now = NIGHT + timedelta(days=2, minutes=-2)
+    pace = replace(QUICKLY, catch_up_seconds=3600.0 if hour_first else 0.0)
+    async with running(tmp_path, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        async with scheduled(rig, timer, pace=pace) as schedule:
+            if not hour_first:
+                await nights.next()
+            clock.now = NIGHT + timedelta(days=2, seconds=1)
+            assert timer.due is not None
+            timer.due()
+            if hour_first:
+                await nights.next()
+                clock.now += timedelta(minutes=3)
+                schedule.ask("resumed" if unfinished else "missed")  # the catch-up's turn has come
+            await until_true(lambda: not schedule.going)
+            made_up = "resumed" if unfinished else "missed"
+            assert nights.reasons == ["nightly" if hour_first else made_up]
+            clock.now += timedelta(days=1)
+            timer.due()
+            await nights.next()
+            assert nights.reasons[1:] == ["nightly"]
