@@ -85,6 +85,8 @@ class ScopeBook:
         self._met: set[str] = set()
         self._public_peers: frozenset[str] = frozenset()
         self._strangers_reported = False
+        self._claimed: list[str] = []
+        """The marks of what an admin is being told."""
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
@@ -287,11 +289,13 @@ class ScopeBook:
         if self._strangers_reported or not self.strangers_in_public:
             return 0
         self._strangers_reported = True
+        self._claimed = [_STRANGERS_REPORTED]
         await self._keep(self._state.set_mark, _STRANGERS_REPORTED)
         return len(self._persons())
 
-    async def claim_unreported(self, names: Sequence[str]) -> list[str]:
-        """Of these, what was not claimed yet, also before a restart: it is said once."""
+    async def claim_unreported(self, names: Sequence[str], most: int | None = None) -> list[str]:
+        """Of these, what was not claimed yet, also before a restart: it is said once. ``most``: the
+        first so many of them, and the others another time."""
         marked = [f"{_REPORTED}{name}" for name in names]
         try:
             reported = await asyncio.to_thread(
@@ -301,6 +305,7 @@ class ScopeBook:
             logger.warning("state_not_read", error=error)
             return []
         unreported = [name for name, known in zip(names, reported, strict=True) if not known]
+        unreported = unreported[:most]
         for name in unreported:
             await self._keep(self._state.set_mark, f"{_REPORTED}{name}")
         return unreported
@@ -309,29 +314,34 @@ class ScopeBook:
         """Of the conversations on hold, with the one that each seems to go on for, those that were
         not claimed yet, also before a restart: an admin is told once in chat."""
         marks = {f"{_SUCCESSOR}{new}": (new, old) for new, old in self.successors.items()}
-        return [marks[mark] for mark in await self.claim_unreported(list(marks))]
+        return await self._claim(marks)
 
     async def claim_decisions(self) -> list[Notice]:
         """The notices on souls that stand and were not claimed yet, also before a restart: an
         admin is told once in chat."""
-        marks = self._to_decide()
-        return [marks[mark] for mark in await self.claim_unreported(list(marks))]
-
-    def _to_decide(self) -> dict[str, Notice]:
-        """By their marks in the state."""
-        return {
+        marks = {
             f"{notice.code}:{notice.subject}:{notice.params['number']}": notice
             for notice in self._notices.standing()
             if notice.code in _TO_DECIDE
         }
+        return await self._claim(marks)
+
+    async def _claim[T](self, marks: Mapping[str, T]) -> list[T]:
+        names = await self.claim_unreported(list(marks))
+        self._claimed += [f"{_REPORTED}{name}" for name in names]
+        return [marks[name] for name in names]
+
+    def begin_telling(self) -> None:
+        """An admin is told of what is claimed from now on; what was claimed before was said."""
+        self._claimed = []
 
     async def return_strangers_warning(self) -> None:
         """What was claimed could not be said: another time, then."""
-        successors = (f"{_SUCCESSOR}{new}" for new in self.successors)
-        for mark in (*successors, *self._to_decide()):
-            await self._keep(partial(self._state.set_mark, there=False), f"{_REPORTED}{mark}")
-        self._strangers_reported = False
-        await self._keep(partial(self._state.set_mark, there=False), _STRANGERS_REPORTED)
+        claimed, self._claimed = self._claimed, []
+        if _STRANGERS_REPORTED in claimed:
+            self._strangers_reported = False
+        for mark in claimed:
+            await self._keep(partial(self._state.set_mark, there=False), mark)
 
     def _persons(self) -> frozenset[str]:
         """Who wrote privately and fell to public, and would again by an account of now."""

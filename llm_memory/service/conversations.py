@@ -99,7 +99,7 @@ class Conversations:
 
     async def new_rules(self, view: ConversationView, actor: Actor) -> list[StoredMemory]:
         """The rules of this conversation's scope that were learned from an admin's talk, each told
-        once, to an admin alone."""
+        once, to an admin alone; of many, the next ones with the next call."""
         if not actor.admin or view.readable is None:
             return []
         found = {
@@ -107,7 +107,7 @@ class Conversations:
             for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.readable)
             if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
         }
-        unreported = await self._book.claim_unreported(list(found)[:_RULES_TOLD])
+        unreported = await self._book.claim_unreported(list(found), most=_RULES_TOLD)
         return [found[memory_id] for memory_id in unreported]
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
@@ -122,9 +122,12 @@ class Conversations:
 
     async def claim_strangers_warning(self, actor: Actor) -> int:
         """How many persons but admins write privately in public, for an admin who was not told of
-        it yet; 0 for anybody else, and from then on."""
+        it yet; 0 for anybody else, and from then on. Asked first of what an admin is told."""
         await self._life.ready()
-        return await self._book.claim_strangers_warning() if actor.admin else 0
+        if not actor.admin:
+            return 0
+        self._book.begin_telling()
+        return await self._book.claim_strangers_warning()
 
     async def claim_successors(self, actor: Actor) -> list[tuple[str, str]]:
         """The conversations that are held since they seem to go on for another one, with the key of
@@ -139,7 +142,7 @@ class Conversations:
         return await self._book.claim_decisions() if actor.admin else []
 
     async def return_strangers_warning(self) -> None:
-        """The admin who claimed it could not be reached."""
+        """The admin who claimed it, with all that was claimed after it, could not be reached."""
         await self._life.ready()
         await self._book.return_strangers_warning()
 

@@ -84,3 +84,17 @@ async def test_it_is_told_once_to_an_admin_and_stays_forgotten(tmp_path: Path) -
     async with running(tmp_path, chat=chat) as rig:
         assert rules(rig) == []
         assert await rig.engine.service.new_rules(conversation_id=FAMILY, actor=ADMIN) == []
+
+
+async def test_of_many_rules_the_rest_is_told_with_the_next_calls(tmp_path: Path) -> None:
+    said = [f"以后回答不要超过{number}句话" for number in range(101, 146)]
+    chat = ScriptedChat(*[answer() for _ in said])
+    async with running(tmp_path, chat=chat) as rig:
+        for text in said:
+            await say(rig, text, who=ADMIN)
+            await reflect(rig)
+        known, told = {one.memory.judgment for one in rules(rig)}, []
+        while some := await rig.engine.service.new_rules(conversation_id=FAMILY, actor=ADMIN):
+            told.append([one.memory.judgment for one in some])
+        assert [len(some) for some in told] == [20, 20, 5]
+        assert {text for some in told for text in some} == known
