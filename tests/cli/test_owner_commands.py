@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home import shared_store
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
+from astrbot_plugin_scoped_memory.tests.support.words import stands_in
 
 pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.usefixtures("own_user")]
 
@@ -235,7 +236,7 @@ async def test_a_program_that_has_the_store_open_does_it(shell: Shell, home: Pat
         await asyncio.to_thread(shell, "edit", port, "The staging port is 7000")
         found, _ = await client.call("memory_search", query="staging port")
         assert "7000" in found
-        assert "6432" not in found
+        assert not stands_in("6432", found)
         await asyncio.to_thread(shell, "forget", port)
         found, _ = await client.call("memory_search", query="staging port")
         assert port not in found

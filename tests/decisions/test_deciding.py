@@ -43,6 +43,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
 from astrbot_plugin_scoped_memory.llm_memory.text.attribution import standing
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
+from astrbot_plugin_scoped_memory.tests.support.words import stands_in
 
 pytestmark = pytest.mark.engine
 
@@ -112,7 +113,7 @@ async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
         assert text.startswith("# 决定\n\n<!--")
         assert text.endswith(f"-->\n\n{draft.text}")
         for forbidden in ("家人", "777", "10001", memory_id):
-            assert forbidden not in draft.text
+            assert not stands_in(forbidden, draft.text)
         (stored,) = rig.engine.rooms.catalogue.all()
         proposal = proposal_of(stored.memory)
         assert proposal is not None
@@ -246,7 +247,7 @@ async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path:
         for reference in (Reference("see the wiki"), Reference(pr="javascript:alert(1)")):
             wrong = await decide(rig, Accept(ids[2], reference, unseen=True))
             assert wrong == NotRecorded(DecisionFault.REFERENCE)
-        assert "10001" not in shared(tmp_path).read_text("utf-8")
+        assert not stands_in("10001", shared(tmp_path).read_text("utf-8"))
 
 
 async def test_private_data_is_published_by_nobody(tmp_path: Path) -> None:
