@@ -217,6 +217,7 @@ class TaskList:
         source = Source.TOOL if actor.spoke else Source.AGENT
         now = self._clock()
         said = (words.title, words.progress, words.next_step)
+        quoted = await asyncio.to_thread(is_quotation, said, trusted=trusted)
         memory = Memory(
             memory_id="",  # the vault gives it one
             judgment=words.title,
@@ -227,7 +228,7 @@ class TaskList:
             ),
             role=by.role,
             extra=(*((MODEL_WORDED,) if worded else ()), *anchor_field(change.talk)),
-            quoted=is_quotation(said, trusted=trusted),
+            quoted=quoted,
         )
         task = replace(task_of(memory), progress=words.progress, next_step=words.next_step)
         memory = with_task(memory, task)
