@@ -176,6 +176,29 @@ class Purge(Forget):
         return await super().facts(rig) + holds(rig.root, PEANUTS)
 
 
+class ForgetAndImport(Forget):
+    """What was forgotten does not come back with an older export either."""
+
+    in_steps = True
+
+    async def prepare(self, root: Path) -> None:
+        await super().prepare(root)
+        put_import(root, PEANUTS)
+
+    async def act(self, rig: Rig, tell: Tell) -> None:
+        await super().act(rig, tell)
+        await rig.engine.service.import_("in.jsonl", conversation_id=FAMILY, actor=ADMIN)
+
+
+def put_import(root: Path, *words: str) -> None:
+    """A file that says these words."""
+    lines: list[dict[str, Any]] = [{"type": "header", "format": "scoped-memory", "version": 1}]
+    lines += [{"type": "memory", "scope": "家人", "judgment": one} for one in words]
+    (root / "imports").mkdir(exist_ok=True)
+    text = "\n".join(json.dumps(line) for line in lines)
+    (root / "imports" / "in.jsonl").write_text(f"{text}\n", "utf-8")
+
+
 class Edit(Deed):
     NEW = "奶奶对花生和核桃过敏"
 
@@ -398,13 +421,7 @@ class Import(Deed):
 
     async def prepare(self, root: Path) -> None:
         await super().prepare(root)
-        words = [TENT, PEANUTS, *(f"第{n}号柜子放着工具{n}" for n in range(5))]
-        header = {"type": "header", "format": "scoped-memory", "version": 1}
-        lines: list[dict[str, Any]] = [header]
-        lines += [{"type": "memory", "scope": "家人", "judgment": one} for one in words]
-        (root / "imports").mkdir(exist_ok=True)
-        text = "\n".join(json.dumps(line) for line in lines)
-        (root / "imports" / "in.jsonl").write_text(f"{text}\n", "utf-8")
+        put_import(root, TENT, PEANUTS, *(f"第{n}号柜子放着工具{n}" for n in range(5)))
 
     async def act(self, rig: Rig, tell: Tell) -> None:
         await rig.engine.service.import_("in.jsonl", conversation_id=WORK, actor=ADMIN)
@@ -448,6 +465,7 @@ class TakesInHandEdits(Opening):
 DEEDS: list[Deed] = [
     Remember(),
     Forget(),
+    ForgetAndImport(),
     Purge(),
     Edit(),
     Move(),

@@ -18,6 +18,7 @@ through ``sqlite3``.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
 import sqlite3
@@ -28,9 +29,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-_CALLS = ("fsync", "replace", "rename", "unlink", "remove", "mkdir", "rmdir", "link", "truncate")
+_CALLS = ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "link", "truncate")
 """Of ``os``: after each of them the disk is another one."""
 _HARMLESS = ("SELECT", "BEGIN", "ROLLBACK", "WITH")
+
+type Stamp = tuple[int, int, int]
+"""A file's number on the disk, its size, and when it was written."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Watch:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._listener: Callable[[], None] | None = None
+        self.synced: set[Stamp] = set()
+        """Every file as it was when it was synced."""
 
     @contextlib.contextmanager
     def telling(self, listener: Callable[[], None]) -> Iterator[None]:
@@ -88,11 +94,17 @@ class Watch:
                 into where it is larger than a page.
         """
         copies = Copies(root, into, at, most, torn=torn)
+        before = _stamps(root)
         with self.telling(copies.look):
             self.point()
             yield copies
             self.point()
         copies.end()
+        copies.unsynced = [
+            name
+            for name, stamp in _stamps(root).items()
+            if stamp != before.get(name) and stamp[1] and stamp not in self.synced
+        ]
 
     def point(self) -> None:
         """One of the moments."""
@@ -127,6 +139,8 @@ class Copies:
     ) -> None:
         self.count = 0
         """The moments by now, copied or not."""
+        self.unsynced: list[str] = []
+        """What the deed has written, and a power cut may take: SQLite syncs its own."""
         self._root = root
         self._into = into
         self._at = at
@@ -135,7 +149,7 @@ class Copies:
         self._each = 1
         self._kept: list[Moment] = []
         self._acknowledged: frozenset[str] = frozenset()
-        self._seen: dict[str, tuple[int, int, int]] | None = None
+        self._seen: dict[str, Stamp] | None = None
 
     def __iter__(self) -> Iterator[Moment]:
         return iter(self._kept)
@@ -171,7 +185,7 @@ class Copies:
         else:
             self._kept.append(self._copy(self.count - 1))
 
-    def _grown(self, found: dict[str, tuple[int, int, int]]) -> dict[str, int]:
+    def _grown(self, found: dict[str, Stamp]) -> dict[str, int]:
         """Text files to which something was appended: their size with half of it. SQLite mends its
         files by itself, and says so."""
         seen = self._seen or {}
@@ -202,9 +216,9 @@ class Copies:
         return Moment(number, target, self._acknowledged, torn)
 
 
-def _stamps(root: Path) -> dict[str, tuple[int, int, int]]:
+def _stamps(root: Path) -> dict[str, Stamp]:
     """Each file's and folder's number on the disk, size and time of the last change."""
-    found: dict[str, tuple[int, int, int]] = {}
+    found: dict[str, Stamp] = {}
     folders = [root]
     while folders:
         with os.scandir(folders.pop()) as entries:
@@ -256,7 +270,7 @@ def watched() -> Iterator[Watch]:
     watch = Watch()
 
     connection = _connections(watch)
-    connect, open_file = sqlite3.connect, os.open
+    connect, open_file, sync, open_stream = sqlite3.connect, os.open, os.fsync, io.open
 
     def connected(*arguments: Any, **named: Any) -> sqlite3.Connection:
         return connect(*arguments, factory=connection, **named)
@@ -265,7 +279,18 @@ def watched() -> Iterator[Watch]:
         call = watch.around(open_file) if flags & os.O_CREAT else open_file
         return call(path, flags, *more, **named)
 
+    def synced(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        watch.around(sync)(descriptor)
+        watch.synced.add((status.st_ino, status.st_size, status.st_mtime_ns))
+
+    def streamed(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:
+        call = watch.around(open_stream) if "w" in mode else open_stream  # it is empty by then
+        return call(file, mode, *more, **named)
+
     with contextlib.ExitStack() as patches:
+        patches.enter_context(mock.patch.object(os, "fsync", synced))
+        patches.enter_context(mock.patch.object(io, "open", streamed))
         for name in _CALLS:
             patches.enter_context(mock.patch.object(os, name, watch.around(getattr(os, name))))
         patches.enter_context(mock.patch.object(sqlite3, "connect", connected))

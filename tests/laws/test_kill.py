@@ -58,6 +58,8 @@ async def test_a_folder_as_it_lies_at_any_moment_of_a_deed(
         wrong = await faults(deed, one.root, start, whole, one.acknowledged, ended=ended)
         assert wrong == [], f"moment {one.number} of {played[0].count} {one.torn}"
     assert len(moments) > 2, "it wrote nothing"
+    unsynced = [name for name in played[0].unsynced if name.startswith("memory/")]
+    assert unsynced == [], "acknowledged, and a power cut may take it"
 
 
 @pytest.mark.process
