@@ -175,6 +175,19 @@ def test_what_another_has_written_since_is_not_undone(shell: Shell, home: Path) 
     assert texts(shell) == ["The staging port is 7001"]
 
 
+def test_what_was_changed_since_is_passed_over(shell: Shell, home: Path) -> None:
+    port, tea = shell.log(PORT), shell.log(TEA, "preference")
+    shell("forget", tea)
+    shell("edit", port, "The staging port is 7000")
+    (file,) = home.rglob("scopes/project-*/decisions.md")
+    file.write_text(file.read_text("utf-8").replace("7000", "7001"), "utf-8")
+    then = time.time() - 60
+    os.utime(file, (then, then))
+    assert tea in shell("undo")
+    assert sorted(texts(shell)) == [TEA, "The staging port is 7001"]
+    assert f"the last was {port}, which was changed since" in shell("undo", code=1)
+
+
 def test_a_project_with_a_store_of_its_own_is_undone_first(shell: Shell, home: Path) -> None:
     shop = Path.cwd()
     (shop / ".scoped-memory" / "memory").mkdir(parents=True)

@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NotVisible,
     Rejected,
     RejectReason,
+    Restored,
     Ticket,
     Turn,
     Usable,
@@ -462,3 +463,25 @@ async def test_two_pairs_of_scopes_whose_names_run_together_go_back_one_by_one(
             assert await undo("", conversation_id=where, actor=ADMIN) == NotVisible("")
             assert await left(rig, where) == {source: 1}
         assert await rig.texts("存折放在哪里", ONE) == []
+
+
+async def test_a_bringing_is_undone_in_its_turn(tmp_path: Path) -> None:
+    """What was done since and cannot be undone is passed over, what was done before waits."""
+    async with running(tmp_path, {}, settings=to(), follow=False) as rig:
+        await say(rig, "存折放在饼干盒里", ONE)
+        former = await scope_of(rig, ONE)
+    async with running(tmp_path, {ONE.umo: "家人"}, settings=to(), follow=False) as rig:
+        service = rig.engine.service
+        ids = []
+        for text in ("备用钥匙在花盆下面", "帐篷在阁楼里"):
+            stored = await rig.remember(text, ONE, person(1))
+            ids.append(stored.memory.memory.memory_id)
+        await service.forget(ids[0], conversation_id=ONE, actor=ADMIN)
+        assert counted(await bring(rig, ONE)) == [(1, 0)]
+        await service.edit(ids[1], "帐篷在车库里", conversation_id=ONE, actor=ADMIN)
+        await service.forget(ids[1], conversation_id=ONE, actor=person(1))
+        back = await service.restore("", conversation_id=ONE, actor=ADMIN)
+        assert back == BroughtBack(former, "家人", 1, 0)
+        assert isinstance(await service.restore("", conversation_id=ONE, actor=ADMIN), Restored)
+        left_over = await service.restore("", conversation_id=ONE, actor=ADMIN)
+        assert left_over == NotVisible(ids[1])

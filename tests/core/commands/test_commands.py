@@ -105,6 +105,20 @@ async def test_an_admin_edits_and_moves_and_takes_both_back(rig: Rig) -> None:
     assert "没有可撤销的" in await ask(rig, undo)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_an_edit_of_what_is_gone_since_is_not_undone_and_that_is_said(
+    rig: Rig, language: str
+) -> None:
+    memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
+    admin: dict[str, Any] = {"sender": "9", "admin": True}
+    edit = f"memory edit {memory_id} 奶奶对核桃过敏"
+    await ask(rig, FakeEvent.in_group(777, edit, **admin))
+    await ask(rig, FakeEvent.in_group(777, f"memory forget {memory_id}"))
+    said = await ask(rig, FakeEvent.in_group(777, "memory undo", **admin), language)
+    assert said == Texts(language).say("undo.changed", id=memory_id)
+    assert "核桃" not in await ask(rig, FakeEvent.in_group(777, "memory list"))
+
+
 @pytest.mark.parametrize("row", command_table.COMMANDS, ids=lambda row: row.name)
 async def test_every_command_of_the_table_is_answered(rig: Rig, row: command_table.Row) -> None:
     assert await ask(rig, FakeEvent.in_group(777, f"memory {row.name}"))
