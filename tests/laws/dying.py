@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from astrbot_plugin_scoped_memory.tests.laws.kill_deeds import Window
+from astrbot_plugin_scoped_memory.tests.laws.kill_deed import Window
 from astrbot_plugin_scoped_memory.tests.laws.kill_table import DEEDS
 from astrbot_plugin_scoped_memory.tests.laws.moments import Watch, watched
 from astrbot_plugin_scoped_memory.tests.support.programs import program

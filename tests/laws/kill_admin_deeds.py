@@ -1,78 +1,44 @@
-"""Deeds that are acknowledged, to be cut off at any moment: what admins decide, and what comes from
-elsewhere."""
+"""Deeds of the kill table: decisions, notes of a role, and the manner of a persona."""
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    ConversationId,
-    DmScope,
     EnginePaths,
-    GroupScope,
     MemoryDraft,
 )
-from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
-from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord, Value
 from astrbot_plugin_scoped_memory.llm_memory.models import decisions
 from astrbot_plugin_scoped_memory.llm_memory.models import soul_requests as soul
-from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import RebindFault
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.rebinding import (
-    with_moved,
-    with_moved_back,
-)
-from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
-from astrbot_plugin_scoped_memory.tests.laws.kill_deeds import (
+from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     ADMIN,
     FAMILY,
-    KEY,
-    PEANUTS,
     SQUARE,
-    TENT,
-    WORK,
     Deed,
     Opening,
     Tell,
     Window,
+    opened,
 )
-from astrbot_plugin_scoped_memory.tests.laws.kill_facts import WRITTEN, Facts, id_of, kinds
+from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
+    Facts,
+    id_of,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    ADAPTER,
-    MAP,
-    QUICK,
     Rig,
     Ticker,
     person,
-    private,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple, photograph
-from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy
 
 WORDS = "检索面用 PostgreSQL"
-SAMPLES = Path(__file__).resolve().parents[1] / "data"
-SMALL = replace(QUICK, walk_pace=replace(QUICK.walk_pace, batch=5))
-
-
-def opened(
-    root: Path, scope_map: Mapping[str, object] = MAP, **options: Any
-) -> AbstractAsyncContextManager[Rig]:
-    """An engine without indexes."""
-    return running(root, scope_map, follow=False, words=NoWords(), clock=Ticker(), **options)
-
-
-# Decisions
 
 
 class Decides(Deed):
@@ -139,8 +105,6 @@ class NoteRole(Deed):
         count = sum(text.count("连接池的上限") for text in texts)
         return await super().facts(rig) + +Counter({("note", "backend", ""): count})
 
-
-# The manner of a persona
 
 CAT = "猫娘"
 SOFT, SHORT = "说话温和一点。", "少用表情符号。"
@@ -256,260 +220,6 @@ def page_of(root: Path) -> Path:
     return root / "memory" / "roles" / CAT / "SOUL.md"
 
 
-# The map
-
-
-class ConfirmMap(Deed):
-    """The map was lost, and an admin says that it is meant so."""
-
-    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
-        return opened(root, {})
-
-    async def prepare(self, root: Path) -> None:
-        async with opened(root) as rig:
-            await self.before(rig)
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.admin.confirm_map(actor=ADMIN)
-
-
-class Mapped(Deed):
-    """``map.json`` is the owner's, as AstrBot keeps it."""
-
-    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
-        return opened(root, self.map_of(root))
-
-    def map_of(self, root: Path) -> dict[str, object]:
-        path = root / "map.json"
-        return dict(json.loads(path.read_text("utf-8"))) if path.exists() else dict(MAP)
-
-    def save(self, root: Path, scope_map: Mapping[str, object]) -> None:
-        beside = root / "map.json.new"
-        beside.write_text(json.dumps(scope_map), "utf-8")
-        beside.replace(root / "map.json")
-
-
-class ChangeMap(Mapped):
-    """An admin gives a conversation another scope."""
-
-    in_steps = True
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        changed = self.map_of(rig.root) | {SQUARE.map_key: "广场"}
-        self.save(rig.root, changed)
-        await rig.engine.service.admin.change_map(changed, conversation_id=SQUARE, actor=ADMIN)
-
-
-def on(account: str, where: ConversationId) -> ConversationId:
-    """The same conversation of another bot account."""
-    return replace(where, umo=f"{account}:{where.umo.partition(':')[2]}", account=account)
-
-
-class Rebind(Mapped):
-    """A bot account goes on under another name, with the map, the pauses, and the memories of
-    scopes that a policy derived."""
-
-    in_steps = True
-    places = tuple(on(name, one) for name in (ADAPTER, "qq2") for one in (FAMILY, WORK, SQUARE))
-
-    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
-        return self._engine(root, accounts=frozenset({"qq2"}))
-
-    def _engine(self, root: Path, **options: Any) -> AbstractAsyncContextManager[Rig]:
-        settings = replace(QUICK, group_scope=GroupScope.PER_GROUP)
-        return opened(root, self.map_of(root), settings=settings, **options)
-
-    async def prepare(self, root: Path) -> None:
-        async with self._engine(root) as rig:
-            for where, words in ((FAMILY, PEANUTS), (SQUARE, TENT), (SQUARE, KEY)):
-                await rig.engine.service.conversations.meet(where, person(31))
-                await rig.remember(words, where, person(31))
-            await rig.engine.service.pause(conversation_id=WORK, actor=ADMIN)
-
-    def cut_off(self, found: Facts, start: Facts, whole: Facts) -> list[str]:
-        """What stands in a scope that nobody has any more is seen once it was brought along."""
-        return super().cut_off(*(kinds(facts, WRITTEN) for facts in (found, start, whole)))
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        rebinds, raw = rig.engine.service.admin.rebinds, self.map_of(rig.root)
-        plan = await rebinds.plan(raw, ADAPTER, "qq2")
-        if isinstance(plan, RebindFault):
-            assert plan is RebindFault.NOTHING
-            return
-        changed = with_moved(raw, plan.moved)
-        await rebinds.begin(plan)
-        self.save(rig.root, changed)
-        await rebinds.finish(changed, FAMILY.umo, ADMIN)
-
-
-class UndoRebind(Rebind):
-    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
-        return self._engine(root, accounts=frozenset({"qq2", ADAPTER}))
-
-    async def prepare(self, root: Path) -> None:
-        await super().prepare(root)
-        async with Rebind.engine(self, root) as rig:
-            await Rebind.act(self, rig, lambda *_: None)
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        rebinds, raw = rig.engine.service.admin.rebinds, self.map_of(rig.root)
-        last = await rebinds.last()
-        if last is None:
-            return
-        changed = with_moved_back(raw, last.moved)
-        self.save(rig.root, changed)
-        await rebinds.undo(changed, FAMILY.umo, ADMIN)
-
-
-class Bring(Deed):
-    """Another policy names the scope of a private chat anew, and an admin brings along what was
-    left behind."""
-
-    in_steps = True
-    places = (FAMILY, private(1), private(2))
-
-    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
-        return opened(root, settings=replace(QUICK, dm_scope=DmScope.PER_CHANNEL_PEER))
-
-    async def prepare(self, root: Path) -> None:
-        async with opened(root, settings=replace(QUICK, dm_scope=DmScope.PER_PEER)) as rig:
-            said = ((1, "存折放在饼干盒里"), (1, KEY), (1, TENT), (2, PEANUTS))
-            for number, words in said:
-                where, who = private(number), person(number)
-                await rig.engine.service.conversations.meet(where, who)
-                await rig.remember(words, where, who)
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.admin.bring(conversation_id=private(1), actor=ADMIN)
-
-
-class TakeBackBrought(Bring):
-    async def prepare(self, root: Path) -> None:
-        await super().prepare(root)
-        async with self.engine(root) as rig:
-            await Bring.act(self, rig, lambda *_: None)
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.restore(conversation_id=private(1), actor=ADMIN)
-
-
-class ConfirmDeletions(Deed):
-    """Most of a scope is gone from the files, and an admin says that it is meant so."""
-
-    in_steps = True
-
-    async def prepare(self, root: Path) -> None:
-        async with self.engine(root) as rig:
-            for number in range(6):
-                await rig.remember(f"奶奶喜欢第{number}种茶", FAMILY)
-            await rig.engine.reconcile()
-        (root / "memory" / "scopes" / "家人" / "preferences.md").unlink()
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.service.admin.confirm_deletions(actor=ADMIN)
-
-
-# From elsewhere
-
-
-class Upgrade(Opening):
-    """The folder of the first release is brought up to this one's formats."""
-
-    async def prepare(self, root: Path) -> None:
-        shutil.copytree(SAMPLES / "vault-1-state-1-index-1" / "data", root, dirs_exist_ok=True)
-
-
-class Adopt(Deed):
-    """Another plugin's memories, of which nothing is touched."""
-
-    in_steps = True
-    COUNT = 30
-
-    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
-        stores = PluginStores(root / "plugins", root / "state" / "adoption-copies")
-        return opened(root, others=stores, settings=replace(SMALL, adopt_legacy=True))
-
-    async def prepare(self, root: Path) -> None:
-        rows = [
-            {
-                "id": f"s{number}",
-                "judgment": f"外婆的第{number % 25}件事",
-                "memory_scope": ("家人", "public")[number % 25 % 2],
-            }
-            for number in range(self.COUNT)
-        ]
-        rows.append({"id": "odd", "judgment": "别处的话", "memory_scope": "a b"})
-        make_simple(root / "plugins" / ANGEL / "memory_center/index/simple_memory.db", rows)
-        await super().prepare(root)
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.migrations.run_once()
-
-    async def facts(self, rig: Rig) -> Facts:
-        theirs: Facts = Counter({("theirs", "", f"{photograph(rig.root / 'plugins')}"): 1})
-        return await super().facts(rig) + theirs + told_of(rig.engine.migrations.status())
-
-
-def told_of(status: Any) -> Facts:
-    """A walk's state at rest, and its figures once it is done."""
-    if status.state.value != "done":
-        return Counter()
-    return Counter({("walk", "", f"{status.tally}"): 1})
-
-
-class FiledForeign(InMemoryForeign):
-    """A collection in memory, each change of which is on the disk at once, as a server's is."""
-
-    def __init__(self, path: Path, records: Mapping[str, Mapping[str, Any] | None]) -> None:
-        super().__init__()
-        self._path = path
-        found = json.loads(path.read_text("utf-8")) if path.exists() else records
-        for name, metadata in found.items():
-            judgment = (metadata or {}).get("judgment")
-            self.put(name, f"{judgment},  日常" if judgment else None, metadata)
-
-    def change(
-        self,
-        record_ids: Sequence[str],
-        decide: Callable[[Sequence[ForeignRecord]], Mapping[str, Mapping[str, Value | None]]],
-    ) -> None:
-        super().change(record_ids, decide)
-        beside = self._path.with_suffix(".new")
-        beside.write_text(
-            json.dumps({name: one.metadata for name, one in self.records.items()}), "utf-8"
-        )
-        beside.replace(self._path)
-
-
-class MigrateScopes(Deed):
-    """A pre-scope plugin's collection: each record gets its scope, and comes into the vault."""
-
-    in_steps = True
-    RECORDS: ClassVar[dict[str, dict[str, Any] | None]] = {
-        **legacy(16),
-        "home": fields("奶奶的存折在衣柜里", memory_scope="家人"),
-        "wild": fields("这是越界的密语", memory_scope="../x"),
-        "again": fields("小明在第3号柜子放了工具3x", strength=90),
-        "nothing": None,
-    }
-
-    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
-        source = FiledForeign(root / "collection.json", self.RECORDS)
-        return opened(root, legacy=source, settings=SMALL)
-
-    async def act(self, rig: Rig, tell: Tell) -> None:
-        await rig.engine.migrations.run_once()
-
-    async def facts(self, rig: Rig) -> Facts:
-        path = rig.root / "collection.json"
-        records = json.loads(path.read_text("utf-8")) if path.exists() else self.RECORDS
-        stated: Facts = Counter()
-        for name, metadata in records.items():
-            scope = (metadata or {}).get("memory_scope", "")
-            stated["record", scope, name] = 1
-        return await super().facts(rig) + stated + told_of(rig.engine.migrations.status())
-
-
 ADMIN_DEEDS: list[Deed] = [
     AcceptDecision(),
     RejectDecision(),
@@ -524,13 +234,4 @@ ADMIN_DEEDS: list[Deed] = [
     Soul("Adopt", soul.AdoptSoul(), by_hand=True),
     Soul("Discard", soul.DiscardSoul(), by_hand=True),
     SoulMended("Gone", None),
-    ConfirmMap(),
-    ChangeMap(),
-    ConfirmDeletions(),
-    Bring(),
-    TakeBackBrought(),
-    UndoRebind(),
-    Upgrade(),
-    Adopt(),
-    MigrateScopes(),
 ]

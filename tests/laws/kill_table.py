@@ -6,15 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.tests.laws.kill_admin_deeds import ADMIN_DEEDS
-from astrbot_plugin_scoped_memory.tests.laws.kill_deeds import DEEDS as PERSONS_DEEDS
-from astrbot_plugin_scoped_memory.tests.laws.kill_deeds import Deed
+from astrbot_plugin_scoped_memory.tests.laws.kill_deed import Deed
 from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
     Facts,
     age_scratch,
     scratch,
 )
+from astrbot_plugin_scoped_memory.tests.laws.kill_loop_deeds import LOOP_DEEDS
+from astrbot_plugin_scoped_memory.tests.laws.kill_memory_deeds import MEMORY_DEEDS
+from astrbot_plugin_scoped_memory.tests.laws.kill_place_deeds import PLACE_DEEDS
 
-DEEDS: dict[str, Deed] = {deed.name: deed for deed in (*PERSONS_DEEDS, *ADMIN_DEEDS)}
+DEEDS: dict[str, Deed] = {
+    deed.name: deed for deed in (*MEMORY_DEEDS, *LOOP_DEEDS, *ADMIN_DEEDS, *PLACE_DEEDS)
+}
 
 
 async def faults(

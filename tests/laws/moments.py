@@ -284,7 +284,7 @@ def watched() -> Iterator[Watch]:
         watch.around(sync)(descriptor)
         watch.synced.add((status.st_ino, status.st_size, status.st_mtime_ns))
 
-    def streamed(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:
+    def streamed(file: Any, mode: Any = "r", *more: Any, **named: Any) -> Any:
         call = watch.around(open_stream) if "w" in mode else open_stream  # it is empty by then
         return call(file, mode, *more, **named)
 

@@ -27,7 +27,7 @@ SOME = 5
 KINDS = {
     "Remember", "Forget", "Purge", "Edit", "Move", "UndoForget", "TaskDone", "Observe",
     "Reflect", "Night", "Export", "Import", "PauseConversation", "AcceptDecision", "NoteRole",
-    "SoulApply", "ChangeMap", "Bring", "UndoRebind", "Upgrade", "Adopt", "MigrateScopes",
+    "SoulApply", "ChangeMap", "Bring", "Rebind", "Upgrade", "Adopt", "MigrateScopes",
 }
 # fmt: on
 """Of each kind of deed one is also killed in earnest; each deed in the soak."""
