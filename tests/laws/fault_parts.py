@@ -1,0 +1,311 @@
+"""Parts of an engine that work until a test breaks them, and the ways in which they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+from collections.abc import Callable, Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from astrbot_plugin_scoped_memory.llm_memory import IndexUnavailable, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.errors import (
+    EmbeddingFailed,
+    IndexFull,
+    RerankFailed,
+    StateUnavailable,
+    VaultWriteFailed,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalMatch, LexicalMatches
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neighbours
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, no_thread_starts
+
+RAISES, HANGS, SLOW, HELD = "raises", "hangs", "is slow", "is another's lock"
+LIES, HALF, FULL, STUBBORN = "lies", "forgets half", "is full", "hangs whatever is cancelled"
+_SLOW_SECONDS: Final = 0.15
+"""Each call: the indexes are given .2 of a second, an embedder .48, a reranker .32."""
+_UNKNOWN: Final = "m-00000000000000"
+_INVENTED: Final = Key("家人", _UNKNOWN)
+
+WAYS: Final = {
+    "words": (RAISES, HANGS, SLOW, HELD, FULL, LIES, HALF),
+    "vectors": (RAISES, HANGS, SLOW, HELD, FULL, LIES, HALF),
+    "embedder": (RAISES, HANGS, STUBBORN, SLOW, LIES, HALF),
+    "reranker": (RAISES, HANGS, STUBBORN, SLOW, LIES, HALF),
+    "state": (RAISES, HANGS, SLOW, HELD),
+    "turns": (RAISES, HANGS, SLOW, HELD),
+    "ledger": (RAISES, HELD),  # it is asked inside the vault's lock: who hangs there hangs in it
+    "vault": (RAISES, HANGS, SLOW, FULL),
+    "threads": (RAISES, HANGS),
+}
+INDEXES: Final = frozenset({"words", "vectors", "embedder", "reranker"})
+"""What a recall asks, and does without."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A part, and how it fails."""
+
+    part: str
+    way: str
+
+    def __str__(self) -> str:
+        return f"{self.part} {self.way}"
+
+
+_FAILS: Final = (RAISES, HELD, FULL)
+NOTICES: Final = {
+    **{("words", way): NoticeCode.LEXICAL_OFF for way in _FAILS},
+    **{("vectors", way): NoticeCode.INDEX_OFF for way in (RAISES, HELD)},
+    ("vectors", FULL): NoticeCode.INDEX_FULL,
+    **{("embedder", way): NoticeCode.EMBEDDER_FAILING for way in (RAISES, LIES, HALF)},
+    **{("turns", way): NoticeCode.TURNS_HELD for way in (RAISES, HELD)},
+    **{("vault", way): NoticeCode.VAULT_UNWRITABLE for way in (RAISES, FULL)},
+    ("threads", RAISES): NoticeCode.INDEX_OFF,
+}
+AT_ITS_START: Final = {("state", way): NoticeCode.STATE_UNAVAILABLE for way in (RAISES, HELD)}
+WHILE_IT_RUNS: Final = {
+    ("vectors", HANGS): NoticeCode.INDEX_OFF,
+    # At the start a model may be loaded for as long as it takes.
+    **{("embedder", way): NoticeCode.EMBEDDER_FAILING for way in (HANGS, STUBBORN)},
+}
+
+
+def notice_of(fault: Fault, *, at_the_start: bool) -> NoticeCode | None:
+    """What the owner must be told of it within minutes."""
+    more = AT_ITS_START if at_the_start else WHILE_IT_RUNS
+    return {**NOTICES, **more}.get((fault.part, fault.way))
+
+
+FAULTS: Final = [Fault(part, way) for part, ways in WAYS.items() for way in ways]
+
+
+@dataclass
+class Switches:
+    """Which parts of one engine fail now."""
+
+    loop: TurnedLoop
+    now: dict[str, str] = field(default_factory=dict)
+    hit: set[str] = field(default_factory=set)
+    """Parts that were asked while they failed."""
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    _threads: ExitStack = field(default_factory=ExitStack)
+
+    def break_parts(self, faults: Collection[Fault]) -> None:
+        """From now on; of a part that fails in two ways the last one counts."""
+        self.released.clear()
+        self.now = {fault.part: fault.way for fault in faults}
+        match self.now.get("threads"):
+            case "raises":
+                self._threads.enter_context(no_thread_starts())
+            case "hangs":
+                self.loop.take_all_workers()
+
+    def repair(self) -> None:
+        """All parts work, and whoever hangs goes on."""
+        self.now = {}
+        self._threads.close()
+        self.released.set()
+        self.loop.let_go()
+
+    async def pause(self, way: str) -> None:
+        """What a call of the loop's waits for before it works."""
+        while way in (HANGS, STUBBORN) and not self.released.is_set():
+            try:
+                await self.released.wait()
+            except asyncio.CancelledError:
+                if way == HANGS:
+                    raise
+        if way == SLOW:
+            await asyncio.sleep(_SLOW_SECONDS)
+
+
+@dataclass(frozen=True)
+class _Manner:
+    """How one part fails: its own errors, what fills it, and how it lies."""
+
+    broken: Exception
+    held: Exception
+    full: Exception | None = None
+    filling: frozenset[str] = frozenset()
+    untouched: frozenset[str] = frozenset({"close"})
+    """A call to close is the last: what becomes of it is nobody's business."""
+    instead: str = ""
+    """What is called where the part is done without: from then on nothing of it fails."""
+    lies: Callable[[str, Any, Any], Any] = lambda _name, _inner, answer: answer
+    halves: Callable[[str, Any], Any] = lambda _name, answer: answer
+
+
+class Faulty:
+    """Any part. Its calls in threads fail as its switch says; on the loop it only tells what it
+    knows."""
+
+    def __init__(self, part: str, inner: Any, switches: Switches) -> None:
+        self._part = part
+        self._inner = inner
+        self._switches = switches
+        self._done_without = False
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._inner, name)
+        if not callable(found) or isinstance(found, Faulty):
+            return found
+        if inspect.iscoroutinefunction(found):
+            return self._asked(name, found)
+        return self._called(name, found)
+
+    def _called(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        manner = _MANNERS[self._part]
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            way = self._switches.now.get(self._part)
+            self._done_without |= name == manner.instead
+            spared = name in manner.untouched or self._done_without
+            if way is None or spared or self._switches.loop.is_own_thread:
+                return call(*args, **kwargs)
+            self._switches.hit.add(self._part)
+            if way == RAISES:
+                raise manner.broken
+            if way == HELD:
+                raise manner.held
+            if way == FULL and name in manner.filling:
+                raise manner.full or manner.broken
+            answer = None
+            if way == SLOW and name in _SNAPSHOTS:  # what comes meanwhile is not in the answer
+                answer = call(*args, **kwargs)
+            if way in (HANGS, SLOW):
+                self._switches.loop.rest(None if way == HANGS else _SLOW_SECONDS)
+            answer = answer or call(*args, **kwargs)
+            if way == LIES:
+                return manner.lies(name, self._inner, answer)
+            return manner.halves(name, answer) if way == HALF else answer
+
+        return called
+
+    def _asked(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        manner = _MANNERS[self._part]
+
+        async def asked(*args: Any, **kwargs: Any) -> Any:
+            way = self._switches.now.get(self._part)
+            if way is None or name in manner.untouched:
+                return await call(*args, **kwargs)
+            self._switches.hit.add(self._part)
+            if way == RAISES:
+                raise manner.broken
+            await self._switches.pause(way)
+            answer = await call(*args, **kwargs)
+            if way == LIES:
+                return manner.lies(name, self._inner, answer)
+            return manner.halves(name, answer) if way == HALF else answer
+
+        return asked
+
+
+_SNAPSHOTS: Final = ("query", "search")
+
+
+def _words_lie(name: str, inner: Any, answer: Any) -> Any:
+    """Everything that it holds, of whatever scope, and what it never held."""
+    if name == "search":
+        everything = [*inner.hashes(), _INVENTED]
+        return LexicalMatches(tuple(LexicalMatch(key, 1.0, 1.0) for key in everything))
+    return (*inner.hashes(), _INVENTED) if name == "within" else answer
+
+
+def _vectors_lie(name: str, inner: Any, answer: Any) -> Any:
+    if name != "query":
+        return answer
+    return Neighbours(tuple(Neighbour(key, 0.99) for key in [*inner.hashes(), _INVENTED]))
+
+
+def _words_half(name: str, answer: Any) -> Any:
+    if name == "search":
+        return replace(answer, found=answer.found[::2][1:])
+    return answer[1:] if name == "within" else answer
+
+
+def _vectors_half(name: str, answer: Any) -> Any:
+    return replace(answer, found=answer.found[1::2]) if name == "query" else answer
+
+
+def _embedder_lies(name: str, _: Any, answer: Any) -> Any:
+    return np.full_like(answer, math.nan) if name.startswith("embed_") else answer
+
+
+def _embedder_half(name: str, answer: Any) -> Any:
+    return answer[: len(answer) // 2] if name.startswith("embed_") else answer
+
+
+def _reranker_lies(name: str, _: Any, answer: Any) -> Any:
+    return [math.nan for _ in answer]
+
+
+def _reranker_half(name: str, answer: Any) -> Any:
+    return list(answer)[1::2]
+
+
+_STATE: Final = _Manner(
+    broken=StateUnavailable("disk I/O error"),
+    held=StateUnavailable("database is locked"),
+    instead="open_in_memory",
+)
+_MANNERS: Final = {
+    "words": _Manner(
+        broken=IndexUnavailable("bad block"),
+        held=IndexUnavailable("database is locked", code="busy"),
+        full=IndexUnavailable("no space left", code="full"),
+        filling=frozenset({"write"}),
+        lies=_words_lie,
+        halves=_words_half,
+    ),
+    "vectors": _Manner(
+        broken=IndexUnavailable("bad block"),
+        held=IndexUnavailable("chroma.sqlite3 is locked", code="busy"),
+        full=IndexFull("10 MB free"),
+        filling=frozenset({"upsert"}),
+        lies=_vectors_lie,
+        halves=_vectors_half,
+    ),
+    "embedder": _Manner(
+        broken=EmbeddingFailed("error: 503"),
+        held=EmbeddingFailed("error: 429"),
+        lies=_embedder_lies,
+        halves=_embedder_half,
+    ),
+    "reranker": _Manner(
+        broken=RerankFailed("gone"),
+        held=RerankFailed("refused"),
+        lies=_reranker_lies,
+        halves=_reranker_half,
+    ),
+    "state": _STATE,
+    "turns": _STATE,
+    "ledger": replace(_STATE, untouched=frozenset({"open", "close"})),
+    "vault": _Manner(
+        broken=VaultWriteFailed("input/output error"),
+        held=VaultWriteFailed("resource busy"),
+        full=VaultWriteFailed("no space left on device"),
+        filling=frozenset(
+            {"append", "append_many", "replace", "edit", "archive", "archive_many", "restore"}
+            | {"move", "purge", "write_repair", "archive_deleted", "ensure"}
+        ),
+    ),
+}
+
+
+class Speaking:
+    """A reranker that keeps what it was shown: it lies outside of the house."""
+
+    label = "speaking"
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[str, str]] = []
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        self.shown += [(query, text) for text in texts]
+        return [len(text) / 100 for text in texts]
