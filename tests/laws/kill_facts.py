@@ -79,7 +79,8 @@ def whole_files(folder: Path) -> Facts:
     """Whether there is a file of lines that has its end, and whether one has none."""
     found: Facts = Counter()
     for path in folder.glob("*.jsonl"):
-        is_whole = path.read_text("utf-8").splitlines()[-1:][0].startswith(_END)
+        *_, last = ["", *path.read_text("utf-8").splitlines()]
+        is_whole = last.startswith(_END)
         found["file", folder.name, "whole" if is_whole else "half"] = 1
     return found
 

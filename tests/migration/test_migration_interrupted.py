@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,11 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     MigrationState,
-    MigrationStatus,
     Tally,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.migrating import (
     adds_up,
@@ -54,10 +52,6 @@ async def memories(rig: Rig) -> dict[str, int]:
     """How many there are in each scope, by what the files say."""
     vault = MarkdownVault(rig.root / "memory")
     return {scope.name: len(vault.read(scope).memories) for scope in vault.scopes()}
-
-
-def _past(count: int, status: MigrationStatus) -> bool:
-    return status.tally.scanned >= count
 
 
 async def settled(root: Path, source: object) -> None:
@@ -153,20 +147,33 @@ async def test_paused_it_waits_and_everything_is_recalled_all_the_same(tmp_path:
         assert (await until_done(rig)).tally.adopted == 300
 
 
+def goes_away_after(source: InMemoryForeign, count: int) -> None:
+    """Its server does, once so many records were changed."""
+
+    def watch(_: str) -> None:
+        if len(source.changes) >= count:
+            raise IndexUnavailable("down", code="server_down")
+
+    source.before_call = watch
+
+
 async def test_reloads_and_another_embedder_and_another_map_half_way_change_nothing(
     tmp_path: Path,
 ) -> None:
     source = filled(RECORDS)
-    slow = replace(SMALL, walk_pace=WalkPace(batch=5, least_pause=0.1, most_pause=0.1))
+    few = replace(SMALL, walk_pace=replace(SMALL.walk_pace, batch=5))
     maps = ({"aiocqhttp:GroupMessage:777": "家人"}, {"aiocqhttp:GroupMessage:1": "别处"}, {})
     for scope_map, name, wanted in zip(maps, ("one", "two", "three"), (10, 25, 40), strict=True):
+        goes_away_after(source, wanted)
         async with (
             running(
-                tmp_path, scope_map, legacy=source, settings=slow, embedder=FakeEmbedder(name)
+                tmp_path, scope_map, legacy=source, settings=few, embedder=FakeEmbedder(name)
             ) as rig,
             migrating(rig),
         ):
-            assert (await until_status(rig, partial(_past, wanted))).remaining > 0
+            status = await until_status(rig, lambda status: status.waiting == "server_down")
+            assert status.remaining > 0
+    source.before_call = lambda _: None
     async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
         assert (await until_done(rig)).tally == ALL
         await rig.until_indexed()
