@@ -1,8 +1,8 @@
-"""A clock that is set back a day while the bot runs, and between two of its runs."""
+"""A clock that is set back a day or runs ahead a year, and another time zone after a restart."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.engine
 DAY = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME = group(777)
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
+SHANGHAI, NEW_YORK = timezone(timedelta(hours=8)), timezone(timedelta(hours=-5))
 
 
 async def happened(rig: Rig, text: str) -> Stored:
@@ -44,20 +45,21 @@ async def test_a_clock_set_back_while_the_bot_runs_costs_nothing(tmp_path: Path)
         await rig.until_indexed()
         clock.now = DAY - timedelta(days=1)
         after = [await happened(rig, "客厅装好了灯"), await rig.remember("奶奶喜欢豆浆", HOME)]
-        ids = {stored.memory.memory.memory_id for stored in (*before, *after)}
-        assert len(ids) == 4
+        assert len({stored.memory.memory.memory_id for stored in (*before, *after)}) == 4
         paths = [stored.memory.path for stored in (before[0], after[0])]
         assert paths == ["journal/2026-11-21.md", "journal/2026-11-20.md"]
-        # By what the entries say: a person reads the same order in the files.
-        assert await newest(rig) == [PEANUTS, "邻居搬了家", "奶奶喜欢豆浆", "客厅装好了灯"]
+    # By what the entries say: a person reads the same order in the files.
+    told = [PEANUTS, "邻居搬了家", "奶奶喜欢豆浆", "客厅装好了灯"]
+    async with running(tmp_path, clock=clock) as rig:
+        await rig.until_indexed()
+        assert rig.notices == []
+        assert await newest(rig) == told
         assert PEANUTS in await rig.texts(QUESTION, HOME)
         assert "奶奶喜欢豆浆" in await rig.texts("奶奶喜欢喝什么豆浆", HOME)
-        await rig.until_indexed()
-        assert "客厅装好了灯" in await rig.texts("客厅装好了灯吗", HOME)
-    async with running(tmp_path, clock=clock) as rig:
-        assert rig.notices == []
-        assert await newest(rig) == [PEANUTS, "邻居搬了家", "奶奶喜欢豆浆", "客厅装好了灯"]
-        assert PEANUTS in await rig.texts(QUESTION, HOME)
+        again = MemoryDraft(PEANUTS, actor=person(10001))
+        outcome = await rig.engine.service.remember(again, conversation_id=HOME)
+        assert not isinstance(outcome, Stored)  # strengthened, not doubled
+        assert await newest(rig) == told
 
 
 async def test_the_same_moment_twice_gives_no_id_twice(tmp_path: Path) -> None:
@@ -70,20 +72,49 @@ async def test_the_same_moment_twice_gives_no_id_twice(tmp_path: Path) -> None:
         forgotten = await rig.engine.service.forget(
             again.memory.memory.memory_id, conversation_id=HOME, actor=person(10001)
         )
-        assert "又一件事" not in await newest(rig)
         assert isinstance(forgotten, Forgotten)
+        assert "又一件事" not in await newest(rig)
 
 
-async def test_what_was_said_before_the_clock_was_set_back_is_strengthened_and_not_doubled(
-    tmp_path: Path,
-) -> None:
+async def test_a_clock_that_was_a_year_ahead_for_a_night_costs_nothing(tmp_path: Path) -> None:
     clock = Ticker(DAY)
     async with running(tmp_path, clock=clock) as rig:
         await rig.remember(PEANUTS, HOME)
-    clock.now = DAY - timedelta(days=1)
+        await happened(rig, "邻居搬了家")
+    clock.now = DAY + timedelta(days=365)
     async with running(tmp_path, clock=clock) as rig:
-        draft = MemoryDraft(PEANUTS, actor=person(10001))
-        assert not isinstance(
-            await rig.engine.service.remember(draft, conversation_id=HOME), Stored
-        )
-        assert await newest(rig) == [PEANUTS]
+        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+        await rig.until_indexed()
+        assert PEANUTS in await rig.texts(QUESTION, HOME)
+        assert "邻居搬了家" in await rig.texts("去年11月21号我们做了什么", HOME)
+        await happened(rig, "客厅装好了灯")
+    clock.now = DAY + timedelta(days=1)
+    async with running(tmp_path, clock=clock) as rig:
+        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+        await happened(rig, "阳台种了葱")
+        await rig.until_indexed()
+        assert await newest(rig) == ["客厅装好了灯", "阳台种了葱", "邻居搬了家", PEANUTS]
+        assert "邻居搬了家" in await rig.texts("昨天我们做了什么", HOME)
+        assert "阳台种了葱" in await rig.texts("今天我们做了什么", HOME)
+    journals = {path.stem for path in (tmp_path / "memory/scopes/家人/journal").glob("*.md")}
+    assert journals >= {"2026-11-21", "2026-11-22", "2027-11-21"}
+
+
+async def test_another_time_zone_after_a_restart_counts_days_its_own_way(tmp_path: Path) -> None:
+    """docs/recall.md: an entry is of the day that the zone of now says, and a journal of the day
+    that it was written for. In the morning of Shanghai's 21st it is the 20th in New York."""
+    events = {"邻居搬了家", "客厅装好了灯", "阳台种了葱"}
+    clock = Ticker(datetime(2026, 11, 21, 8, 30, tzinfo=SHANGHAI))
+    async with running(tmp_path, clock=clock) as rig:
+        for event in sorted(events):
+            await happened(rig, event)
+        clock.now += timedelta(days=1)
+        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+    clock.now = datetime(2026, 11, 23, 9, 0, tzinfo=NEW_YORK)
+    async with running(tmp_path, clock=clock) as rig:
+        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+        await rig.until_indexed()
+        assert rig.notices == []
+        assert set(await rig.texts("11月20号我们做了什么", HOME)) == events
+        (journal,) = await rig.texts("11月21号我们做了什么", HOME)
+        assert journal.startswith("2026-11-21")

@@ -20,7 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import hello, plugin_of, turn
-from astrbot_plugin_scoped_memory.tests.service.test_hostile import OTHERS, OURS, POINTER, draft_of
+from astrbot_plugin_scoped_memory.tests.service.test_hostile import CORPORA, POINTER, draft_of
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -68,11 +68,7 @@ def assert_page(page: Path, stored: StoredMemory) -> None:
     assert stored.memory.provenance.who not in text
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [OURS, pytest.param(OTHERS, marks=pytest.mark.skipif(not OTHERS, reason="not at hand"))],
-    ids=["ours", "others"],
-)
+@pytest.mark.parametrize("texts", CORPORA.values(), ids=CORPORA)
 async def test_whoever_comes_back_is_told_of_no_attack_but_as_data(
     tmp_path: Path, texts: Sequence[Said]
 ) -> None:

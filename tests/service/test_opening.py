@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.core.host.astrbot_clock import clock_of
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
+    ConversationId,
+    Engine,
     EnginePaths,
     EngineSettings,
     build_engine,
@@ -27,76 +32,71 @@ from astrbot_plugin_scoped_memory.tests.support.engines import MAP, group, priva
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
-PEANUTS = "奶奶对花生过敏"
+PEANUTS, CODE = "奶奶对花生过敏", "公司的门禁密码每周换"
+
+
+@dataclass
+class SlowVault:
+    """The files of 家人 are read when ``go_on`` is set; ``reading``: they are asked for."""
+
+    reading: threading.Event = field(default_factory=threading.Event)
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest_asyncio.fixture
+async def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlowVault:
+    """With a memory in each of two scopes."""
+    async with running(tmp_path) as rig:
+        await rig.remember(PEANUTS, group(777))
+        await rig.remember(CODE, group(888))
+    vault, see = SlowVault(), VaultScan.see
+
+    def held(scan: VaultScan, places: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(place.scope.name == "家人" for place in places):
+            vault.reading.set()
+            vault.go_on.wait(30)
+        return see(scan, places, *args, **kwargs)
+
+    monkeypatch.setattr(VaultScan, "see", held)
+    monkeypatch.setattr(reconciler, "_FILES", 1)
+    return vault
+
+
+async def found(engine: Engine, query: str, where: ConversationId) -> list[str]:
+    recall = await engine.service.recall(query, conversation_id=where, limit=3, token_budget=500)
+    return [hit.preview for hit in recall.hits]
 
 
 async def test_recall_answers_from_what_has_been_read_while_the_rest_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, slow: SlowVault
 ) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.remember("公司的门禁密码每周换", group(888))
-    go_on = threading.Event()
-    see = VaultScan.see
-
-    def slow(scan: VaultScan, places: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(place.scope.name == "家人" for place in places):
-            go_on.wait(30)
-        return see(scan, places, *args, **kwargs)
-
-    monkeypatch.setattr(VaultScan, "see", slow)
-    monkeypatch.setattr(reconciler, "_FILES", 1)
-    settings = EngineSettings(scope_map=MAP)
-    engine = build_engine(EnginePaths.under(tmp_path), settings)
+    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings(scope_map=MAP))
     opening = asyncio.create_task(engine.open())
     try:
-        async with asyncio.timeout(30):
-            while not (await engine.status()).by_scope:  # noqa: ASYNC110  (nobody tells)
-                await asyncio.sleep(0.01)
-        found = await engine.service.recall(
-            "门禁密码换了吗", conversation_id=group(888), limit=3, token_budget=500
-        )
-        assert [hit.preview for hit in found.hits] == ["公司的门禁密码每周换"]
+        assert await asyncio.to_thread(slow.reading.wait, 30)
+        await until_true(lambda: bool(engine.rooms.catalogue.counts()))
+        assert await found(engine, "门禁密码换了吗", group(888)) == [CODE]
         assert not opening.done()
     finally:
-        go_on.set()
+        slow.go_on.set()
     await opening
-    found = await engine.service.recall(
-        "奶奶花生过敏吗", conversation_id=private(1002), limit=3, token_budget=500
-    )
-    assert [hit.preview for hit in found.hits] == [PEANUTS]
+    assert await found(engine, "奶奶花生过敏吗", private(1002)) == [PEANUTS]
     await engine.close()
 
 
 async def test_recall_waits_a_moment_for_a_vault_that_is_being_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, slow: SlowVault
 ) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-    reading, go_on = threading.Event(), threading.Event()
-    see = VaultScan.see
-
-    def slow(scan: VaultScan, *args: Any, **kwargs: Any) -> Any:
-        reading.set()
-        go_on.wait(30)
-        return see(scan, *args, **kwargs)
-
-    monkeypatch.setattr(VaultScan, "see", slow)
-    engine = build_engine(
-        EnginePaths.under(tmp_path), EngineSettings(scope_map=MAP, load_seconds=30)
-    )
+    settings = EngineSettings(scope_map=MAP, load_seconds=30)
+    engine = build_engine(EnginePaths.under(tmp_path), settings)
     opening = asyncio.create_task(engine.open())
-    asked = asyncio.create_task(
-        engine.service.recall(
-            "奶奶花生过敏吗", conversation_id=group(777), limit=3, token_budget=500
-        )
-    )
+    asked = asyncio.create_task(found(engine, "奶奶花生过敏吗", group(777)))
     try:
-        assert await asyncio.to_thread(reading.wait, 30)
-        assert not (await asyncio.wait({asked}, timeout=0.2))[0]
+        assert await asyncio.to_thread(slow.reading.wait, 30)
+        assert not asked.done()
     finally:
-        go_on.set()
-    assert [hit.preview for hit in (await asked).hits] == [PEANUTS]
+        slow.go_on.set()
+    assert await asked == [PEANUTS]
     await opening
     await engine.close()
 

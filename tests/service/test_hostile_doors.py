@@ -1,7 +1,9 @@
-"""Whatever is asked of the engine, `shared/` and the roles' folders keep every byte.
+"""Whatever is asked of the front door, in whatever words, names and places: each call answers with
+a value or an error of ours, no word of another scope is in it, and neither `shared/`, the roles'
+folders nor anything outside the root changes by a byte.
 
-No call but an accept writes there: none of a conversation's or an owner's, no answer that a model
-gives when it reflects, no night, no import. The agents' tools: `mcp_server/test_foreign_places.py`.
+Nor by what a model answers when it reads, by a night, or by an import. The doors of agents and
+models: `mcp_server/test_foreign_places.py`, `tools/test_foreign_tools.py`.
 """
 
 from __future__ import annotations
@@ -11,23 +13,28 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import batched, islice, product
+from itertools import batched, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     EnginePaths,
+    Feedback,
     Imported,
     MemoryDraft,
     MemoryKind,
     ScopedMemoryError,
     TaskAction,
     TaskChange,
+    Ticket,
+    Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import restore_store
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
@@ -38,7 +45,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Withdraw,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
+from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import AS_MARKDOWN
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
+from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -57,66 +66,106 @@ from astrbot_plugin_scoped_memory.tests.support.foreign import (
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import answer, learned, reflect, say
 
-pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.property,
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
-LINKED, HARD_LINKED, PUBLIC = group(777), group(888, persona="backend"), group(999)
-ODD = ("\0", "\ud800", "a/../../shared", "..", "@shared", "@role:qa", "x" * 5_000, *TWINS)
-NAMES = (*TEXTS, *ODD)
+CANARY = "zqxcanary"
+"""Stands in a private scope and in a file outside the root."""
+LINKED, HARD_LINKED, PUBLIC, SECRET = group(777), group(888), group(999), group(1001)
 SCOPES = {
     f"{ADAPTER}:GroupMessage:{number}": name
     for number, name in enumerate(("../shared", "@shared", "shared", "roles/qa", "Shared"), 3001)
 }
+WHOLE_MAP = {**MAP, **SCOPES, SECRET.umo: "秘密"}
 ADMIN = person(9, "站长", admin=True)
+ODD = ("\0", "\ud800", "a/../../shared", "..", "@shared", "@role:qa", "x" * 5_000, "秘密", *TWINS)
+texts = st.sampled_from((*TEXTS, *ODD)) | st.text(st.characters(), max_size=30)
+places = st.sampled_from(
+    (LINKED, HARD_LINKED, PUBLIC, *(group(umo.rpartition(":")[2], persona="qa") for umo in SCOPES))
+) | st.builds(group, texts, persona=texts)
 
 
 @dataclass
 class House:
-    """An engine over a tree with such places, and links that lead there from two scopes."""
+    """An engine over a tree with places that nobody may write, and links there from two scopes."""
 
     rig: Rig
     chat: ScriptedChat
 
     def foreign(self) -> dict[str, bytes]:
-        return bytes_in(self.rig.root / "memory")
+        """What no call may change: in the memory root, and beside the bot's folder."""
+        root = self.rig.root
+        there = bytes_in(root / "memory", but=("scopes", ".pauses.json"))
+        return there | bytes_in(root.parent, but=(root.name,))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
-    root = tmp_path_factory.mktemp("house")
+    root = tmp_path_factory.mktemp("house") / "data"
     memory, chat = root / "memory", ScriptedChat()
     plant(memory, TWINS)
     plant_links(memory, memory / "scopes" / "家人")
     plant_links(memory, memory / "scopes" / "公司", hard=True)
+    (root.parent / "outside.md").write_text(f"## {CANARY} ^m-0123456789abcdef\n", "utf-8")
+    (memory / "scopes" / "家人" / "entities-9.md").symlink_to(root.parent / "outside.md")
     qa = RoleSeat(EnginePaths.under(root).leases, "qa", lambda: datetime.now(UTC))
     qa.take("tester")
-    async with running(root, {**MAP, **SCOPES}, chat=chat, follow=False) as rig:
+    async with running(root, WHOLE_MAP, chat=chat, follow=False) as rig:
+        await rig.remember(f"保险箱的密码是 {CANARY}", SECRET, ADMIN)
         yield House(rig, chat)
     qa.release()
 
 
-def calls(service: Any, where: ConversationId, number: int) -> Iterator[Awaitable[object]]:
-    """Every call of both ports, and those of the bot's own beside them, with one hostile name."""
-    name, topics = NAMES[number % len(NAMES)], tuple(Topic)
-    at: dict[str, Any] = {"conversation_id": where}
-    by = {**at, "actor": ADMIN}
-    draft = MemoryDraft(
-        f"{name} is number {number}",
-        name,
-        tags=(name,),
-        kind=tuple(MemoryKind)[number % len(MemoryKind)],
-        topic=topics[number % len(topics)],
-        actor=Actor(name, name, admin=True),
-        proposed=number % 2 == 0,
-        key=name,
+async def turn(service: Any, name: str, at: dict[str, Any], actor: Actor) -> None:
+    """As the plugin does it, and what a reader of it may send back."""
+    request = TurnRequest(
+        name, 60, 5, 500, lambda hit: hit.preview, history=name, primer=AS_MARKDOWN
     )
-    yield service.remember(draft, **at)
-    yield service.recall(name, **at, limit=5, token_budget=500)
+    start = await service.begin_turn(request, **at, actor=actor)
+    assert not start.faults
+    await start.contact
+    ticket = await service.observe(Turn(actor, name, name, (name,), history=name), **at)
+    if isinstance(ticket, Ticket):
+        found = Feedback((name,), (MemoryDraft(name, actor=actor),), (name,))
+        await service.feedback(found, ticket=ticket)
+
+
+async def kept(umo: str, history: str) -> str:
+    return f"{umo} {history}"
+
+
+def calls(service: Any, where: ConversationId, name: str) -> Iterator[Awaitable[object]]:
+    """Every call that a conversation can make, with one hostile name in each argument."""
+    at: dict[str, Any] = {"conversation_id": where}
+    by, stranger = {**at, "actor": ADMIN}, Actor(name, name)
+    for number, topic in enumerate(Topic):
+        draft = MemoryDraft(
+            f"{name} is number {number} of {topic}",
+            name,
+            tags=(name,),
+            kind=tuple(MemoryKind)[number % len(MemoryKind)],
+            topic=topic,
+            actor=Actor(name, name, admin=True),
+            proposed=topic is Topic.DECISIONS,
+            key=f"{topic} {name}",
+        )
+        yield service.remember(draft, **at)
+    yield service.recall(name, **at, limit=5, token_budget=500, actor=stranger, on=name)
+    yield turn(service, name, at, stranger)
     for action in TaskAction:
-        change = TaskChange(action, (name, f"{number} {name}"), name, name)
-        yield service.update_tasks(change, **at, actor=Actor(name, name))
+        change = TaskChange(action, (name, f"2 {name}"), name, name)
+        yield service.update_tasks(change, **at, actor=stranger)
     yield service.read(name, **at)
     yield service.expand(name, **at)
-    yield service.overview(**at, actor=ADMIN, token_budget=500)
+    yield service.transcript(name, **at, kept=kept)
+    yield service.newest(**at, naming=name)
+    yield service.overview(**by, token_budget=500)
+    yield service.explain(**at)
+    yield service.describe(**at)
+    yield service.export(**by)
     for folder, token in ((name, name), ("qa", name), ("../shared", "x" * 43)):
         yield service.note_role(RoleNote(RoleLease(folder, token), name, name), **at)
     yield service.forget(name, **by)
@@ -125,8 +174,12 @@ def calls(service: Any, where: ConversationId, number: int) -> Iterator[Awaitabl
     yield service.move(name, name, **by)
     yield service.restore(name, **by)
     yield service.import_(name, **by)
+    yield service.admin.bring((name,), **by)
+    yield service.admin.change_map({**WHOLE_MAP, name: name}, **by)
     for decided in (ListDecisions(), Accept(name, unseen=True), Reject(name, name), Withdraw(2)):
         yield service.decide(decided, **by)
+    yield service.pause(**by)
+    yield service.resume(**by)
 
 
 async def answered(call: Awaitable[object]) -> object:
@@ -138,37 +191,30 @@ async def answered(call: Awaitable[object]) -> object:
         return error
 
 
-@pytest.mark.parametrize(
-    "where",
-    [LINKED, HARD_LINKED, PUBLIC, *(group(umo.rpartition(":")[2], persona="qa") for umo in SCOPES)],
-    ids=lambda where: where.umo,
-)
-async def test_no_call_writes_there_and_each_is_answered(
-    house: House, where: ConversationId
+@given(where=places, name=texts)
+async def test_each_call_is_answered_and_touches_nothing_foreign(
+    house: House, where: ConversationId, name: str
 ) -> None:
-    before, service = house.foreign(), house.rig.engine.service
-    begin, step = {LINKED: (0, 3), HARD_LINKED: (1, 3)}.get(where, (2, 9))
-    for number in range(begin, len(NAMES), step):
-        for call in calls(service, where, number):
-            await answered(call)
-        assert house.foreign() == before, NAMES[number]
+    before = house.foreign()
+    for call in calls(house.rig.engine.service, where, name):
+        assert CANARY not in repr(await answered(call))
+    assert house.foreign() == before
 
 
 async def test_what_was_asked_for_was_done_where_it_may_be(house: House) -> None:
     """Else the test before would prove nothing."""
+    for name in (*TEXTS[::15], *ODD[:3]):
+        for call in calls(house.rig.engine.service, HARD_LINKED, name):
+            await answered(call)
     found = list(house.rig.engine.rooms.catalogue.all())
-    places = {(stored.scope.name, stored.path) for stored in found}
-    assert {
-        ("公司", f"{topic.value}.md") for topic in Topic if topic is not Topic.JOURNAL
-    } <= places
-    assert any(scope == "家人" for scope, _ in places)
-    assert len(found) > len(TEXTS) / 3
+    places = {stored.path for stored in found if stored.scope.name == "公司"}
+    assert {f"{topic.value}.md" for topic in Topic if topic is not Topic.JOURNAL} <= places
 
 
 async def test_no_answer_of_a_model_leads_there(house: House) -> None:
     before, chat = house.foreign(), house.chat
-    stored = (one.memory.memory_id for one in house.rig.engine.rooms.catalogue.all())
-    for some in batched([*NAMES[::2], *islice(stored, 12)], 16):
+    stored = [one.memory.memory_id for one in house.rig.engine.rooms.catalogue.all()][:12]
+    for some in batched([*TEXTS[::2], *ODD, *stored], 16):
         new = [
             learned(f"{name} 的规矩", reasoning=name, tags=[name], asks=[name], kind=name)
             | {"path": name, "scope": "@shared", "topic": name, "decision": True, "who": name}
@@ -186,8 +232,8 @@ async def test_no_answer_of_a_model_leads_there(house: House) -> None:
         for where in (LINKED, HARD_LINKED):
             await say(house.rig, " ".join(some[:3]), where=where, recalled=tuple(some))
             await reflect(house.rig, where)
-    assert house.foreign() == before
     assert len(chat.calls) >= 6
+    assert house.foreign() == before
 
 
 async def test_no_night_writes_there(house: House) -> None:
@@ -211,7 +257,7 @@ def archive(names: Iterable[tuple[str, str]]) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
-PLACES = (
+ARCHIVED = (
     "@shared",
     "@role:qa",
     "@Shared",
@@ -244,7 +290,7 @@ PATHS = (
 async def test_an_import_goes_into_the_own_scope_whatever_its_entries_name(house: House) -> None:
     before, imports = house.foreign(), house.rig.root / "imports"
     imports.mkdir(exist_ok=True)
-    (imports / "in.jsonl").write_bytes(archive(product(PLACES, PATHS)))
+    (imports / "in.jsonl").write_bytes(archive(product(ARCHIVED, PATHS)))
     for where in (LINKED, HARD_LINKED):
         service = house.rig.engine.service
         told = await service.import_("in.jsonl", conversation_id=where, actor=ADMIN)
@@ -258,19 +304,17 @@ async def test_a_restore_by_the_owner_brings_missing_files_and_changes_none(tmp_
     plant(paths.memory, TWINS)
     plant_links(paths.memory, paths.memory / "scopes" / "家人")
     before = bytes_in(paths.memory)
-    file.write_bytes(archive(product(PLACES, PATHS)))
+    file.write_bytes(archive(product(ARCHIVED, PATHS)))
     told = await asyncio.to_thread(restore_store, paths, file)
     after = bytes_in(paths.memory)
     assert {path: after[path] for path in before} == before
     news = {path for path in after.keys() - before.keys() if after[path]}
+    new_notes = ("up/shared/x.md", "links/CONSTITUTION.md", "shared/new.md")
     assert news == {
-        *(f"shared/{name}" for name in ("MEMORY.md", "2026-11-27.md")),
-        *(
-            f"{top}/{name}"
-            for top in ("shared", "roles/qa")
-            for name in ("up/shared/x.md", "links/CONSTITUTION.md", "shared/new.md")
-        ),
+        "shared/MEMORY.md",
+        "shared/2026-11-27.md",
         "roles/qa/DECISIONS.md",
+        *(f"{top}/{name}" for top in ("shared", "roles/qa") for name in new_notes),
     }
     assert told.refused
     assert not (tmp_path / "shared").exists()
