@@ -94,15 +94,18 @@ class Watch:
                 into where it is larger than a page.
         """
         copies = Copies(root, into, at, most, torn=torn)
-        before = _stamps(root)
+        with self._lock:
+            before = _stamps(root)
         with self.telling(copies.look):
             self.point()
             yield copies
             self.point()
-        copies.end()
+        with self._lock:
+            copies.end()
+            after = _stamps(root)
         copies.unsynced = [
             name
-            for name, stamp in _stamps(root).items()
+            for name, stamp in after.items()
             if stamp != before.get(name) and stamp[1] and stamp not in self.synced
         ]
 

@@ -1,11 +1,12 @@
-"""Killed at any moment of any deed: what was acknowledged is there, the deed is done or not done,
-or some of its steps are; nothing is lost, doubled or left over; and done again, all is as if nobody
-had killed it."""
+"""Killed at any moment of any deed, and again while it starts: what was acknowledged is there, the
+deed is done or not done, or some of its steps are; nothing is lost, doubled or left over; and done
+again, all is as if nobody had killed it."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import signal
 import sys
 from collections import Counter
@@ -53,11 +54,19 @@ async def test_a_folder_as_it_lies_at_any_moment_of_a_deed(
 
         start, whole = await deed.play(root, window)
     moments = list(played[0])
+    middle, started = moments[len(moments) // 2], tmp_path / "started"
+    shutil.copytree(middle.root, started, symlinks=True)
     for one in moments:
         ended = one is moments[-1]
         wrong = await faults(deed, one.root, start, whole, one.acknowledged, ended=ended)
         assert wrong == [], f"moment {one.number} of {played[0].count} {one.torn}"
     assert len(moments) > 2, "it wrote nothing"
+    with watched() as watch, watch.copying(started, tmp_path / "again", most=most and 1) as twice:
+        async with deed.engine(started):
+            pass
+    for one in twice:
+        wrong = await faults(deed, one.root, start, whole, middle.acknowledged, ended=False)
+        assert wrong == [], f"moment {middle.number}, and moment {one.number} of the next start"
     unsynced = [name for name in played[0].unsynced if name.startswith("memory/")]
     assert unsynced == [], "acknowledged, and a power cut may take it"
 
