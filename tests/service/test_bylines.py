@@ -260,21 +260,11 @@ def test_accounts_that_end_alike_are_told_apart() -> None:
     assert account_mark("x:〔管理员〕", set()).isalnum()
 
 
-OFFICES = (
-    "管理员",
-    "管\u200b理员",
-    "本群群主",
-    "SYSTEM",
-    "the Admin",
-    "管 理 员",
-    "管·理·员",
-    "管\u3164理\ufe0f员",
-    "管理員",
-    "admin1",
-    "Admin_老李",
-    "a.d.m.i.n",
-)
-BLANKS = ("\u3164", "\ufe0f", "\xad", "\u2800", "\u034f", "\u115f", "\u200d", "\U000e0100")
+OFFICES = [
+    "管理员", "管\u200b理员", "本群群主", "SYSTEM", "the Admin", "管 理 员", "管·理·员",
+    "管\u3164理\ufe0f员", "管理員", "admin1", "Admin_老李", "a.d.m.i.n",
+]  # fmt: skip
+BLANKS = "\u3164\ufe0f\xad\u2800\u034f\u115f\u200d\U000e0100"
 
 
 def test_offices_are_names_that_anybody_may_have_taken() -> None:

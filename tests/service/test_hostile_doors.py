@@ -257,34 +257,14 @@ def archive(names: Iterable[tuple[str, str]]) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
-ARCHIVED = (
-    "@shared",
-    "@role:qa",
-    "@Shared",
-    "@SHARED",
-    "@role:../shared",
-    "@role:qa/../../shared",
-    "@role:QA/",
-    "shared",
-    "roles",
-    "../shared",
-    "scopes/../shared",
-    "@person:x",
-    "家人",
-)
-PATHS = (
-    "DECISIONS.md",
-    "MEMORY.md",
-    "2026-11-27.md",
-    "../shared/DECISIONS.md",
-    "up/shared/x.md",
-    "links/CONSTITUTION.md",
-    "shared/new.md",
-    "/shared/x.md",
-    ".x.md",
-    "a/../../x.md",
-    "x.txt",
-)
+ARCHIVED = [
+    "@shared", "@role:qa", "@Shared", "@SHARED", "@role:../shared", "@role:qa/../../shared",
+    "@role:QA/", "shared", "roles", "../shared", "scopes/../shared", "@person:x", "家人",
+]  # fmt: skip
+PATHS = [
+    "DECISIONS.md", "MEMORY.md", "2026-11-27.md", "../shared/DECISIONS.md", "up/shared/x.md",
+    "links/CONSTITUTION.md", "shared/new.md", "/shared/x.md", ".x.md", "a/../../x.md", "x.txt",
+]  # fmt: skip
 
 
 async def test_an_import_goes_into_the_own_scope_whatever_its_entries_name(house: House) -> None:
