@@ -181,6 +181,19 @@ class FaultyBot:
         found = await self.service.newest(conversation_id=where)
         return next(one.memory.memory_id for one in found if one.memory.judgment == text)
 
+    async def is_recalled(self, text: str, where: ConversationId) -> bool:
+        """Whether it is found in its own words."""
+        recall = await self.service.recall(text, conversation_id=where, limit=5, token_budget=600)
+        return text in {hit.preview for hit in recall.hits}
+
+    async def unindexed(self) -> set[str]:
+        """What lives and has no vector, by scope and id; unread turns may have some, too."""
+        (rows,) = self.disk.collections.values()
+        living = [
+            one for where in OWN_WORDS for one in await self.service.newest(conversation_id=where)
+        ]
+        return {f"{one.scope.name}/{one.memory.memory_id}" for one in living} - set(rows)
+
     async def remember(self, text: str, where: ConversationId) -> bool:
         """Whether it was acknowledged."""
         draft = MemoryDraft(text, actor=_MEMBER)

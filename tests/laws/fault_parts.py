@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -25,18 +26,19 @@ from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbour, Neigh
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, no_thread_starts
 
-RAISES, HANGS, SLOW, HELD = "raises", "hangs", "is slow", "is another's lock"
-LIES, HALF, FULL, STUBBORN = "lies", "forgets half", "is full", "hangs whatever is cancelled"
-_SLOW_SECONDS: Final = 0.15
-"""Each call: the indexes are given .2 of a second, an embedder .48, a reranker .32."""
+RAISES, HANGS, STUBBORN = "raises", "hangs", "hangs whatever is cancelled"
+SLOW, TOO_SLOW, HELD, FULL = "is slow", "is too slow", "is another's lock", "is full"
+LIES, HALF, PICKY = "lies", "forgets half", "refuses one text"
+_SECONDS: Final = {SLOW: 0.15, TOO_SLOW: 0.5}
+"""Of each call: the indexes are given .2 of a second, an embedder .48, a reranker .32."""
 _UNKNOWN: Final = "m-00000000000000"
 _INVENTED: Final = Key("家人", _UNKNOWN)
 
 WAYS: Final = {
-    "words": (RAISES, HANGS, SLOW, HELD, FULL, LIES, HALF),
-    "vectors": (RAISES, HANGS, SLOW, HELD, FULL, LIES, HALF),
-    "embedder": (RAISES, HANGS, STUBBORN, SLOW, LIES, HALF),
-    "reranker": (RAISES, HANGS, STUBBORN, SLOW, LIES, HALF),
+    "words": (RAISES, HANGS, SLOW, TOO_SLOW, HELD, FULL, LIES, HALF),
+    "vectors": (RAISES, HANGS, SLOW, TOO_SLOW, HELD, FULL, LIES, HALF),
+    "embedder": (RAISES, HANGS, STUBBORN, SLOW, TOO_SLOW, LIES, HALF, PICKY),
+    "reranker": (RAISES, HANGS, STUBBORN, SLOW, TOO_SLOW, LIES, HALF),
     "state": (RAISES, HANGS, SLOW, HELD),
     "turns": (RAISES, HANGS, SLOW, HELD),
     "ledger": (RAISES, HELD),  # it is asked inside the vault's lock: who hangs there hangs in it
@@ -91,8 +93,8 @@ class Switches:
 
     loop: TurnedLoop
     now: dict[str, str] = field(default_factory=dict)
-    hit: set[str] = field(default_factory=set)
-    """Parts that were asked while they failed."""
+    hits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often a part was asked while it failed, by the name of the call."""
     released: asyncio.Event = field(default_factory=asyncio.Event)
     _threads: ExitStack = field(default_factory=ExitStack)
 
@@ -121,8 +123,8 @@ class Switches:
             except asyncio.CancelledError:
                 if way == HANGS:
                     raise
-        if way == SLOW:
-            await asyncio.sleep(_SLOW_SECONDS)
+        if way in _SECONDS:
+            await asyncio.sleep(_SECONDS[way])
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class Faulty:
             spared = name in manner.untouched or self._done_without
             if way is None or spared or self._switches.loop.is_own_thread:
                 return call(*args, **kwargs)
-            self._switches.hit.add(self._part)
+            self._switches.hits[self._part, name] += 1
             if way == RAISES:
                 raise manner.broken
             if way == HELD:
@@ -176,10 +178,10 @@ class Faulty:
             if way == FULL and name in manner.filling:
                 raise manner.full or manner.broken
             answer = None
-            if way == SLOW and name in _SNAPSHOTS:  # what comes meanwhile is not in the answer
+            if way in _SECONDS and name in _SNAPSHOTS:  # what comes meanwhile is not in the answer
                 answer = call(*args, **kwargs)
-            if way in (HANGS, SLOW):
-                self._switches.loop.rest(None if way == HANGS else _SLOW_SECONDS)
+            if way == HANGS or way in _SECONDS:
+                self._switches.loop.rest(_SECONDS.get(way))
             answer = answer or call(*args, **kwargs)
             if way == LIES:
                 return manner.lies(name, self._inner, answer)
@@ -194,9 +196,11 @@ class Faulty:
             way = self._switches.now.get(self._part)
             if way is None or name in manner.untouched:
                 return await call(*args, **kwargs)
-            self._switches.hit.add(self._part)
+            self._switches.hits[self._part, name] += 1
             if way == RAISES:
                 raise manner.broken
+            if way == PICKY:
+                _refuse(name, *args)
             await self._switches.pause(way)
             answer = await call(*args, **kwargs)
             if way == LIES:
@@ -207,6 +211,17 @@ class Faulty:
 
 
 _SNAPSHOTS: Final = ("query", "search")
+
+
+REFUSED: Final = "大扫除"
+
+
+def _refuse(name: str, *asked: Any) -> None:
+    """As a model that cannot read one text, and no question."""
+    if name == "embed_query":
+        raise EmbeddingFailed("language: this model cannot tell zh texts apart")
+    if name == "embed_documents" and any(REFUSED in text for text in asked[0]):
+        raise EmbeddingFailed("not_finite")
 
 
 def _words_lie(name: str, inner: Any, answer: Any) -> Any:

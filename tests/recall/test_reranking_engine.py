@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     group,
     person,
-    private,
     running,
 )
 
@@ -85,27 +84,6 @@ async def test_what_is_relevant_comes_in_the_order_of_the_reranker(tmp_path: Pat
                 score(f"小明：{hit.preview}") for hit in recall.hits
             ]
         assert [query for query, _ in reranker.calls] == [QUERY]
-
-
-async def test_it_is_shown_nothing_that_the_asker_may_not_see(tmp_path: Path) -> None:
-    reranker = FakeReranker()
-    async with asking(tmp_path, reranker) as rig:
-        places = {HERE: "家里", THERE: "公司里", NOWHERE: "大家都知道"}
-        for where, said in places.items():
-            for text in ALLERGIES:
-                await rig.remember(f"{said}说起{text}", where)
-        secret = tmp_path / "memory" / "scopes" / "公司" / "secret.md"
-        secret.write_text("# 过敏\n\n小明对公司里的什么过敏：机密\n", "utf-8")
-        await rig.engine.notes.refresh()
-        seen = {HERE: {"家里", "大家"}, THERE: {"公司", "大家"}, NOWHERE: {"大家"}}
-        for where in (HERE, THERE, NOWHERE, private(1002)):
-            reranker.calls.clear()
-            await rig.recall(QUERY, where)
-            assert reranker.shown
-            allowed = seen[HERE if where == private(1002) else where]
-            for said in ("家里", "公司", "大家"):
-                told = any(said in text for text in reranker.shown)
-                assert told is (said in allowed), (where, said)
 
 
 async def test_what_is_below_the_floor_is_neither_shown_to_it_nor_let_in(tmp_path: Path) -> None:
@@ -184,33 +162,6 @@ async def test_after_a_bad_answer_the_order_stays_and_the_trace_says_why(
     (note,) = recall.trace.notes
     assert note.startswith(f"rerank fake: {code}")
     assert "sk-1" not in note
-
-
-@pytest.mark.parametrize(
-    ("settings", "code", "asked"),
-    [
-        (HURRIED, "timeout", True),
-        (replace(PATIENT, rerank_within_seconds=0.0), "no_time", False),
-    ],
-)
-@pytest.mark.parametrize("stubborn", [False, True])
-async def test_past_its_deadline_the_order_stays(
-    tmp_path: Path, settings: EngineSettings, code: str, asked: bool, stubborn: bool
-) -> None:
-    expected = await order_without(tmp_path / "without", ALLERGIES)
-    reranker = FakeReranker(longest_first)
-    reranker.stubborn = stubborn
-    reranker.release.clear()
-    async with asking(tmp_path, reranker, settings) as rig:
-        await remember_all(rig, ALLERGIES)
-        async with asyncio.timeout(30):
-            recall = await rig.recall(QUERY, HERE)
-        await asyncio.sleep(0)
-        assert reranker.cancelled == asked
-        assert reranker.asked.is_set() is asked
-        reranker.release.set()
-    assert [hit.preview for hit in recall.hits] == expected
-    assert recall.trace.notes[0].startswith(f"rerank fake: {code}")
 
 
 async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) -> None:

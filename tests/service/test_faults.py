@@ -1,4 +1,5 @@
-"""What the engine survives: crashes, hand edits, a lost index, failing and changed embedders."""
+"""What the engine survives: a close or a cancelled caller in the middle of a write, another
+embedder, odd questions, an emergency. What fails in it stands in tests/laws/test_faults.py."""
 
 from __future__ import annotations
 
@@ -18,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EngineSettings,
     Expanded,
     IndexState,
-    IndexUnavailable,
     MemoryDraft,
     NoticeCode,
     Rejected,
@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.recall import arms
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
@@ -36,7 +36,6 @@ from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import (
     Disk,
     InMemoryVectorStore,
-    PoisonedVectorStore,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -61,70 +60,6 @@ def family(root: Path) -> Path:
 def codes(rig: Rig) -> set[NoticeCode]:
     """What was said so far."""
     return {notice.code for notice in rig.notices}
-
-
-async def test_a_poisoned_index_shows_nothing_of_another_scope_and_is_counted(
-    tmp_path: Path,
-) -> None:
-    async with running_on_vectors(tmp_path, store=PoisonedVectorStore()) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.remember(DOOR, group(888))
-        await rig.remember("图书馆周一闭馆", group(999))
-        await rig.until_indexed()
-        recall = await rig.recall(QUESTION, group(888))
-        assert {hit.scope_name for hit in recall.hits} == {"公司", "public"}
-        assert recall.trace.dropped[DropReason.SCOPE] == 1
-        assert await rig.texts(QUESTION, group(999)) == ["图书馆周一闭馆"]
-        assert (await rig.engine.status()).scope_check_drops == 3
-
-
-async def test_an_index_that_tells_of_what_is_not_in_the_vault_is_not_believed(
-    tmp_path: Path,
-) -> None:
-    store = InMemoryVectorStore()
-    async with running_on_vectors(tmp_path, store=store) as rig:
-        stored = await rig.remember(PEANUTS, group(777))
-        await rig.until_indexed()
-        collection = next(iter(store.disk.collections.values()))
-        row = collection[f"家人/{stored.memory.memory.memory_id}"]
-        collection["家人/m-00000000000000"] = row
-        recall = await rig.recall(QUESTION, group(777))
-        assert [hit.preview for hit in recall.hits] == [PEANUTS]
-        assert recall.trace.dropped[DropReason.GONE] == 1
-
-
-async def test_a_file_of_one_scope_that_is_broken_stops_no_other(tmp_path: Path) -> None:
-    async with running_on_vectors(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.remember("奶奶的药每天两次", group(777))
-        await rig.remember(DOOR, group(888))
-    (family(tmp_path) / "preferences.md").write_bytes(b"\xff\xfe\x00")
-    async with running_on_vectors(tmp_path) as rig:
-        broken = [n for n in rig.notices if n.code is NoticeCode.VAULT_FILE_BROKEN]
-        assert [(n.params["scope"], n.params["path"], n.params["reason"]) for n in broken] == [
-            ("家人", "preferences.md", "not_utf8")
-        ]
-        assert await rig.texts("奶奶的药", group(777)) == ["奶奶的药每天两次"]
-        assert await rig.texts(DOOR_QUESTION, group(888)) == [DOOR]
-        await rig.remember(PEANUTS, group(777))
-        assert PEANUTS in await rig.texts(QUESTION, group(777))
-    async with running_on_vectors(tmp_path) as rig:
-        assert PEANUTS in await rig.texts(QUESTION, group(777))
-
-
-async def test_a_second_engine_on_the_same_folder_stays_off_and_harms_nobody(
-    tmp_path: Path,
-) -> None:
-    async with running_on_vectors(tmp_path) as first:
-        await first.remember(PEANUTS, group(777))
-        with pytest.raises(EngineOff) as off:
-            async with running_on_vectors(tmp_path):
-                pass
-        assert off.value.code == NoticeCode.DIRECTORY_IN_USE
-        await first.remember("奶奶喜欢豆浆", group(777))
-        assert set(await first.texts("奶奶 花生 豆浆", group(777))) == {PEANUTS, "奶奶喜欢豆浆"}
-    async with running_on_vectors(tmp_path) as third:
-        assert set(await third.texts("奶奶 花生 豆浆", group(777))) == {PEANUTS, "奶奶喜欢豆浆"}
 
 
 @pytest.mark.parametrize("place", ["memory", "state"])
@@ -204,51 +139,6 @@ async def test_a_write_whose_caller_goes_away_is_finished(tmp_path: Path) -> Non
 class TestEmbedders:
     """Vectors may fail; recall and writes go on."""
 
-    async def test_a_query_that_cannot_be_embedded_is_answered_by_scanning(
-        self, tmp_path: Path
-    ) -> None:
-        async with running_on_vectors(tmp_path) as rig:
-            await rig.remember(PEANUTS, group(777))
-            await rig.until_indexed()
-            assert isinstance(rig.embedder, FakeEmbedder)
-            rig.embedder.failing = True
-            recall = await rig.recall(QUESTION, group(777))
-            assert [hit.preview for hit in recall.hits] == [PEANUTS]
-            assert recall.trace.arm is Arm.SCAN
-            assert await rig.texts(QUESTION, group(888)) == []
-            assert NoticeCode.EMBEDDER_FAILING in codes(rig)
-            rig.embedder.failing = False
-            assert (await rig.recall(QUESTION, group(777))).trace.arm is Arm.DENSE
-            standing = {notice.code for notice in (await rig.engine.status()).notices}
-            assert NoticeCode.EMBEDDER_FAILING not in standing
-
-    async def test_writes_wait_in_the_backlog_and_are_recalled_meanwhile(
-        self, tmp_path: Path
-    ) -> None:
-        async with running_on_vectors(tmp_path) as rig:
-            await rig.until_indexed()
-            assert isinstance(rig.embedder, FakeEmbedder)
-            rig.embedder.failing = True
-            await rig.remember(PEANUTS, group(777))
-            await until(lambda: NoticeCode.EMBEDDER_FAILING in codes(rig))
-            assert (await rig.engine.status()).backlog == 1
-            assert await rig.texts(QUESTION, private(1002)) == [PEANUTS]
-            assert await rig.texts(QUESTION, group(888)) == []
-            rig.embedder.failing = False
-            await rig.until_indexed()
-            assert (await rig.recall(QUESTION, private(1002))).trace.arm is Arm.DENSE
-
-    async def test_an_embedder_that_is_down_at_start_is_tried_again(self, tmp_path: Path) -> None:
-        embedder = FakeEmbedder()
-        embedder.failing = True
-        async with running_on_vectors(tmp_path, embedder=embedder) as rig:
-            await rig.remember(PEANUTS, group(777))
-            await until(lambda: NoticeCode.EMBEDDER_FAILING in codes(rig))
-            assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-            embedder.failing = False
-            await rig.until_indexed()
-            assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-
     async def test_a_changed_embedder_builds_a_new_collection_behind(self, tmp_path: Path) -> None:
         disk = Disk()
         async with running_on_vectors(tmp_path, store=InMemoryVectorStore(disk)) as rig:
@@ -311,44 +201,6 @@ class SlowEmbedder(FakeEmbedder):
         return await super().embed_documents(texts)
 
 
-async def test_an_index_that_fails_is_opened_again_and_recall_answers_meanwhile(
-    tmp_path: Path,
-) -> None:
-    store = InMemoryVectorStore()
-    async with running_on_vectors(tmp_path, store=store) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.until_indexed()
-        store.fault = IndexUnavailable("made to fail")
-        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-        await rig.remember("奶奶喜欢豆浆", group(777))
-        await until(lambda: NoticeCode.INDEX_OFF in codes(rig))
-        assert (await rig.engine.status()).index is IndexState.OFF
-        assert "奶奶喜欢豆浆" in await rig.texts("奶奶喜欢豆浆吗", group(777))
-        assert await rig.texts(QUESTION, group(888)) == []
-        store.fault = None
-        await rig.until_indexed()
-        assert (await rig.recall(QUESTION, group(777))).trace.arm is Arm.DENSE
-
-
-async def test_writes_while_the_index_compares_itself_with_the_vault_stop_nothing(
-    tmp_path: Path,
-) -> None:
-    folder = family(tmp_path)
-    folder.mkdir(parents=True)
-    lines = [f"## 第{n}号柜子里是旧书 ^m-{n:014d}\n" for n in range(1600)]
-    (folder / "entities.md").write_text("\n".join(lines), encoding="utf-8")
-    store = InMemoryVectorStore()
-    async with running_on_vectors(tmp_path, store=store, follow=False) as rig:
-        index = asyncio.create_task(rig.engine.run(FakeEmbedder()))
-        for number in range(60):
-            await rig.remember(f"第{number}件新的小事", group(777))
-        await rig.until_indexed()
-        assert not index.done()
-        index.cancel()
-        await asyncio.gather(index, return_exceptions=True)
-        assert store.count() == 1660
-
-
 async def test_a_small_scope_does_not_starve_behind_a_busy_public_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -397,20 +249,6 @@ async def test_the_emergency_downgrade_reads_all_and_learns_nothing(tmp_path: Pa
         assert outcome.reason is RejectReason.LEARNING_PAUSED
     async with running_on_vectors(tmp_path) as rig:
         assert await rig.texts("花生过敏", group(888)) == []
-
-
-async def test_an_edit_by_hand_outlives_the_same_words_said_again(tmp_path: Path) -> None:
-    async with running_on_vectors(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-        path = family(tmp_path) / "preferences.md"
-        edited = path.read_text("utf-8").replace(PEANUTS, "奶奶对芒果过敏")
-        path.write_text(edited, encoding="utf-8")
-        outcome = await rig.engine.service.remember(
-            MemoryDraft(PEANUTS, actor=person(10001)), conversation_id=group(777)
-        )
-        assert isinstance(outcome, Stored)
-    async with running_on_vectors(tmp_path) as rig:
-        assert set(await rig.texts("奶奶过敏", group(777))) == {PEANUTS, "奶奶对芒果过敏"}
 
 
 class TestTrust:
