@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
-SOME = 5
+SOME = 6
 """Up to twice as many moments of each deed are looked at; all of them in the soak."""
 # fmt: off
 KINDS = {
