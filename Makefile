@@ -17,7 +17,7 @@ ARGS ?=
 SOAKS := tests/soak tests
 CORES := $(shell python3 -c 'import os; print(os.cpu_count() or 1)' 2>/dev/null || echo 1)
 # Files of tests that run at a time: one more than processors, for tests wait, too. Files that share a
-# running bot go to one process: tests/e2e/shared_bots.py.
+# running bot go to one process: tests/e2e/bots.py.
 JOBS ?= $(shell expr $(CORES) + 1)
 
 BIN := .venv/bin

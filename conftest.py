@@ -77,7 +77,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """Files of tests/e2e that share a bot go to one process, so that it starts once."""
     if config.option.dist != "loadfile":
         return None
-    from astrbot_plugin_scoped_memory.tests.e2e.shared_bots import ByBot
+    from astrbot_plugin_scoped_memory.tests.e2e.bots import ByBot
 
     return ByBot(config, log)
 

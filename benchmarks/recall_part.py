@@ -19,7 +19,6 @@ from hashed import HashedWords
 from retrieval_run import seconds_to_fill
 from samples import memories, questions, write_vault
 
-from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     Engine,
@@ -33,6 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
+from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 
 SCOPES = 50
 """Public with a fifth of the memories, one with three in ten, a tiny one, and 47 with the rest."""

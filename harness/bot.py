@@ -1,6 +1,5 @@
 """A real AstrBot in a process of its own."""
 
-import asyncio
 import atexit
 import contextlib
 import ctypes
@@ -28,10 +27,7 @@ class BotDied(RuntimeError):
 
 
 class AstrBotProcess:
-    """An AstrBot root folder and the process that runs in it.
-
-    `prepare()` once, then `start()`, `sigterm()`, `kill9()`, `restart()` as often as you like.
-    """
+    """An AstrBot root folder and the process that runs in it: `prepare()` once, then `start()`."""
 
     def __init__(self, root: Path, settings: BotSettings, *, python: Path | None = None) -> None:
         self.root = root
@@ -39,38 +35,20 @@ class AstrBotProcess:
         """What its process gets beside our own."""
         self.settings = settings
         self.python = python or Path(sys.executable)
+        self.panel_url = f"http://127.0.0.1:{settings.panel_port}"
         self.log_file = root / "astrbot.log"
+        self.data = root / "data"
+        self.plugins = self.data / "plugins"
+        self.plugin_data = self.data / "plugin_data" / PLUGIN
+        """Where our plugin keeps `memory`, `index` and `state`."""
+        self.plugin_config = self.data / "config" / f"{PLUGIN}_config.json"
+        """The file behind the plugin's page in the panel."""
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
-
-    @property
-    def data(self) -> Path:
-        """AstrBot's data folder."""
-        return self.root / "data"
-
-    @property
-    def plugins(self) -> Path:
-        """The folder that a plugin is dropped into."""
-        return self.data / "plugins"
-
-    @property
-    def plugin_data(self) -> Path:
-        """Where our plugin keeps `memory`, `index` and `state`."""
-        return self.data / "plugin_data" / PLUGIN
-
-    @property
-    def plugin_config(self) -> Path:
-        """The file behind the plugin's page in the panel."""
-        return self.data / "config" / f"{PLUGIN}_config.json"
-
-    @property
-    def panel_url(self) -> str:
-        """The dashboard's address."""
-        return f"http://127.0.0.1:{self.settings.panel_port}"
+        self._looked_at = 0
 
     @property
     def running(self) -> bool:
-        """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -97,10 +75,8 @@ class AstrBotProcess:
             raise
 
     def sigterm(self, *, within: float = 30.0) -> int:
-        """What `docker stop` does: SIGTERM, then waits. Gives the exit status.
-
-        BotDied if it had ended before, or ended by anything but this signal.
-        """
+        """What `docker stop` does: gives the exit status. BotDied if it had ended before, or ended
+        by anything but this signal."""
         status = self._end(signal.SIGTERM, within)
         if status not in (0, -signal.SIGTERM):
             raise BotDied(f"AstrBot ended with status {status}:\n" + self.logs()[-4000:])
@@ -110,11 +86,6 @@ class AstrBotProcess:
         """Ends the whole process group at once, without a chance to tidy up."""
         self._end(signal.SIGKILL, 30.0)
 
-    async def restart(self) -> None:
-        """SIGTERM, then a new start."""
-        await asyncio.to_thread(self.sigterm)
-        await self.start()
-
     def logs(self, *, all_starts: bool = False) -> str:
         """What AstrBot has printed since the last start, or since ever."""
         if not self.log_file.exists():
@@ -122,6 +93,13 @@ class AstrBotProcess:
         with self.log_file.open("rb") as file:
             file.seek(0 if all_starts else self._log_start)
             return _COLOUR.sub("", file.read().decode("utf-8", "replace"))
+
+    def own_tracebacks(self) -> list[str]:
+        """Tracebacks in the log that name the plugin, since this was asked last."""
+        written, start = self.logs(all_starts=True), self._looked_at
+        self._looked_at = len(written)
+        blocks = written[start:].split("Traceback (most recent call last)")[1:]
+        return [block[:6000] for block in blocks if PLUGIN in block[:6000]]
 
     async def logged(self, words: str, *, within: float = 30.0) -> str:
         """The first line since the last start that contains `words`, waited for."""
@@ -180,33 +158,21 @@ class AstrBotProcess:
 
 
 def _die_with_parent() -> None:
-    """Linux: the kernel kills the bot when we die, even by kill -9."""
     set_parent_death_signal = 1
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def _environment() -> Mapping[str, str]:
     """Ours, minus what would leak into the bot, plus "stay offline"."""
-    dropped = {
-        "ASTRBOT_ROOT",
-        "DASHBOARD_HOST",
-        "DASHBOARD_PORT",
-        "PYTHONDONTWRITEBYTECODE",  # without bytecode each start would compile AstrBot for 15 s
-        "PYTHONHOME",
-        "PYTHONPATH",
-        "TESTING",
-    }
+    # Without bytecode each start would compile AstrBot for 15 s.
+    leaks = "PYTHONDONTWRITEBYTECODE PYTHONHOME PYTHONPATH DASHBOARD_HOST DASHBOARD_PORT"
     kept = {
         key: value
         for key, value in os.environ.items()
-        if key not in dropped and not key.lower().endswith("_proxy") and not key.startswith("COV_")
+        if key not in {*leaks.split(), "ASTRBOT_ROOT", "TESTING"}
+        and not key.lower().endswith("_proxy")
+        and not key.startswith("COV_")
     }
-    return kept | {
-        "ASTRBOT_DISABLE_METRICS": "1",
-        "ANONYMIZED_TELEMETRY": "False",
-        "HF_HUB_OFFLINE": "1",
-        "TRANSFORMERS_OFFLINE": "1",
-        "NO_COLOR": "1",
-        "PYTHONUNBUFFERED": "1",
-        "PYTHONUTF8": "1",
-    }
+    wanted = ("ASTRBOT_DISABLE_METRICS", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "NO_COLOR")
+    always = dict.fromkeys((*wanted, "PYTHONUNBUFFERED", "PYTHONUTF8"), "1")
+    return kept | always | {"ANONYMIZED_TELEMETRY": "False"}

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import contextlib
 import signal
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,10 +89,10 @@ def _tell_login(rig: Rig) -> None:
 def _summary(outcomes: Sequence[Outcome]) -> int:
     _tell("\n结果：")
     for outcome in outcomes:
-        _tell(f"  {'✓' if outcome.passed else '✗'} {outcome.title}")
+        _tell(f"  {'✗' if outcome.problems else '✓'} {outcome.title}")
         for problem in outcome.problems:
             _tell(f"      {problem}")
-    complete = len(outcomes) == len(STEPS) and all(outcome.passed for outcome in outcomes)
+    complete = len(outcomes) == len(STEPS) and not any(outcome.problems for outcome in outcomes)
     _tell("故事完整成立。" if complete else "故事没有成立。")
     return 0 if complete else 1
 
@@ -109,5 +108,4 @@ async def _until_stopped() -> None:
 
 
 def _tell(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    print(text, flush=True)

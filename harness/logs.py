@@ -18,7 +18,6 @@ class LogLine:
 
     @property
     def ours(self) -> bool:
-        """Whether the plugin wrote it."""
         return self.tag in {PLUGIN, "Plug"}
 
 

@@ -3,19 +3,30 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from types import TracebackType
+from contextlib import AsyncExitStack
 
 from aiohttp import web
 
-from .script import Answer, Failure, JsonObject, ModelRequest, Reading, Script, ToolCall, is_reading
+from .opened import Opened, serve
+from .script import (
+    Answer,
+    Failure,
+    JsonObject,
+    ModelRequest,
+    Reading,
+    Rule,
+    Script,
+    ToolCall,
+    is_reading,
+)
 from .vectors import Embedding, base64_floats, spoiled
-from .waiting import until
+from .waiting import until_true
 
 CHAT_MODEL = "scripted-chat"
 EMBEDDING_MODEL = "scripted-embedding"
 
 
-class ScriptedModel:
+class ScriptedModel(Opened):
     """`async with ScriptedModel() as model`: listens, logs each request whole, answers by rule."""
 
     def __init__(self, *, dimensions: int = 64) -> None:
@@ -30,72 +41,52 @@ class ScriptedModel:
         self.dimensions = dimensions
         self.script = Script()
         self.port = 0
-        self._open = asyncio.Event()
-        self._open.set()
-        self._runner: web.AppRunner | None = None
+        self._answering = asyncio.Event()
+        self._answering.set()
 
     @property
     def base_url(self) -> str:
-        """The `api_base` for a provider configuration."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     def on(self, contains: str, *rounds: ToolCall | tuple[ToolCall, ...], then: Answer) -> None:
-        """If the user's own words contain `contains`: these tool rounds, then these words."""
-        self.script.on(contains, *rounds, then=then)
+        """If the user's own words contain `contains`: these tool rounds (a call, or several at
+        once), then these words."""
+        as_tuples = tuple(r if isinstance(r, tuple) else (r,) for r in rounds)
+        self.script.rules.insert(0, Rule(contains, as_tuples, then))
 
     def on_reflection(self, contains: str, reply: Reading) -> None:
-        """What is learned where turns with `contains` are read; each rule serves once."""
-        self.script.on_reflection(contains, reply)
+        """What is learned where turns with `contains` are read; each rule serves once.
+
+        A reply that is a function sees the request, and may answer text that is no JSON.
+        """
+        self.script.readings.append((contains, reply))
 
     def hold(self) -> None:
         """From now on requests are logged but not answered, until `release`."""
-        self._open.clear()
+        self._answering.clear()
 
     def release(self) -> None:
-        """Answers what was held, and all that follows."""
-        self._open.set()
+        self._answering.set()
 
     def asked(self, words: str) -> list[ModelRequest]:
-        """All requests whose user text contains `words`, oldest first."""
         return [request for request in self.requests if words in request.user_text]
 
     async def was_asked(self, words: str, *, within: float = 30.0) -> None:
-        """Waits for a request whose user text contains `words`."""
+        await until_true(lambda: self.asked(words) != [], within=within)
 
-        async def probe() -> bool:
-            return self.asked(words) != []
-
-        await until(probe, within=within, what=f"a request with {words!r}")
-
-    async def __aenter__(self) -> "ScriptedModel":
-        """Starts to listen."""
+    async def _open(self, stack: AsyncExitStack) -> None:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/embeddings", self._embeddings)
         app.router.add_get("/v1/models", self._models)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Closes, whatever still hangs."""
-        self._open.set()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        self.port = await serve(app, stack)
+        stack.callback(self._answering.set)
 
     async def _chat(self, http: web.Request) -> web.StreamResponse:
         request = ModelRequest(await http.json())
         reads = is_reading(request)
         (self.readings if reads else self.requests).append(request)
-        await self._open.wait()
+        await self._answering.wait()
         answer = self.script.read(request) if reads else self.script.answer(request)
         if isinstance(answer, Failure):
             return web.json_response({"error": {"message": "scripted"}}, status=answer.status)

@@ -6,64 +6,49 @@ import itertools
 import json
 import re
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
-from types import TracebackType
+from contextlib import AsyncExitStack
 
 import aiohttp
 
 from .places import BOT_ID, Person, Place, group, private
+from .replies import Account
 from .script import JsonObject
-from .waiting import POLL_SECONDS, TookTooLong, until
+from .waiting import POLL_SECONDS, until_true
 
-REPLY_SECONDS = 30.0
 _MENTION = re.compile(r"\[@(\d+)\]")
 _HANDSHAKE_SECONDS = 5.0
 
 
-class OneBot:
+class OneBot(Account):
     """`async with OneBot(port) as onebot`: connects, and again whenever the bot comes back."""
 
     def __init__(self, port: int) -> None:
+        super().__init__()
         self.port = port
         self.actions: list[JsonObject] = []
         self.clock: Callable[[], float] = time.time
         """What stamps messages: seconds since 1970."""
-        self._replies: dict[Place, asyncio.Queue[str]] = defaultdict(asyncio.Queue)
         self._people: dict[int, Person] = {}
         self._messages: dict[int, JsonObject] = {}
         self._ids = itertools.count(1)
         self._socket: aiohttp.ClientWebSocketResponse | None = None
-        self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> "OneBot":
-        """Starts to look for the bot."""
-        self._task = asyncio.create_task(self._run())
-        return self
+    async def _open(self, stack: AsyncExitStack) -> None:
+        task = asyncio.create_task(self._run())
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Disconnects."""
-        if self._task is not None:
-            self._task.cancel()
+        async def disconnect() -> None:
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+                await task
+
+        stack.push_async_callback(disconnect)
 
     async def connected(self, *, within: float = 60.0) -> None:
-        """Waits until the bot has accepted the connection."""
-
-        async def probe() -> bool:
-            return self._socket is not None and not self._socket.closed
-
-        await until(probe, within=within, what="OneBot connection")
+        await until_true(lambda: bool(self._socket and not self._socket.closed), within=within)
 
     async def say(self, place: Place, person: Person, text: str, *, at: bool = True) -> None:
-        """Sends a message; in a group it begins with @bot unless `at` is false. `[@1001]` in it is
-        a mention of that member."""
+        """`[@1001]` in the text is a mention of that member."""
         await self.connected()
         self.meet(person)
         segments = _segments(text)
@@ -78,32 +63,6 @@ class OneBot:
     def meet(self, person: Person) -> None:
         """Someone is a member of the groups from now on, under this name."""
         self._people[person.user_id] = person
-
-    async def reply(self, place: Place, *, within: float = REPLY_SECONDS) -> str:
-        """The next unread message of the bot in this conversation, as plain text."""
-        try:
-            return await asyncio.wait_for(self._replies[place].get(), within)
-        except TimeoutError as error:
-            raise TookTooLong(f"no reply in {place.umo} within {within:g} seconds") from error
-
-    async def ask(
-        self,
-        place: Place,
-        person: Person,
-        text: str,
-        *,
-        at: bool = True,
-        within: float = REPLY_SECONDS,
-    ) -> str:
-        """Says `text` and gives the bot's next message there; older unread ones are dropped."""
-        self.unread(place)
-        await self.say(place, person, text, at=at)
-        return await self.reply(place, within=within)
-
-    def unread(self, place: Place) -> list[str]:
-        """Takes all unread messages of the bot in this conversation."""
-        queue = self._replies[place]
-        return [queue.get_nowait() for _ in range(queue.qsize())]
 
     def _event(self, place: Place, person: Person, segments: list[JsonObject]) -> JsonObject:
         event: JsonObject = {

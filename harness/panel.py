@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import aiohttp
 
+from .opened import Opened
 from .release import PLUGIN
 from .script import JsonObject
 from .settings import PASSWORD
@@ -20,33 +21,18 @@ class PanelError(RuntimeError):
     """The panel refused; the message is its own."""
 
 
-class Panel:
+class Panel(Opened):
     """`async with Panel(url) as panel`: logs in when first needed and again after a 401."""
 
-    def __init__(self, url: str, *, user: str = USER, password: str = PASSWORD) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
-        self.user = user
-        self.password = password
         self._token: str | None = None
-        self._session: aiohttp.ClientSession | None = None
 
-    async def __aenter__(self) -> "Panel":
-        """Opens the client; does not connect yet."""
-        self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=120))
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Closes the client."""
-        if self._session is not None:
-            await self._session.close()
+    async def _open(self, stack: AsyncExitStack) -> None:
+        session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=120))
+        self._client = await stack.enter_async_context(session)
 
     async def config(self) -> JsonObject:
-        """The plugin's settings as the panel shows them."""
         data = await self.call("GET", f"/api/v1/plugins/config?plugin_id={PLUGIN}")
         config: JsonObject = data["config"]
         return config
@@ -58,11 +44,9 @@ class Panel:
         await self.call("PUT", "/api/v1/plugins/config", body)
 
     async def map_scopes(self, mapping: dict[str, str]) -> None:
-        """Saves `conversation_scope_map`."""
         await self.save(conversation_scope_map=mapping)
 
     async def enable(self, *, enabled: bool) -> None:
-        """Switches the plugin on or off."""
         body: JsonObject = {"plugin_id": PLUGIN, "enabled": enabled}
         await self.call("PATCH", "/api/v1/plugins/enabled", body)
 
@@ -79,24 +63,18 @@ class Panel:
             _unwrap(answer.status, await answer.text())
 
     async def uninstall(self, *, config: bool, data: bool) -> None:
-        """Removes the plugin, and its settings and data where asked."""
         body: JsonObject = {"delete_config": config, "delete_data": data}
         await self.call("DELETE", f"/api/v1/plugins/{PLUGIN}", body)
 
     async def reload(self) -> None:
-        """Reloads the plugin."""
         await self.call("POST", "/api/v1/plugins/reload", {"plugin_id": PLUGIN})
-
-    async def plugin(self) -> JsonObject | None:
-        """The plugin's row in the list, or None if AstrBot does not know it."""
-        rows: list[JsonObject] = await self.call("GET", "/api/v1/plugins")
-        return next((row for row in rows if row.get("name") == PLUGIN), None)
 
     async def activated(self, *, within: float = 60.0) -> None:
         """Waits until the plugin is active; PanelError if AstrBot could not load it."""
 
         async def probe() -> bool:
-            row = await self.plugin()
+            rows = await self.call("GET", "/api/v1/plugins")
+            row = next((row for row in rows if row.get("name") == PLUGIN), None)
             if row is None:
                 failed = await self.call("GET", "/api/v1/plugins/failed")
                 if PLUGIN in failed:
@@ -106,12 +84,10 @@ class Panel:
         await until(probe, within=within, what="the activated plugin")
 
     async def status(self) -> JsonObject:
-        """The plugin's own status payload, unwrapped."""
         data: JsonObject = await self.call("GET", f"/api/v1/plugins/extensions/{PLUGIN}/status")
         return data
 
     async def ready(self, *, within: float = 60.0) -> JsonObject:
-        """The status, once it says ready."""
 
         async def probe() -> JsonObject | None:
             try:
@@ -133,7 +109,6 @@ class Panel:
         return await until(probe, within=within, what="a ready index in the plugin's status")
 
     async def without_login(self, path: str) -> int:
-        """The HTTP status of a GET that brings no token."""
         async with self._client.get(self.url + path) as answer:
             return answer.status
 
@@ -173,15 +148,9 @@ class Panel:
                 return _unwrap(answer.status, await answer.text())
         raise PanelError(f"{method} {path}: login refused")
 
-    @property
-    def _client(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise PanelError("use `async with Panel(...)`")
-        return self._session
-
     async def _headers(self) -> dict[str, str]:
         if self._token is None:
-            body = {"username": self.user, "password": self.password}
+            body = {"username": USER, "password": PASSWORD}
             async with self._client.post(f"{self.url}/api/v1/auth/login", json=body) as answer:
                 self._token = str(_unwrap(answer.status, await answer.text())["token"])
         return {"Authorization": f"Bearer {self._token}"}

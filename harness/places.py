@@ -36,10 +36,8 @@ class Place:
 
 
 def group(number: int) -> Place:
-    """The group `number`."""
     return Place("group", number)
 
 
 def private(person: Person | int) -> Place:
-    """The private chat of one person."""
     return Place("private", person if isinstance(person, int) else person.user_id)

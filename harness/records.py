@@ -9,7 +9,6 @@ from .script import JsonObject
 
 
 def vault_files(memory: Path) -> list[Path]:
-    """All Markdown files of the vault, sorted; paths from `memory` on."""
     return sorted(path.relative_to(memory) for path in memory.rglob("*.md"))
 
 
@@ -32,7 +31,6 @@ def scopes_with(memory: Path, words: str) -> set[str]:
 
 
 def history(data: Path, umo: str) -> list[JsonObject]:
-    """The messages that AstrBot saved for this conversation, in order."""
     with contextlib.closing(sqlite3.connect(f"file:{data / 'data_v4.db'}?mode=ro", uri=True)) as db:
         rows = db.execute(
             "SELECT content FROM conversations WHERE user_id = ? ORDER BY inner_conversation_id",

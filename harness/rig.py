@@ -1,28 +1,29 @@
 """The whole set-up in one value: model, bot with the plugin, OneBot client, panel."""
 
+from __future__ import annotations
+
 import asyncio
 import itertools
 import json
-import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
+from functools import reduce
 from pathlib import Path
-from types import TracebackType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .bot import AstrBotProcess
-from .clock import MovedClock
 from .model import ScriptedModel
-from .onebot import REPLY_SECONDS, OneBot
+from .onebot import OneBot
+from .opened import Opened
 from .panel import Panel
 from .places import TELEGRAM, Person, Place
 from .release import CHECKOUT, install
-from .script import JsonObject, ModelRequest, ToolCall, call
+from .replies import REPLY_SECONDS, Account
+from .script import JsonObject, ModelRequest, call
 from .settings import BotSettings
-from .telegram import Telegram
-from .waiting import TookTooLong, free_port, until
+from .waiting import TookTooLong, free_port
 
 PATIENCE: JsonObject = {"advanced": {"recall_deadline_ms": 15_000}}
 """A busy machine makes recall late, and late means left out: these runs test what, not when."""
@@ -33,15 +34,8 @@ WORDS_ALONE: JsonObject = {"embedding": "lexical"}
 process beside it holds vectors."""
 
 
-_NEVER = "2099-01-01T08:00:00+08:00"
-_WOKEN = "You are now responding to a scheduled task"
-"""What AstrBot asks an agent that a timer has woken."""
-
-
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message and what came of it."""
-
     reply: str
     requests: list[ModelRequest]
 
@@ -57,103 +51,77 @@ class Turn:
 
     @property
     def tool_results(self) -> list[str]:
-        """What the tools answered, in order."""
         return self.requests[-1].tool_results
 
 
-class Rig:
-    """`async with Rig(root) as rig`: a running bot with the plugin in it, and its surroundings.
+@dataclass(eq=False)
+class Rig(Opened):
+    """`async with Rig(root) as rig`: a running bot with the plugin in it, and its surroundings."""
 
-    `config` is merged deeply into what these runs set; with `as_shipped` nothing is set at all.
-    With `moved_clock`, `rig.clock` sets the time of the memory. `before_start` may put something
-    into its folders before anything runs.
-    """
-
+    root: Path
+    _: KW_ONLY
+    python: Path | None = None
+    source: Path = CHECKOUT
+    panel_port: int | None = None
+    admins: Sequence[int] = ()
+    embedding_dimensions: int | None = None
+    unique_session: bool = False
+    future_tasks: bool = False
+    config: JsonObject = field(default_factory=dict)
+    """Merged deeply into what these runs set."""
+    as_shipped: bool = False
+    """Nothing is set at all."""
+    reply_seconds: float = REPLY_SECONDS
+    clock: Any = None
+    """What sets the time of the memory: an ``environment`` for the bot, and a ``timestamp``."""
+    telegram: Account | None = None
+    before_start: Callable[[Rig], None] | None = None
+    """May put something into its folders before anything runs."""
+    running: ClassVar[list[Rig]] = []
+    """All that are open."""
     dictionary: ClassVar[Path | None] = None
     """``index/dictionary.bin`` for each new bot, which would make it for a second. For runs with
     many of them."""
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        python: Path | None = None,
-        source: Path = CHECKOUT,
-        panel_port: int | None = None,
-        admins: Sequence[int] = (),
-        embedding_dimensions: int | None = None,
-        unique_session: bool = False,
-        future_tasks: bool = False,
-        config: JsonObject | None = None,
-        as_shipped: bool = False,
-        reply_seconds: float = REPLY_SECONDS,
-        moved_clock: bool = False,
-        telegram: Telegram | None = None,
-        before_start: "Callable[[Rig], None] | None" = None,
-    ) -> None:
-        self.root = root
-        self.source = source
-        self.model = ScriptedModel(dimensions=embedding_dimensions or 64)
-        self._python = python
-        self._panel_port = panel_port
-        self._admins = admins
-        self._embedding_dimensions = embedding_dimensions
-        self._unique_session = unique_session
-        self._future_tasks = future_tasks
-        self._config = config
-        self._as_shipped = as_shipped
-        self._reply_seconds = reply_seconds
-        self._moved_clock = moved_clock
-        self.telegram = telegram
-        self._before_start = before_start
-        self._stack = AsyncExitStack()
+    def __post_init__(self) -> None:
+        self.model = ScriptedModel(dimensions=self.embedding_dimensions or 64)
         self._numbers = itertools.count(1)
 
-    async def __aenter__(self) -> "Rig":
-        """Sets everything up and starts it; the plugin is active when this returns."""
-        try:
-            await self._stack.enter_async_context(self.model)
-            if self.telegram is not None:
-                await self._stack.enter_async_context(self.telegram)
-            self.bot = self._new_bot()
-            self.bot.prepare()
-            if self.dictionary is not None:
-                index = self.bot.plugin_data / "index"
-                index.mkdir(parents=True, exist_ok=True)
-                shutil.copy(self.dictionary, index / "dictionary.bin")
-            install(self.bot.plugins, source=self.source)
-            if not self._as_shipped:
-                config = json.dumps(self._plugin_config())
-                self.bot.plugin_config.write_text(config, encoding="utf-8")
-            self.onebot = OneBot(self.bot.settings.onebot_port)
-            if self._moved_clock:
-                self.clock = MovedClock(self.root / "ahead")
-                self.bot.environment = self.clock.environment
-                self.onebot.clock = self.clock.timestamp
-            self.panel = Panel(self.bot.panel_url)
-            await self._stack.enter_async_context(self.onebot)
-            await self._stack.enter_async_context(self.panel)
-            self._stack.callback(self.bot.kill9)
-            if self._before_start is not None:
-                self._before_start(self)
-            await self.start()
-        except BaseException:
-            await self._stack.aclose()
-            raise
-        return self
+    async def _open(self, stack: AsyncExitStack) -> None:
+        await stack.enter_async_context(self.model)
+        if self.telegram is not None:
+            await stack.enter_async_context(self.telegram)
+        self.bot = self._new_bot()
+        self.bot.prepare()
+        if self.dictionary is not None:
+            index = self.bot.plugin_data / "index"
+            index.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.dictionary, index / "dictionary.bin")
+        install(self.bot.plugins, source=self.source)
+        if not self.as_shipped:
+            config = json.dumps(self._plugin_config())
+            self.bot.plugin_config.write_text(config, encoding="utf-8")
+        self.onebot = OneBot(self.bot.settings.onebot_port)
+        if self.clock is not None:
+            self.bot.environment = self.clock.environment
+            self.onebot.clock = self.clock.timestamp
+        self.panel = Panel(self.bot.panel_url)
+        await stack.enter_async_context(self.onebot)
+        await stack.enter_async_context(self.panel)
+        stack.callback(self.bot.kill9)
+        if self.before_start is not None:
+            self.before_start(self)
+        await self.start()
+        self.running.append(self)
+        stack.callback(self.running.remove, self)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Ends everything."""
-        await self._stack.aclose()
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Ends everything. AssertionError for a traceback of ours that nobody has looked at."""
+        await super().__aexit__(kind, error, trace)
+        assert error is not None or not (left := self.bot.own_tracebacks()), left
 
     @property
     def memory(self) -> Path:
-        """The vault."""
         return self.bot.plugin_data / "memory"
 
     async def start(self) -> None:
@@ -167,13 +135,7 @@ class Rig:
             raise
 
     async def crash(self) -> None:
-        """kill -9, then a new start."""
         await asyncio.to_thread(self.bot.kill9)
-        await self.start()
-
-    async def restart(self) -> None:
-        """SIGTERM, then a new start. BotDied if the bot did not end as told."""
-        await asyncio.to_thread(self.bot.sigterm)
         await self.start()
 
     async def turn(self, place: Place, person: Person, text: str, *, at: bool = True) -> Turn:
@@ -182,7 +144,7 @@ class Rig:
         `requests` is empty where the model was not asked, as in commands.
         """
         before = len(self.model.requests)
-        within = self._reply_seconds
+        within = self.reply_seconds
         there = self.telegram if place.adapter == TELEGRAM and self.telegram else self.onebot
         reply = await there.ask(place, person, text, at=at, within=within)
         mine = [r for r in self.model.requests[before:] if text.strip() in r.user_text]
@@ -205,60 +167,29 @@ class Rig:
             "judgment": judgment,
             "reasoning": "对方亲口说的，要求记住。",
             "tags": ["生活"],
-            "strength": 70,
-            "memory_type": "knowledge",
         }
         return await self.use_tool(place, person, "core_memory_remember", arguments | more)
 
     async def recall(self, place: Place, person: Person, query: str, *, limit: int = 5) -> str:
-        """What `core_memory_recall` finds in this conversation."""
         arguments = {"query": query, "limit": limit}
         return await self.use_tool(place, person, "core_memory_recall", arguments)
 
-    async def set_timer(self, place: Place, person: Person, note: str) -> str:
-        """Has the model set a timer for this person, for a day that never comes; gives its id.
-
-        Needs `future_tasks`.
-        """
-        arguments = {"action": "create", "note": note, "run_once": True, "run_at": _NEVER}
-        result = await self.use_tool(place, person, "future_task", arguments)
-        found = re.search(r"future task (\S+) ", result)
-        assert found is not None, result
-        return found[1]
-
-    async def goes_off(self, timer: str, *calls: ToolCall) -> list[str]:
-        """The timer goes off now, and the agent that AstrBot wakes makes these calls, a round each;
-        gives their results."""
-        done = f"做完了（编号 {next(self._numbers)}）"
-        self.model.on(_WOKEN, *calls, then=done)
-        before = len(self.model.asked(_WOKEN))
-        await self.panel.call("POST", f"/api/v1/cron/jobs/{timer}/run")
-
-        async def probe() -> list[str] | None:
-            asked = self.model.asked(_WOKEN)[before:]
-            return asked[-1].tool_results if len(asked) > len(calls) else None
-
-        return await until(probe, within=self._reply_seconds, what="the end of a timer's run")
-
     def _plugin_config(self) -> JsonObject:
-        config: JsonObject = {}
-        defaults = [PATIENCE, NO_READER, *([] if self._embedding_dimensions else [WORDS_ALONE])]
-        for settings in (*defaults, self._config or {}):
-            config = merged(config, settings)
-        return config
+        words_alone = {} if self.embedding_dimensions else WORDS_ALONE
+        return reduce(merged, (PATIENCE, NO_READER, words_alone, self.config))
 
     def _new_bot(self) -> AstrBotProcess:
         settings = BotSettings(
             model_url=self.model.base_url,
-            panel_port=self._panel_port or free_port(),
+            panel_port=self.panel_port or free_port(),
             onebot_port=free_port(),
-            admins=self._admins,
-            embedding_dimensions=self._embedding_dimensions,
-            unique_session=self._unique_session,
-            future_tasks=self._future_tasks,
+            admins=self.admins,
+            embedding_dimensions=self.embedding_dimensions,
+            unique_session=self.unique_session,
+            future_tasks=self.future_tasks,
             telegram_url=self.telegram.base_url if self.telegram else "",
         )
-        return AstrBotProcess(self.root, settings, python=self._python)
+        return AstrBotProcess(self.root, settings, python=self.python)
 
 
 def merged(settings: JsonObject, changes: JsonObject) -> JsonObject:

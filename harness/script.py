@@ -18,7 +18,6 @@ class ToolCall:
 
 
 def call(name: str, arguments: Mapping[str, object] | str) -> ToolCall:
-    """A tool call, for `ScriptedModel.on`."""
     return ToolCall(name, arguments)
 
 
@@ -30,7 +29,6 @@ class ModelRequest:
 
     @property
     def messages(self) -> list[JsonObject]:
-        """All messages, oldest first."""
         messages: list[JsonObject] = self.body.get("messages", [])
         return messages
 
@@ -49,7 +47,6 @@ class ModelRequest:
 
     @property
     def user_parts(self) -> list[str]:
-        """The text parts of the last user message, in order."""
         return _texts(self.turn[0]) if self.turn else []
 
     @property
@@ -74,7 +71,6 @@ class ModelRequest:
 
     @property
     def tool_names(self) -> set[str]:
-        """Names of the tools on offer."""
         return {tool["function"]["name"] for tool in self.body.get("tools") or []}
 
     def id_of(self, words: str) -> str:
@@ -122,7 +118,6 @@ class Rule:
     then: Answer
 
     def answer(self, request: ModelRequest) -> tuple[ToolCall, ...] | str:
-        """The calls of the next round, or the final words."""
         if request.tool_rounds < len(self.rounds):
             return self.rounds[request.tool_rounds]
         return self.then if isinstance(self.then, str) else self.then(request)
@@ -135,20 +130,7 @@ class Script:
     rules: list[Rule] = field(default_factory=list)
     readings: list[tuple[str, Reading]] = field(default_factory=list)
 
-    def on(self, contains: str, *rounds: ToolCall | tuple[ToolCall, ...], then: Answer) -> None:
-        """Adds a rule; each of `rounds` is one tool round (a call, or several at once)."""
-        as_tuples = tuple(r if isinstance(r, tuple) else (r,) for r in rounds)
-        self.rules.insert(0, Rule(contains, as_tuples, then))
-
-    def on_reflection(self, contains: str, reply: Reading) -> None:
-        """What is learned where the turns that are read contain `contains`; each rule serves once.
-
-        A reply that is a function sees the request, and may answer text that is no JSON.
-        """
-        self.readings.append((contains, reply))
-
     def read(self, request: ModelRequest) -> str | Failure:
-        """What a reader of turns is answered."""
         text = request.everything
         for index, (words, reply) in enumerate(self.readings):
             if words in text:
@@ -160,7 +142,6 @@ class Script:
         return "{}"
 
     def answer(self, request: ModelRequest) -> tuple[ToolCall, ...] | str:
-        """What the model says or calls next."""
         for rule in self.rules:
             if rule.contains in request.user_text:
                 return rule.answer(request)

@@ -32,7 +32,6 @@ class BotSettings:
     """Whether the model is offered AstrBot's own tool for timers."""
     telegram_url: str = ""
     """If set, there is a Telegram account, too, whose Bot API is here."""
-    log_level: str = "INFO"
 
 
 def write_settings(data: Path, settings: BotSettings) -> None:
@@ -42,7 +41,7 @@ def write_settings(data: Path, settings: BotSettings) -> None:
 
 
 def cmd_config(settings: BotSettings) -> JsonObject:
-    """The keys that we care about, in the shape that AstrBot 4.28 and 4.29 share."""
+    """What is not as AstrBot has it, in the shape that AstrBot 4.28 and 4.29 share."""
     providers = [_chat_provider(settings)]
     if settings.embedding_dimensions is not None:
         providers.append(_embedding_provider(settings, settings.embedding_dimensions))
@@ -51,32 +50,28 @@ def cmd_config(settings: BotSettings) -> JsonObject:
             "unique_session": settings.unique_session,
             "rate_limit": {"time": 60, "count": 1_000_000, "strategy": "stall"},
             "enable_id_white_list": False,
-            "segmented_reply": {"enable": False},
-            "friend_message_needs_wake_prefix": False,
         },
-        "provider_sources": [],
         "provider": providers,
         "provider_settings": {
-            "enable": True,
             "datetime_system_prompt": False,
-            "streaming_response": False,
             "proactive_capability": {"add_cron_tools": settings.future_tasks},
         },
-        "agent_runner": _agent_runner(),
+        "agent_runner": {
+            "config": {
+                "model": {"provider_id": CHAT_PROVIDER, "request_max_retries": 1},
+                "compression": {"fallback_max_tokens": 1_000_000},
+            }
+        },
         "admins_id": ["astrbot", *(str(admin) for admin in settings.admins)],
         "http_proxy": NOWHERE,
         "no_proxy": ["localhost", "127.0.0.1", "::1"],
         "dashboard": {
-            "enable": True,
-            "username": "astrbot",
             "host": "127.0.0.1",
             "port": settings.panel_port,
             "auth_rate_limit": {"enable": False},
             **_password(),
         },
         "platform": [_platform(settings), *_telegram(settings)],
-        "wake_prefix": ["/"],
-        "log_level": settings.log_level,
         "pip_install_arg": "--no-index",
         "timezone": TIME_ZONE,
         "disable_metrics": True,
@@ -152,37 +147,4 @@ def _embedding_provider(settings: BotSettings, dimensions: int) -> JsonObject:
         "embedding_model": "scripted-embedding",
         "embedding_dimensions": dimensions,
         "timeout": 20,
-    }
-
-
-def _agent_runner() -> JsonObject:
-    return {
-        "runner_type": "local",
-        "config": {
-            "model": {
-                "provider_id": CHAT_PROVIDER,
-                "fallback_provider_ids": [],
-                "request_max_retries": 1,
-            },
-            "persona": {
-                "persona_id": "default",
-                "safety_mode": True,
-                "safety_mode_strategy": "system_prompt",
-            },
-            "compression": {
-                "max_turns": -1,
-                "trim_turns": 1,
-                "overflow_strategy": "llm_compress",
-                "instruction": "",
-                "keep_recent_ratio": 0.15,
-                "provider_id": "",
-                "fallback_max_tokens": 1_000_000,
-            },
-            "misc": {
-                "max_steps": 30,
-                "tool_schema_mode": "full",
-                "tool_call_timeout": 120,
-                "sanitize_context_by_modalities": False,
-            },
-        },
     }

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from textwrap import indent
+from typing import NamedTuple
 
 import aiohttp
 
@@ -18,17 +19,11 @@ type Step = Callable[["Story"], Awaitable[None]]
 _BROKEN = (TimeoutError, OSError, LookupError, aiohttp.ClientError, PanelError, BotDied)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """One step: its title and what went wrong in it, if anything."""
 
     title: str
     problems: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether every check held."""
-        return not self.problems
 
 
 @dataclass(slots=True)
@@ -71,7 +66,6 @@ class Story:
         return turn
 
     async def command(self, place: Place, person: Person, text: str) -> str:
-        """A command with its answer; both are told."""
         self.tell(f"  ▸ {place.umo}")
         reply = await self.rig.onebot.ask(place, person, text)
         self.tell(f"    指令 · {person.nickname}：{text}")
@@ -79,7 +73,6 @@ class Story:
         return reply
 
     def check(self, what: str, *, holds: bool) -> None:
-        """Tells a fact and whether it holds."""
         self.tell(f"    {'✓' if holds else '✗'} {what}")
         if not holds:
             self.problems.append(what)
@@ -92,18 +85,11 @@ class Story:
             self.tell(f"      文件 memory/{path.as_posix()}")
 
     def show_files(self) -> None:
-        """Tells the whole vault."""
         for path in sorted(self.rig.memory.glob("scopes/**/*.md")):
             self.tell(f"\n  ── memory/{path.relative_to(self.rig.memory).as_posix()}")
-            self.tell(_file(path))
+            text = path.read_text(encoding="utf-8", errors="replace").rstrip()
+            self.tell(indent(text, " " * 5))
 
 
 def _indented(head: str, text: str) -> str:
-    lines = text.splitlines() or [""]
-    rest = "".join(f"\n        {line}" for line in lines[1:])
-    return f"    {head}{lines[0]}{rest}"
-
-
-def _file(path: Path) -> str:
-    text = path.read_text(encoding="utf-8", errors="replace").rstrip()
-    return "\n".join(f"     {line}" for line in text.splitlines())
+    return f"    {head}{indent(text, ' ' * 8).lstrip()}"

@@ -1,6 +1,6 @@
 """The steps of the story: a family, a company, an unmapped group and an unmapped stranger."""
 
-from .places import Person, group, private
+from .places import Person, Place, group, private
 from .script import JsonObject, ModelRequest, call
 from .story import Step, Story
 
@@ -15,6 +15,8 @@ COMPANY = group(888)
 READERS = group(999)
 FATHER_CHAT = private(FATHER)
 STRANGER_CHAT = private(STRANGER)
+OUTSIDE = ((COMPANY, COLLEAGUE), (READERS, READER), (STRANGER_CHAT, STRANGER))
+"""Of the family."""
 
 CONFIG: JsonObject = {"embedding": "auto", "reflection_provider": "auto"}
 """As an owner has it: the bot of the story has the bundled model, and learns from what is said in
@@ -41,19 +43,11 @@ LOOK_UP = "翻翻你的记忆里有没有奶奶和花生的事"
 def rehearse(story: Story) -> None:
     """Teaches the scripted model its lines."""
     model = story.rig.model
-    for judgment, kind in (
-        (PEANUTS, "knowledge"),
-        (LIBRARY, "knowledge"),
-        (RELEASE, "knowledge"),
-        (OUTING, "event"),
-        (CAFE, "knowledge"),
-    ):
+    for judgment in (PEANUTS, LIBRARY, RELEASE, OUTING, CAFE):
         arguments = {
             "judgment": judgment,
-            "reasoning": "对方在聊天里亲口说的，并且要求记住。",
-            "tags": ["生活"],
+            "reasoning": "对方亲口说的，并且要求记住。",
             "strength": 80,
-            "memory_type": kind,
         }
         remember = call("core_memory_remember", arguments)
         model.on(f"{judgment}，记住", remember, then="好的，记住了。")
@@ -73,7 +67,6 @@ def _peanut_advice(request: ModelRequest) -> str:
 
 
 async def owner_maps(story: Story) -> None:
-    """The owner fills in the map in the panel."""
     await story.rig.panel.map_scopes(SCOPE_MAP)
     for umo, scope in SCOPE_MAP.items():
         story.tell(f"    {umo} → {scope}")
@@ -81,22 +74,36 @@ async def owner_maps(story: Story) -> None:
     story.check("面板存下了这三条映射", holds=saved == SCOPE_MAP)
 
 
-async def family_remembers(story: Story) -> None:
-    """In the family group somebody says what must be remembered."""
-    turn = await story.say(FAMILY, MOTHER, f"{PEANUTS}，记住")
+async def stored(story: Story, place: Place, person: Person, fact: str, scope: str) -> None:
+    """Somebody wants it remembered, and it is there and nowhere else."""
+    turn = await story.say(place, person, f"{fact}，记住")
     story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
-    story.check_stored(PEANUTS, "家人")
+    story.check_stored(fact, scope)
+
+
+async def told(story: Story, place: Place, person: Person, question: str, fact: str) -> None:
+    """Whoever asks this is told it before the model is called."""
+    asked = await story.say(place, person, question)
+    story.check(f"已注入「{fact}」", holds=fact in asked.injected)
+
+
+async def untold(story: Story, place: Place, person: Person, question: str, fact: str) -> None:
+    """Whoever asks this is not."""
+    asked = await story.say(place, person, question)
+    story.check(f"没有「{fact}」", holds=fact not in asked.first.everything)
+
+
+async def family_remembers(story: Story) -> None:
+    await stored(story, FAMILY, MOTHER, PEANUTS, "家人")
 
 
 async def bot_is_killed(story: Story) -> None:
-    """kill -9, and a new start."""
     await story.rig.crash()
     story.check("kill -9 之后机器人重新启动", holds=story.rig.bot.running)
     story.check_stored(PEANUTS, "家人")
 
 
 async def father_asks(story: Story) -> None:
-    """The same scope, another conversation: the memory is there before the model is called."""
     turn = await story.say(FATHER_CHAT, FATHER, MAY_I)
     story.check("这条记忆在调用模型之前已注入", holds=PEANUTS in turn.injected)
     story.check("用户的原话仍是第一段", holds=turn.first.user_text == MAY_I)
@@ -104,14 +111,8 @@ async def father_asks(story: Story) -> None:
 
 
 async def others_ask(story: Story) -> None:
-    """Three conversations outside the scope: neither injected nor recalled."""
-    for place, person in (
-        (COMPANY, COLLEAGUE),
-        (READERS, READER),
-        (STRANGER_CHAT, STRANGER),
-    ):
-        asked = await story.say(place, person, MAY_I)
-        story.check("没有注入", holds=PEANUTS not in asked.first.everything)
+    for place, person in OUTSIDE:
+        await untold(story, place, person, MAY_I, PEANUTS)
         recalled = await story.say(place, person, LOOK_UP)
         story.check("core_memory_recall 回答了", holds=_ok(recalled.tool_results))
         leaked = any(PEANUTS in request.everything for request in recalled.requests)
@@ -119,48 +120,27 @@ async def others_ask(story: Story) -> None:
 
 
 async def public_is_everywhere(story: Story) -> None:
-    """What an unmapped group says is public."""
-    turn = await story.say(READERS, READER, f"{LIBRARY}，记住")
-    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
-    story.check_stored(LIBRARY, "public")
-    for place, person in (
-        (FAMILY, MOTHER),
-        (FATHER_CHAT, FATHER),
-        (COMPANY, COLLEAGUE),
-        (READERS, READER),
-        (STRANGER_CHAT, STRANGER),
-    ):
-        asked = await story.say(place, person, IS_IT_OPEN)
-        story.check("公共记忆已注入", holds=LIBRARY in asked.injected)
+    await stored(story, READERS, READER, LIBRARY, "public")
+    for place, person in ((FAMILY, MOTHER), (FATHER_CHAT, FATHER), *OUTSIDE):
+        await told(story, place, person, IS_IT_OPEN, LIBRARY)
 
 
 async def company_remembers(story: Story) -> None:
-    """The company group writes its own scope."""
-    turn = await story.say(COMPANY, COLLEAGUE, f"{RELEASE}，记住")
-    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
-    story.check_stored(RELEASE, "公司")
+    await stored(story, COMPANY, COLLEAGUE, RELEASE, "公司")
 
 
 async def readers_are_mapped(story: Story) -> None:
-    """The owner maps the readers' group to the company: from the next message on."""
     await story.rig.panel.map_scopes({**SCOPE_MAP, READERS.umo: "公司"})
     story.tell(f"    面板：{READERS.umo} → 公司")
-    asked = await story.say(READERS, READER, WHEN_RELEASE)
-    story.check("读得到公司的记忆", holds=RELEASE in asked.injected)
-    asked = await story.say(READERS, READER, IS_IT_OPEN)
-    story.check("也读得到公共的记忆", holds=LIBRARY in asked.injected)
-    asked = await story.say(READERS, READER, MAY_I)
-    story.check("读不到家人的记忆", holds=PEANUTS not in asked.first.everything)
-    turn = await story.say(READERS, READER, f"{OUTING}，记住")
-    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
-    story.check_stored(OUTING, "公司")
+    await told(story, READERS, READER, WHEN_RELEASE, RELEASE)
+    await told(story, READERS, READER, IS_IT_OPEN, LIBRARY)
+    await untold(story, READERS, READER, MAY_I, PEANUTS)
+    await stored(story, READERS, READER, OUTING, "公司")
     story.check_stored(LIBRARY, "public")
-    asked = await story.say(STRANGER_CHAT, STRANGER, WHERE_OUTING)
-    story.check("外人读不到公司的新记忆", holds=OUTING not in asked.first.everything)
+    await untold(story, STRANGER_CHAT, STRANGER, WHERE_OUTING, OUTING)
 
 
 async def mapping_is_removed(story: Story) -> None:
-    """Removing that one mapping deletes nothing and makes the group public again."""
     await story.rig.panel.map_scopes(SCOPE_MAP)
     story.tell(f"    面板：删掉 {READERS.umo} 这一条")
     for words, scope in (
@@ -172,35 +152,24 @@ async def mapping_is_removed(story: Story) -> None:
         story.check_stored(words, scope)
     asked = await story.say(READERS, READER, WHEN_RELEASE)
     story.check("不再注入公司的记忆", holds=RELEASE not in asked.injected)
-    asked = await story.say(READERS, READER, IS_IT_OPEN)
-    story.check("公共的记忆还在", holds=LIBRARY in asked.injected)
-    asked = await story.say(COMPANY, COLLEAGUE, WHERE_OUTING)
-    story.check("公司群仍读得到它", holds=OUTING in asked.injected)
-    turn = await story.say(READERS, READER, f"{CAFE}，记住")
-    story.check("core_memory_remember 回答 ok", holds=_ok(turn.tool_results))
-    story.check_stored(CAFE, "public")
+    await told(story, READERS, READER, IS_IT_OPEN, LIBRARY)
+    await told(story, COMPANY, COLLEAGUE, WHERE_OUTING, OUTING)
+    await stored(story, READERS, READER, CAFE, "public")
 
 
 async def family_mentions(story: Story) -> None:
-    """Nobody asks the bot to remember anything; behind the chat a model reads what was said."""
     turn = await story.say(FAMILY, MOTHER, IN_PASSING)
     story.check("模型没有调用任何工具", holds=turn.tool_results == [])
     await story.command(FAMILY, MOTHER, "/memory reflect")
     story.check_stored(OATS, "家人")
-    asked = await story.say(FATHER_CHAT, FATHER, WHICH_MILK)
-    story.check("同一记忆域的私聊里想得起来", holds=OATS in asked.injected)
-    asked = await story.say(COMPANY, COLLEAGUE, WHICH_MILK)
-    story.check("公司群里没有", holds="燕麦奶" not in asked.first.everything)
-    readings = story.rig.model.readings
-    story.check(
-        "读聊天的调用里只有这个会话的话",
-        holds=[IN_PASSING in r.everything for r in readings].count(True) == 1
-        and all(RELEASE not in r.everything for r in readings if IN_PASSING in r.everything),
-    )
+    await told(story, FATHER_CHAT, FATHER, WHICH_MILK, OATS)
+    await untold(story, COMPANY, COLLEAGUE, WHICH_MILK, "燕麦奶")
+    readings = [one.everything for one in story.rig.model.readings if IN_PASSING in one.everything]
+    alone = len(readings) == 1 and RELEASE not in readings[0]
+    story.check("读聊天的调用里只有这个会话的话", holds=alone)
 
 
 async def status_tells(story: Story) -> None:
-    """The status counts what the story has stored."""
     status = await story.rig.panel.ready()
     story.tell(f"    版本 {status['version']}，向量来源 {status['embedder']}")
     by_scope = status["memories"]["by_scope"]

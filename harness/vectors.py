@@ -45,13 +45,9 @@ def vector(text: str, dimensions: int) -> list[float]:
 
 def spoiled(text: str, dimensions: int, behaviour: Embedding) -> list[float]:
     """The vector that a service with this behaviour answers."""
-    match behaviour:
-        case Embedding.NAN:
-            return [math.nan] * dimensions
-        case Embedding.WRONG_DIMENSIONS:
-            return vector(text, dimensions + 3)
-        case _:
-            return vector(text, dimensions)
+    if behaviour is Embedding.NAN:
+        return [math.nan] * dimensions
+    return vector(text, dimensions + 3 * (behaviour is Embedding.WRONG_DIMENSIONS))
 
 
 def base64_floats(values: list[float]) -> str:

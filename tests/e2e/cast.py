@@ -1,9 +1,13 @@
 """Who plays in these tests, which of their conversations are mapped, and what many files do."""
 
+import contextlib
+import re
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
-from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns
+from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns, scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.waiting import until
@@ -12,11 +16,14 @@ ADMIN = Person(9000, "管理员")
 MEMBER = Person(1501, "阿甲")
 ROOM_A = group(501)
 ROOM_B = group(502)
+ROOM_C = group(503)
 MAP = {
     ROOM_A.umo: "测试甲",
     private(MEMBER).umo: "测试甲",
     ROOM_B.umo: "测试乙",
+    ROOM_C.umo: "测试丙",
 }
+POINTER = re.compile(r"[\w./-]+\.md#m-[0-9a-z]+")
 
 
 def learned(judgment: str, *, turn: int = 1, kind: str = "knowledge") -> JsonObject:
@@ -30,6 +37,35 @@ def learned(judgment: str, *, turn: int = 1, kind: str = "knowledge") -> JsonObj
         "turn": turn,
         "who": "s1",
     }
+
+
+async def stored(rig: Rig, place: Place, person: Person, text: str, **more: object) -> str:
+    """Stores it by the tool; gives its pointer."""
+    result = await rig.remember(place, person, text, **more)
+    found = POINTER.search(result)
+    assert result.startswith("ok"), result
+    assert found is not None, result
+    return found[0]
+
+
+async def added(rig: Rig, place: Place, person: Person, text: str) -> set[str]:
+    """Adds a memory by command; the scopes that have it then."""
+    await rig.onebot.ask(place, person, f"/memory add {text}")
+    return scopes_with(rig.memory, text)
+
+
+async def sees(rig: Rig, place: Place, person: Person, words: str, secret: str) -> bool:
+    """Whether the memory shows anything of a secret in a turn or through the tool. What AstrBot's
+    own history of the chat holds is none of it."""
+    turn = await rig.turn(place, person, words)
+    return secret in turn.injected or secret in await rig.recall(place, person, words)
+
+
+async def saves(rig: Rig, *, advanced: dict[str, object] | None = None, **changes: Any) -> None:
+    """The owner saves these settings, and the plugin is back."""
+    held = (await rig.panel.config())["advanced"]
+    await rig.panel.save(**changes, advanced={**held, **(advanced or {})})
+    await rig.panel.ready()
 
 
 async def plays(rig: Rig, persona: str, *places: Place) -> None:
@@ -56,6 +92,19 @@ async def queued(rig: Rig, words: str) -> None:
     await until(probe, within=30, what=f"a turn with {words!r} in the queue")
 
 
+async def slept(rig: Rig, place: Place, admin: Person) -> None:
+    """A nightly run of the next day, at once and to its end."""
+    rig.clock.move(days=1)
+    before = (await rig.panel.indexed())["loop"]["slept_at"]  # before, it would refuse
+    assert "开始整理" in await rig.onebot.ask(place, admin, "/memory sleep")
+
+    async def probe() -> bool:
+        loop = (await rig.panel.ready())["loop"]
+        return not loop["sleeping"] and bool(loop["slept_at"] != before)
+
+    await until(probe, within=60, what="the end of the nightly run")
+
+
 def memory_id(memory: Path, words: str, *, archived: bool = False) -> str:
     """The id in the heading that has these words, in a living file or in the archive."""
     for path in files_with(memory, words):
@@ -65,3 +114,10 @@ def memory_id(memory: Path, words: str, *, archived: bool = False) -> str:
                     return "m-" + line.partition("^m-")[2].split()[0]
     message = f"no such entry with {words!r}"
     raise AssertionError(message)
+
+
+def rows(database: Path, query: str, *given: object) -> list[Any]:
+    """What a database holds that the bot writes meanwhile."""
+    uri = f"file:{database}?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
+        return connection.execute(query, given).fetchall()

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
@@ -22,6 +21,7 @@ from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import Memory, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
@@ -20,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running_on_vectors
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 

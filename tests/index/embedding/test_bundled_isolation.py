@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EnginePaths,
@@ -23,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WorkerStore
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,

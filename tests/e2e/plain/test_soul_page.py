@@ -1,0 +1,98 @@
+"""One evolution of a persona's manner, from a wish to its rollback, as docs/soul.md tells it; and
+that no other persona is told of it."""
+
+import re
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
+from astrbot_plugin_scoped_memory.harness.release import CHECKOUT
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.tests.e2e.bots import through_a_kill
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER, plays
+from astrbot_plugin_scoped_memory.tests.support.agents.told_session import retold, told_in
+
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
+
+PAGE = CHECKOUT / "docs" / "soul.md"
+ROOM, OTHER = group(5971), group(5972)
+WISH = "回答短一点"
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+TIME = re.compile(r"(?<=2026-11-27 )\d\d:\d\d")
+MANNER = "\n# 学到的说话习惯\n- 说话温和一点。\n"
+CAT, DOG = "猫娘", "犬娘"
+CAT_ROOM, OTHER_CAT_ROOM, DOG_ROOM = group(5981), group(5982), group(5983)
+
+
+async def system(rig: Rig, place: Place, person: Person, words: str = "今天天气不错") -> str:
+    """The system prompt of a turn."""
+    return (await rig.turn(place, person, words)).first.system
+
+
+async def test_a_wish_comes_into_force_and_is_taken_back_as_the_page_tells(
+    rig: Rig, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+
+    async def command(words: str, who: Person = ADMIN) -> str:
+        """The bot's answer, which the transcript has, too."""
+        line = f"/记忆 人格 {words}".rstrip()
+        said = await rig.onebot.ask(ROOM, who, line)
+        lines.append(f"{who.nickname}> {line}\n{said}")
+        return said
+
+    async def turn(words: str) -> str:
+        """The system prompt; the transcript has what it ends with."""
+        whole = await system(rig, ROOM, MEMBER, words)
+        _, heading, learned = whole.partition("\n# 学到的说话习惯\n")
+        tail = f"{heading.strip()}\n{learned}".strip() if heading else "（没有学到的说话习惯）"
+        lines.append(f"{MEMBER.nickname}> {words}\n〔这一轮系统提示词的最后〕\n{tail}")
+        return whole
+
+    before = await turn("周末去哪里玩")
+    assert "管理员" in await rig.onebot.ask(ROOM, MEMBER, f"/记忆 人格 提议 {WISH}")
+    await command(f"提议 {WISH}")
+    assert f"+- {WISH}" in await command("改动")
+    await command("生效")
+    learned = await turn("那下周呢")
+    assert learned.startswith(before)
+    assert learned[len(before) :].strip().endswith(f"- {WISH}")
+    assert (await system(rig, OTHER, MEMBER)).endswith(learned[len(before) :])
+    await command("", MEMBER)
+    await command("退回")
+    assert await turn("下下周呢") == before
+    await command("记录")
+    await command("核对")
+    told = TIME.sub("12:40", DAY.sub("2026-11-27", "\n\n".join(lines) + "\n"))
+    page = PAGE.read_text("utf-8")
+    if told_in(page) != [told]:
+        fresh = tmp_path / PAGE.name
+        fresh.write_text(retold(page, [told]), "utf-8", newline="\n")
+        pytest.fail(f"{PAGE.name} tells another evolution; the page of this one: {fresh}")
+
+
+@through_a_kill
+async def test_a_persona_is_told_its_manner_from_apply_to_rollback_and_no_other_is(
+    rig: Rig, room: Place, person: Person
+) -> AsyncGenerator[None]:
+    await plays(rig, CAT, CAT_ROOM, OTHER_CAT_ROOM)
+    await plays(rig, DOG, DOG_ROOM)
+    before = await system(rig, CAT_ROOM, person)
+    others = [await system(rig, place, person) for place in (DOG_ROOM, room)]
+    assert f"你是{CAT}。" in before
+    await rig.turn(CAT_ROOM, ADMIN, "/memory soul propose 说话温和一点。")
+    assert (await system(rig, CAT_ROOM, person)).encode() == before.encode()
+    await rig.turn(CAT_ROOM, ADMIN, "/memory soul apply 1")
+    first = await system(rig, CAT_ROOM, person)
+    assert first.encode() == (before + MANNER).encode()
+    assert (await system(rig, OTHER_CAT_ROOM, person)).endswith(MANNER)
+    assert [await system(rig, place, person) for place in (DOG_ROOM, room)] == others
+    yield
+    assert (await system(rig, CAT_ROOM, person)).encode() == first.encode()
+    await rig.turn(CAT_ROOM, ADMIN, "/memory soul rollback")
+    assert (await system(rig, CAT_ROOM, person)).encode() == before.encode()
+    assert MANNER not in "".join([*others, await system(rig, OTHER_CAT_ROOM, person)])
+    personas = await rig.panel.call("GET", "/api/v1/personas")
+    assert MANNER.strip() not in str(personas)

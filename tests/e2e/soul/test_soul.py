@@ -1,0 +1,222 @@
+"""SOUL in a real bot under ``auto``: what is in force, where, and in which services' requests."""
+
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.harness.places import Place, group
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.script import JsonObject
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
+from astrbot_plugin_scoped_memory.tests.e2e.bots import through_a_kill
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER, answers_as, plays, slept
+from astrbot_plugin_scoped_memory.tests.e2e.soul.services import ANSWER, Mind, Services
+
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
+
+MAPLE, BAMBOO, OPEN = group(6201), group(6202), group(6203)
+"""Of two private scopes and the public one."""
+GENTLE, BRIEF = "说话温和一点。", "句子短一点。"
+LEARNED = "\n# 学到的说话习惯\n"
+NONE = "[%None]"
+"""AstrBot's word for no persona."""
+
+
+async def soul(rig: Rig, place: Place, words: str) -> str:
+    """What the bot says to ``/记忆 人格 <words>``, in the end."""
+    said = await rig.onebot.ask(place, ADMIN, f"/记忆 人格 {words}")
+    return await rig.onebot.reply(place) if said.startswith("要一会儿，") else said
+
+
+async def system(rig: Rig, place: Place) -> str:
+    """The system prompt of a turn."""
+    return (await rig.turn(place, MEMBER, "今天天气不错")).first.system
+
+
+def page(rig: Rig, persona: str) -> Path:
+    return rig.memory / "roles" / persona / "SOUL.md"
+
+
+async def test_only_what_passed_is_in_force_and_veto_and_rollback_give_the_bytes_back(
+    rig: Rig, room: Place, mind: Mind
+) -> None:
+    """Else a prompt would end with a rule under which a safety probe fails, or SOUL.md and the
+    prompt would be others after a veto, or a rollback, than before."""
+    await plays(rig, "岚", room)
+    bare = await system(rig, room)
+    await soul(rig, room, "退回")  # any command of an admin's begins a soul
+    seed = page(rig, "岚").read_bytes()
+
+    mind.passes(GENTLE, fails=frozenset({"harm"}))
+    assert "提议 1" in await soul(rig, room, f"提议 {GENTLE}")
+    assert "没有通过" in await soul(rig, room, "生效 1")
+    assert (await system(rig, room), page(rig, "岚").read_bytes()) == (bare, seed)
+
+    mind.passes(BRIEF)
+    assert "提议 2" in await soul(rig, room, f"提议 {BRIEF}")
+    assert await system(rig, room) == bare
+    await slept(rig, room, ADMIN)
+    brief = page(rig, "岚").read_bytes()
+    assert await system(rig, room) == f"{bare}{LEARNED}- {BRIEF}\n"
+    assert brief.decode() == worded(seed.decode(), BRIEF)
+    await soul(rig, room, "否决 2")
+    assert (await system(rig, room), page(rig, "岚").read_bytes()) == (bare, seed)
+    assert "没有可以退回的版本" in await soul(rig, room, "退回 2")
+
+    rig.clock.move(days=1)
+    mind.passes(GENTLE)
+    assert "提议 3" in await soul(rig, room, f"提议 {GENTLE}")
+    assert "用第 4 版" in await soul(rig, room, "生效 3")
+    gentle = page(rig, "岚").read_bytes()
+    await soul(rig, room, "退回 1")
+    assert (await system(rig, room), page(rig, "岚").read_bytes()) == (bare, seed)
+    await soul(rig, room, "退回 4")
+    assert await system(rig, room) == f"{bare}{LEARNED}- {GENTLE}\n"
+    assert page(rig, "岚").read_bytes() == gentle
+
+
+async def test_a_change_of_one_persona_shows_in_no_other_and_without_one_there_is_an_own(
+    rig: Rig, mind: Mind
+) -> None:
+    """Else a rule of one persona would stand in a prompt of another, or of a conversation that has
+    none, in whatever scope."""
+    alone = group(6213)
+    await plays(rig, "猫娘", MAPLE, BAMBOO)
+    await plays(rig, "犬娘", OPEN)
+    await answers_as(rig, NONE, alone)
+    rooms = {"猫娘": (MAPLE, BAMBOO), "犬娘": (OPEN,), "": (alone,)}
+    bare = {place: await system(rig, place) for places in rooms.values() for place in places}
+    rules = dict.fromkeys(rooms, "")
+
+    async def each_has_its_own() -> None:
+        for persona, places in rooms.items():
+            for place in places:
+                assert await system(rig, place) == bare[place] + rules[persona]
+
+    for persona, rule in (("猫娘", GENTLE), ("", BRIEF)):
+        rig.clock.move(days=1)
+        mind.passes(rule)
+        assert "记下了" in await soul(rig, rooms[persona][0], f"提议 {rule}")
+        assert "生效了" in await soul(rig, rooms[persona][-1], "生效")
+        rules[persona] = f"{LEARNED}- {rule}\n"
+        await each_has_its_own()
+    await soul(rig, alone, "退回")
+    rules[""] = ""
+    await each_has_its_own()
+
+
+@through_a_kill
+async def test_a_bot_killed_in_an_apply_has_the_old_manner_or_the_new_one(
+    rig: Rig, room: Place, mind: Mind
+) -> AsyncGenerator[None]:
+    """Else SOUL.md would be neither the old file nor the new one after kill -9, or the prompt
+    another one than SOUL.md says."""
+    await plays(rig, "川", room)
+    bare = await system(rig, room)
+    await soul(rig, room, "退回")
+    file = page(rig, "川")
+    seed = file.read_bytes()
+    told = {seed: bare, worded(seed.decode(), GENTLE).encode(): f"{bare}{LEARNED}- {GENTLE}\n"}
+    mind.passes(GENTLE)
+    assert "记下了" in await soul(rig, room, f"提议 {GENTLE}")
+    await rig.onebot.ask(room, ADMIN, "/记忆 人格 生效")
+    yield
+    assert file.read_bytes() in told
+    prompt = await system(rig, room)
+    assert prompt == told[file.read_bytes()]
+    assert "行都对得上" in await soul(rig, room, "核对")
+    await soul(rig, room, "否决" if prompt == bare else "退回 1")
+    assert (await system(rig, room), file.read_bytes()) == (bare, seed)
+
+
+def settings(runner: str, url: str) -> JsonObject:
+    """What an owner fills in for it."""
+    return {
+        "dify": {"dify_api_key": "key", "dify_api_base": url},
+        "coze": {"coze_api_key": "key", "bot_id": "bot", "coze_api_base": url},
+        "dashscope": {"dashscope_api_key": "key", "dashscope_app_id": "app"},
+        "deerflow": {"deerflow_api_base": url},
+    }[runner]
+
+
+async def answered_by(rig: Rig, place: Place, runner: str, config: JsonObject) -> None:
+    """The owner has this runner answer there, by a profile of settings of its own."""
+    profile = await rig.panel.call("GET", "/api/v1/config-profiles/default")
+    whole = {**profile["config"], "agent_runner": {"runner_type": runner, "config": config}}
+    body: JsonObject = {"name": f"{runner}-{place.number}", "config": whole}
+    made = await rig.panel.call("POST", "/api/v1/config-profiles", body)
+    route = {"config_id": made["conf_id"]}
+    await rig.panel.call("PUT", f"/api/v1/config-routes/{place.umo}", route)
+
+
+def variable(body: JsonObject) -> Any:
+    return body["inputs"]["system_prompt"]
+
+
+def of_the_system(messages: list[JsonObject]) -> Any:
+    """What the messages with the role of the system hold, None if there is none."""
+    return "".join(one["content"] for one in messages if one["role"] == "system") or None
+
+
+def coze(body: JsonObject) -> Any:
+    return of_the_system(body["additional_messages"])
+
+
+def deerflow(body: JsonObject) -> Any:
+    return of_the_system(body["input"]["messages"])
+
+
+MANNER = f"{LEARNED}- {GENTLE}\n"
+
+
+def anywhere(body: JsonObject) -> Any:
+    """The manner, wherever it stands in the request."""
+    return MANNER if GENTLE in json.dumps(body, ensure_ascii=False) else None
+
+
+ALWAYS, NEVER = (MANNER,) * 3, (None,) * 3
+FIRST = (MANNER, None, MANNER)
+RUNNERS = [
+    pytest.param("dify", {"dify_api_type": "chat"}, variable, ALWAYS, id="dify-chat"),
+    pytest.param("dify", {"dify_api_type": "agent"}, variable, ALWAYS, id="dify-agent"),
+    pytest.param("dify", {"dify_api_type": "chatflow"}, variable, ALWAYS, id="dify-chatflow"),
+    pytest.param("dify", {"dify_api_type": "workflow"}, variable, ALWAYS, id="dify-workflow"),
+    pytest.param("coze", {"auto_save_history": True}, coze, FIRST, id="coze-keeps-history"),
+    pytest.param("coze", {"auto_save_history": False}, coze, ALWAYS, id="coze"),
+    pytest.param("deerflow", {}, deerflow, ALWAYS, id="deerflow"),
+    pytest.param("dashscope", {}, anywhere, NEVER, id="dashscope-agent"),
+    pytest.param("dashscope", {"dashscope_app_type": "workflow"}, anywhere, NEVER, id="dashscope"),
+]
+"""The runner, a setting of it, where a request of it has the manner, and what is there in the first
+turn of a conversation, in the second, and in the first of the next: docs/soul.md tells it."""
+
+
+@pytest.mark.parametrize(("runner", "more", "found", "told"), RUNNERS)
+async def test_a_runner_is_told_what_the_page_says(
+    rig: Rig,
+    services: Services,
+    room: Place,
+    mind: Mind,
+    runner: str,
+    more: JsonObject,
+    found: Any,
+    told: tuple[str | None, ...],
+) -> None:
+    own = group(6100)  # AstrBot's own agent answers there
+    if not (await rig.turn(own, MEMBER, "在吗")).first.system.endswith(MANNER):
+        mind.passes(GENTLE)
+        await soul(rig, own, f"提议 {GENTLE}")
+        assert "生效了" in await soul(rig, own, "生效")
+    await answered_by(rig, room, runner, {**settings(runner, services.url), **more})
+    before, words = len(services.bodies), ("在吗", "那下周呢", "你好")
+    for said in words:
+        if said == words[-1]:
+            await rig.onebot.ask(room, ADMIN, "/reset")
+        assert (await rig.turn(room, MEMBER, said)).reply == ANSWER
+    bodies = services.bodies[before:]
+    assert [found(body) for body in bodies] == [*told]
+    for said, body in zip(words, bodies, strict=True):
+        assert said in json.dumps(body, ensure_ascii=False)

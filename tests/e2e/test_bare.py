@@ -1,0 +1,124 @@
+"""A plugin of which a part cannot be loaded, and packages that are absent, broken, or come later:
+it says so once, and works with what there is."""
+
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from astrbot_plugin_scoped_memory.harness.bot import STARTED
+from astrbot_plugin_scoped_memory.harness.places import Person, Place
+from astrbot_plugin_scoped_memory.harness.release import CHECKOUT, PLUGIN, install
+from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.tests.e2e.packages import (
+    ABSENT,
+    FACT,
+    QUESTION,
+    told,
+    wheel,
+    works,
+)
+
+pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
+
+ADMIN = Person(3333, "阿丁")
+BROKEN = "raise ImportError('半个文件')\n"
+NO_CHROMA = "raise ImportError('another CPU')\n"
+HIDDEN = """
+import pathlib, sys
+
+class Hides:
+    def find_spec(name, path=None, target=None):
+        if name == "chromadb" and not pathlib.Path({came!r}).exists():
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Hides)
+"""
+
+
+def part(rig: Rig) -> Path:
+    """One of the files that the plugin consists of."""
+    return rig.bot.plugins / PLUGIN / "core" / "turn" / "turn_reader.py"
+
+
+def shadow(rig: Rig) -> Path:
+    """What the bot finds in the place of chromadb."""
+    return rig.root / "chromadb" / "__init__.py"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
+    def spoil(rig: Rig) -> None:
+        part(rig).write_text(BROKEN, "utf-8")
+        shadow(rig).parent.mkdir()
+        shadow(rig).write_text(NO_CHROMA, "utf-8")
+        with (rig.bot.plugins / PLUGIN / "requirements.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{ABSENT}>=1\n")
+
+    root, admins = tmp_path_factory.mktemp("bare-bot"), [ADMIN.user_id]
+    async with Rig(root, admins=admins, embedding_dimensions=64, before_start=spoil) as running:
+        yield running
+
+
+async def test_what_is_missing_is_said_and_used_when_it_comes(rig: Rig, room: Place) -> None:
+    """One bot's life: a torn file, a chromadb that does not run here, a package that nobody has;
+    then a chromadb that pip brings without a restart."""
+    status = await rig.panel.status()
+    assert status["ready"] is False
+    assert [w for w in status["warnings"] if "载入失败" in w and "半个文件" in w]
+    said = await rig.onebot.ask(room, ADMIN, "/memory status")
+    assert "载入失败" in said
+    assert "半个文件" in said
+    turn = await rig.turn(room, ADMIN, "今天星期几")
+    assert turn.reply
+    assert "core_memory_recall" not in turn.first.tool_names
+
+    tracebacks = rig.bot.own_tracebacks()
+    assert [one for one in tracebacks if "半个文件" not in one] == []
+    shutil.copy(CHECKOUT / part(rig).relative_to(rig.bot.plugins / PLUGIN), part(rig))
+    await rig.panel.reload()
+    await works(rig, room)
+
+    async def off() -> bool:
+        return bool((await rig.panel.ready())["index"] == "off")
+
+    await until(off, within=60, what="an index that is off")
+    assert FACT in (await rig.turn(room, ADMIN, QUESTION)).injected
+    assert FACT in await rig.recall(room, ADMIN, QUESTION)
+    warnings = (await rig.panel.status())["warnings"]
+    assert len([warning for warning in warnings if "没有装好 chromadb" in warning]) == 1
+    assert rig.bot.logs().count("向量索引暂时不可用") == 1
+    await told(rig, ABSENT, "安装 pip 库")
+    await rig.panel.reload()
+    await told(rig, ABSENT, "安装 pip 库")
+    assert rig.bot.logs().count(f"'{ABSENT}>=1'") == 1  # what pip was called with, once
+
+    rig.bot.kill9()
+    shutil.rmtree(shadow(rig).parent)
+    about = install(rig.bot.plugins) / "metadata.yaml"  # a newer one, without that package
+    text = re.sub("^version: .*$", "version: 9.9.9", about.read_text("utf-8"), flags=re.M)
+    about.write_text(text, "utf-8")
+    came = rig.root / "target" / "chromadb_came"
+    hidden = rig.root / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(HIDDEN.format(came=str(came)), encoding="utf-8")
+    wheel(rig.root, "chromadb", "1.9.9", "chromadb_came/__init__.py")
+    rig.bot.environment = {"PYTHONPATH": str(hidden)}
+    settings = rig.bot.data / "cmd_config.json"
+    values = json.loads(settings.read_text("utf-8-sig"))
+    values["pip_install_arg"] = f"--no-index --find-links {rig.root} --target {came.parent}"
+    settings.write_text(json.dumps(values), encoding="utf-8")
+    await rig.start()
+    status = await rig.panel.indexed()
+    assert status["index"] == "ready"
+    assert came.exists()
+    log = rig.bot.logs()
+    assert log.index(STARTED) < log.index("added LLM tool: core_memory_remember")
+    assert log.index("正在后台安装 chromadb") < log.index("已就绪")
+    assert FACT in (await rig.turn(room, ADMIN, QUESTION)).injected
+    assert FACT in await rig.recall(room, ADMIN, QUESTION)

@@ -1,0 +1,88 @@
+"""Recall by some of its arms, to compare them: no topic, person, date or reranker has a say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, Recall
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.talk import ContextLine
+from astrbot_plugin_scoped_memory.llm_memory.recall.arms import Arms, Found
+from astrbot_plugin_scoped_memory.llm_memory.recall.candidate_search import CandidateSearch, Ranked
+from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
+from astrbot_plugin_scoped_memory.llm_memory.recall.parsed_question import Ask
+from astrbot_plugin_scoped_memory.llm_memory.recall.request import Course, RecallRequest
+from astrbot_plugin_scoped_memory.llm_memory.scopes.access import Access
+
+
+async def recall_by(
+    engine: Engine,
+    arms: Collection[Arm] | None,
+    query: str,
+    *,
+    conversation_id: ConversationId,
+    limit: int,
+    token_budget: int,
+    context: Sequence[ContextLine] = (),
+    in_talk: bool = False,
+) -> Recall:
+    """LEXICAL, DENSE, or both, whatever the embedder is trusted; None for recall as it is. What is
+    compared is neither explained nor counted as shown."""
+    if arms is None:
+        return await engine.service.recall(
+            query,
+            conversation_id=conversation_id,
+            limit=limit,
+            token_budget=token_budget,
+            context=context,
+            in_talk=in_talk,
+        )
+    rooms = engine.rooms
+    alone = _ArmsAlone(rooms.manager, arms)
+    seen = Access(alone.settings, rooms.book, rooms.catalogue).view(conversation_id).readable
+    if seen is None:
+        return Recall()
+    request = RecallRequest(
+        query, seen, limit, token_budget, context=tuple(context), in_talk=in_talk
+    )
+    return await alone.comprehensive_recall(request)
+
+
+class _ArmsAlone(MemoryManager):
+    """The parts of another, but for what asks the arms."""
+
+    def __init__(self, manager: MemoryManager, arms: Collection[Arm]) -> None:
+        vars(self).update(vars(manager))
+        self._search = _SearchBy(self._search, arms)
+        self.settings = self._settings
+
+    async def find(self, ask: Ask, course: Course) -> Ranked:
+        return replace(await self._search.ranked(ask, course), whole=True)
+
+
+class _SearchBy(CandidateSearch):
+    def __init__(self, search: CandidateSearch, arms: Collection[Arm]) -> None:
+        vars(self).update(vars(search))
+        self._arms = _ArmsOf(self._arms, arms)
+
+
+class _ArmsOf(Arms):
+    def __init__(self, arms: Arms, asked: Collection[Arm]) -> None:
+        vars(self).update(vars(arms))
+        self._asked = asked
+
+    def trusts_vectors(self, ask: Ask) -> bool:
+        return Arm.DENSE in self._asked
+
+    async def words(
+        self, query: LexicalQuery, scope_filter: ScopeFilter, notes: list[str]
+    ) -> Found | None:
+        if Arm.LEXICAL not in self._asked:
+            return None
+        return await super().words(query, scope_filter, notes)
+
+    async def vectors(self, ask: Ask, notes: list[str]) -> Found | None:
+        return await super().vectors(ask, notes) if Arm.DENSE in self._asked else None
