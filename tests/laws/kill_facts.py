@@ -85,13 +85,6 @@ def whole_files(folder: Path) -> Facts:
     return found
 
 
-def holds(root: Path, words: str) -> Facts:
-    """Whether any file holds these words in plain bytes."""
-    files = (path for path in root.rglob("*") if path.is_file())
-    is_there = any(words.encode() in path.read_bytes() for path in files)
-    return +Counter({("bytes", "", words): int(is_there)})
-
-
 def age_scratch(root: Path) -> None:
     """What a killed process was writing is cleared away when nobody can be writing it any more."""
     then = time.time() - _LONG_AGO

@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
 from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
     LIVING,
     Facts,
-    holds,
     id_of,
     whole_files,
 )
@@ -67,8 +66,9 @@ class Purge(Forget):
     in_steps = True
     for_good = True
 
-    async def facts(self, rig: Rig) -> Facts:
-        return await super().facts(rig) + holds(rig.root, PEANUTS)
+    def unlike(self, found: Facts, start: Facts, whole: Facts) -> list[str]:
+        left = [f"not purged: {fact}" for fact in found if fact[2] == PEANUTS]
+        return super().unlike(found, start, whole) + left
 
 
 class ForgetAndImport(Forget):

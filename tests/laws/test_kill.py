@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.tests.laws.kill_deed import Opening
 from astrbot_plugin_scoped_memory.tests.laws.kill_facts import Facts
 from astrbot_plugin_scoped_memory.tests.laws.kill_table import DEEDS, faults
 from astrbot_plugin_scoped_memory.tests.laws.moments import Copies, watched
@@ -61,6 +62,7 @@ async def test_a_folder_as_it_lies_at_any_moment_of_a_deed(
         wrong = await faults(deed, one.root, start, whole, one.acknowledged, ended=ended)
         assert wrong == [], f"moment {one.number} of {played[0].count} {one.torn}"
     assert len(moments) > 2, "it wrote nothing"
+    assert isinstance(deed, Opening) or start != whole, "it did nothing"
     with watched() as watch, watch.copying(started, tmp_path / "again", most=most and 1) as twice:
         async with deed.engine(started):
             pass

@@ -752,47 +752,6 @@ async def test_while_only_overheard_turns_wait_it_looks_seldom_but_not_for_those
         assert await reader.seconds_until_due() == 300.0
 
 
-async def test_what_is_applied_again_after_a_crash_finds_all_of_it_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine.parts.chat
-        assert isinstance(chat, ScriptedChat)
-        ids = [
-            (await rig.remember(text, FAMILY, person(1))).memory.memory.memory_id
-            for text in ("小明住在北京", "小明喜欢茶", "小明喜欢咖啡")
-        ]
-        home, tea, coffee = ids
-        chat.say(
-            [
-                json.dumps(
-                    {
-                        "new_memories": [learned("小明在学钢琴")],
-                        "contradictions": [{"old_id": home, "new": learned("小明住在上海")}],
-                        "merges": [{"ids": [tea, coffee], "new": learned("小明喜欢茶和咖啡")}],
-                    }
-                )
-            ]
-        )
-        await say(rig, "我搬到上海了，在学钢琴，喝茶和咖啡", recalled=tuple(ids))
-
-        def full(*_: object, **__: object) -> None:
-            raise StateUnavailable("disk full")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(rig.engine.parts.turns, "drop", full)
-            with pytest.raises(StateUnavailable):
-                await reflect(rig)
-        once = {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()}
-        assert len(once) == 3
-    async with running(tmp_path, chat=chat) as rig:
-        assert (await reflect(rig)).read == 1
-        assert {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()} == once
-        assert len(chat.calls) == 1
-    archived = [path.read_text("utf-8") for path in (tmp_path / "memory").rglob("archive/*.md")]
-    assert sum(text.count(" ^m-") for text in archived) == 3
-
-
 async def test_a_learned_memory_that_a_person_threw_away_does_not_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     Undone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.tests.remember.test_forget import ADMIN, SPEAKER, STRANGER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
@@ -207,38 +206,6 @@ async def test_while_learning_is_paused_nothing_is_changed(tmp_path: Path) -> No
     async with running(tmp_path, settings=off) as rig:
         assert await edit(rig, memory_id, WALNUTS) == NotAllowed(memory_id)
         assert await move(rig, memory_id, "公司") == NotAllowed(memory_id)
-
-
-class Crash(BaseException):
-    """The process ends here."""
-
-
-@pytest.mark.parametrize("at", ["copying", "cutting"])
-async def test_a_crash_while_moving_leaves_it_in_one_scope(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
-) -> None:
-    async with running(tmp_path) as rig:
-        memory_id = await told(rig)
-        step = {"copying": "append_durably", "cutting": "replace_durably"}[at]
-
-        def crash(*_: Any) -> None:
-            raise Crash
-
-        with monkeypatch.context() as patch:
-            patch.setattr(vault_writer, step, crash)
-            vault = rig.engine.parts.vault
-            (stored,) = await rig.engine.service.newest(conversation_id=HERE, limit=1)
-            home = vault.named("公司")
-            assert home is not None
-            with pytest.raises(Crash):
-                vault.move(stored, home)
-    async with running(tmp_path) as rig:
-        await rig.engine.reconcile()
-        found = (await texts(rig, HERE), await texts(rig, WORK))
-        assert found == (([PEANUTS], []) if at == "copying" else ([], [PEANUTS]))
-        where = HERE if at == "copying" else WORK
-        (stored,) = await rig.engine.service.newest(conversation_id=where, limit=1)
-        assert stored.memory.memory_id == memory_id
 
 
 @pytest.mark.parametrize("named", [False, True])

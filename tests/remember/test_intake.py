@@ -5,17 +5,12 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
@@ -175,42 +170,6 @@ def test_what_a_person_saves_meanwhile_is_not_written_over(
     text = (tree.folder() / "entities.md").read_text(encoding="utf-8")
     assert text.startswith("我刚刚写的\n\n## 第1件事")
     assert tree.texts() == ["第1件事", "第2件事"]
-
-
-KILLED = """
-    import sys
-    from pathlib import Path
-    sys.path.insert(0, sys.argv[1])
-    import checkout; checkout.register()
-    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-    from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
-    from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, memory
-    vault = MarkdownVault(Path(sys.argv[2]))
-    vault.open()
-    for batch in range(0, 4_000, 20):  # 60 MB at most, should nobody kill it soon
-        memories = [memory(n, reasoning="长" * 5000) for n in range(batch, batch + 20)]
-        vault.append_many(FAMILY, [(Topic.ENTITIES, each) for each in memories])
-        print(batch, flush=True)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
-def test_kill_9_in_a_batch_leaves_whole_entries_only(tmp_path: Path) -> None:
-    tree = Tree(tmp_path / "memory")
-    writer = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(KILLED), str(checkout.ROOT / "scripts"),
-         str(tree.root)],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert writer.stdout is not None
-    acknowledged = [int(writer.stdout.readline()) for _ in range(3)]
-    writer.send_signal(signal.SIGKILL)
-    rest, _ = writer.communicate(timeout=30)
-    acknowledged += [int(line) for line in rest.split("\n")[:-1]]
-    found = [stored.memory for stored in MarkdownVault(tree.root).read(FAMILY).memories]
-    numbers = {n for batch in acknowledged for n in range(batch, batch + 20)}
-    assert {memory(n).memory_id for n in numbers} <= {m.memory_id for m in found}
-    assert [m for m in found if m.reasoning != "长" * 5000] == []
 
 
 async def test_what_is_taken_in_is_recalled_at_once_and_in_its_scope_only(tmp_path: Path) -> None:
