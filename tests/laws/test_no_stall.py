@@ -51,7 +51,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     with_pace,
 )
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
 LONGEST, YARDSTICK = 0.020, 0.0039
 """Seconds of processor time in one callback, where ``work`` takes so many."""

@@ -28,8 +28,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Feedback,
     Imported,
+    Memory,
     MemoryDraft,
     MemoryKind,
+    Provenance,
     ScopedMemoryError,
     TaskAction,
     TaskChange,
@@ -48,6 +50,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, Role
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import AS_MARKDOWN
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -80,8 +83,22 @@ SCOPES = {
     for number, name in enumerate(("../shared", "@shared", "shared", "roles/qa", "Shared"), 3001)
 }
 WHOLE_MAP = {**MAP, **SCOPES, SECRET.umo: "秘密"}
-ADMIN = person(9, "站长", admin=True)
-ODD = ("\0", "\ud800", "a/../../shared", "..", "@shared", "@role:qa", "x" * 5_000, "秘密", *TWINS)
+ADMIN, NOW = person(9, "站长", admin=True), datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+SECRET_ID = "m-0123456789abcdef"
+"""Also what some of the hostile names point to."""
+ODD = (
+    SECRET_ID,
+    f"entities.md#{SECRET_ID}",
+    "\0",
+    "\ud800",
+    "a/../../shared",
+    "..",
+    "@shared",
+    "@role:qa",
+    "x" * 5_000,
+    "秘密",
+    *TWINS,
+)
 texts = st.sampled_from((*TEXTS, *ODD)) | st.text(st.characters(), max_size=30)
 places = st.sampled_from(
     (LINKED, HARD_LINKED, PUBLIC, *(group(umo.rpartition(":")[2], persona="qa") for umo in SCOPES))
@@ -99,7 +116,8 @@ class House:
         """What no call may change: in the memory root, and beside the bot's folder."""
         root = self.rig.root
         there = bytes_in(root / "memory", but=("scopes", ".pauses.json"))
-        return there | bytes_in(root.parent, but=(root.name,))
+        secret = (root / "memory" / "scopes" / "秘密" / "entities.md").read_bytes()
+        return there | bytes_in(root.parent, but=(root.name,)) | {"secret": secret}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -109,12 +127,17 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
     plant(memory, TWINS)
     plant_links(memory, memory / "scopes" / "家人")
     plant_links(memory, memory / "scopes" / "公司", hard=True)
-    (root.parent / "outside.md").write_text(f"## {CANARY} ^m-0123456789abcdef\n", "utf-8")
+    (root.parent / "outside.md").write_text(f"## {CANARY} ^m-00000000000000aa\n", "utf-8")
+    (memory / "scopes" / "秘密").mkdir()
+    secret = Memory(
+        SECRET_ID, f"保险箱的密码是 {CANARY}", NOW, provenance=Provenance("站长", ADMIN.person)
+    )
+    (memory / "scopes" / "秘密" / "entities.md").write_text(render(secret), "utf-8")
     (memory / "scopes" / "家人" / "entities-9.md").symlink_to(root.parent / "outside.md")
     qa = RoleSeat(EnginePaths.under(root).leases, "qa", lambda: datetime.now(UTC))
     qa.take("tester")
     async with running(root, WHOLE_MAP, chat=chat, follow=False) as rig:
-        await rig.remember(f"保险箱的密码是 {CANARY}", SECRET, ADMIN)
+        assert await rig.texts("保险箱的密码是什么", SECRET)
         yield House(rig, chat)
     qa.release()
 
