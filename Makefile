@@ -15,6 +15,9 @@ ARGS ?=
 # What runs for minutes: tests marked as a soak, and those with examples that hypothesis makes. tests/soak is named
 # first because its options are heard only then.
 SOAKS := tests/soak tests
+# Which examples a soak tries, and how many of each law.
+SEED := $(if $(SEED),$(SEED),$(shell python3 -c 'import random; print(random.randrange(10**6))' 2>/dev/null || echo 1))
+EXAMPLES ?= 1000
 CORES := $(shell python3 -c 'import os; print(os.cpu_count() or 1)' 2>/dev/null || echo 1)
 # Files of tests that run at a time: one more than processors, for tests wait, too. Files that share a
 # running bot go to one process: tests/e2e/bots.py.
@@ -56,8 +59,10 @@ quick: env-dev ## unit and property tests of the engine's parts with few example
 	@$(PYTEST) -q -n $(JOBS) --dist loadfile --hypothesis-profile=quick $(ARGS) \
 		-m "(unit or property) and not (engine or process or astrbot or contract or model or soak)"
 
-soak: env-full env-oldest env-agent ## load on engine and AstrBot, many kill -9, every law over many examples (ARGS="--seed 7")
-	@$(PYTEST) -q $(SOAKS) -m "soak or hypothesis" --timeout=3600 --hypothesis-profile=soak $(ARGS)
+soak: env-full env-oldest env-agent ## load on engine and AstrBot, many kill -9, every law over many examples (SEED=7 EXAMPLES=3000 ARGS="--seed 7")
+	@echo "The examples are those of SEED=$(SEED), $(EXAMPLES) of each law."
+	@SOAK_EXAMPLES=$(EXAMPLES) $(PYTEST) -q $(SOAKS) -m "soak or hypothesis" --timeout=3600 --hypothesis-profile=soak \
+		--hypothesis-seed=$(SEED) $(ARGS)
 
 coverage: env-full ## branch coverage of core, tools and the engine, without the end-to-end tests
 	@$(PYTEST) -q -m "not soak" --ignore=tests/e2e --cov --cov-report=term --cov-report=html $(ARGS)

@@ -68,7 +68,13 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=_SLOW,
 )
-settings.register_profile("soak", max_examples=1000, deadline=None, suppress_health_check=_SLOW)
+settings.register_profile(
+    "soak",
+    max_examples=int(os.environ.get("SOAK_EXAMPLES", "1000")),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_SLOW,
+)
 settings.load_profile("ci")  # `--hypothesis-profile=quick` on the command line wins
 
 

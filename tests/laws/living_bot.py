@@ -1,0 +1,540 @@
+"""A bot that lives over several starts, is remapped, edited by hand and killed in the middle of a
+deed. Each deed answers in a word that the model of the laws knows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import shutil
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    BroughtBack,
+    ConversationId,
+    ConversationKind,
+    DmScope,
+    Edited,
+    EngineSettings,
+    Exported,
+    Feedback,
+    Forgotten,
+    GroupScope,
+    Imported,
+    LoopSettings,
+    MemoryDraft,
+    Moved,
+    NotAllowed,
+    NotVisible,
+    Purged,
+    Reinforced,
+    Rejected,
+    Restored,
+    Stored,
+    TaskAction,
+    TaskChange,
+    Ticket,
+    Turn,
+    Undone,
+    Usable,
+)
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import task_of
+from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import is_digest
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
+from astrbot_plugin_scoped_memory.llm_memory.log import logger
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
+    Accept,
+    DecisionChange,
+    NotRecorded,
+    Propose,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.former_scopes import MustBeNamed
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved
+from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
+from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import BesideIndex
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.laws.cast import LINKS, Person, Place, words_in
+from astrbot_plugin_scoped_memory.tests.laws.moments import watched
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, plain_words, running
+
+ANCHOR = {"aiocqhttp:GroupMessage:0": "锚"}
+"""So that no map counts as lost."""
+REAL = "real indexes"
+RUNGS = ("words alone", "model", "model beside the index")
+_LOOP = LoopSettings(after_turns=1, idle_minutes=1, daily_tokens=10**7, retry_seconds=(0.0,),
+                     prime_after_hours=1)  # fmt: skip
+SETTINGS = replace(QUICK, relevance_floor=0.0, preview_chars=80, loop=_LOOP, identity_links=LINKS)
+PAGES = ("MEMORY.md", "PRIMER.md")
+NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def conversation(place: Place) -> ConversationId:
+    """A place as the bot framework names it."""
+    account, kind, session = place.umo.split(":", 2)
+    adapter = {"tg": "telegram"}.get(account, account)
+    if kind == "GroupMessage":
+        group = place.line.rpartition(":")[2]
+        return ConversationId(
+            place.umo, adapter, account, ConversationKind.GROUP, group=group, persona=""
+        )
+    if kind == "FriendMessage":
+        return ConversationId(
+            place.umo, adapter, account, ConversationKind.PRIVATE, peer=session, persona=""
+        )
+    return ConversationId.parse(place.umo)
+
+
+def actor(who: Person) -> Actor:
+    """A person as the bot framework names them."""
+    return Actor(who.account, who.name, who.admin)
+
+
+@dataclass(frozen=True)
+class Found:
+    """An entry as it stands in a file."""
+
+    scope: str
+    memory_id: str
+    words: str
+    account: str
+    is_done: bool
+    is_journal: bool
+    path: Path
+
+
+class Clock:
+    """Moves a second at each look, and as far as it is told."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(milliseconds=10)
+        return self.now
+
+
+class LivingBot:
+    """One data folder and what runs over it.
+
+    ``die_at``: at this durable moment of the next deed the bot is killed.
+    """
+
+    def __init__(self, home: Path, rung: str) -> None:
+        self.root = home / "bot"
+        self.root.mkdir()
+        self._home = home
+        self.rung = rung
+        self._runner = asyncio.Runner()
+        self._stack = contextlib.ExitStack()
+        self._watch = self._stack.enter_context(watched())
+        self._open = contextlib.AsyncExitStack()
+        self._disk, self._shelf = Disk(), Shelf()
+        self.clock = Clock()
+        self.chat = ScriptedChat(otherwise=self._learns_all)
+        self.log: list[str] = []
+        sink = logger.add(lambda message: self.log.append(str(message)), level="DEBUG")
+        self._stack.callback(lambda: sink is not None and logger.remove(sink))
+        self.die_at: int | None = None
+        self.was_killed = False
+        self.had_ended = False
+        """The kill came when all of the deed was done."""
+        self.kills = 0
+        self.said: dict[str, list[str]] = {}
+        """The turns of each conversation, as the bot framework keeps them."""
+        self._rig: Rig | None = None
+        self._settings: EngineSettings = SETTINGS
+        self.scope_map: dict[str, str] = {}
+
+    # Its life
+
+    @property
+    def rig(self) -> Rig:
+        """The engine that runs."""
+        assert self._rig is not None
+        return self._rig
+
+    def run[T](self, work: Coroutine[Any, Any, T]) -> T:
+        """Something that is asked of it, to its end."""
+        return self._runner.run(work)
+
+    def start(
+        self, scope_map: Mapping[str, str], *, per_peer: bool = False, per_group: bool = False
+    ) -> None:
+        """With these settings, until it ends."""
+        self.scope_map = dict(scope_map)
+        self._settings = replace(
+            SETTINGS,
+            dm_scope=DmScope.PER_PEER if per_peer else DmScope.PUBLIC,
+            group_scope=GroupScope.PER_GROUP if per_group else GroupScope.PUBLIC,
+        )
+        self.run(self._start())
+
+    async def _start(self) -> None:
+        store: VectorStore = InMemoryVectorStore(self._disk)
+        words: LexicalIndex = InMemoryLexicalIndex(self._shelf)
+        if self.rung == REAL:
+            store = ChromaVectorStore(EmbeddedChroma(self.root / "index" / "chroma"))
+            words = plain_words(self.root / "index" / "lexical.sqlite")
+        self._rig = await self._open.enter_async_context(
+            running(
+                self.root,
+                {**ANCHOR, **self.scope_map},
+                store=store,
+                words=words,
+                settings=self._settings,
+                clock=self.clock,
+                chat=self.chat,
+                words_alone=self.rung == "words alone",
+                embedder=BesideIndex(store) if self.rung == "model beside the index" else None,
+            )
+        )
+
+    def stop(self) -> None:
+        """Until the next start."""
+        self.run(self._open.aclose())
+
+    def restart(self) -> None:
+        """With the settings that it has."""
+        self.stop()
+        self.run(self._start())
+
+    def lose_index(self) -> None:
+        """Somebody deletes the folder while the bot is off."""
+        self.run(self._open.aclose())
+        shutil.rmtree(self.root / "index", ignore_errors=True)
+        self._disk, self._shelf = Disk(), Shelf()
+        self.run(self._start())
+
+    def end(self) -> None:
+        """The story is over."""
+        with self._stack:
+            self.run(self._open.aclose())
+            self._runner.close()
+
+    def deed[T](self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do it, and die meanwhile if that is due: the folder is then as a kill has left it, and
+        the bot has started again."""
+        self.was_killed, self.had_ended = False, True
+        if self.die_at is None:
+            return self.run(work())
+        self.kills += 1
+        copies = self._home / f"killed {self.kills}"
+        with self._watch.copying(self.root, copies, at=self.die_at) as moments:
+            done = self.run(work())
+        self.die_at, self.was_killed = None, True
+        (left,) = moments
+        self.had_ended = left.number == moments.count - 1
+        self.run(self._open.aclose())
+        shutil.rmtree(self.root)
+        left.root.rename(self.root)
+        shutil.rmtree(copies)
+        self.run(self._start())
+        return done
+
+    def queued(self) -> int:
+        """How many turns wait to be read."""
+        return self.run(self.rig.engine.status()).queue
+
+    async def settle(self) -> None:
+        """What people did to the files is taken in, and both indexes have caught up."""
+        engine = self.rig.engine
+        await engine.loop.reflection.follow()
+        for _ in range(3):
+            await engine.reconcile()
+        await engine.notes.refresh()
+        await self.rig.until_words()
+        await until_true(lambda: not self._disk.worn)  # it is soon begun anew
+        await self.rig.until_indexed()
+
+    # Deeds
+
+    async def tell(self, place: Place, who: Person, words: str) -> tuple[str, str]:
+        """A tool stores what a person said: the answer, and which entry it is."""
+        draft = MemoryDraft(words, actor=actor(who), talk="")
+        outcome = await self.rig.engine.service.remember(draft, conversation_id=conversation(place))
+        return _stored(outcome)
+
+    async def hear(self, place: Place, who: Person, words: str) -> tuple[str, str]:
+        """A turn that is read at once."""
+        service = self.rig.engine.service
+        turn = Turn(actor(who), words, "嗯", history=self._keep(place, words))
+        ticket = await service.observe(turn, conversation_id=conversation(place))
+        if not isinstance(ticket, Ticket):
+            return _observed(ticket), ""
+        draft = MemoryDraft(words, active=False, actor=actor(who))
+        (outcome,) = (await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)).outcomes
+        return _stored(outcome)
+
+    async def overhear(self, place: Place, who: Person, words: str) -> str:
+        """A turn that waits to be read. It claims to have been shown all that there is."""
+        recalled = tuple(sorted({one.memory_id for one in self.files()}))
+        turn = Turn(actor(who), words, "好的", recalled, history=self._keep(place, words))
+        outcome = await self.rig.engine.service.observe(turn, conversation_id=conversation(place))
+        return "waits" if isinstance(outcome, Ticket) else _observed(outcome)
+
+    def _keep(self, place: Place, words: str) -> str:
+        said = self.said.setdefault(place.umo, [])
+        said.append(words)
+        return history_of(place)
+
+    async def read(self) -> None:
+        """A reader of turns answers with all that was said in those that it is given."""
+        self.clock.now += timedelta(hours=1)
+        for _ in range(20):
+            report = await self.rig.engine.loop.reflection.read_due()
+            assert not report.error, report
+            if not report.read:
+                return
+        raise AssertionError("it reads for ever")
+
+    def _learns_all(self, call: Call) -> str:
+        _, begins, turns = call.prompt.rpartition("<turns>\n")
+        if not begins:
+            return "{}"
+        lines = [json.loads(line) for line in turns.partition("\n</turns>")[0].splitlines()]
+        found = [
+            {"judgment": words, "turn": line["turn"], "who": line["who"]}
+            for line in lines
+            for words in words_in(line["said"])
+        ]
+        return json.dumps({"new_memories": found}, ensure_ascii=False)
+
+    async def night(self) -> None:
+        """A day goes by, and a night."""
+        self.clock.now += timedelta(days=1)
+        report = await self.rig.engine.loop.sleep.run_once("nightly", patient=False)
+        assert not report.errors, report
+
+    async def task(self, place: Place, who: Person, words: str, *, done: bool) -> str:
+        """Something is to be done, or is done."""
+        change = TaskChange(TaskAction.DONE if done else TaskAction.ADD, (words,))
+        report = await self.rig.engine.service.update_tasks(
+            change, conversation_id=conversation(place), actor=actor(who)
+        )
+        return _no(report) if isinstance(report, Rejected) else str(report.outcomes[0].fate)
+
+    async def forget(self, place: Place, who: Person, name: str, *, for_good: bool = False) -> str:
+        """By command."""
+        return _word(
+            await self.rig.engine.service.forget(
+                name, conversation_id=conversation(place), actor=actor(who), for_good=for_good
+            )
+        )
+
+    async def edit(self, place: Place, who: Person, name: str, words: str) -> str:
+        """By command."""
+        return _word(
+            await self.rig.engine.service.edit(
+                name, words, conversation_id=conversation(place), actor=actor(who)
+            )
+        )
+
+    async def move(self, place: Place, who: Person, name: str, target: str) -> str:
+        """By command."""
+        return _word(
+            await self.rig.engine.service.move(
+                name, target, conversation_id=conversation(place), actor=actor(who)
+            )
+        )
+
+    async def undo(self, place: Place, who: Person, name: str = "") -> str:
+        """By command; with an id, or what was done last."""
+        return _word(
+            await self.rig.engine.service.restore(
+                name, conversation_id=conversation(place), actor=actor(who)
+            )
+        )
+
+    async def pause(self, place: Place, who: Person, *, on: bool) -> str:
+        """By command."""
+        service = self.rig.engine.service
+        change = service.pause if on else service.resume
+        outcome = await change(conversation_id=conversation(place), actor=actor(who))
+        if isinstance(outcome, NotAllowed):
+            return "not allowed"
+        return "paused" if on else "resumed"
+
+    async def meet(self, place: Place, who: Person) -> None:
+        """A message of this person came."""
+        await self.rig.engine.service.conversations.meet(conversation(place), actor(who))
+
+    async def remap(self, place: Place, who: Person, name: str | None) -> None:
+        """By command: this place alone, from the next message on."""
+        key = conversation(place).map_key
+        self.scope_map.pop(key, None)
+        if name is not None:
+            self.scope_map[key] = name
+        await self.rig.engine.service.admin.change_map(
+            {**ANCHOR, **self.scope_map}, conversation_id=conversation(place), actor=actor(who)
+        )
+
+    async def bring(self, place: Place, who: Person) -> None:
+        """By command: what was left behind in former scopes, also where others see the target."""
+        bring, where = self.rig.engine.service.admin.bring, conversation(place)
+        outcome = await bring([], conversation_id=where, actor=actor(who))
+        if isinstance(outcome, MustBeNamed):
+            targets = [one.target for one in outcome.left]
+            outcome = await bring(targets, conversation_id=where, actor=actor(who))
+        assert isinstance(outcome, list), outcome
+
+    async def export(self, place: Place, who: Person) -> str:
+        """By command: the file's name, ready to be imported."""
+        outcome = await self.rig.engine.service.export(
+            conversation_id=conversation(place), actor=actor(who)
+        )
+        assert isinstance(outcome, Exported), outcome
+        (self.root / "imports").mkdir(exist_ok=True)
+        shutil.copy(self.root / "exports" / outcome.name, self.root / "imports" / outcome.name)
+        return outcome.name
+
+    async def take_in(self, place: Place, who: Person, name: str) -> str:
+        """By command."""
+        outcome = await self.rig.engine.service.import_(
+            name, conversation_id=conversation(place), actor=actor(who)
+        )
+        return "taken in" if isinstance(outcome, Imported) else _word(outcome)
+
+    async def publish(self, place: Place, who: Person, name: str) -> list[bool]:
+        """An admin makes a decision of a memory: whether it was proposed, and accepted."""
+        service, where = self.rig.engine.service, conversation(place)
+        steps: tuple[DecisionChange, ...] = (Propose(name), Accept(name, unseen=True, anyway=True))
+        outcomes = [
+            await service.decide(step, conversation_id=where, actor=actor(who)) for step in steps
+        ]
+        return [not isinstance(one, NotRecorded) for one in outcomes]
+
+    # Files
+
+    def indexed(self) -> tuple[set[str], set[str]]:
+        """The ids of memories that the index of words holds, and that of vectors."""
+        rows = {name for some in self._disk.collections.values() for name in some}
+        words = {key.memory_id for key in self._shelf.records}
+        vectors = {parse_id(name).memory_id for name in rows}
+        return (
+            {one for one in words if one.startswith("m-")},
+            {one for one in vectors if one.startswith("m-")},
+        )
+
+    def files(self) -> list[Found]:
+        """All entries that stand in the files of scopes."""
+        found = []
+        scopes = self.root / "memory" / "scopes"
+        for path in sorted(scopes.glob("*/**/*.md")):
+            inside = path.relative_to(scopes).parts
+            if inside[1] == "archive" or path.name in PAGES or path.match("*.conflict.md"):
+                continue
+            for entry in _entries(path):
+                memory = entry.memory
+                found.append(
+                    Found(
+                        inside[0],
+                        memory.memory_id,
+                        memory.judgment,
+                        memory.provenance.person,
+                        task_of(memory).done,
+                        is_digest(memory),
+                        path,
+                    )
+                )
+        return found
+
+    def edit_file(self, one: Found, words: str) -> None:
+        """A person gives an entry other words, in an editor."""
+        text = one.path.read_text("utf-8")
+        assert one.words in text, (one, text)
+        lines = [
+            line.replace(one.words, words) if f"^{one.memory_id}" in line else line
+            for line in text.split("\n")
+        ]
+        one.path.write_text("\n".join(lines), "utf-8")
+
+    def cut_from_file(self, one: Found) -> str:
+        """A person deletes an entry, in an editor. Its lines."""
+        text = one.path.read_text("utf-8")
+        file = parse_file(text, fallback_time=NO_TIME)
+        entry = file.find(one.memory_id)
+        assert entry is not None
+        one.path.write_text(file.without(entry), "utf-8")
+        return "\n".join(file.lines[entry.start : entry.end])
+
+    def lines_of(self, one: Found) -> str:
+        """An entry as it stands there."""
+        file = parse_file(one.path.read_text("utf-8"), fallback_time=NO_TIME)
+        entry = file.find(one.memory_id)
+        assert entry is not None
+        return "\n".join(file.lines[entry.start : entry.end])
+
+    def paste(self, lines: str, scope: str, name: str) -> None:
+        """A person puts them below what stands in a file."""
+        path = self.root / "memory" / "scopes" / scope / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = path.read_text("utf-8") if path.exists() else f"# {path.stem}\n"
+        path.write_text(f"{before}\n{lines}\n", "utf-8")
+
+
+def history_of(place: Place) -> str:
+    """The chat history that a model is given there."""
+    return re.sub("[^0-9A-Za-z]", "", place.umo)
+
+
+def _entries(path: Path) -> tuple[Entry, ...]:
+    return parse_file(path.read_text("utf-8"), fallback_time=NO_TIME).entries
+
+
+def _no(rejected: Rejected) -> str:
+    return str(rejected.reason).replace("_", " ")
+
+
+def _observed(outcome: object) -> str:
+    assert isinstance(outcome, NotObserved), outcome
+    return "off the record" if outcome.note == "paused" else "read only"
+
+
+def _stored(outcome: object) -> tuple[str, str]:
+    match outcome:
+        case Stored(one):
+            return "stored", one.memory.memory_id
+        case Reinforced(one):
+            return "stronger", one.memory.memory_id
+        case Rejected():
+            return _no(outcome), ""
+    raise AssertionError(outcome)
+
+
+_WORDS: dict[type, str] = {
+    Forgotten: "forgotten",
+    Purged: "purged",
+    Edited: "edited",
+    Moved: "moved",
+    Restored: "restored",
+    Undone: "undone",
+    BroughtBack: "brought back",
+    NotAllowed: "not allowed",
+    NotVisible: "not visible",
+}
+
+
+def _word(outcome: object) -> str:
+    return _no(outcome) if isinstance(outcome, Rejected) else _WORDS[type(outcome)]
+
+
+def scope_name(report: Any) -> str | None:
+    """The scope that a place writes, as its report names it."""
+    resolution = report.resolution
+    return resolution.scope.name if isinstance(resolution, Usable) else None
+
+
+type Deed = Callable[[], Awaitable[object]]

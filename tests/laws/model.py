@@ -1,0 +1,479 @@
+"""What each conversation may see, and what a person may do there: the laws in plain Python.
+
+Nothing here knows the product. A deed changes the model and returns the word with which the bot
+has to answer it; ``seen`` says what a place sees from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from astrbot_plugin_scoped_memory.tests.laws.cast import NOBODY, PUBLIC, ROOM, Person, Place
+
+type Version = tuple[str, bool, int]
+type State = Literal["waiting", "alive", "archived", "gone"]
+"""``waiting``: said, and not read yet; ``archived`` can be brought back, ``gone`` cannot."""
+type Kind = Literal["forget", "edit", "move", "bring"]
+
+
+@dataclass(eq=False)
+class Entry:
+    """A memory, a task or a turn. ``active``: somebody asked for it to be stored; else it was
+    heard. ``marks``: how often it was proposed or accepted."""
+
+    scope: str
+    words: str
+    who: Person
+    where: Place
+    said: int
+    active: bool = True
+    is_task: bool = False
+    is_done: bool = False
+    marks: int = 0
+    state: State = "alive"
+    memory_id: str = ""
+
+    @property
+    def only_for(self) -> str:
+        """The one human who may read it; empty if all who read the scope may. Listening to a
+        private chat is no consent to publish it."""
+        alone = self.scope == PUBLIC and self.where.is_private and not self.active
+        return self.who.human if alone else ""
+
+    @property
+    def version(self) -> Version:
+        """What an undo has to find as it was left."""
+        return self.words, self.is_done, self.marks
+
+
+@dataclass(eq=False)
+class Deed:
+    """What can be undone: how the entry ``was``, and in which scope and version it was left."""
+
+    kind: Kind
+    by: str
+    umo: str
+    was: Entry
+    entry: Entry
+    target: str
+    after: Version
+
+    @property
+    def source(self) -> str:
+        """The scope that it was done in."""
+        return self.was.scope
+
+
+@dataclass
+class Correction:
+    """Words that do not come back to a scope out of what was said before."""
+
+    kind: Kind
+    scope: str
+    words: str
+    at: int
+    entry: Entry
+
+
+@dataclass
+class Model:
+    """The world as the laws have it.
+
+    Attributes:
+        names: What the files call a scope that a policy derives.
+        folders: The scopes that have one.
+        pages: What the pages of a scope may say: they are written at night.
+        undone: What an edit had said, or a move had brought, before it was undone.
+    """
+
+    scope_map: Mapping[str, str] = field(default_factory=dict)
+    per_peer: bool = False
+    per_group: bool = False
+    entries: list[Entry] = field(default_factory=list)
+    deeds: list[Deed] = field(default_factory=list)
+    corrections: list[Correction] = field(default_factory=list)
+    paused: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)
+    purged: set[str] = field(default_factory=set)
+    undone: set[str] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=lambda: {PUBLIC})
+    pages: dict[str, set[str]] = field(default_factory=dict)
+    now: int = 0
+
+    # What is where
+
+    def own(self, place: Place) -> str | None:
+        """The scope that a place writes; None where it writes none."""
+        for key in place.keys:
+            if key in self.scope_map:
+                name = self.scope_map[key]
+                return name if name and " " not in name else None
+        if place.is_agent:
+            return None
+        if place.human:
+            return f"dm of {place.human}" if self.per_peer else PUBLIC
+        return f"group {place.line}" if self.per_group else PUBLIC
+
+    def sees(self, place: Place, one: Entry) -> bool:
+        """Its own scope and public, and of public nothing that is for another person alone."""
+        return one.scope in (self.own(place), PUBLIC) and one.only_for in ("", place.human)
+
+    def alive(self) -> list[Entry]:
+        """All that stands in the files."""
+        return [one for one in self.entries if one.state == "alive"]
+
+    def waiting(self) -> list[Entry]:
+        """What is not read yet."""
+        return [one for one in self.entries if one.state == "waiting"]
+
+    def seen(self, place: Place) -> list[Entry]:
+        """What a place sees of what stands in the files."""
+        return [one for one in self.alive() if self.sees(place, one)]
+
+    def words(self, place: Place) -> set[str]:
+        """All words that may be shown in a place. A turn that waits is told where it would be when
+        it is read, but for one of a place that is paused now."""
+        unread = [
+            one
+            for one in self.waiting()
+            if self.sees(place, one)
+            and one.where.line not in self.paused
+            and not self.is_corrected(one.scope, one)
+        ]
+        return {one.words for one in (*self.seen(place), *unread)} | self.published
+
+    def words_for_reader(self, place: Place) -> set[str]:
+        """What the reader of a place's turns may be shown: of the scopes that these were said in,
+        and of what is for one person alone that of their one speaker."""
+        turns = [one for one in self.waiting() if one.where == place]
+        scopes, humans = {one.scope for one in turns} | {PUBLIC}, {one.who.human for one in turns}
+        alone = {"", *humans} if len(humans) == 1 else {""}
+        known = (o for o in self.alive() if o.scope in scopes and o.only_for in alone)
+        return {one.words for one in (*turns, *known)} | self.published
+
+    def on_pages(self, place: Place) -> set[str]:
+        """What may stand on the pages that a place may read."""
+        return self.pages.get(self.own(place) or PUBLIC, set())
+
+    def is_paused(self, place: Place) -> bool:
+        """It is off the record."""
+        return place.line in self.paused
+
+    def known_scopes(self) -> set[str]:
+        """Those that the map names or that have a folder."""
+        return self.folders | set(self.scope_map.values())
+
+    def find(self, place: Place, memory_id: str, state: State = "alive") -> Entry | None:
+        """What an id means in a place, its own scope first."""
+        found = [
+            one
+            for one in self.entries
+            if (one.memory_id, one.state) == (memory_id, state) and self.sees(place, one)
+        ]
+        return min(found, key=lambda one: one.scope != self.own(place), default=None)
+
+    def name(self, scope: str) -> str:
+        """What files and reports call a scope."""
+        return self.names.get(scope, scope)
+
+    def call(self, place: Place, name: str | None) -> None:
+        """The bot names the scope that a place writes: no two scopes have one name."""
+        own = self.own(place)
+        assert (own is None) == (name is None), (place, own, name)
+        if own is not None and name is not None:
+            assert self.names.setdefault(own, name) == name, (place, own, name)
+            assert [key for key, value in self.names.items() if value == name] == [own]
+
+    def is_corrected(self, scope: str, said: Entry) -> bool:
+        """It was taken back in this scope since it was said."""
+        return any(
+            (one.scope, one.words) == (scope, said.words) and one.at >= said.said
+            for one in self.corrections
+        )
+
+    def same(self, new: Entry) -> list[Entry]:
+        """What the same account has said there in the same words, and just as openly or more."""
+        known = [
+            one
+            for one in self.alive()
+            if (one.scope, one.words, one.who.account, one.is_task)
+            == (new.scope, new.words, new.who.account, new.is_task)
+        ]
+        alike = [one for one in known if one.only_for == new.only_for]
+        return alike or [one for one in known if not one.only_for]
+
+    # What is said
+
+    def _refusal(self, place: Place) -> str:
+        """Why nothing that is said in a place is kept."""
+        if self.is_paused(place):
+            return "off the record"
+        return "read only" if self.own(place) is None else ""
+
+    def _add(self, entry: Entry) -> Entry:
+        self.entries.append(entry)
+        self.folders.add(entry.scope)
+        return entry
+
+    def _said(self, place: Place, who: Person, words: str) -> Entry:
+        return Entry(self.own(place) or "", words, who, place, self.now)
+
+    def tell(
+        self, place: Place, who: Person, words: str, *, heard: bool
+    ) -> tuple[str, list[Entry]]:
+        """The answer, and which entries may be meant by it. ``heard``: a reader of turns learned it
+        at once; else a tool stores it."""
+        if no := self._refusal(place):
+            return no, []
+        new = replace(self._said(place, who, words), active=not heard)
+        known = self.same(new)
+        return ("stronger", known) if known else ("stored", [self._add(new)])
+
+    def overhear(self, place: Place, who: Person, words: str) -> str:
+        """A turn that waits."""
+        if no := self._refusal(place):
+            return no
+        turn = replace(self._said(place, who, words), active=False, state="waiting")
+        self.entries.append(turn)
+        return "waits"
+
+    def read(self) -> None:
+        """All turns that may be read are read, and what was said in them is learned."""
+        for one in self.waiting():
+            if one.where.line not in self.paused:
+                known = self.is_corrected(one.scope, one) or self.same(one)
+                one.state = "gone" if known else "alive"
+                self.folders.add(one.scope)
+
+    def add_task(self, place: Place, who: Person, words: str) -> str:
+        """A title that the scope has already is that task, whoever says it."""
+        if no := self._refusal(place):
+            return no
+        known = self._task(self.own(place), words)
+        if known is None:
+            self._add(replace(self._said(place, who, words), is_task=True))
+            return "added"
+        return self._amend(known, place, "reopened", is_done=False)
+
+    def do_task(self, place: Place, words: str) -> str:
+        """Every speaker of a scope may say that a task of it is done."""
+        if no := self._refusal(place):
+            return no
+        known = self._task(self.own(place), words)
+        if known is None:
+            return "elsewhere" if self._task(PUBLIC, words) else "unknown"
+        return self._amend(known, place, "done", is_done=True)
+
+    def _task(self, scope: str | None, words: str) -> Entry | None:
+        found = (o for o in self.alive() if o.is_task and (o.scope, o.words) == (scope, words))
+        return next(found, None)
+
+    def _amend(self, entry: Entry, place: Place, answer: str, *, is_done: bool) -> str:
+        if entry.is_done == is_done:
+            return "unchanged"
+        was, entry.is_done = replace(entry), is_done
+        self._did("edit", None, place, was, entry)  # the bot's deed: nobody's last one
+        return answer
+
+    # What is taken back
+
+    def _did(self, kind: Kind, who: Person | None, place: Place, was: Entry, now: Entry) -> None:
+        by = who.account if who else ""
+        self.deeds.append(Deed(kind, by, place.umo, was, now, now.scope, now.version))
+
+    def _correct(self, kind: Kind, entry: Entry) -> None:
+        self.corrections.append(Correction(kind, entry.scope, entry.words, self.now, entry))
+
+    def _withdraw(self, kind: Kind, scope: str, entry: Entry) -> None:
+        gone = [o for o in self.corrections if (o.kind, o.scope, o.entry) == (kind, scope, entry)]
+        self.corrections = [one for one in self.corrections if one not in gone]
+
+    def _may(self, place: Place, who: Person, entry: Entry) -> bool:
+        own = entry.scope == self.own(place)
+        return own and (who.admin or who.human == entry.who.human)
+
+    def forget(self, place: Place, who: Person, memory_id: str, *, for_good: bool = False) -> str:
+        """Its speaker or an admin, in its own scope."""
+        entry = self.find(place, memory_id)
+        if entry is None and for_good:
+            archived = self.find(place, memory_id, "archived")
+            entry = archived if archived and archived.scope == self.own(place) else None
+        if entry is None:
+            return "not visible"
+        if not self._may(place, who, entry):
+            return "not allowed"
+        if entry.state == "alive":
+            self._correct("forget", entry)
+            self._did("forget", who, place, replace(entry), entry)
+        entry.state = "gone" if for_good else "archived"
+        if for_good:
+            self.purged.add(entry.words)
+            self.deeds = [d for d in self.deeds if (d.entry, d.target) != (entry, entry.scope)]
+        return "purged" if for_good else "forgotten"
+
+    def _for_admin(self, place: Place, who: Person, memory_id: str) -> Entry | str:
+        entry = self.find(place, memory_id)
+        if entry is None:
+            return "not visible"
+        return entry if who.admin and entry.scope == self.own(place) else "not allowed"
+
+    def edit(self, place: Place, who: Person, memory_id: str, words: str) -> str:
+        """Admins only."""
+        entry = self._for_admin(place, who, memory_id)
+        if isinstance(entry, str):
+            return entry
+        self._correct("edit", entry)
+        was, entry.words = replace(entry), words
+        self._did("edit", who, place, was, entry)
+        return "edited"
+
+    def move(self, place: Place, who: Person, memory_id: str, target: str) -> str:
+        """Admins only, to a scope that there is."""
+        entry = self._for_admin(place, who, memory_id)
+        if isinstance(entry, str):
+            return entry
+        if target not in self.known_scopes():
+            return "unknown scope"
+        if target != entry.scope:
+            self._correct("move", entry)
+            was, entry.scope = replace(entry), target
+            self.folders.add(target)
+            self._did("move", who, place, was, entry)
+        return "moved"
+
+    def undo(self, place: Place, who: Person) -> tuple[str, Deed | None]:
+        """The last that this person did in this place and that can still be undone."""
+        for deed in reversed(self.deeds):
+            if (deed.by, deed.umo) == (who.account, place.umo):
+                if deed.kind == "bring" and who.admin:
+                    return "brought back", deed
+                if deed.source == self.own(place) and self._can_undo(deed, place, who):
+                    return self._back(deed), deed
+        return "not visible", None
+
+    def _can_undo(self, deed: Deed, place: Place, who: Person) -> bool:
+        entry = deed.entry
+        if deed.kind == "forget":
+            last = [o for o in self.deeds if (o.entry, o.kind) == (entry, "forget")][-1]
+            left = entry.state == "archived" and entry.scope == deed.source and last is deed
+            return left and self.sees(place, entry) and self._may(place, who, entry)
+        stands = entry.state == "alive" and entry.scope == deed.target
+        seen = deed.kind == "move" or self.sees(place, entry)
+        return stands and seen and who.admin and entry.version == deed.after
+
+    def _back(self, deed: Deed) -> str:
+        self.deeds.remove(deed)
+        self._withdraw(deed.kind, deed.source, deed.entry)
+        self.undone.add(deed.entry.words)
+        match deed.kind:
+            case "forget":
+                deed.entry.state = "alive"
+                return "restored"
+            case "edit":
+                deed.entry.words, deed.entry.is_done, deed.entry.marks = deed.was.version
+            case _:
+                deed.entry.scope = deed.source
+        return "undone"
+
+    def restore(self, place: Place, who: Person, memory_id: str) -> str:
+        """What was done last to this entry, by whomever."""
+        own = self.own(place)
+        noted = [o for o in self.deeds if (o.entry.memory_id, o.source) == (memory_id, own)]
+        last = noted[-1] if noted else None
+        if last is not None and last.kind != "forget":
+            if last.kind == "move" and not who.admin:
+                return "not visible"
+            if last.entry.state == "alive" and last.entry.scope == last.target:
+                if self._can_undo(last, place, who):
+                    return self._back(last)
+                seen = last.kind == "move" or self.sees(place, last.entry)
+                return "not allowed" if seen and not who.admin else "not visible"
+        entry = self.find(place, memory_id, "archived")
+        if entry is None or entry.scope != own:
+            return "not visible"
+        if not self._may(place, who, entry):
+            return "not allowed"
+        entry.state = "alive"
+        self._withdraw("forget", entry.scope, entry)
+        if last is not None and last.kind == "forget":
+            self.deeds.remove(last)
+        return "restored"
+
+    # What happens besides
+
+    def pause(self, place: Place, who: Person, *, on: bool) -> str:
+        """The person of a private chat may; in a group an admin."""
+        if not (who.admin or place.human):
+            return "not allowed"
+        (self.paused.add if on else self.paused.discard)(place.line)
+        return "paused" if on else "resumed"
+
+    def by_hand(self, what: str, entry: Entry, words: str = "", target: str = "") -> None:
+        """A person changes a file: the edit wins, and what is gone from a file is forgotten."""
+        match what:
+            case "edit":
+                self._correct("edit", entry)
+                entry.words = words
+            case "delete":
+                self._correct("forget", entry)
+                entry.state = "archived"
+            case "move":
+                self._correct("move", entry)
+                entry.scope = target
+                self.folders.add(target)
+            case _:
+                self._add(replace(entry, scope=target, memory_id="", marks=0))
+
+    def writes(self, scope: str, words: str, memory_id: str = "") -> None:
+        """A person writes an entry into a file: nobody is known to have said it."""
+        self._add(Entry(scope, words, NOBODY, ROOM, self.now, memory_id=memory_id))
+
+    def take_in(self, place: Place, exported: Iterable[Entry]) -> str:
+        """An export is read into the own scope of a place, as drafts are: nothing comes twice, and
+        nothing that was taken back since."""
+        own = self.own(place)
+        if own is None or self._refusal(place):
+            return self._refusal(place)
+        for one in exported:
+            new = replace(one, scope=own, is_done=False, marks=0, state="alive", memory_id="")
+            alive = self.alive()
+            stands = (one.memory_id, own, one.words) in [
+                (o.memory_id, o.scope, o.words) for o in alive
+            ]
+            if not (stands or self.is_corrected(own, one)):
+                for same in (known := self.same(new)):
+                    same.active = same.active or new.active
+                if not known:
+                    self._add(new)
+        return "taken in"
+
+    def bring(self, place: Place, who: Person, stands: Callable[[str, Entry], bool]) -> None:
+        """What a place left behind in a scope of its own is where it belongs now, or there still;
+        ``stands`` tells of an entry whether it is in a scope."""
+        own, mine = self.own(place), (f"dm of {place.human}", f"group {place.line}")
+        left = [one for one in self.alive() if one.scope in mine and own not in (None, one.scope)]
+        for one in left:
+            was = replace(one)
+            if stands(own or "", one):
+                one.scope = own or ""
+                self.folders.add(one.scope)
+            self._did("bring", who, place, was, one)
+            carried = [o for o in self.corrections if o.scope == was.scope and o.entry is one]
+            self.corrections += [replace(one, scope=own or "") for one in carried]
+
+    def bring_back(self, last: Deed, stands: Callable[[str, Entry], bool]) -> None:
+        """All that went the same way goes back, as far as it is as it was brought."""
+        for deed in [o for o in self.deeds if o.kind == "bring" and o.source == last.source]:
+            self.deeds.remove(deed)
+            if deed.entry.state == "alive" and stands(deed.source, deed.entry):
+                deed.entry.scope = deed.source
+                self.undone.add(deed.entry.words)
+
+    def sleep(self) -> None:
+        """The night writes the pages of each scope, of what all of its readers see."""
+        for scope in self.folders:
+            told = {o.words for o in self.alive() if o.scope == scope and not o.only_for}
+            self.pages[scope] = told

@@ -1,0 +1,200 @@
+"""Stories that the machine of the laws plays step by step, each of which was told wrongly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from astrbot_plugin_scoped_memory.tests.laws.cast import (
+    AGENT,
+    BOSS,
+    BOSS_CHAT,
+    GANG,
+    GANG_AWAY,
+    GANG_CHAT,
+    LI,
+    LI_CHAT,
+    MEMBER,
+    MING,
+    OTHER_BOSS,
+    ROOM,
+    SPLIT,
+    text,
+)
+from astrbot_plugin_scoped_memory.tests.laws.living_bot import RUNGS
+from astrbot_plugin_scoped_memory.tests.laws.test_machine import Life
+
+pytestmark = pytest.mark.engine
+
+type Step = Callable[[Life], None]
+FAMILY = {ROOM.keys[0]: "家人", SPLIT.keys[0]: "公司", AGENT.keys[0]: "公司"}
+FIRST, SECOND = 0, 1
+"""Of the entries that live, in the order in which they came."""
+
+
+def step(rule: Callable[..., None], *arguments: object, **named: object) -> Step:
+    """One rule of the machine."""
+    return lambda life: rule(life, *arguments, **named)
+
+
+def forgets(who: object, where: object, number: int = FIRST, *, for_good: bool = False) -> Step:
+    return step(Life.forgets, where=where, who=who, number=number, for_good=for_good)
+
+
+def told(who: object, where: object, number: int) -> Step:
+    return step(Life.tells, where=where, who=who, words=text(number))
+
+
+def heard(who: object, where: object, number: int) -> Step:
+    return step(Life.is_heard, where=where, who=who, words=text(number))
+
+
+def overheard(who: object, where: object, number: int) -> Step:
+    return step(Life.is_overheard, where=where, who=who, words=text(number))
+
+
+def undone(who: object, where: object) -> Step:
+    return step(Life.undoes, where=where, who=who)
+
+
+def edited(who: object, where: object, number: int = FIRST) -> Step:
+    return step(Life.edits, where=where, who=who, number=number)
+
+
+def by_hand(what: str, number: int = FIRST, to: str = "public") -> Step:
+    return step(Life.by_hand, number=number, what=what, to=to)
+
+
+def remapped(per_peer: bool = False, **_: object) -> Step:
+    return step(Life.is_remapped, scope_map=dict(FAMILY), per_peer=per_peer, per_group=False)
+
+
+READ, NIGHT = step(Life.reads), step(Life.sleeps)
+RESTART, LOST_INDEX = step(Life.restarts, lost=False), step(Life.restarts, lost=True)
+
+STORIES: dict[str, list[Step]] = {
+    "what is heard in private is its speaker's over a lost index, and nobody else forgets it": [
+        heard(GANG, GANG_CHAT, 0),
+        *(forgets(who, where) for who, where in ((BOSS, ROOM), (BOSS, BOSS_CHAT), (GANG, ROOM))),
+        LOST_INDEX,
+        forgets(GANG, GANG_AWAY),
+        step(Life.restores, where=BOSS_CHAT, who=BOSS, number=3),
+        step(Life.forgets, where=BOSS_CHAT, who=BOSS, number=3, for_good=True),
+        undone(GANG, GANG_AWAY),
+    ],
+    "said openly or remembered on purpose it is everybody's": [
+        heard(GANG, GANG_CHAT, 0),
+        heard(GANG, ROOM, 0),
+        heard(GANG, SPLIT, 0),
+        heard(GANG, LI_CHAT, 1),
+        told(GANG, GANG_CHAT, 1),
+        heard(GANG, GANG_CHAT, 1),
+    ],
+    "a map that changes leaves old words where they are": [
+        heard(GANG, GANG_CHAT, 0),
+        step(Life.is_remapped_while_it_runs, where=GANG_CHAT, who=BOSS, name="家人"),
+        heard(GANG, GANG_CHAT, 1),
+        overheard(GANG, GANG_CHAT, 2),
+        step(Life.is_remapped_while_it_runs, where=GANG_CHAT, who=BOSS, name=None),
+        READ,
+    ],
+    "a wrong name in the map publishes nothing": [
+        step(Life.is_remapped_while_it_runs, where=ROOM, who=BOSS, name="家 人"),
+        told(MING, ROOM, 0),
+        heard(MING, ROOM, 0),
+        told(MING, LI_CHAT, 1),
+    ],
+    "an export that is read in again publishes nothing": [
+        heard(GANG, GANG_CHAT, 0),
+        overheard(GANG, GANG_CHAT, 1),
+        step(Life.exports, where=GANG_CHAT, who=BOSS),
+        forgets(GANG, GANG_CHAT),
+        *(
+            step(Life.imports, where=where, who=BOSS, number=0)
+            for where in (LI_CHAT, ROOM, GANG_CHAT)
+        ),
+    ],
+    "nights publish nothing of a private talk": [
+        *(heard(GANG, GANG_CHAT, number) for number in range(3)),
+        *(heard(LI, SPLIT, number) for number in range(3, 6)),
+        *(heard(MING, MEMBER, number) for number in range(3)),
+        NIGHT,
+        forgets(LI, SPLIT, 4),
+        NIGHT,
+    ],
+    "what was said before it was taken back is not learned": [
+        told(MING, ROOM, 0),
+        overheard(MING, ROOM, 0),
+        overheard(LI, ROOM, 1),
+        forgets(MING, ROOM),
+        READ,
+        undone(MING, ROOM),
+        overheard(MING, ROOM, 0),
+        by_hand("edit"),
+        READ,
+    ],
+    "the newest deed that cannot be undone is passed over": [
+        told(MING, SPLIT, 0),
+        told(MING, SPLIT, 1),
+        forgets(BOSS, SPLIT),
+        edited(BOSS, SPLIT),
+        by_hand("edit"),
+        undone(BOSS, SPLIT),
+        undone(BOSS, SPLIT),
+    ],
+    "a purge leaves nothing to be undone": [
+        told(MING, SPLIT, 0),
+        told(MING, SPLIT, 1),
+        forgets(BOSS, SPLIT),
+        forgets(BOSS, SPLIT, for_good=True),
+        undone(BOSS, SPLIT),
+        NIGHT,
+    ],
+    "the bot's mark on a task is nobody's last deed": [
+        told(MING, SPLIT, 0),
+        step(Life.tasks, where=SPLIT, who=MING, words=text(8), done=False),
+        forgets(MING, SPLIT),
+        step(Life.tasks, where=SPLIT, who=MING, words=text(8), done=True),
+        undone(MING, SPLIT),
+        step(Life.restores, where=SPLIT, who=BOSS, number=SECOND),
+    ],
+    "my undo brings nothing back that another has forgotten": [
+        told(MING, SPLIT, 0),
+        edited(BOSS, SPLIT),
+        forgets(MING, SPLIT),
+        undone(BOSS, SPLIT),
+        undone(MING, SPLIT),
+        undone(BOSS, SPLIT),
+    ],
+    "what a policy left behind is brought, and goes back": [
+        remapped(per_peer=True),
+        heard(GANG, GANG_CHAT, 0),
+        told(LI, LI_CHAT, 1),
+        remapped(),
+        step(Life.brings, where=GANG_CHAT, who=BOSS),
+        step(Life.brings, where=LI_CHAT, who=OTHER_BOSS),
+        undone(BOSS, GANG_CHAT),
+        undone(OTHER_BOSS, LI_CHAT),
+    ],
+    "everything at once": [
+        *(told(MING, ROOM, number) for number in range(6)),
+        *(step(Life.many_things_at_once, where=ROOM, number=number) for number in (0, 2, 0)),
+        NIGHT,
+        step(Life.many_things_at_once, where=ROOM, number=1),
+        undone(BOSS, ROOM),
+        undone(OTHER_BOSS, ROOM),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_story(name: str) -> None:
+    for rung in (RUNGS[0], RUNGS[2]):
+        life = Life()
+        try:
+            life.begin(scope_map=dict(FAMILY), rung=rung, per_peer=False, per_group=False)
+            for one in STORIES[name]:
+                one(life)
+        finally:
+            life.teardown()
