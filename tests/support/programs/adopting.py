@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,27 +72,3 @@ def found(root: Path) -> dict[str, list[Memory]]:
     content = {scope.name: vault.read(scope) for scope in vault.scopes()}
     assert [one.broken for one in content.values() if one.broken] == []
     return {name: [s.memory for s in one.memories] for name, one in content.items()}
-
-
-def faults(root: Path, expected: Expected) -> list[str]:
-    """What is not as it must be after all kills, in words."""
-    wrong: list[str] = []
-    here = found(root)
-    for scope in {*here, *expected.judgments}:
-        judgments = Counter(memory.judgment for memory in here.get(scope, ()))
-        wanted = expected.judgments.get(scope, set())
-        wrong += [f"{scope}: {n} times {j}" for j, n in judgments.items() if n > 1]
-        wrong += [f"{scope}: lost {j}" for j in wanted - set(judgments)]
-        wrong += [f"{scope}: not its own {j}" for j in set(judgments) - wanted]
-        wrong += [
-            f"{scope}: {memory.judgment} is not whole"
-            for memory in here.get(scope, ())
-            if not any(piece.startswith("原号：") for piece in memory.extra)
-        ]
-    with sqlite3.connect(root / "state" / "migration.sqlite") as database:
-        states = [state for (state,) in database.execute("SELECT state FROM job")]
-        fates = dict(database.execute("SELECT fate, COUNT(*) FROM outcome GROUP BY fate"))
-    numbers = tuple(fates.get(n, 0) for n in ("adopted", "merged", "quarantined", "broken"))
-    wrong += [] if states == ["done"] else [f"jobs: {states}"]
-    wrong += [] if numbers == expected.tally else [f"{numbers}, not {expected.tally}"]
-    return wrong
