@@ -9,7 +9,6 @@ import json
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from astrbot_plugin_scoped_memory.harness.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -28,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Writte
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.laws.cast import QUERY, Place
 from astrbot_plugin_scoped_memory.tests.laws.living_bot import LivingBot, conversation, history_of
+from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 
 MOST, TOKENS = 90, 20_000
 WRITTEN = Written(line=repr, heading=lambda part, names: f"{part}{names}", words=str)
