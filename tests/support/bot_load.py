@@ -205,7 +205,9 @@ class Player:
                 saves, kills = self._account.saves, self._account.kills
                 try:
                     outcome = await act()
-                except (TookTooLong, IndexError, BotDied) as error:
+                except BotDied:  # also where it was about to speak when the kill came
+                    outcome = "killed"
+                except (TookTooLong, IndexError) as error:
                     # AstrBot swallows a command of a plugin that is just being reloaded.
                     outcome = "unanswered"
                     if (saves, kills) == (self._account.saves, self._account.kills):
