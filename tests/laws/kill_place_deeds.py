@@ -305,6 +305,26 @@ class MigrateScopes(Deed):
         return await super().facts(rig) + stated + told_of(rig.engine.migrations.status())
 
 
+class TakeBackBatch(MigrateScopes):
+    """All that a walk has brought leaves again."""
+
+    async def prepare(self, root: Path) -> None:
+        await super().prepare(root)
+        async with self.engine(root) as rig:
+            await rig.engine.migrations.run_once()
+
+    async def act(self, rig: Rig, tell: Tell) -> None:
+        (batch,) = rig.engine.migrations.status().batches
+        await rig.engine.migrations.take_back(batch)
+
+
+class GiveBackRecords(TakeBackBatch):
+    """The other plugin's records get back what they held before."""
+
+    async def act(self, rig: Rig, tell: Tell) -> None:
+        await rig.engine.migrations.reverse()
+
+
 PLACE_DEEDS: list[Deed] = [
     ConfirmMap(),
     ChangeMap(),
@@ -316,4 +336,6 @@ PLACE_DEEDS: list[Deed] = [
     Upgrade(),
     Adopt(),
     MigrateScopes(),
+    TakeBackBatch(),
+    GiveBackRecords(),
 ]
