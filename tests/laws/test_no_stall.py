@@ -53,7 +53,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
-LONGEST, YARDSTICK = 0.020, 0.0039
+LONGEST, YARDSTICK = 0.020, 0.0055
 """Seconds of processor time in one callback, where ``work`` takes so many."""
 ROUNDS = 3
 MET = 600
