@@ -86,12 +86,3 @@ class BesideIndex(FakeEmbedder):
     def announce(self, text: str) -> None:
         """``TextIndex``."""
         self.announced.append(text)
-
-
-class PickyEmbedder(FakeEmbedder):
-    """Fails for any batch that holds one certain text."""
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        if any("毒" in text for text in texts):
-            raise EmbeddingFailed("not_finite")
-        return await super().embed_documents(texts)
