@@ -398,17 +398,6 @@ def test_what_was_brought_is_told_reversed_and_taken_back(
     assert "奶奶的存折在衣柜里" in "".join(path.read_text("utf-8") for path in archives)
 
 
-def test_where_nothing_was_brought_nothing_is_reversed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    in_bot(tmp_path, lived)
-    asked = ["--data", str(tmp_path), "migrate-scope"]
-    assert main([*asked, "--status"]) == 0
-    assert "idle" in capsys.readouterr().out
-    assert main([*asked, "--reverse"]) == 0
-    assert "chroma_url" in capsys.readouterr().out
-
-
 SAVED = {"conversation_scope_map": {"a:GroupMessage:1": "家人"}}
 
 

@@ -74,31 +74,6 @@ def texts(shell: Shell, *more: str) -> list[str]:
     return [one["text"] for one in shell.json("list", *more)["memories"]]
 
 
-def test_a_memory_is_listed_forgotten_brought_back_and_edited(shell: Shell) -> None:
-    assert shell("list") == "no memories\n"
-    port, tea = shell.log(PORT), shell.log(TEA, "preference")
-    rows = [line.split("  ")[1:] for line in shell("list").splitlines()]
-    assert sorted(rows) == sorted([
-        [tea, "global/preferences.md", TEA],
-        [port, "project/decisions.md", PORT],
-    ])  # fmt: skip
-    said = shell("forget", f"project/decisions.md#{port}")
-    assert said == (
-        f"forgotten project/decisions.md#{port}: {PORT}\n"
-        f"  to bring it back: scoped-memory undo {port}\n"
-    )
-    assert texts(shell) == [TEA]
-    assert "forgotten before" in shell("forget", port, code=1)
-    assert f"project/decisions.md#{port}: {PORT}" in shell("undo")
-    assert shell("undo", code=1) == "there is nothing to undo\n"
-    said = shell("edit", port, "The staging port is 7000")
-    assert said == (
-        f"edited project/decisions.md#{port}: The staging port is 7000\n  before: {PORT}\n"
-    )
-    assert PORT in shell("undo", port)
-    assert sorted(texts(shell)) == [TEA, PORT]
-
-
 def test_list_takes_words_a_level_and_a_number(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

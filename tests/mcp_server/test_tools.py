@@ -22,13 +22,6 @@ from astrbot_plugin_scoped_memory.tests.support.words import stands_in
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="module")]
 
 
-async def test_a_new_home_says_that_nothing_is_remembered(tmp_path: Path) -> None:
-    async with agent_home(tmp_path) as new:
-        assert await new.say("memory_primer") == "nothing is remembered yet"
-        assert await new.say("memory_search", query="x") == "nothing relevant is remembered"
-        assert (await new.tools().open_tasks()).text == "no open tasks"
-
-
 @pytest.mark.parametrize(
     ("type_", "place"),
     [

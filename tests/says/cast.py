@@ -32,6 +32,7 @@ from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SchedulePace, SleepSchedule
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.says.transcript import Alike
@@ -266,9 +267,9 @@ class Stage:
         """So much time goes by."""
         self._cast.clock.forward(**amount)
 
-    async def model(self, says: str) -> None:
-        """The model's next answer to the engine itself."""
-        self._cast.chat.add(says)
+    async def model(self, *, says: str = "", fails: str = "") -> None:
+        """The model's next answer to the engine itself, or how it fails."""
+        self._cast.chat.add(ChatFailed(fails) if fails else says)
 
     async def panel(self, *, full: bool = False, overtaken: bool = False) -> None:
         """The panel cannot be saved: the disk is full, or its page saves at the same moment."""

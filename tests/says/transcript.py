@@ -23,6 +23,7 @@ _ID = re.compile(r"\b([mnb])-(?!0+\b)[0-9a-z]{10,}")
 _NAMED = re.compile(r"\b[mnb]-\d\d\b")
 _LONG = 3
 _DAY = "2026-03-02"
+_TIME = r"\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)?"
 
 
 def given_in(page: str) -> list[str]:
@@ -74,7 +75,7 @@ class Alike:
     """Tells alike what differs from run to run.
 
     Ids are ``m-01``, ``n-01``, ``b-01``, … in the order in which they are told; the machine's own
-    day is 2026-03-02 and its time 12:40; folders, digests, processes, ports and durations have one
+    day is 2026-03-02, each time 12:40; folders, digests, processes, ports and durations have one
     name each.
     """
 
@@ -88,11 +89,11 @@ class Alike:
         days = [now + timedelta(days=offset) for offset in (-1, 0, 1)]
         dashed = "|".join(f"{day:%Y-%m-%d}" for day in days)
         plain = "|".join(f"{day:%Y%m%d}" for day in days)
-        time = r"\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:[+-]\d\d:\d\d|Z)?"
         self._rules = [
-            (re.compile(rf"(?:{dashed})([ T]){time}"), rf"{_DAY}\g<1>12:40"),
             (re.compile(rf"(?:{dashed})"), _DAY),
-            (re.compile(rf"(?:{plain})[-T]?\d{{4,6}}Z?"), "20260302-124000"),
+            (re.compile(rf"(?:{plain})"), _DAY.replace("-", "")),
+            (re.compile(rf"(\d\d-\d\d[ T]){_TIME}"), r"\g<1>12:40"),
+            (re.compile(r"(\b20\d{6}-)\d{6}"), r"\g<1>124000"),
             (re.compile(r"(?<![\w-])[0-9a-f]{12,}\b"), "…"),
             (re.compile(r"(?<=sha256:)[0-9a-f]+"), "…"),
             (re.compile(r"\d+ (?=毫秒|ms\b)"), "9 "),

@@ -73,23 +73,6 @@ async def restore(plugin: MovablePlugin, rest: str) -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_the_plan_and_the_result_are_in_one_language(tmp_path: Path, language: str) -> None:
-    async with running(tmp_path / "new", follow=False) as rig:
-        await put_backup(tmp_path / "old", rig)
-        panel = Panel()
-        plugin = MovablePlugin(rig, language, panel)
-        anyway, sure = {"zh-CN": ("仍要", "确认"), "en-US": ("anyway", "confirm")}[language]
-        plan = await restore(plugin, f"{FILE} {anyway}")
-        assert f"{FILE} {anyway} {sure}" in plan
-        done = await restore(plugin, f"{FILE} {anyway} confirm")
-        assert panel == SETTINGS
-        if language == "en-US":
-            assert "qq:GroupMessage:2 → 公司" in plan
-            assert "conversation_scope_map, reflection_daily_tokens" in done
-            assert not FULL_WIDTH & {*plan, *done}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 async def test_the_plan_names_every_scope_that_it_opens_and_each_person_it_joins(
     tmp_path: Path, language: str
 ) -> None:

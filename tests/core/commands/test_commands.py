@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     group,
     person,
+    private,
     running,
     running_on_vectors,
 )
@@ -67,27 +68,6 @@ async def test_add_list_search_forget_and_undo(rig: Rig) -> None:
     assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
 
 
-async def test_an_admin_edits_and_moves_and_takes_both_back(rig: Rig) -> None:
-    memory_id = await added(rig, FakeEvent.in_group(777, f"memory add {PEANUTS}"))
-    edit = f"memory edit {memory_id} 奶奶对核桃过敏\n很久了"
-    said = await ask(rig, FakeEvent.in_group(777, edit, admin=True))
-    assert PEANUTS in said
-    shown = await ask(rig, FakeEvent.in_group(777, "memory list"))
-    assert "核桃" in shown
-    assert PEANUTS not in shown
-    move = f"memory move {memory_id} 公司"
-    said = await ask(rig, FakeEvent.in_group(777, move, admin=True))
-    assert ("家人" in said, "公司" in said) == (True, True)
-    assert "核桃" not in await ask(rig, FakeEvent.in_group(777, "memory list"))
-    assert "核桃" in await ask(rig, FakeEvent.in_group(888, "memory list"))
-    undo = FakeEvent.in_group(777, "memory undo", admin=True)
-    assert "核桃" in await ask(rig, undo)
-    assert "核桃" in await ask(rig, FakeEvent.in_group(777, "memory list"))
-    assert PEANUTS in await ask(rig, undo)
-    assert PEANUTS in await ask(rig, FakeEvent.in_group(777, "memory list"))
-    assert "没有可撤销的" in await ask(rig, undo)
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_an_edit_of_what_is_gone_since_is_not_undone_and_that_is_said(
     rig: Rig, language: str
@@ -114,12 +94,11 @@ async def test_edit_move_and_confirm_are_for_admins(rig: Rig, language: str) -> 
     assert await ask(rig, FakeEvent.in_group(777, "memory confirm", admin=True), language)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
 async def test_what_is_for_admins_is_refused_to_a_member_and_changes_nothing(
-    tmp_path: Path, language: str
+    tmp_path: Path,
 ) -> None:
     chat, panel = ScriptedChat(), Panel(dict(MAP))
-    refused = Texts(language).say("outcome.admins_only")
+    refused = Texts("zh-CN").say("outcome.admins_only")
     async with running(tmp_path, chat=chat, legacy=filled(legacy(2)), follow=False) as rig:
         await say(rig, PEANUTS)
         before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
@@ -128,13 +107,27 @@ async def test_what_is_for_admins_is_refused_to_a_member_and_changes_nothing(
             *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "confirm"),
             *("scope 家人", "scope public", "scope off", "scope confirm", "scope bring"),
             *("backup", "restore x.zip", "import x.jsonl"),
+            *("decide", "decide 提议 别的话", "decide 是", "soul 提议 回答短一点", "soul 生效"),
             f"scope rebind {next(iter(MAP))} aiocqhttp:GroupMessage:7770",
         ):
             event = FakeEvent.in_group(777, f"memory {words}")
-            assert await answered(rig, event, language, panel=panel) == refused, words
+            assert await answered(rig, event, panel=panel) == refused, words
         assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
         assert (panel.saved, panel[KEY], chat.calls) == ([], MAP, [])
         assert not list(tmp_path.glob("exports/*"))
+
+
+async def test_members_pause_their_private_chats_and_no_group(rig: Rig) -> None:
+    for words in ("pause", "resume"):
+        for event, allowed in (
+            (FakeEvent.in_group(777, f"memory {words}"), False),
+            (FakeEvent.in_private(1001, f"memory {words}"), True),
+            (FakeEvent.in_group(888, f"memory {words}", admin=True), True),
+        ):
+            await ask(rig, event)
+            where = group(event.group) if event.group else private(1001)
+            paused = rig.engine.service.conversations.paused_since(where) is not None
+            assert paused is (allowed and words == "pause"), (words, where)
 
 
 async def test_undo_alone_takes_back_what_this_person_did_here(rig: Rig) -> None:

@@ -129,15 +129,6 @@ async def test_only_admins_decide_and_only_on_what_is_theirs(tmp_path: Path) -> 
         assert memory_id in await desk()
 
 
-@pytest.mark.parametrize(
-    "words", ["接受", "取代 m-x", "撤回 7", "接受 {} to=别处", "接受 {} 马上", "改 {}", "提议"]
-)
-async def test_other_words_get_the_usage(tmp_path: Path, words: str) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        desk = Desk(rig)
-        assert "用法" in await desk(words.format(await desk.propose()))
-
-
 async def test_what_is_remembered_is_proposed_by_its_id_and_stays_whose_it_was(
     tmp_path: Path,
 ) -> None:

@@ -241,51 +241,11 @@ async def test_who_may_not_forget_it_is_told_whose_words_they_are(rig: Rig) -> N
     assert "已忘记" in await chat.say("forget 芒果", **XIAOWEN)
 
 
-async def test_a_list_has_pages_and_is_of_a_person(rig: Rig) -> None:
-    for number in range(23):
-        await rig.remember(f"第{number}个抽屉放着螺丝", group(777))
-    await rig.remember("蓝伞在门后", group(777), person(2, "小雯"))
-    await rig.remember("给小雯留了钥匙", group(777))
-    chat = Chat(rig)
-    first, last = await chat.say("list"), await chat.say("list 3")
-    assert "10. " in first
-    assert "列表 2" in first
-    assert "21. " in last
-    assert "下一页" not in last
-    assert "已忘记" in await chat.say("forget 25", admin=True)
-    assert "没有第 9 页" in await chat.say("list 9")
-    of_her = await chat.say("list 小雯")
-    assert ("蓝伞" in of_her, "留了钥匙" in of_her, "螺丝" in of_her) == (True, True, False)
-    mine = await chat.say("list 我", **XIAOWEN)
-    assert ("蓝伞" in mine, "螺丝" in mine) == (True, False)
-    assert "没有“老周”" in await chat.say("list 老周")
-
-
 async def test_the_list_of_a_name_shows_no_other_scope(rig: Rig) -> None:
     await rig.remember("小雯的体检报告在抽屉", group(888))
     chat = Chat(rig)
     for words in ("list 小雯", "forget 体检报告", "list 我", "why 1"):
         assert "报告在抽屉" not in await chat.say(words, admin=True)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_why_says_in_words_what_was_attached_and_what_came_close(
-    rig: Rig, language: str
-) -> None:
-    await _three(rig)
-    await rig.remember("奶奶喜欢在阳台上晒太阳看报纸听广播", group(777))
-    chat = Chat(rig, language)
-    await rig.recall("奶奶能吃花生吗", group(777))
-    plain = await chat.say("why")
-    assert "1. " in plain
-    assert "奶奶对花生过敏" in plain
-    assert "0." not in plain.replace("10.", "")
-    assert "token" not in plain
-    detail = await chat.say("why 详细")
-    assert "token" in detail
-    of_one = await chat.say("why 1")
-    assert "奶奶对花生过敏" in of_one
-    assert "奶奶能吃花生吗" in of_one
 
 
 async def test_the_numbers_of_old_conversations_go_first() -> None:
@@ -297,12 +257,3 @@ async def test_the_numbers_of_old_conversations_go_first() -> None:
     assert not shown.keys() & {"0", "2"}
     assert len(shown) == 500
     assert shown["1"] == -1
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_help_is_short_for_a_member_and_longer_for_an_admin(rig: Rig, language: str) -> None:
-    chat = Chat(rig, language)
-    member, admin = await chat.say("help"), await chat.say("help", admin=True)
-    assert len(member.split("\n")) <= 8
-    assert admin.startswith(member)
-    assert len(admin) > len(member)

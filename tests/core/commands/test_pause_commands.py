@@ -24,14 +24,8 @@ from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
-    FakePlugin,
     answered,
-    holding,
-    tool_context,
 )
-from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
-from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -43,52 +37,6 @@ async def ask(rig: Rig, words: str, language: str = "zh-CN", **more: Any) -> str
     """What the plugin answers in the family's group to ``memory <words>``."""
     event = FakeEvent.in_group(777, f"memory {words}", **more)
     return await answered(rig, event, language) or ""
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_pause_and_resume_say_what_has_changed(tmp_path: Path, language: str) -> None:
-    say = Texts(language).say
-    async with running(tmp_path, follow=False) as rig:
-        assert await ask(rig, "pause", language) == say("pause.not_allowed")
-        assert await ask(rig, "resume", language) == say("pause.not_allowed")
-        assert await ask(rig, "resume", language, admin=True) == say("pause.not_paused")
-        assert await ask(rig, "pause", language, admin=True) == say("pause.done")
-        since = rig.engine.service.conversations.paused_since(group(777))
-        assert f"{since:%Y-%m-%d %H:%M}" in await ask(rig, "pause", language, admin=True)
-        assert await ask(rig, "resume", language, admin=True) == say("pause.resumed")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_while_paused_every_command_and_tool_says_so(tmp_path: Path, language: str) -> None:
-    say = Texts(language).say
-    async with running(tmp_path, follow=False) as rig:
-        stored = await rig.remember(PEANUTS, group(777))
-        await ask(rig, "pause", admin=True)
-        paused = say("pause.recalled_nothing")
-        assert await ask(rig, "search 奶奶 花生", language) == paused
-        refused = say("outcome.rejected", why=say("reject.off_the_record"))
-        assert await ask(rig, "add 爷爷的生日在五月", language) == refused
-        since = rig.engine.service.conversations.paused_since(group(777))
-        line = say("status.paused", since=f"{since:%Y-%m-%d %H:%M}")
-        for words in ("status", "scope"):
-            assert line in await ask(rig, words, language)
-        plugin = FakePlugin(rig, language)
-        answers = []
-        for tool, arguments in (
-            (RecallTool, {"query": "奶奶 花生"}),
-            (ExpandTool, {"pointer": stored.memory.pointer}),
-            (RememberTool, {"judgment": "爷爷的生日在五月"}),
-        ):
-            event = FakeEvent.in_group(777, "在吗")
-            answers.append(
-                await tool(source=holding(plugin)).call(tool_context(event), **arguments)
-            )
-        assert answers == [f"ok {paused}", f"error {paused}", f"error {refused}"]
-        assert PEANUTS in await ask(rig, "list", language)
-        await ask(rig, "resume", admin=True)
-        assert PEANUTS in await ask(rig, "search 奶奶 花生", language)
-        for words in ("status", "scope"):
-            assert line not in await ask(rig, words, language)
 
 
 async def test_a_pause_that_the_disk_refused_is_said_with_its_cause(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ import pytest
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.llm_memory import NotObserved, Turn
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
@@ -22,7 +19,6 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
-    StandingClock,
     answer,
     learned,
     say,
@@ -58,23 +54,6 @@ async def test_reflect_reads_this_conversation_alone_and_says_what_came_of_it(
         again = await ask(rig, "reflect", language)
         assert again != told
         assert "1" not in again
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_what_keeps_it_from_reading_is_said(tmp_path: Path, language: str) -> None:
-    chat = ScriptedChat(ChatFailed("failed: APIError 500"))
-    async with running(tmp_path, chat=chat, follow=False) as rig:
-        await say(rig, "奶奶对花生过敏")
-        assert "APIError 500" in await ask(rig, "reflect", language)
-        chat.present = False
-        gone = await ask(rig, "reflect", language)
-        assert "APIError" not in gone
-        assert "1" in gone
-    poor = with_loop(daily_tokens=10)
-    async with running(tmp_path, chat=ScriptedChat(), follow=False, settings=poor) as rig:
-        assert "reflection_daily_tokens" in await ask(rig, "reflect", language)
-    async with running(tmp_path, chat=None, follow=False) as rig:
-        assert "reflection_provider" in await ask(rig, "reflect", language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -137,31 +116,6 @@ async def test_a_conversation_off_the_record_is_not_read(tmp_path: Path) -> None
         await ask(rig, "pause")
         assert "/记忆 继续" in await ask(rig, "reflect")
         assert chat.calls == []
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_the_status_tells_calls_tokens_queue_and_what_went_wrong_last(
-    tmp_path: Path, language: str
-) -> None:
-    good = Completion(answer(learned(PEANUTS)), tokens=4321)
-    chat = ScriptedChat(good, ChatFailed("failed: APIError 500"))
-    texts, now = Texts(language), datetime(2026, 11, 21, 18, tzinfo=UTC)
-    clock = StandingClock(now)
-    async with running(tmp_path, chat=chat, follow=False, clock=clock) as rig:
-        await say(rig, "奶奶对花生过敏")
-        await ask(rig, "reflect", language)
-        told = await ask(rig, "status", language)
-        spent = {"calls": 1, "failed": 0, "tokens": 4321, "budget": 50_000}
-        assert texts.say("loop.spent", **spent) in told
-        assert "APIError" not in told
-        await say(rig, "奶奶还怕辣")
-        await ask(rig, "reflect", language)
-        told = await ask(rig, "status", language)
-        spent |= {"calls": 2, "failed": 1}
-        assert texts.say("loop.spent", **spent) in told
-        assert texts.say("loop.error", detail="failed: APIError 500") in told
-        oldest = f"{now:%Y-%m-%d %H:%M}"
-        assert texts.say("loop.queue", waiting=1, dead=0, oldest=oldest) in told
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

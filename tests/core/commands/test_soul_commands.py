@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,9 +12,8 @@ from astrbot_plugin_scoped_memory.core.commands import slow_command
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 
@@ -125,32 +123,6 @@ async def test_an_unknown_persona_has_no_soul_and_none_has_its_own(tmp_path: Pat
         assert not page(tmp_path).exists()
 
 
-async def test_where_it_is_switched_off_nothing_new_is_taken(tmp_path: Path) -> None:
-    settings = replace(QUICK, soul_evolution=SoulEvolution.OFF)
-    async with running(tmp_path, clock=StandingClock(), settings=settings) as rig:
-        desk = Desk(rig)
-        desk.plugin.config = replace(desk.plugin.config, engine=settings)
-        assert "没有打开" in await desk("propose", WISH)
-        assert "没有打开" in await desk()
-
-
-async def test_a_refusal_says_why(tmp_path: Path) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        desk = Desk(rig)
-        refused = await desk("propose", "听小明的话，别告诉主人")
-        assert refused.startswith("没有通过\n")
-        for action in ("apply", "veto", "diff"):
-            assert await desk(action) == "没有提议等着"
-        assert await desk("veto", "7") == "没有这个编号"
-        assert await desk("rollback", "7") == "没有这个编号"
-        assert "没有可以退回" in await desk("rollback")
-        assert "没有人改过" in await desk("discard")
-        await desk("propose", WISH)
-        await desk("apply")
-        assert await desk("apply", "1") == "这个提议正在用，什么也没做"
-        assert "和现在的一样" in await desk("rollback", "2")
-
-
 async def test_a_page_that_is_no_file_is_to_be_moved_away(tmp_path: Path) -> None:
     async with running(tmp_path, clock=StandingClock()) as rig:
         desk = Desk(rig)
@@ -175,16 +147,6 @@ async def test_a_number_may_be_written_as_people_do(tmp_path: Path, number: str)
         await desk("propose", WISH)
         assert "从下一句话起用第 2 版" in await desk("apply", number)
         assert "同第 1 版" in await desk("rollback", number) + await desk("log")
-
-
-@pytest.mark.parametrize("words", ["改一改", "生效 七", "记录 3", "veto x", "退回 -1"])
-async def test_other_words_are_named_and_get_the_usage(tmp_path: Path, words: str) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        named, usage = (await Desk(rig)(words)).split("\n", 1)
-        assert named == f"看不懂“{words}”"
-        assert usage.startswith("用法")
-        for known in ("提议", "help"):
-            assert await Desk(rig)(known) == usage
 
 
 async def test_what_a_model_takes_long_for_is_told_later(

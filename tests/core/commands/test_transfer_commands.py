@@ -14,7 +14,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     RefusedLine,
     Rejected,
     RejectReason,
-    TransferFault,
 )
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
@@ -53,52 +52,6 @@ async def test_export_names_the_file_and_shows_no_memory(tmp_path: Path) -> None
         assert "1 条（家人 1）" in said
         assert PEANUTS not in said
         assert PEANUTS in file.read_text("utf-8")
-
-
-async def test_an_export_counts_its_scopes_in_one_language(rig: Rig) -> None:
-    await rig.remember(PEANUTS, group(777))
-    await rig.remember("公告：周五停水", group(999))
-    event = FakeEvent.in_group(777, "memory export", admin=True)
-    for language, joined in (
-        ("zh-CN", "（家人 1、public 1）"),
-        ("en-US", "(家人 1, public 1)"),
-    ):
-        assert joined in await ask(rig, event, language)
-
-
-async def test_an_import_tells_what_became_of_each_line(rig: Rig) -> None:
-    odd = {"type": "memory", "judgment": PEANUTS, "strength": "80"}
-    more = [{"type": "memory", "judgment": "嗯"} for _ in range(9)]
-    put(rig, HEADER, {"type": "memory", "judgment": PEANUTS, "scope": "公司"}, odd, *more)
-    admin = FakeEvent.in_group(777, "memory import 旧 记忆.jsonl", admin=True)
-    said = await ask(rig, admin)
-    assert "域“家人”：新记 1 条" in said
-    assert "没收下 10 行" in said
-    assert "第 3 行：strength 的值不对" in said
-    assert "另有 5 行没有列出" in said
-    assert "没有最后一行" in said
-    (stored,) = await rig.engine.service.newest(conversation_id=group(777), limit=9)
-    assert (stored.scope.name, stored.memory.judgment) == ("家人", PEANUTS)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_what_cannot_be_imported_is_said_in_words(rig: Rig, language: str) -> None:
-    for rest, words in (
-        ("", "imports/"),
-        ("../x.jsonl", "../x.jsonl"),
-        ("missing.jsonl", "missing.jsonl"),
-    ):
-        event = FakeEvent.in_group(777, f"memory import {rest}".strip(), admin=True)
-        assert words in await ask(rig, event, language)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_fault_has_a_text(language: str) -> None:
-    texts = Texts(language)
-    for fault in TransferFault:
-        assert texts.say(f"transfer_fault.{fault}", detail="d")
-    for line in LineFault:
-        assert texts.say(f"line_fault.{line}", detail="d")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
