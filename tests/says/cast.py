@@ -26,6 +26,7 @@ from typing import Any, cast
 from astrbot.api.provider import LLMResponse, ProviderRequest
 
 from astrbot_plugin_scoped_memory.core.commands.command_table import COMMANDS
+from astrbot_plugin_scoped_memory.core.commands.command_words import CommandWords
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
@@ -34,6 +35,7 @@ from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.main import ScopedMemoryPlugin
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.says.transcript import Alike
 from astrbot_plugin_scoped_memory.tests.support.engines import ADAPTER, QUICK, Rig, running
@@ -99,6 +101,7 @@ class BotCast:
         self._stage = Stage(self)
         self._turn: FakeEvent | None = None
         self.root = self.former = folder
+        CommandWords.use(ScopedMemoryPlugin.memory.parent_group)  # as AstrBot knows them
         self.alike = Alike(*(folder / str(number) for number in range(9)))
 
     async def __aenter__(self) -> BotCast:
@@ -225,6 +228,7 @@ class BotCast:
             await self.start()
         if self._follows:
             await self.rig.until_indexed()
+            await self.rig.until_words()
 
 
 class Stage:
