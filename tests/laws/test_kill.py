@@ -36,7 +36,9 @@ KINDS = {
 DYING = Path(__file__).with_name("dying.py")
 
 
-@pytest.mark.parametrize("most", [SOME, pytest.param(None, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "most", [SOME, pytest.param(None, marks=[pytest.mark.soak, pytest.mark.timeout(3600)])]
+)
 @pytest.mark.parametrize("name", DEEDS)
 async def test_a_folder_as_it_lies_at_any_moment_of_a_deed(
     tmp_path: Path, name: str, most: int | None
