@@ -97,6 +97,7 @@ class Alike:
             (re.compile(r"(?<![\w-])[0-9a-f]{12,}\b"), "…"),
             (re.compile(r"(?<=sha256:)[0-9a-f]+"), "…"),
             (re.compile(r"\d+ (?=毫秒|ms\b)"), "9 "),
+            (re.compile(r"(?<=\[Errno )\d+"), "…"),
             (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "8765"),
             (re.compile(r"(process:? |进程 |进程：)\d+"), r"\g<1>4711"),
         ]
