@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory import Memory, NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running_on_vectors
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
@@ -28,16 +26,6 @@ COUNT = 60
 """In one scope, and as many in another: a graph has files of its own from 100 records on."""
 _FIRST = datetime(2026, 11, 1, 8, tzinfo=UTC)
 _THINGS = ("旧书", "毛线", "钉子", "相册", "茶叶", "灯泡", "雨伞", "棋盘")
-
-
-class Counted(FakeEmbedder):
-    """Counts what it embeds for the index: a rebuild has its vectors in the cache."""
-
-    documents = 0
-
-    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        self.documents += len(texts)
-        return await super().embed_documents(texts)
 
 
 class Tried(WorkerStore):
@@ -73,7 +61,7 @@ def write_files(memory: Path) -> None:
 
 def indexed(root: Path, **options: Any) -> AbstractAsyncContextManager[Rig]:
     """An engine over ``root`` that has no index of words, and Chroma as bots have it."""
-    return running_on_vectors(root, **{"store": Tried(root), "embedder": Counted(), **options})
+    return running_on_vectors(root, **{"store": Tried(root), **options})
 
 
 async def build(root: Path) -> Path:
