@@ -162,39 +162,6 @@ async def test_the_queued_payload_has_conversation_ticket_and_the_scope_of_that_
     assert (first["scope"], second["scope"]) == ("家人", "公司")
 
 
-async def test_a_map_that_changes_before_the_turns_are_read_changes_nothing_for_them(
-    tmp_path: Path,
-) -> None:
-    chat = ScriptedChat(ANSWER)
-    async with running(tmp_path, chat=chat) as rig:
-        await finish(TurnPlugin(rig), FakeEvent.in_group(777, SAID))
-    async with running(tmp_path, MOVED, chat=chat) as rig:
-        report = await rig.engine.loop.reflection.reflect(conversation=FAMILY.umo)
-        assert (report.read, report.stored) == (1, 1)
-        assert (await rig.engine.status()).by_scope == {"家人": 1}
-        assert await rig.texts("花生", FAMILY) == []
-        assert await rig.texts("花生", COMPANY) == []
-        assert await rig.texts("花生", private(1002)) == [LEARNED]
-    (call,) = chat.calls
-    assert call.conversation == FAMILY.umo
-    for name in ("家人", "公司"):
-        assert name not in call.prompt
-        assert name not in call.system
-
-
-async def test_a_map_that_makes_the_conversation_public_publishes_nothing_that_was_said_before(
-    tmp_path: Path,
-) -> None:
-    unmapped = {umo: scope for umo, scope in MAP.items() if umo != FAMILY.umo}
-    chat = ScriptedChat(ANSWER)
-    async with running(tmp_path, chat=chat) as rig:
-        await finish(TurnPlugin(rig), FakeEvent.in_group(777, SAID))
-    async with running(tmp_path, unmapped, chat=chat) as rig:
-        await rig.engine.loop.reflection.reflect(conversation=FAMILY.umo)
-        assert (await rig.engine.status()).by_scope == {"家人": 1}
-        assert await rig.texts("花生", FAMILY) == []
-
-
 async def test_a_scope_in_the_reply_is_nobodys_business(tmp_path: Path) -> None:
     new = {"judgment": LEARNED, "turn": 1, "who": "s1", "scope": "public", "memory_scope": "公司"}
     chat = ScriptedChat(json.dumps({"scope": "public", "new_memories": [new]}))

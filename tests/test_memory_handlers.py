@@ -16,12 +16,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     ConversationId,
     ConversationKind,
-    Forgotten,
     MemoryDraft,
     MemoryKind,
-    NotVisible,
     Recall,
-    Reinforced,
     Rejected,
     RejectReason,
     Replaced,
@@ -107,19 +104,6 @@ async def test_no_word_of_a_draft_chooses_its_scope_or_forges_its_origin(tmp_pat
         assert await rig.engine.service.newest(conversation_id=COMPANY, limit=9) == []
 
 
-async def test_recall_derives_the_scope_of_whoever_asks(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await remember(rig, PEANUTS, FAMILY)
-        await remember(rig, "客户对花生过敏", COMPANY)
-        for where, seen in (
-            (FAMILY, PEANUTS),
-            (private(1002), PEANUTS),
-            (COMPANY, "客户对花生过敏"),
-        ):
-            assert await rig.texts("谁对花生过敏", where) == [seen]
-        assert await rig.texts("谁对花生过敏", ANYWHERE) == []
-
-
 async def test_an_id_that_tells_nothing_recalls_nothing(tmp_path: Path) -> None:
     nowhere = ConversationId("", None, "", ConversationKind.OTHER)
     async with running(tmp_path, follow=False) as rig:
@@ -131,17 +115,6 @@ async def test_an_id_that_tells_nothing_recalls_nothing(tmp_path: Path) -> None:
         outcome = await remember(rig, PEANUTS, nowhere)
         assert isinstance(outcome, Rejected)
         assert outcome.reason is RejectReason.REFUSED
-
-
-async def test_the_same_words_meet_inside_one_scope_only(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        assert isinstance(await remember(rig, PEANUTS, FAMILY), Stored)
-        assert isinstance(await remember(rig, PEANUTS, private(1002)), Reinforced)
-        for elsewhere in (COMPANY, ANYWHERE):
-            outcome = await remember(rig, PEANUTS, elsewhere)
-            assert isinstance(outcome, Stored)
-            assert outcome.memory.memory.strength == 50
-    assert on_disk(tmp_path) == {scope: [PEANUTS] for scope in ("家人", "公司", "public")}
 
 
 async def test_what_says_more_takes_the_place_of_its_own_scopes_entry_only(tmp_path: Path) -> None:
@@ -194,28 +167,3 @@ async def test_a_memory_keeps_what_it_was_told_with(tmp_path: Path) -> None:
             "问吃什么",
         )
         assert (memory.provenance.who, memory.provenance.person) == ("小明", "aiocqhttp:10001")
-
-
-async def test_what_another_scope_holds_can_be_neither_forgotten_nor_seen(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        outcome = await remember(rig, PEANUTS, FAMILY)
-        assert isinstance(outcome, Stored)
-        memory_id = outcome.memory.memory.memory_id
-        service = rig.engine.service
-        for elsewhere in (COMPANY, ANYWHERE, private(1001)):
-            refused = await service.forget(memory_id, conversation_id=elsewhere, actor=ADMIN)
-            assert refused == NotVisible(memory_id)
-        assert on_disk(tmp_path)["家人"] == [PEANUTS]
-        assert isinstance(
-            await service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN), Forgotten
-        )
-
-
-async def test_what_was_acknowledged_outlives_the_bot_and_its_index(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await remember(rig, PEANUTS, FAMILY)
-    for path in sorted((tmp_path / "index").rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
-    async with running(tmp_path, follow=False) as rig:
-        assert await rig.texts("奶奶能吃花生吗", private(1002)) == [PEANUTS]
-        assert await rig.texts("奶奶能吃花生吗", COMPANY) == []

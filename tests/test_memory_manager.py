@@ -9,7 +9,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
-    Forgotten,
     MemoryDraft,
     Recall,
     Stored,
@@ -93,16 +92,6 @@ async def test_a_question_that_nothing_answers_finds_nothing(tmp_path: Path) -> 
         await tell(rig, FAMILY, TEA, *NOISE)
         for query in ("宇宙有多大", "", "   ", "\u200b"):
             assert said(await direct(rig, query)) == []
-
-
-async def test_what_was_forgotten_is_recalled_no_more(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        stored = await rig.remember("奶奶对花生过敏", FAMILY)
-        memory_id = stored.memory.memory.memory_id
-        admin = person(1, admin=True)
-        gone = await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=admin)
-        assert isinstance(gone, Forgotten)
-        assert said(await direct(rig, "奶奶花生过敏")) == []
 
 
 @pytest.mark.parametrize("query", [TEA * 500, "的" * 5000, "\ud800", "小明\0的老板", "?" * 900])

@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationKind,
     DmScope,
     EngineSettings,
-    GroupScope,
     MemoryDraft,
     ReadPublicOnly,
     Refused,
@@ -35,7 +34,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     ScopeFilter,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    ADAPTER,
     MAP,
     QUICK,
     Rig,
@@ -131,24 +129,6 @@ async def test_private_chats_of_two_people_meet_only_where_the_policy_says_so(
         assert policy is DmScope.PUBLIC or all(name.startswith("dm-") for name in names)
 
 
-async def test_a_linked_person_is_one_across_platforms_where_persons_count(tmp_path: Path) -> None:
-    links = {f"{ADAPTER}:1": "小明", "telegram:7": "小明"}
-    settings = with_scopes(dm_scope=DmScope.PER_PEER, identity_links=links)
-    async with running(tmp_path, settings=settings, follow=False) as rig:
-        linked = await scope_of(rig, telegram(7))
-        assert await scope_of(rig, private(1)) == linked
-        assert await scope_of(rig, private(7)) != linked
-
-
-async def test_unmapped_groups_keep_to_themselves_where_the_policy_says_so(tmp_path: Path) -> None:
-    settings = with_scopes(group_scope=GroupScope.PER_GROUP)
-    async with running(tmp_path, settings=settings, follow=False) as rig:
-        one, other = await scope_of(rig, group(5)), await scope_of(rig, group(6))
-        assert one != other
-        assert one.startswith("group-")
-        assert await scope_of(rig, group(777)) == "家人"
-
-
 @pytest.mark.parametrize(
     ("where", "scope_map", "settings", "outcome", "why"),
     [
@@ -183,14 +163,6 @@ async def test_whatever_cannot_be_told_writes_nothing_and_sees_nothing_private(
         assert isinstance(refused, Rejected)
         assert refused.reason in (RejectReason.READ_ONLY, RejectReason.REFUSED)
         assert await rig.texts("奶奶能吃花生吗", where) == []
-
-
-async def test_another_map_changes_what_is_written_next_and_moves_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        assert await scope_of(rig, group(888)) == "公司"
-    async with running(tmp_path, {**MAP, group(888).umo: "家人"}, follow=False) as rig:
-        assert await scope_of(rig, group(888)) == "家人"
-        assert set((await rig.engine.status()).by_scope) == {"家人", "公司"}
 
 
 # scope_where

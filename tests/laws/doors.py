@@ -224,8 +224,11 @@ async def searched(at: Asking) -> object:
 
 
 async def reported(at: Asking) -> object:
-    """What is said of the place."""
-    return await at.bot.rig.engine.service.describe(conversation_id=at.where)
+    """What is said of the place, and how much it sees."""
+    service = at.bot.rig.engine.service
+    report = await service.describe(conversation_id=at.where)
+    assert report.visible == len(await service.newest(conversation_id=at.where))
+    return report
 
 
 type IdsDoor = Callable[[Asking], Awaitable[set[str]]]

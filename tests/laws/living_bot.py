@@ -306,11 +306,18 @@ class LivingBot:
             return "{}"
         lines = [json.loads(line) for line in turns.partition("\n</turns>")[0].splitlines()]
         found = [
-            {"judgment": words, "turn": line["turn"], "who": line["who"]}
+            {"judgment": words, "turn": line["turn"], "who": line["who"], "scope": "public"}
             for line in lines
             for words in words_in(line["said"])
         ]
-        return json.dumps({"new_memories": found}, ensure_ascii=False)
+        # It claims whatever it likes of what other scopes hold, too.
+        known = set(re.findall(r'"id": "(m-[0-9a-z]+)"', call.prompt))
+        strange = sorted({name for line in lines for name in line.get("recalled", ())} - known)
+        claims = [{"old_id": name, "new": new} for name in strange for new in found[:1]]
+        merges = [{"ids": strange, "new": new} for new in found[:1]]
+        reply = {"scope": "public", "new_memories": found, "useless_ids": strange,
+                 "useful_ids": strange, "contradictions": claims, "merges": merges}  # fmt: skip
+        return json.dumps(reply, ensure_ascii=False)
 
     async def night(self) -> None:
         """A day goes by, and a night."""

@@ -20,8 +20,8 @@ type Kind = Literal["forget", "edit", "move", "bring"]
 
 @dataclass(eq=False)
 class Entry:
-    """A memory, a task or a turn. ``active``: somebody asked for it to be stored; else it was
-    heard. ``marks``: how often it was proposed or accepted."""
+    """A memory, a task or a turn. ``active``: somebody asked for it, it was not just heard;
+    ``marks``: how often it was proposed or accepted."""
 
     scope: str
     words: str
@@ -103,8 +103,6 @@ class Model:
     pages: dict[str, set[str]] = field(default_factory=dict)
     now: int = 0
 
-    # What is where
-
     def own(self, place: Place) -> str | None:
         """The scope that a place writes; None where it writes none."""
         for key in place.keys:
@@ -136,23 +134,9 @@ class Model:
     def words(self, place: Place) -> set[str]:
         """All words that may be shown in a place. A turn that waits is told where it would be when
         it is read, but for one of a place that is paused now."""
-        unread = [
-            one
-            for one in self.waiting()
-            if self.sees(place, one)
-            and one.where.line not in self.paused
-            and not self.is_corrected(one.scope, one)
-        ]
+        told = [o for o in self.waiting() if self.sees(place, o) and not self.is_paused(o.where)]
+        unread = [one for one in told if not self.is_corrected(one.scope, one)]
         return {one.words for one in (*self.seen(place), *unread)} | self.published
-
-    def words_for_reader(self, place: Place) -> set[str]:
-        """What the reader of a place's turns may be shown: of the scopes that these were said in,
-        and of what is for one person alone that of their one speaker."""
-        turns = [one for one in self.waiting() if one.where == place]
-        scopes, humans = {one.scope for one in turns} | {PUBLIC}, {one.who.human for one in turns}
-        alone = {"", *humans} if len(humans) == 1 else {""}
-        known = (o for o in self.alive() if o.scope in scopes and o.only_for in alone)
-        return {one.words for one in (*turns, *known)} | self.published
 
     def on_pages(self, place: Place) -> set[str]:
         """What may stand on the pages that a place may read."""
@@ -179,14 +163,6 @@ class Model:
         """What files and reports call a scope."""
         return self.names.get(scope, scope)
 
-    def call(self, place: Place, name: str | None) -> None:
-        """The bot names the scope that a place writes: no two scopes have one name."""
-        own = self.own(place)
-        assert (own is None) == (name is None), (place, own, name)
-        if own is not None and name is not None:
-            assert self.names.setdefault(own, name) == name, (place, own, name)
-            assert [key for key, value in self.names.items() if value == name] == [own]
-
     def is_corrected(self, scope: str, said: Entry) -> bool:
         """It was taken back in this scope since it was said."""
         return any(
@@ -204,8 +180,6 @@ class Model:
         ]
         alike = [one for one in known if one.only_for == new.only_for]
         return alike or [one for one in known if not one.only_for]
-
-    # What is said
 
     def _refusal(self, place: Place) -> str:
         """Why nothing that is said in a place is kept."""
@@ -402,8 +376,6 @@ class Model:
             self.deeds.remove(last)
         return "restored"
 
-    # What happens besides
-
     def pause(self, place: Place, who: Person, *, on: bool) -> str:
         """The person of a private chat may; in a group an admin."""
         if not (who.admin or place.human):
@@ -439,10 +411,8 @@ class Model:
             return self._refusal(place)
         for one in exported:
             new = replace(one, scope=own, is_done=False, marks=0, state="alive", memory_id="")
-            alive = self.alive()
-            stands = (one.memory_id, own, one.words) in [
-                (o.memory_id, o.scope, o.words) for o in alive
-            ]
+            there = [o for o in self.alive() if (o.memory_id, o.scope) == (one.memory_id, own)]
+            stands = one.words in [o.words for o in there]
             if not (stands or self.is_corrected(own, one)):
                 for same in (known := self.same(new)):
                     same.active = same.active or new.active

@@ -26,6 +26,7 @@ from astrbot_plugin_scoped_memory.tests.laws.cast import (
     OTHER_BOSS,
     PERSONS,
     PLACES,
+    PUBLIC,
     SAID,
     TITLES,
     WRONG,
@@ -164,7 +165,7 @@ class Life(RuleBasedStateMachine):
         self.bot.run(self.bot.settle())
         for place in PLACES:
             report = self._report(place)
-            self.model.call(place, scope_name(report))
+            self.call(place, scope_name(report))
             assert (report.paused is not None) == self.model.is_paused(place)
         self.learn_ids()
         self.turn += 1
@@ -173,6 +174,14 @@ class Life(RuleBasedStateMachine):
         for place in PLACES:
             if place in asked:
                 self.bot.run(self.open_doors(place))
+
+    def call(self, place: Place, name: str | None) -> None:
+        """The bot names the scope that a place writes: no two scopes have one name."""
+        own, names = self.model.own(place), self.model.names
+        assert (own is None) == (name is None), (place, own, name)
+        if own is not None and name is not None:
+            assert names.setdefault(own, name) == name, (place, own, name)
+            assert [key for key, value in names.items() if value == name] == [own]
 
     def learn_ids(self) -> None:
         """The files hold what lives, each under its id, and nothing else but journals."""
@@ -277,11 +286,20 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def reads(self) -> None:
-        allowed = {place.umo: self.model.words_for_reader(place) for place in PLACES}
+        allowed = {place.umo: self.for_reader(place) for place in PLACES}
         begun = len(self.bot.chat.calls)
         self.do(Model.read, self.bot.read)
         for call in self.bot.chat.calls[begun:]:
             assert words_in(call.prompt) <= allowed[call.conversation], call
+
+    def for_reader(self, place: Place) -> set[str]:
+        """What the reader of a place's turns may be shown: of the scopes that these were said in,
+        and of what is for one person alone that of their one speaker."""
+        turns = [one for one in self.model.waiting() if one.where == place]
+        scopes, humans = {one.scope for one in turns} | {PUBLIC}, {one.who.human for one in turns}
+        alone = {"", *humans} if len(humans) == 1 else {""}
+        known = [o for o in self.model.alive() if o.scope in scopes and o.only_for in alone]
+        return {one.words for one in (*turns, *known)} | self.model.published
 
     @rule(where=places, who=persons, words=titles, done=st.booleans())
     def tasks(self, where: Place, who: Person, words: str, done: bool) -> None:
@@ -492,6 +510,23 @@ class Life(RuleBasedStateMachine):
         assert words_in(repr(seen)) <= before | self.model.words(where)
         self.look(PLACES)
 
+    @precondition(lambda self: len(self.model.entries) < 40)
+    @rule()
+    def everybody_speaks_at_once(self) -> None:
+        """One in each place."""
+        self.bot.die_at = None
+        said = [
+            (place, PERSONS[n % len(PERSONS)], self.new_words()) for n, place in enumerate(PLACES)
+        ]
+        self.model.now += 1
+        right = [self.model.tell(*one, heard=False)[0] for one in said]
+
+        async def all_of_it() -> list[tuple[str, str]]:
+            return await asyncio.gather(*(self.bot.tell(*one) for one in said))
+
+        assert [answer for answer, _ in self.bot.run(all_of_it())] == right
+        self.look(PLACES)
+
     # What happens besides
 
     @rule(where=places, who=persons, on=st.booleans())
@@ -505,7 +540,13 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def sleeps(self) -> None:
+        begun, by_scope = len(self.bot.chat.calls), dict[str, set[str]]()
+        for one in self.model.alive():
+            by_scope.setdefault(one.scope, set()).add(one.words)
         self.do(Model.sleep, self.bot.night)
+        for call in self.bot.chat.calls[begun:]:
+            shown = words_in(call.prompt)
+            assert any(shown <= words for words in by_scope.values()) or not shown, call
         for words in self.model.purged - {
             one.words for one in self.model.entries if one.state != "gone"
         }:
@@ -571,6 +612,7 @@ class Life(RuleBasedStateMachine):
         if hasattr(self, "bot"):
             try:
                 self.look(PLACES)
+                assert self.bot.run(self.bot.rig.engine.status()).scope_check_drops == 0
                 heard = {words for line in self.bot.log for words in words_in(line)}
                 assert not heard, heard
             finally:

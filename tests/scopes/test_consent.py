@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     DmScope,
     Exported,
     Feedback,
-    Forgotten,
     Imported,
     MemoryDraft,
     MemoryKind,
@@ -42,7 +41,6 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Writte
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    MAP,
     QUICK,
     Rig,
     Ticker,
@@ -117,55 +115,6 @@ async def shown(rig: Rig, where: ConversationId, who: Actor, words: str = "搬�
 ALL_DOORS = {"recall", "lexical", "dense", "newest", "explain", "expand", "export"}
 
 
-async def test_every_door_shows_it_to_its_speaker_in_private_and_to_nobody_else(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        stored = await hear(rig, MOVE)
-        assert stored.scope.is_public
-        await rig.until_indexed()
-        seen = await shown(rig, CHAT, MING)
-        assert seen >= ALL_DOORS
-        for where, who in (
-            (OTHERS_CHAT, HONG),
-            (ROOM, MING),
-            (ROOM, ADMIN),
-            (FAMILY, MING),
-            (private(9), ADMIN),
-            (private(1002), person(1002)),
-        ):
-            assert await shown(rig, where, who) == set(), (where, who)
-            assert (await rig.engine.service.describe(conversation_id=where)).visible == 0
-            gone = await rig.engine.service.forget(
-                stored.memory.memory_id, conversation_id=where, actor=ADMIN
-            )
-            assert gone == NotVisible(stored.memory.memory_id)
-    # The index is made anew from the files: it is the speaker's still.
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        await rig.until_indexed()
-        assert await shown(rig, CHAT, MING) >= ALL_DOORS
-        assert await shown(rig, OTHERS_CHAT, HONG) == set()
-        done = await rig.engine.service.forget(
-            stored.memory.memory_id, conversation_id=CHAT, actor=MING
-        )
-        assert isinstance(done, Forgotten)
-
-
-async def test_a_linked_person_reads_it_in_any_private_chat_of_theirs(tmp_path: Path) -> None:
-    links = {"aiocqhttp:5001": "小明", "telegram:77": "小明", "telegram:78": "小红"}
-    settings = replace(SETTINGS, identity_links=links)
-    async with running(tmp_path, settings=settings) as rig:
-        await hear(rig, MOVE)
-        for number, seen in (("77", True), ("78", False)):
-            where = replace(
-                private(number), umo=f"tg:FriendMessage:{number}", adapter="telegram", account="tg"
-            )
-            assert bool(await rig.texts(QUESTION, where)) is seen
-        # Another bot account of the same platform: the same person.
-        again = replace(CHAT, umo="second:FriendMessage:5001", account="second")
-        assert await rig.texts(QUESTION, again)
-
-
 async def test_what_nobody_is_known_to_have_said_stays_in_the_chat_in_which_it_was_said(
     rig: Rig,
 ) -> None:
@@ -184,37 +133,6 @@ async def test_a_web_chat_is_private_too(rig: Rig) -> None:
     await hear(rig, MOVE, web("anna"), Actor("webchat:anna", "Anna"))
     assert await rig.texts(QUESTION, web("anna"))
     assert await rig.texts(QUESTION, web("bob")) == []
-
-
-async def test_a_map_changes_where_new_words_go_and_leaves_the_old_ones_to_their_speaker(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, settings=SETTINGS) as rig:
-        await hear(rig, MOVE)
-    async with running(tmp_path, {**MAP, CHAT.umo: "家人"}, settings=SETTINGS) as rig:
-        new = await hear(rig, "小明打算春天去旅行")
-        assert new.scope.name == "家人"
-        assert len(await rig.texts("小明打算做什么", CHAT)) == 2
-        assert await rig.texts("小明打算做什么", FAMILY) == ["小明打算春天去旅行"]
-
-
-async def test_said_openly_or_remembered_on_purpose_it_is_public(rig: Rig) -> None:
-    await hear(rig, MOVE)
-    assert await rig.texts(QUESTION, OTHERS_CHAT) == []
-    openly = await hear(rig, MOVE, ROOM)
-    assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
-    await rig.engine.service.forget(openly.memory.memory_id, conversation_id=ROOM, actor=ADMIN)
-    assert await rig.texts(QUESTION, OTHERS_CHAT) == []
-    asked = await rig.remember(MOVE, CHAT, MING)
-    assert asked.memory.memory.active
-    assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
-    # What is public is not made less so because it is heard again in private.
-    turn = Turn(MING, MOVE, "嗯")
-    ticket = await rig.engine.service.observe(turn, conversation_id=CHAT)
-    assert isinstance(ticket, Ticket)
-    draft = MemoryDraft(MOVE, active=False, actor=MING)
-    await rig.engine.service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
-    assert await rig.texts(QUESTION, OTHERS_CHAT) == [MOVE]
 
 
 async def test_an_entry_that_its_owner_makes_active_by_hand_is_public(tmp_path: Path) -> None:
@@ -273,19 +191,6 @@ async def test_a_confidence_is_stored_in_public_by_nobody(tmp_path: Path) -> Non
         assert moved == Rejected(RejectReason.CONFIDENCE)
     for path in (tmp_path / "memory" / "scopes" / "public").rglob("*.md"):
         assert "搬" not in path.read_text("utf-8")
-
-
-async def test_the_reader_of_another_conversation_is_not_shown_it(tmp_path: Path) -> None:
-    chat = ScriptedChat(otherwise=lambda _: "{}")
-    async with running(tmp_path, settings=SETTINGS, chat=chat) as rig:
-        service = rig.engine.service
-        stored = await hear(rig, MOVE)
-        for where, who in ((ROOM, MING), (OTHERS_CHAT, HONG), (CHAT, MING)):
-            turn = Turn(who, "小明年底搬出去以后，谁来浇花", "不知道", (stored.memory.memory_id,))
-            await service.observe(turn, conversation_id=where)
-            await reflect(rig, where)
-        shown_to = [MOVE in call.prompt for call in chat.calls]
-        assert shown_to == [False, False, True]
 
 
 @pytest.mark.parametrize("kind", ["contradiction", "merge"])
