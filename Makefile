@@ -59,8 +59,8 @@ quick: env-dev ## unit and property tests of the engine's parts with few example
 	@$(PYTEST) -q -n $(JOBS) --dist loadfile --hypothesis-profile=quick $(ARGS) \
 		-m "(unit or property) and not (engine or process or astrbot or contract or model or soak)"
 
-soak: env-full env-oldest env-agent ## load on engine and AstrBot, many kill -9, every law over many examples (SEED=7 EXAMPLES=3000 ARGS="--seed 7")
-	@echo "The examples are those of SEED=$(SEED), $(EXAMPLES) of each law."
+soak: env-full env-oldest env-agent ## load on engine and AstrBot, many kill -9, every law over many examples (SEED=7 EXAMPLES=3000 ARGS="--seconds 60")
+	@echo "The choices are those of SEED=$(SEED), $(EXAMPLES) examples of each law."
 	@SOAK_EXAMPLES=$(EXAMPLES) $(PYTEST) -q $(SOAKS) -m "soak or hypothesis" --timeout=3600 --hypothesis-profile=soak \
 		--hypothesis-seed=$(SEED) $(ARGS)
 
