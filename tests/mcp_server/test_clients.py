@@ -17,11 +17,15 @@ from typing import Any
 import checkout
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.sdk import INSTRUCTIONS
 from astrbot_plugin_scoped_memory.tests.house.source import metadata
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import environ_of, hello
+from astrbot_plugin_scoped_memory.tests.support.agents.own_user import own_user
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
+
+__all__ = ["own_user"]
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
@@ -52,7 +56,7 @@ class Machine:
         return [str(self.python), "-P", "-m", "llm_memory"]
 
     def client(self, **where: object) -> Any:
-        """What the SDK's own client was told by a server."""
+        """Returns what the SDK's own client was told by a server."""
         asked = {"env": dict(self.environ), "cwd": str(self.folder), **where}
         done = subprocess.run(
             [str(self.python), "-P", str(CLIENT), json.dumps(asked)],
@@ -196,49 +200,33 @@ def assert_strangers_are_refused(url: str) -> None:
     assert status(url, Host=f"localhost:{port}", **known) == 200
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["--http", "0"], "--token-file"),
-        (["--http", "0", "--token-file", "/nowhere"], "/nowhere"),
-        (["--http", "0", "--token-file", "{short}"], "16"),
-        (["--http", "99999", "--token-file", "{token}"], "99999"),
-        (["--http", "{taken}", "--token-file", "{token}"], "{taken}"),
-        (["--http", "0", "--host", "nowhere.invalid", "--token-file", "{token}"], "nowhere.inv"),
-    ],
-)
 def test_http_that_cannot_be_served_is_a_line_and_exit_code_2(
-    tmp_path: Path, arguments: list[str], word: str
+    own_user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "token").write_text(TOKEN, "utf-8")
-    (tmp_path / "short").write_text("short", "utf-8")
+    token, short = own_user / "token", own_user / "short"
+    token.write_text(TOKEN, "utf-8")
+    short.write_text("short", "utf-8")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        names = {
-            "token": str(tmp_path / "token"),
-            "short": str(tmp_path / "short"),
-            "taken": str(taken.getsockname()[1]),
-        }
-        done = subprocess.run(
-            [*SERVE, *(a.format(**names) for a in arguments)],
-            env={**os.environ, **environ_of(tmp_path / "home")},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=30,
-        )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert word.format(**names) in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+        port = str(taken.getsockname()[1])
+        for arguments, word in (
+            (["--http", "0"], "--token-file"),
+            (["--http", "0", "--token-file", "/nowhere"], "/nowhere"),
+            (["--http", "0", "--token-file", str(short)], "16"),
+            (["--http", "99999", "--token-file", str(token)], "99999"),
+            (["--http", port, "--token-file", str(token)], port),
+            (["--http", "0", "--host", "nowhere.invalid", "--token-file", str(token)], "nowhere.i"),
+        ):
+            assert main(["serve", *arguments]) == 2
+            said = capsys.readouterr()
+            assert (said.out, word in said.err, said.err.count("\n")) == ("", True, 1), said
 
 
 @pytest.mark.parametrize(
     ("method", "code"),
     [
         (["tools/list"], 0),
-        (["tools/call", "memory_search", "query=ship", "max_tokens=400"], 0),
         (["tools/call", "memory_update_tasks", 'tasks_json=[{"title":"Ship it"}]'], 0),
         (["tools/call", "memory_search", "query=x", "scope=家人"], 5),
-        (["resources/list"], 0),
     ],
 )
 def test_the_inspector(tmp_path: Path, method: list[str], code: int) -> None:
@@ -265,8 +253,6 @@ def test_the_inspector(tmp_path: Path, method: list[str], code: int) -> None:
     told = json.loads(done.stdout)
     if name == "tools/list":
         assert [tool["name"] for tool in told["tools"]] == TOOLS
-    elif name == "resources/list":
-        assert [one["uri"] for one in told["resources"]] == ["memory://primer"]
     else:
         assert bool(told.get("isError")) is (code == 5)
         assert told["content"][0]["text"]

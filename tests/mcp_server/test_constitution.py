@@ -23,33 +23,20 @@ async def write(rig: AgentRig, text: str) -> None:
 
 async def test_it_stands_first_once_and_is_no_data(tmp_path: Path) -> None:
     async with agent_home(tmp_path) as rig:
+        await write(rig, "Be punctual.")
+        assert (await rig.say("memory_primer")).startswith("## Rules that people wrote")
         await write(rig, "# Constitution\n\n- No secret leaves the house\n")
         await rig.say("memory_log", content="The staging database runs on 5433", type="pattern")
         told = (await rig.say("memory_primer")).split("\n")
-        assert told[:4] == [
-            f"## Rules that people wrote ({CONSTITUTION})",
-            "# Constitution",
-            "",
-            "- No secret leaves the house",
-        ]
+        head = f"## Rules that people wrote ({CONSTITUTION})"
+        assert told[:4] == [head, "# Constitution", "", "- No secret leaves the house"]
         assert told[4] == DATA
         assert told.count("- No secret leaves the house") == 1  # both levels are in one store
-
-
-async def test_of_a_long_one_the_rest_is_opened_by_its_pointer(tmp_path: Path) -> None:
-    async with agent_home(tmp_path) as rig:
+        # Of a long one, the rest is opened by its pointer.
         rules = [f"## Rule {number}\n\n{'Be punctual. ' * 20}{number}" for number in range(20)]
         await write(rig, "\n\n".join(rules))
-        told = await rig.say("memory_primer")
-        above = told.partition(DATA)[0]
+        above = (await rig.say("memory_primer")).partition(DATA)[0]
         last = int(above.rpartition("punctual. ")[2].partition("\n")[0])
         pointer = above.partition("memory_read ")[2].partition(")")[0]
         assert f"## Rule {last + 1}\n" in (await rig.say("memory_read", path=pointer)) + "\n"
         assert 0 < last < 19
-
-
-async def test_rules_alone_are_told_without_data(tmp_path: Path) -> None:
-    async with agent_home(tmp_path) as rig:
-        await write(rig, "Be punctual.")
-        told = await rig.say("memory_primer")
-        assert told.startswith("## Rules that people wrote")

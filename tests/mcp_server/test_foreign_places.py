@@ -53,7 +53,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 
 def calls(who: str) -> Iterator[tuple[str, dict[str, object]]]:
     """What an agent that wants to write there could try."""
-    types = (
+    types = [
         "decision",
         "pattern",
         "entity",
@@ -62,7 +62,7 @@ def calls(who: str) -> Iterator[tuple[str, dict[str, object]]]:
         "instruction",
         "shared",
         "roles/qa",
-    )
+    ]
     texts = [*enumerate((*TEXTS, *TWINS))]
     for number, text in texts[who == "backend" :: 2]:  # each asks for one half
         kind = types[number % len(types)]

@@ -79,222 +79,79 @@ def plant(home: Path, outside: Path) -> None:
     scopes = home / "memory" / "scopes"
     for scope in ("家人", "dm-aiocqhttp-1-x", "project-other", "quarantine", "project-shop"):
         (scopes / scope).mkdir(parents=True)
-    (scopes / "家人" / "entities.md").write_text(f"## 奶奶养了一只 {CANARY}\n", "utf-8")
-    (scopes / "dm-aiocqhttp-1-x" / "journal").mkdir()
-    (scopes / "dm-aiocqhttp-1-x" / "journal" / "2026-01-01.md").write_text(
-        f"## {CANARY}\n", "utf-8"
-    )
-    (scopes / "quarantine" / "entities.md").write_text(f"## A {CANARY} in quarantine\n", "utf-8")
     mine = scopes / "project-shop"
-    for name in (
-        "archive/entities.md",
-        ".hidden.md",
-        ".git/x.md",
-        "notes.conflict.md",
-        "notes.txt",
+    hidden = ("archive/entities.md", ".hidden.md", ".git/x.md", "notes.conflict.md", "notes.txt")
+    for path in (
+        scopes / "家人" / "entities.md",
+        scopes / "dm-aiocqhttp-1-x" / "journal" / "2026-01-01.md",
+        scopes / "quarantine" / "entities.md",
+        *(mine / name for name in hidden),
+        home / "memory" / "roles" / "backend" / "SOUL.md",
+        home / "memory" / "top.md",
+        home / "config.toml",
+        home / "state" / "secret.md",
     ):
-        (mine / name).parent.mkdir(parents=True, exist_ok=True)
-        (mine / name).write_text(f"## The {CANARY} in {name}\n", "utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mark = "#" if path.suffix == ".toml" else "##"
+        path.write_text(f"{mark} The {CANARY} in {path.name}, 奶奶养了一只\n", "utf-8")
     if os.name != "nt":
         (mine / "link.md").symlink_to(scopes / "家人" / "entities.md")
         (mine / "links").symlink_to(scopes / "家人")
         (mine / "out.md").symlink_to(outside)
         (mine / "up").symlink_to(scopes)
         os.mkfifo(mine / "pipe.md")
-    roles = home / "memory" / "roles" / "backend"
-    roles.mkdir(parents=True)
-    (roles / "SOUL.md").write_text(f"# {CANARY}\n", "utf-8")
-    (home / "memory" / "top.md").write_text(f"# {CANARY}\n", "utf-8")
-    (home / "config.toml").write_text(f"# {CANARY}\n", "utf-8")
-    (home / "state").mkdir()
-    (home / "state" / "secret.md").write_text(f"# {CANARY}\n", "utf-8")
 
 
 UPS = [
-    "..",
-    "../..",
-    "../../..",
-    ".",
-    "./.",
-    "...",
-    "....//",
-    "..;",
-    "%2e%2e",
-    "..%2f",
-    "．．",
-    "‥",
+    "..", "../..", "../../..", ".", "./.", "...", "....//", "..;", "%2e%2e", "..%2f", "．．", "‥",
     "．．／",
-]
+]  # fmt: skip
 SEPARATORS = ["/", "\\", "//", "/./", "\\..\\", "∕", "／", "⧸", "%2f", "%5c"]
 TARGETS = [
-    "家人/entities.md",
-    "project-other/decisions.md",
-    "dm-aiocqhttp-1-x/journal/2026-01-01.md",
-    "quarantine/entities.md",
-    "archive/entities.md",
-    "archive/decisions.md",
-    ".hidden.md",
-    ".git/x.md",
-    "notes.conflict.md",
-    "notes.txt",
-    "link.md",
-    "links/entities.md",
-    "out.md",
-    "pipe.md",
-    "up/家人/entities.md",
-    "outside.md",
-    "top.md",
-    "roles/backend/SOUL.md",
-    "state/secret.md",
-    "state/endpoint.json",
-    "state/state.sqlite",
-    "config.toml",
-]
+    "家人/entities.md", "project-other/decisions.md", "dm-aiocqhttp-1-x/journal/2026-01-01.md",
+    "quarantine/entities.md", "archive/entities.md", "archive/decisions.md", ".hidden.md",
+    ".git/x.md", "notes.conflict.md", "notes.txt", "link.md", "links/entities.md", "out.md",
+    "pipe.md", "up/家人/entities.md", "outside.md", "top.md", "roles/backend/SOUL.md",
+    "state/secret.md", "state/endpoint.json", "state/state.sqlite", "config.toml",
+]  # fmt: skip
 MARKS = [
-    "\x00",
-    "\n",
-    "\r\n",
-    "\t",
-    "\u202e",
-    "\u200b",
-    "\ufeff",
-    "\ud800",
-    "\U000e0041",
-    "\x1b[2J",
+    "\x00", "\n", "\r\n", "\t", "\u202e", "\u200b", "\ufeff", "\ud800", "\U000e0041", "\x1b[2J",
     " ",
-]
+]  # fmt: skip
 WHOLE = [
-    "",
-    " ",
-    "/",
-    "\\",
-    "~",
-    "~root",
-    "~/.ssh/id_rsa.md",
-    "C:",
-    "C:\\Windows\\win.ini",
-    "C:/x.md",
-    "c:entities.md",
-    "\\\\server\\share\\x.md",
-    "//server/share/x.md",
-    "\\\\?\\C:\\x.md",
-    "\\\\.\\pipe\\x.md",
-    "file:///etc/passwd",
-    "http://127.0.0.1/x.md",
-    "memory://primer",
-    "/etc/passwd",
-    "/etc/passwd.md",
-    "/proc/self/environ",
-    "/dev/zero",
-    "/dev/stdin.md",
-    "con.md",
-    "nul.md",
-    "aux",
-    "com1.md",
-    "lpt¹.md",
-    "decisions.md::$DATA",
-    "decisions.md:stream",
-    "DECISIONS~1.MD",
-    "decisions.md.",
-    "decisions.md ",
-    "decisions.md/",
-    "decisions.md/../link.md",
-    "*.md",
-    "?.md",
-    "**/*.md",
-    "[a-z]*.md",
-    "{a,b}.md",
-    "$HOME/x.md",
-    "${HOME}/x.md",
-    "%USERPROFILE%\\x.md",
-    "$(cat /etc/passwd)",
-    "`id`",
-    "; ls",
-    "| cat",
-    "' OR 1=1 --",
-    '" OR ""="',
-    "'; DROP TABLE memories; --",
-    "{{7*7}}",
-    "{0.__class__.__mro__}",
-    "{path}",
-    "%s%s%s%n",
-    "<script>alert(1)</script>",
-    "<!-- scoped-memory:end -->",
-    "@shared",
-    "@role:backend",
-    "@person:00000000000000000000000000000000",
-    "#m-aaaa",
-    "m-aaaa",
-    "n-aaaa",
-    "#",
-    "x.md#",
-    "x.md#m-",
-    "x.md#m-" + "a" * 100,
-    ":1-2",
-    ":",
-    "project",
-    "project/",
-    "project//",
-    "global/",
-    "project/project/decisions.md",
-    "project/global/entities.md",
-    "global/project/decisions.md",
-    "shared/",
-    "shared/../top.md",
-    "shared/../scopes/家人/entities.md",
-    "shared/../../state/secret.md",
-    "Shared/x.md",
-    "SHARED/x.md",
-    "roles/backend/SOUL.md",
-    "MEMORY.MD",
-    "memory.md",
-    "PRIMER.md\x00",
-    "decisions.md:0",
-    "decisions.md:-1",
-    "decisions.md:1-99999999999999999999",
-    "decisions.md:9-1",
-    "entities.md#m-x:1-2",
-    "ＥＮＴＩＴＩＥＳ.md",
-    "еntities.md",
-    "entıties.md",
-    "enti\u0301ties.md",
-    "x" * 255 + ".md",
-    "x/" * 2_000 + "x.md",
-    "名" * 300,
-    "../" * 5_000,
-    "a" * 100_000,
-    "(" * 50_000,
-    "\u0301" * 10_000,
-    "\U0001f469\u200d" * 3_000,
-    "0" * 100_000,
-    "9.9.9" * 20_000,
-    " " * 100_000,
-    "\n" * 100_000,
-    "x" * MEBIBYTE,
-    "家" * MEBIBYTE,
-]
+    "", " ", "/", "\\", "~", "~root", "~/.ssh/id_rsa.md", "C:", "C:\\Windows\\win.ini", "C:/x.md",
+    "c:entities.md", "\\\\server\\share\\x.md", "//server/share/x.md", "\\\\?\\C:\\x.md",
+    "\\\\.\\pipe\\x.md", "file:///etc/passwd", "http://127.0.0.1/x.md", "memory://primer",
+    "/etc/passwd", "/etc/passwd.md", "/proc/self/environ", "/dev/zero", "/dev/stdin.md", "con.md",
+    "nul.md", "aux", "com1.md", "lpt¹.md", "decisions.md::$DATA", "decisions.md:stream",
+    "DECISIONS~1.MD", "decisions.md.", "decisions.md ", "decisions.md/", "decisions.md/../link.md",
+    "*.md", "?.md", "**/*.md", "[a-z]*.md", "{a,b}.md", "$HOME/x.md", "${HOME}/x.md",
+    "%USERPROFILE%\\x.md", "$(cat /etc/passwd)", "`id`", "; ls", "| cat", "' OR 1=1 --",
+    '" OR ""="', "'; DROP TABLE memories; --", "{{7*7}}", "{0.__class__.__mro__}", "{path}",
+    "%s%s%s%n", "<script>alert(1)</script>", "<!-- scoped-memory:end -->", "@shared",
+    "@role:backend", "@person:00000000000000000000000000000000", "#m-aaaa", "m-aaaa", "n-aaaa",
+    "#", "x.md#", "x.md#m-", "x.md#m-" + "a" * 100, ":1-2", ":", "project", "project/",
+    "project//", "global/", "project/project/decisions.md", "project/global/entities.md",
+    "global/project/decisions.md", "shared/", "shared/../top.md",
+    "shared/../scopes/家人/entities.md", "shared/../../state/secret.md", "Shared/x.md",
+    "SHARED/x.md", "roles/backend/SOUL.md", "MEMORY.MD", "memory.md", "PRIMER.md\x00",
+    "decisions.md:0", "decisions.md:-1", "decisions.md:1-99999999999999999999", "decisions.md:9-1",
+    "entities.md#m-x:1-2", "ＥＮＴＩＴＩＥＳ.md", "еntities.md", "entıties.md", "enti\u0301ties.md",
+    "x" * 255 + ".md", "x/" * 2_000 + "x.md", "名" * 300, "../" * 5_000, "a" * 100_000,
+    "(" * 50_000, "\u0301" * 10_000, "\U0001f469\u200d" * 3_000, "0" * 100_000, "9.9.9" * 20_000,
+    " " * 100_000, "\n" * 100_000, "x" * MEBIBYTE, "家" * MEBIBYTE,
+]  # fmt: skip
 DEEP = [
-    "[" * 50_000 + "]" * 50_000,
-    '{"a":' * 20_000 + "1" + "}" * 20_000,
-    '[{"title":' * 10_000,
-    "[" + "[]," * 60_000 + "[]]",
-    json.dumps([{"title": "x" * MEBIBYTE}]),
+    "[" * 50_000 + "]" * 50_000, '{"a":' * 20_000 + "1" + "}" * 20_000, '[{"title":' * 10_000,
+    "[" + "[]," * 60_000 + "[]]", json.dumps([{"title": "x" * MEBIBYTE}]),
     json.dumps([{"title": "t", "status": {"$ne": None}}]),
     json.dumps([{"title": "t", "__proto__": {"status": "done"}}]),
     json.dumps([{"title": f"../{n}"} for n in range(50)]),
-    '[{"title":"a","title":"b","status":"open","status":"done"}]',
-    '[{"title":"\\ud800"}]',
-    '[{"title":"\\u0000\\u0000 null"}]',
-    '[{"title":"## Heading ^m-aaaaaaaaaaaaaaaa"}]',
-    '[{"title":"ok","next":"> 可信：是"}]',
-    "[1e999]",
-    "[-0]",
-    "[" + "9" * 4_000 + "]",
-    "[Infinity]",
-    "tasks: []",
-    "---\n- a\n",
-    "true",
-]
+    '[{"title":"a","title":"b","status":"open","status":"done"}]', '[{"title":"\\ud800"}]',
+    '[{"title":"\\u0000\\u0000 null"}]', '[{"title":"## Heading ^m-aaaaaaaaaaaaaaaa"}]',
+    '[{"title":"ok","next":"> 可信：是"}]', "[1e999]", "[-0]", "[" + "9" * 4_000 + "]",
+    "[Infinity]", "tasks: []", "---\n- a\n", "true",
+]  # fmt: skip
 
 
 def hostile() -> list[str]:
@@ -372,24 +229,15 @@ async def test_the_canaries_are_alive(cage: Cage) -> None:
 async def test_every_hostile_value_in_every_argument(cage: Cage, tool: str, name: str) -> None:
     before = photograph(cage.outside.parent)
     ways: Iterator[str] = itertools.cycle(cage.tools)
-    # What is written is no path, and each is written behind all before it: some are enough there.
-    written = name in ("content", "summary")
-    values = [*HOSTILE[::9], *WHOLE, *DEEP] if written else HOSTILE
-    for value in values:
+    # A path is read as one by a single argument; of the rest, a part goes to each.
+    here = PLACES.index((tool, name))
+    for value in HOSTILE if name == "path" else [*HOSTILE[here::9], *WHOLE, *DEEP]:
         await assert_caged(cage, next(ways), tool, name, value)
     assert photograph(cage.outside.parent) == before
 
 
 async def test_every_pointer_of_another_scope(cage: Cage) -> None:
-    decorated = (
-        "{}",
-        "project/{}",
-        "global/{}",
-        "shared/{}",
-        "../project-other/{}",
-        "x.md#{}",
-        "[{}]",
-    )
+    decorated = ("{}", "project/{}", "global/{}", "../project-other/{}", "x.md#{}", "[{}]")
     for pointer in cage.pointers:
         for form in decorated:
             for given_ in (pointer, pointer.partition("#")[2], pointer.upper()):
@@ -400,12 +248,7 @@ async def test_every_pointer_of_another_scope(cage: Cage) -> None:
 async def test_a_query_for_the_canary_itself_finds_nothing(cage: Cage) -> None:
     for way, tools in cage.tools.items():
         for scope in (None, "all", "project", "global"):
-            for query in (
-                "canary 金丝雀 奶奶养了一只",
-                "fed today",
-                "in quarantine",
-                "sings outside",
-            ):
+            for query in ("canary 金丝雀 奶奶养了一只", "fed today", "quarantine sings outside"):
                 answer = await tools.call("memory_search", {"query": query, "scope": scope})
                 assert CANARY not in answer.text, way
         primer = await tools.call("memory_primer", {})
@@ -422,43 +265,22 @@ async def test_a_task_of_another_project_is_not_closed(cage: Cage) -> None:
     assert CANARY in found.text
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        None,
-        {},
-        {"path": None},
-        {"path": 7},
-        {"path": ["x"]},
-        {"path": {"a": 1}},
-        {"path": b"x"},
-        {"path": "x", "scope": "家人"},
-        {"path": "x", "\ud800": 1},
-        {"path": "x", "conversation_id": "mcp:project:other"},
-        {7: "x"},
-        [("path", "x")],
-        7,
-        "path",
-    ],
-)
-@pytest.mark.parametrize("way", ["owner", "follower"])
-async def test_arguments_of_any_shape_are_answered(cage: Cage, arguments: object, way: str) -> None:
-    tools = cage.tools[way]
-    given_: dict[str, object] = arguments  # type: ignore[assignment]
-    answer = await tools.call("memory_read", given_)
-    assert answer.failed
-    assert "Traceback" not in answer.text
-    answer.text.encode()
+SHAPES: list[object] = [
+    None, {}, {"path": None}, {"path": 7}, {"path": ["x"]}, {"path": {"a": 1}}, {"path": b"x"},
+    {"path": "x", "scope": "家人"}, {"path": "x", "\ud800": 1},
+    {"path": "x", "conversation_id": "mcp:project:other"}, {7: "x"}, [("path", "x")], 7, "path",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", ["", "memory_forget", "__class__", "call", "\ud800", "x" * 100_000]
-)
-async def test_an_unknown_tool_is_answered(cage: Cage, name: str) -> None:
-    for tools in cage.tools.values():
-        answer = await tools.call(name, {"path": "x"})
+async def test_calls_of_any_shape_and_name_are_answered(cage: Cage) -> None:
+    calls = [("memory_read", shape) for shape in SHAPES]
+    names = ("", "memory_forget", "__class__", "call", "\ud800", "x" * 100_000)
+    calls += [(name, {"path": "x"}) for name in names]
+    for tools, (name, given_) in itertools.product(cage.tools.values(), calls):
+        answer = await tools.call(name, given_)  # type: ignore[arg-type]
         assert answer.failed
         assert len(answer.text) < 200
+        assert "Traceback" not in answer.text
         answer.text.encode()
 
 

@@ -67,7 +67,7 @@ async def test_a_file_is_shown_with_its_lines_numbered(rig: AgentRig) -> None:
         assert "has no such lines" in answer.text
 
 
-async def test_a_pointer_opens_one_memory(rig: AgentRig) -> None:
+async def test_a_pointer_opens_one_memory_and_nobody_elses(rig: AgentRig) -> None:
     content = "The spare wheel lies behind the organ"
     said = await rig.say("memory_log", project="wheel", content=content, type="decision")
     pointer = pointer_in(said)
@@ -75,24 +75,19 @@ async def test_a_pointer_opens_one_memory(rig: AgentRig) -> None:
         lines = shown(await rig.say("memory_read", project="wheel", path=path))
         assert lines[1].startswith(f"## {content} ^m-")
         assert any("可信：否" in line for line in lines.values())
-    other = await rig.call("memory_read", project="elsewhere", path=pointer)
-    assert (other.failed, content in other.text) == (True, False)
+    for path in (pointer, f"{pointer[:-6]}aaaaaa"):  # not yours, and absent: the same words
+        answer = await rig.call("memory_read", project="elsewhere", path=path)
+        assert (answer.failed, answer.text) == (True, f"no such file or memory: {path}")
 
 
-async def test_a_global_memory_is_read_from_a_project(rig: AgentRig) -> None:
-    said = await rig.say(
-        "memory_log", project="", content="Ann's dog is called Bello", type="entity"
-    )
+async def test_global_memories_and_the_pages_are_read_from_a_project(rig: AgentRig) -> None:
+    content = "Ann's dog is called Bello"
+    said = await rig.say("memory_log", project="", content=content, type="entity")
     for path in (pointer_in(said), "global/entities.md"):
         assert "Bello" in await rig.say("memory_read", project="reader", path=path)
-
-
-async def test_the_pages_are_read(rig: AgentRig) -> None:
-    await rig.say(
-        "memory_session_end", project="pages", summary="We cleaned the pages of the atlas"
-    )
+    await rig.say("memory_session_end", project="pages", summary="We cleaned the atlas of maps")
     page = await rig.say("memory_read", project="pages", path="project/MEMORY.md")
-    assert "We cleaned the pages of the atlas" in page
+    assert "We cleaned the atlas of maps" in page
     assert (await rig.call("memory_read", project="pages", path="global/MEMORY.md")).failed
 
 
@@ -179,15 +174,6 @@ async def test_a_path_is_taken_apart(text: str, target: ReadTarget) -> None:
     assert parse_target(text) == target
 
 
-async def test_absent_and_not_yours_are_the_same_words(rig: AgentRig) -> None:
-    said = await rig.say("memory_log", project="theirs", content="Their safe is under the stairs")
-    there = pointer_in(said)
-    absent = f"{there[:-6]}aaaaaa"
-    for path in (there, absent):
-        answer = await rig.call("memory_read", "mine", path=path)
-        assert (answer.failed, answer.text) == (True, f"no such file or memory: {path}")
-
-
 PRIVATE = "My salary is 4711 gold coins"
 SECRETS = ("aiocqhttp", "FriendMessage", "10001", "1002")
 
@@ -206,13 +192,8 @@ async def test_what_one_person_may_read_and_who_said_it_where_stays_hidden(tmp_p
         )
         await service.refresh_overview(conversation_id=group(9))
         tools = tools_of(service)
-        paths = [
-            open_.memory.path,
-            learned.memory.path,
-            open_.memory.pointer,
-            "MEMORY.md",
-            "PRIMER.md",
-        ]
+        paths = [open_.memory.path, learned.memory.path, open_.memory.pointer]
+        paths += ["MEMORY.md", "PRIMER.md"]
         texts = [(await tools.call("memory_read", {"path": f"global/{p}"})).text for p in paths]
         hidden = await tools.call("memory_read", {"path": f"global/{learned.memory.pointer}"})
         assert hidden.failed
@@ -239,15 +220,8 @@ async def test_links_pipes_and_large_files_are_absent(rig: AgentRig, tmp_path: P
     os.mkfifo(mine / "pipe.md")
     (mine / "large.md").write_bytes(b"canary " * 200_000)
     (mine / "latin.md").write_bytes("canary à midi".encode("latin-1"))
-    for name in (
-        "file.md",
-        "outside.md",
-        "folder/secret.md",
-        "folder.md",
-        "pipe.md",
-        "large.md",
-        "latin.md",
-    ):
+    names = "file.md outside.md folder/secret.md folder.md pipe.md large.md latin.md"
+    for name in names.split():
         answer = await rig.call("memory_read", project="links", path=f"project/{name}")
         assert answer.failed, name
         assert "canary" not in answer.text

@@ -18,15 +18,6 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-EXAMPLE = '[{"title": '
-WRONG = {
-    "no_tasks": "a list of tasks is wanted",
-    "no_task": "number 1 is no task",
-    "no_title": "task 1 has no title",
-    "no_status": "the status of task 1 can only be open or done",
-    "many_tasks": "at most 50 tasks at once",
-}
-
 
 async def update(rig: AgentRig, project: str, *tasks: dict[str, str]) -> list[str]:
     """The lines that are answered."""
@@ -94,100 +85,48 @@ async def test_a_refused_title_is_named_and_the_others_are_taken(rig: AgentRig) 
     assert lines[3] == "1 open:"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "tasks",
-        "{bad",
-        "[1,",
-        '{"title": "unfinished',
-        "[" * 100_000,
-        '{"a":' * 50_000,
-        "[" * 100_000 + "]" * 100_000,
-        "'single'",
-        "\ufeff[]",
-        "9" * 5_000,
-        "[NaN]]",
-        "\x00",
-    ],
-)
-async def test_bad_json_is_answered_with_an_example(rig: AgentRig, text: str) -> None:
-    answer = await rig.call("memory_update_tasks", "bad", tasks_json=text)
-    assert answer.code == 2
-    assert EXAMPLE in answer.text
-    assert len(answer.text) < 400
-    assert stored(rig, "bad") == ""
+NO_JSON = (
+    "", "tasks", "{bad", "[1,", '{"title": "unfinished', "[" * 100_000, '{"a":' * 50_000,
+    "[" * 100_000 + "]" * 100_000, "'single'", "\ufeff[]", "9" * 5_000, "[NaN]]", "\x00",
+)  # fmt: skip
+WRONG: tuple[tuple[str, Any], ...] = (
+    *(("a list of tasks is wanted", value) for value in (
+        [], {"tasks": []}, {"tasks": "x"}, "Call Ann", 7, None, True,
+    )),
+    *(("number 1 is no task", [value]) for value in (7, None, ["x"])),
+    *(("task 1 has no title", [value]) for value in (
+        {}, {"title": ""}, {"title": " \n"}, {"title": 7}, {"title": ["x"]},
+    )),
+    *(("the status of task 1 can only be open or done", [{"title": "x", "status": value}])
+      for value in ("half", 1, ["done"], {"a": 1}, None)),
+    ("at most 50 tasks at once", [{"title": f"task {n}"} for n in range(51)]),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("value", "code"),
-    [
-        ([], "no_tasks"),
-        ({"tasks": []}, "no_tasks"),
-        ({"tasks": "x"}, "no_tasks"),
-        ("Call Ann", "no_tasks"),
-        (7, "no_tasks"),
-        (None, "no_tasks"),
-        (True, "no_tasks"),
-        ([7], "no_task"),
-        ([None], "no_task"),
-        ([["x"]], "no_task"),
-        ([{}], "no_title"),
-        ([{"title": ""}], "no_title"),
-        ([{"title": " \n"}], "no_title"),
-        ([{"title": 7}], "no_title"),
-        ([{"title": ["x"]}], "no_title"),
-        ([{"title": "x", "status": "half"}], "no_status"),
-        ([{"title": "x", "status": 1}], "no_status"),
-        ([{"title": "x", "status": ["done"]}], "no_status"),
-        ([{"title": "x", "status": {"a": 1}}], "no_status"),
-        ([{"title": "x", "status": None}], "no_status"),
-        ([{"title": f"task {n}"} for n in range(51)], "many_tasks"),
-    ],
-)
-async def test_wrong_types_are_named_and_nothing_is_done(
-    rig: AgentRig, value: Any, code: str
-) -> None:
-    tasks = json.dumps(value)
-    answer = await rig.call("memory_update_tasks", project="wrong", tasks_json=tasks)
-    assert answer.code == 2
-    assert WRONG[code] in answer.text
+async def test_what_is_wrong_is_named_and_nothing_is_done(rig: AgentRig) -> None:
+    asked: list[tuple[str, object]] = [('[{"title": ', text) for text in NO_JSON]
+    asked += [(word, json.dumps(value)) for word, value in WRONG]
+    large = ("x" * 1_048_576, json.dumps([{"title": "t", "progress": "p" * 1_048_576}]))
+    asked += [("262144", text) for text in large]
+    endless: list[object] = []
+    endless.append(endless)
+    asked += [("JSON", endless), ("JSON", [object()]), ("tasks_json", {1, 2}), ("tasks_json", 7)]
+    for word, value in asked:
+        answer = await rig.call("memory_update_tasks", project="wrong", tasks_json=value)
+        assert answer.code == 2
+        assert word in answer.text, (str(value)[:60], answer.text)
+        assert len(answer.text) < 400
     assert stored(rig, "wrong") == ""
 
 
-@pytest.mark.parametrize(
-    "tasks",
-    [
-        ["Call Bob"],
-        [{"title": "Call Bob"}],
-        {"title": "Call Bob"},
-        {"tasks": ["Call Bob"]},
-        {"tasks": [{"title": "Call Bob"}]},
-    ],
-)
-async def test_what_is_meant_is_understood(rig: AgentRig, tasks: object) -> None:
+async def test_what_is_meant_is_understood(rig: AgentRig) -> None:
     """A client may have taken the list out of its text."""
-    for given_ in (tasks, json.dumps(tasks)):
-        text = await rig.say("memory_update_tasks", project="bob", tasks_json=given_)
-        assert text.splitlines()[0] in ("- Call Bob: added", "- Call Bob: unchanged")
-        assert "- [ ] Call Bob (" in text
-
-
-async def test_what_is_no_json_at_all_is_told(rig: AgentRig) -> None:
-    endless: list[object] = []
-    endless.append(endless)
-    for wrong in (endless, [object()], {1, 2}, 7, b"[]"):
-        answer = await rig.call("memory_update_tasks", project="bob", tasks_json=wrong)
-        assert answer.failed
-        assert "JSON" in answer.text or "tasks_json" in answer.text
-
-
-async def test_a_text_of_a_mebibyte_is_refused(rig: AgentRig) -> None:
-    for text in ("x" * 1_048_576, json.dumps([{"title": "t", "progress": "p" * 1_048_576}])):
-        answer = await rig.call("memory_update_tasks", project="big", tasks_json=text)
-        assert answer.failed
-        assert "262144" in answer.text
+    one = {"title": "Call Bob"}
+    for tasks in (["Call Bob"], [one], one, {"tasks": ["Call Bob"]}, {"tasks": [one]}):
+        for given_ in (tasks, json.dumps(tasks)):
+            text = await rig.say("memory_update_tasks", project="bob", tasks_json=given_)
+            assert text.splitlines()[0] in ("- Call Bob: added", "- Call Bob: unchanged")
+            assert "- [ ] Call Bob (" in text
 
 
 @given(
