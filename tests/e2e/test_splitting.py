@@ -34,37 +34,6 @@ async def test_a_timer_acts_in_its_own_scope(rig: Rig) -> None:
     await timers.play(rig)
 
 
-async def test_an_origin_that_nobody_has_shown_reads_public_only_and_a_pause_binds_a_timer(
-    rig: Rig, room: Place
-) -> None:
-    note, judgment = "看看后门的门锁", "后门的门锁换成了密码锁"
-    admin = timers.ADMIN
-    (rig.memory / "scopes" / "public").mkdir(parents=True, exist_ok=True)
-    (rig.memory / "scopes" / "public" / "events.md").write_text("## 周五停水\n", "utf-8")
-    unseen = f"aiocqhttp:GroupMessage:{timers.WEN.user_id}_{timers.ROOM.number}"
-    body = {"name": "t", "note": note, "session": unseen, "run_once": True}
-    job = await rig.panel.call("POST", "/api/v1/cron/jobs", {**body, "run_at": timers.NEVER})
-
-    async def read() -> bool:
-        return "周五停水" in await rig.recall(room, STRANGER, "周五停水吗")
-
-    await until(read, within=30, what="the public memory")
-    results = await timers.goes_off(
-        rig, job["job_id"], timers.recall("周五停水吗"), timers.remember(judgment)
-    )
-    assert "周五停水" in results[0]
-    assert results[1].startswith("error")
-    await rig.turn(timers.ROOM, admin, "/memory pause")
-    timer = await timers.set_timer(rig, timers.ROOM, admin, "看看前门")
-    (result,) = await timers.goes_off(rig, timer, timers.remember(judgment))
-    assert result.startswith("error")
-    assert scopes_with(rig.memory, judgment) == set()
-    await rig.turn(timers.ROOM, admin, "/memory resume")
-    (result,) = await timers.goes_off(rig, timer, timers.remember(judgment))
-    assert result.startswith("ok")
-    assert scopes_with(rig.memory, judgment) == {"租客"}
-
-
 async def test_a_chosen_model_takes_over_behind_and_nothing_is_lost(rig: Rig, room: Place) -> None:
     anna, fact = Person(4444, "Anna"), "Anna is allergic to shellfish"
     await stored(rig, room, anna, fact)

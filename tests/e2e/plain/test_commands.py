@@ -1,8 +1,6 @@
 """`/memory` and `/记忆`, as people write them: in groups and private chats, by speaker, stranger
 and admin."""
 
-import re
-
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, private
@@ -130,24 +128,3 @@ async def test_an_admin_edits_moves_and_takes_both_back(rig: Rig) -> None:
     await rig.onebot.ask(ROOM_A, ADMIN, "/memory undo")
     assert scopes_with(rig.memory, text) == {"测试甲"}
     assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/memory search 冰箱 保修卡")
-
-
-async def test_what_a_room_exports_an_admin_imports_into_another(rig: Rig) -> None:
-    text, other = "雨伞架在门后第二个钩子", "访客登记簿在前台抽屉"
-    await added(rig, ROOM_A, MEMBER, text)
-    await added(rig, ROOM_B, MEMBER, other)
-    said = await rig.onebot.ask(ROOM_A, ADMIN, "/memory export")
-    found = re.search(r"exports/(\S+\.jsonl)", said)
-    assert found is not None, said
-    folder = rig.memory.parent
-    exported = folder / "exports" / found[1]
-    words = exported.read_text(encoding="utf-8")
-    assert text in words
-    assert other not in words
-    (folder / "imports").mkdir(exist_ok=True)
-    exported.rename(folder / "imports" / "来自甲.jsonl")
-    for person in (MEMBER, ADMIN):
-        assert scopes_with(rig.memory, text) == {"测试甲"}
-        await rig.onebot.ask(ROOM_B, person, "/记忆 导入 来自甲.jsonl")
-    assert scopes_with(rig.memory, text) == {"测试甲", "测试乙"}
-    assert text in await rig.onebot.ask(ROOM_B, MEMBER, "/memory search 雨伞架 钩子")

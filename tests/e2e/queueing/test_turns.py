@@ -155,19 +155,6 @@ async def test_a_paused_chat_leaves_nothing_gets_nothing_and_is_told_so(rig: Rig
     assert len(await queued(rig, chat, before + 1)) == before + 1
 
 
-async def test_in_a_group_only_an_admin_pauses(rig: Rig, room: Place, person: Person) -> None:
-    await rig.turn(room, person, "/memory pause")
-    await rig.turn(room, person, "这句还记着")
-    await queued(rig, room, 1)
-    await rig.turn(room, ADMIN, "/memory pause")
-    await rig.turn(room, person, "这句不记")
-    await rig.onebot.say(room, person, "这句也不记", at=False)
-    await rig.bot.logged("这句也不记")  # nobody answers it
-    await rig.turn(room, ADMIN, "/memory resume")
-    await rig.turn(room, person, "又记了")
-    assert [said for said, _ in await queued(rig, room, 2)] == ["这句还记着", "又记了"]
-
-
 def streaming(rig: Rig) -> None:
     """The owner has answers streamed, and installs a plugin whose tool answers by itself."""
     config = rig.bot.data / "cmd_config.json"
