@@ -1,5 +1,5 @@
 """A bot whose owner has an embedding provider: it works, and fails in four ways; the index is
-damaged, deleted, and its process killed; and another bot opens the same folder."""
+damaged, deleted, and its process killed; and another program has the folder."""
 
 import shutil
 from collections.abc import AsyncGenerator, Callable
@@ -11,11 +11,11 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.logs import parse_log
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
 from astrbot_plugin_scoped_memory.harness.records import files_with
-from astrbot_plugin_scoped_memory.harness.release import PLUGIN
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.settings import EMBEDDING_PROVIDER
 from astrbot_plugin_scoped_memory.harness.vectors import Embedding
 from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
 from astrbot_plugin_scoped_memory.tests.e2e.bots import bot, through_a_kill
 from astrbot_plugin_scoped_memory.tests.e2e.cast import saves, stored
 from astrbot_plugin_scoped_memory.tests.support.vitals import index_processes
@@ -98,24 +98,29 @@ async def test_the_death_of_the_process_that_holds_the_index_is_no_news_to_the_b
     assert "消防栓的钥匙在门卫室" in await rig.recall(ROOM, SPEAKER, "消防栓的钥匙在哪")
 
 
-async def test_a_second_bot_on_the_same_data_says_so_and_stays_off(
-    rig: Rig, tmp_path: Path
+async def test_a_bot_whose_folder_another_has_says_so_and_stays_off_until_it_is_free(
+    rig: Rig,
 ) -> None:
-    await rig.panel.ready()
-    data = tmp_path / "data" / "plugin_data"
-    data.mkdir(parents=True)
-    (data / PLUGIN).symlink_to(rig.bot.plugin_data, target_is_directory=True)
-    config = {"conversation_scope_map": {ROOM.umo: "重启"}}
-    async with Rig(tmp_path, config=config) as second:
-        turn = await second.turn(ROOM, SPEAKER, "第二个机器人也要回话")
+    await rig.panel.indexed()
+    await rig.panel.enable(enabled=False)
+    paths = EnginePaths.under(rig.bot.plugin_data)
+    other = build_engine(paths, EngineSettings(scope_map={ROOM.umo: "重启"}))
+    await other.open()
+    try:
+        await rig.panel.enable(enabled=True)
+        await rig.panel.activated()
+        turn = await rig.turn(ROOM, SPEAKER, "第二个机器人也要回话")
         assert turn.reply != ""
-        result = await second.remember(ROOM, SPEAKER, "第二个机器人不该写下这句")
+        result = await rig.remember(ROOM, SPEAKER, "第二个机器人不该写下这句")
         assert result.split()[0] == "error"
-        status = await second.panel.status()
+        status = await rig.panel.status()
         assert status["ready"] is False
         assert status["warnings"] != []
-        assert "Traceback" not in second.bot.logs()
+    finally:
+        await other.close()
     assert files_with(rig.memory, "第二个机器人不该写下这句") == []
+    await rig.panel.reload()
+    await rig.panel.ready()
     await stored(rig, ROOM, SPEAKER, "第一个机器人照常记事")
 
 
