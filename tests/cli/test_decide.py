@@ -68,23 +68,6 @@ def test_what_was_shown_is_written_once_superseded_and_withdrawn(
     }
 
 
-def test_a_guess_wants_a_person_who_insists_and_a_projects_store_a_reference(
-    shell: Shell, own_user: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    guess = shell.log("Orders are kept in PostgreSQL for now")
-    said = shell("decide", "accept", guess, "--yes", code=1)
-    assert 'holds for a few days only ("for now")' in said
-    shell("decide", "accept", guess, "--yes", "--anyway")
-    assert "for now" in decisions(own_user).read_text("utf-8")
-    decisions(own_user).unlink()
-    shell("init", "--agents", "--store")
-    port = shell.log(WORDS)
-    assert "an issue or a pr" in shell("decide", "accept", port, "--yes", code=1)
-    assert "an issue or a pr" in shell("decide", "accept", port, "--pr", "soon", code=1)
-    shell("decide", "accept", port, "--pr", "o/r#3", "--yes")
-    assert decisions(own_user).is_relative_to(own_user / "code" / "shop")
-
-
 def test_what_was_proposed_outside_a_project_is_decided_in_one(
     shell: Shell, own_user: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,11 +173,14 @@ def test_a_command_ends_with_the_code_that_is_promised(
     arguments = shlex.split(line)
     if arguments[0] in ("export", "restore", "import", "migrate-scope", "soul", "transcript"):
         arguments = ["--data", str(place.bot), *arguments]
+    assert ended_with(arguments) == code
+
+
+def ended_with(arguments: list[str]) -> int:
     try:
-        ended = main(arguments)
+        return main(arguments)
     except SystemExit as error:
-        ended = int(error.code or 0)
-    assert ended == code
+        return int(error.code or 0)
 
 
 def promised() -> set[tuple[str, int]]:

@@ -93,8 +93,7 @@ def said(text: str) -> list[str]:
 def test_plain_text_is_context_for_these(stored: Path, prompted: Prompted, client: str) -> None:
     (line,) = said(prompted(cwd=str(project(stored)), **PLAIN[client]))
     assert PORT in line
-    assert re.search(r"\(project/[\w./]+\.md#m-\w+\)$", line)
-    assert "[unverified]" in line
+    assert re.search(r"\[.*unverified.*\].*\(project/[\w./]+\.md#m-\w+\)$", line)
 
 
 def test_gemini_takes_json_alone(stored: Path, prompted: Prompted) -> None:
@@ -121,13 +120,10 @@ def test_what_is_no_prompt_gets_no_answer(stored: Path, prompted: Prompted) -> N
     assert set(photograph(stored)) == before
 
 
-def test_a_byte_order_mark_and_the_programs_own_folder_will_do(
+def test_a_byte_order_mark_will_do_and_nothing_is_said_where_nothing_bears_on_it(
     stored: Path, prompted: Prompted
 ) -> None:
     assert PORT in prompted(b"\xef\xbb\xbf" + json.dumps({"prompt": ASKED}).encode())
-
-
-def test_nothing_is_said_where_nothing_bears_on_it(stored: Path, prompted: Prompted) -> None:
     for prompt in ("thanks, go on", "rename the button in the header", "/compact"):
         assert prompted(prompt) == ""
 
@@ -145,22 +141,23 @@ def test_without_a_store_nothing_is_said_and_nothing_made(
     assert photograph(own_user) == before
 
 
-@pytest.mark.parametrize("most", [0, 1, 2, 20])
-def test_workflow_toml_says_how_many(own_user: Path, prompted: Prompted, most: int) -> None:
-    text = f"[memory]\nauto_inject_topk = {most}\n"
-    (project(own_user) / "workflow.toml").write_text(text, "utf-8")
+def test_workflow_toml_says_how_many_and_three_without_it(
+    own_user: Path, prompted: Prompted
+) -> None:
     names = ("staging", "test", "demo", "backup", "archive")
-    for number, name in enumerate(names):
-        assert main(["log", f"The {name} database listens on port 643{number}"]) == 0
-    printed = prompted("which ports do the staging, test, demo, backup and archive databases use?")
-    assert len(said(printed) if printed else []) == min(most, len(names))
-
-
-def test_three_without_a_word_about_it(own_user: Path, prompted: Prompted) -> None:
-    for number, name in enumerate(("staging", "test", "demo", "backup", "archive")):
-        assert main(["log", f"The {name} database listens on port 643{number}"]) == 0
+    public = own_user / "memories" / "memory" / "scopes" / "public"
+    public.mkdir(parents=True)
+    words = (f"## The {name} database listens on port 643{n}\n" for n, name in enumerate(names))
+    (public / "entities.md").write_text("\n".join(words), "utf-8")
+    os.utime(public / "entities.md", (1_700_000_000, 1_700_000_000))  # nobody is writing it
+    assert main(["index"]) == 0
     asked = "which ports do the staging, test, demo, backup and archive databases use?"
     assert len(said(prompted(asked))) == 3
+    for most in (0, 1, 20):
+        text = f"[memory]\nauto_inject_topk = {most}\n"
+        (project(own_user) / "workflow.toml").write_text(text, "utf-8")
+        printed = prompted(asked)
+        assert len(said(printed) if printed else []) == min(most, len(names))
 
 
 def test_it_reads_both_levels_and_no_other_project(
@@ -189,21 +186,17 @@ def test_it_reads_both_levels_and_no_other_project(
 def test_what_is_wrong_is_told_and_stops_no_prompt(
     stored: Path, prompted: Prompted, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert main(["recall", "--hook", "--home", "elsewhere"]) == 0
-    assert b"not used: --home elsewhere" in capsysbinary.readouterr().err
-    (stored / "memories" / "config.toml").write_text("= 1", "utf-8")
-    assert prompted() == ""
-    assert main(["search", "port"]) == 2
-
-
-def test_a_store_that_another_program_holds_is_left_alone(stored: Path, prompted: Prompted) -> None:
     lock = DirectoryLock(stored / "memories")
-    lock.acquire()
+    lock.acquire()  # another program has the store
     try:
         assert prompted() == ""
     finally:
         lock.release()
     assert PORT in prompted()
+    assert main(["recall", "--hook", "--home", "elsewhere"]) == 0
+    assert b"not used: --home elsewhere" in capsysbinary.readouterr().err
+    (stored / "memories" / "config.toml").write_text("= 1", "utf-8")
+    assert prompted() == ""
 
 
 async def test_an_owner_answers_as_it_answers_a_search(
@@ -271,16 +264,11 @@ atexit.register(lambda: sys.stderr.write(f"the catalogue was read: {'yaml' in sy
 """
 
 
-@pytest.mark.parametrize("owned", [False, True])
-async def test_nobody_waits_for_the_catalogue(
-    stored: Path, started: Started, *, owned: bool
-) -> None:
+async def test_nobody_waits_for_the_catalogue(stored: Path, started: Started) -> None:
     agent = StdioClient(stored / "memories", project(stored))
     await agent.start()
     try:
         await agent.call("memory_search", query=ASKED)
-        if not owned:
-            await agent.stop()
         out, err = await asyncio.to_thread(started(TELLS).communicate)
     finally:
         await agent.stop()
@@ -323,17 +311,14 @@ async def test_a_server_that_starts_meanwhile_gets_the_store_when_the_hook_ends(
 
 
 def test_late_is_silent_and_leaves_the_store_in_order(
-    stored: Path,
-    started: Started,
-    prompted: Prompted,
-    tmp_path: Path,
+    stored: Path, started: Started, prompted: Prompted, tmp_path: Path
 ) -> None:
     def words() -> dict[str, Any]:
         return {path: path.read_bytes() for path in (stored / "memories").rglob("*.md")}
 
     before = words()
     late = HELD.format(go=str(tmp_path / "never"))
-    for seconds in (0.01, 0.3, 1.0, 3.0):
+    for seconds in (0.01, 1.0):
         program = started(f"{late}\nhook.SECONDS = {seconds}")
         out, err = program.communicate()
         assert (program.returncode, out, err) == (0, b"", b"")

