@@ -231,7 +231,7 @@ async def test_every_hostile_value_in_every_argument(cage: Cage, tool: str, name
     ways: Iterator[str] = itertools.cycle(cage.tools)
     # A path is read as one by a single argument; of the rest, a part goes to each.
     here = PLACES.index((tool, name))
-    for value in HOSTILE if name == "path" else [*HOSTILE[here::9], *WHOLE, *DEEP]:
+    for value in HOSTILE if name == "path" else HOSTILE[here::3]:
         await assert_caged(cage, next(ways), tool, name, value)
     assert photograph(cage.outside.parent) == before
 

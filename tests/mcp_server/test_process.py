@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import Direc
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import (
     INITIALIZED,
-    ServerGone,
     StdioClient,
     environ_of,
     hello,
@@ -341,28 +340,3 @@ async def test_a_bots_store_without_a_bot_is_a_tools_text(
     await client.stop()
     assert not (tmp_path / "bot" / "memory").exists()
     assert list((tmp_path / "bot").iterdir()) == [tmp_path / "bot" / "state"]
-
-
-async def served(client: StdioClient, content: str) -> None:
-    """Log something, again if the first of them takes its time to open the home."""
-    async with asyncio.timeout(60):
-        while True:
-            text, failed = await client.call("memory_log", content=content, type="decision")
-            if not failed:
-                return
-            assert "does not answer" in text, text
-
-
-async def test_many_that_start_at_once_share_one_home(
-    tmp_path: Path, clients: Callable[..., StdioClient]
-) -> None:
-    some = [clients() for _ in range(4)]
-    await asyncio.gather(*(client.start() for client in some))
-    await asyncio.gather(
-        *(served(client, f"Lantern {n} burns oil") for n, client in enumerate(some))
-    )
-    found, _ = await some[-1].call("memory_search", query="which lantern burns oil")
-    assert all(f"Lantern {n}" in found for n in range(len(some)))
-    await asyncio.gather(*(client.stop() for client in some))
-    with pytest.raises(ServerGone):
-        await some[0].call("memory_search", query="x")

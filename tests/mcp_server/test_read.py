@@ -50,9 +50,10 @@ def shown(text: str) -> dict[int, str]:
 
 
 async def test_a_file_is_shown_with_its_lines_numbered(rig: AgentRig) -> None:
-    for n in range(30):
-        content = f"Shelf {n * n} holds the boxes of the year {1900 + n}"
-        await rig.say("memory_log", project="shelves", content=content, type="decision")
+    place = rig.scopes / "project-shelves"
+    place.mkdir(parents=True)
+    shelves = (f"## Shelf {n * n} holds the boxes of {1900 + n}\n" for n in range(30))
+    (place / "decisions.md").write_text("\n".join(shelves), "utf-8")
     whole = await rig.say("memory_read", project="shelves", path="project/decisions.md")
     lines = shown(whole)
     assert list(lines) == list(range(1, len(lines) + 1))
