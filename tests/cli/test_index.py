@@ -22,8 +22,6 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.cli import index as command
-from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice, index_building
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
@@ -101,19 +99,6 @@ def test_an_empty_home_is_complete_and_what_has_no_id_is_taken_in(
         said = capsys.readouterr()
         assert (memories in said.out, said.err) == (True, "")  # no terminal
         assert bool(re.search("[\u4e00-\u9fff]", said.out)) is (language == "zh")
-
-
-def test_a_terminal_shows_how_far_it_is(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def held(*_: object, progress: catching_up.Progress, **__: object) -> None:
-        progress(catching_up.WORDS, 1, 30)
-        raise DirectoryInUse("home")
-
-    monkeypatch.setattr(command, "build_index", held)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    assert main(["index"]) == 1
-    assert capsys.readouterr().err == "\rwords 1/30\x1b[K\r\x1b[K"
 
 
 def test_rebuild_discards_the_caches_and_nothing_else(

@@ -68,7 +68,7 @@ def test_each_of_several_is_told_and_an_edit_passes_the_checks(
 
 
 def test_another_projects_memory_is_nowhere(
-    shell: Shell, own_user: Path, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, own_user: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, shop = shell.log(PORT), Path.cwd()
     nowhere = f"no such memory here: {port}\n"
@@ -77,6 +77,12 @@ def test_another_projects_memory_is_nowhere(
     for asked in (["forget", port], ["edit", port, "The staging port is 7000"], ["undo", port]):
         assert shell(*asked, code=1) == nowhere
     assert texts(shell) == []
+    files = {path: path.read_bytes() for path in home.rglob("*.md")}
+    absent = "m-zzzzzzzzzzzz"
+    for more in ([], ["--no"], ["--json"]):
+        said = shell("trust", port, *more, code=1)
+        assert said.replace(port, absent) == shell("trust", absent, *more, code=1)
+    assert {path: path.read_bytes() for path in home.rglob("*.md")} == files
     monkeypatch.chdir(shop)
     shell("forget", port)
     monkeypatch.chdir(own_user / "other")

@@ -29,17 +29,6 @@ def shop(own_user: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("role", ["../x", "frontend", "", "BACKEND", "backend/"])
-def test_a_role_that_the_project_has_not_ends_with_2_and_makes_nothing(
-    shop: Path, home: Path, role: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = sorted(path for path in shop.rglob("*"))
-    assert main(["serve", "--role", role, "--project-folder", str(shop)]) == 2
-    assert "there are: backend, qa" in capsys.readouterr().err
-    assert sorted(path for path in shop.rglob("*")) == before
-    assert not list(home.rglob("roles/*"))
-
-
 def test_a_bots_store_and_a_project_without_a_root_have_no_roles(
     own_user: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

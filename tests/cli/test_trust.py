@@ -105,28 +105,6 @@ async def test_a_second_time_changes_nothing_and_no_control_character_is_shown(
     assert (told["ok"], told["changed"], told["before"] == told["after"]) == (True, False, True)
 
 
-async def test_another_projects_is_as_absent_as_one_that_is_nowhere(
-    home: Path, own_user: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (own_user / "code" / "other" / ".git").mkdir(parents=True)
-    other = ["--project-folder", str(own_user / "code" / "other")]
-    assert await asyncio.to_thread(main, ["log", FACT, "--type", "decision", *other]) == 0
-    said = capsys.readouterr().out
-    memory_id = id_of(said)
-    assert "project/" in said
-    files = {path: path.read_bytes() for path in home.rglob("*.md")}
-    capsys.readouterr()
-    told = []
-    for asked in (memory_id, "m-zzzzzzzzzzzz"):
-        for more in ([], ["--no"], ["--json"]):
-            assert await asyncio.to_thread(main, ["trust", asked, *more]) == 1
-        streams = capsys.readouterr()
-        told.append((streams.out + streams.err).replace(asked, "ID"))
-    assert told[0] == told[1]
-    assert {path: path.read_bytes() for path in home.rglob("*.md")} == files
-    assert await asyncio.to_thread(main, ["trust", memory_id, *other]) == 0
-
-
 def test_what_is_no_id_is_misuse(own_user: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for named in ("entities", "", "n-abcdef123", "../m-..", "m-UPPER"):
         assert main(["trust", named]) == 2
