@@ -290,16 +290,22 @@ class Life(RuleBasedStateMachine):
         begun = len(self.bot.chat.calls)
         self.do(Model.read, self.bot.read)
         for call in self.bot.chat.calls[begun:]:
-            assert words_in(call.prompt) <= allowed[call.conversation], call
+            shown = words_in(call.prompt)
+            assert any(shown <= some for some in allowed[call.conversation]), call
 
-    def for_reader(self, place: Place) -> set[str]:
-        """What the reader of a place's turns may be shown: of the scopes that these were said in,
-        and of what is for one person alone that of their one speaker."""
-        turns = [one for one in self.model.waiting() if one.where == place]
-        scopes, humans = {one.scope for one in turns} | {PUBLIC}, {one.who.human for one in turns}
-        alone = {"", *humans} if len(humans) == 1 else {""}
-        known = [o for o in self.model.alive() if o.scope in scopes and o.only_for in alone]
-        return {one.words for one in (*turns, *known)} | self.model.published
+    def for_reader(self, place: Place) -> list[set[str]]:
+        """What the reader of a place's turns may be shown at once: of one scope that these were
+        said in and of the public one, and of what is for one person alone that of their one
+        speaker."""
+        waiting = [one for one in self.model.waiting() if one.where == place]
+        found = []
+        for scope in {PUBLIC, *(one.scope for one in waiting)}:
+            humans = {one.who.human for one in waiting if one.scope == scope}
+            alone = {"", *humans} if len(humans) == 1 else {""}
+            known = [one for one in self.model.alive() if one.only_for in alone]
+            some = [one for one in (*waiting, *known) if one.scope in (scope, PUBLIC)]
+            found.append({one.words for one in some} | self.model.published)
+        return found
 
     @rule(where=places, who=persons, words=titles, done=st.booleans())
     def tasks(self, where: Place, who: Person, words: str, done: bool) -> None:
