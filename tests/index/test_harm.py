@@ -19,19 +19,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory import EngineOff, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory import EngineOff, IndexUnavailable, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
     fill_with_garbage,
     held,
     truncate,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    Rig,
+    person,
+    running,
+    running_on_vectors,
+)
 from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     WORK,
@@ -384,3 +393,33 @@ async def test_a_second_bot_on_the_same_folder_stays_off_and_harms_nobody(tmp_pa
         await first.remember("奶奶喜欢豆浆", FAMILY)
     async with running(tmp_path) as third:
         assert set(await third.texts("奶奶 花生 豆浆", FAMILY)) == {NEW, "奶奶喜欢豆浆"}
+
+
+class Rotten(InMemoryVectorStore):
+    """Fails at every question until it is begun anew."""
+
+    rotten = False
+
+    def query(self, vector: Vector, scope_filter: ScopeFilter, k: int) -> Neighbours:
+        if self.rotten:
+            raise IndexUnavailable("bad block")
+        return super().query(vector, scope_filter, k)
+
+    def discard(self, reason: str) -> None:
+        self.rotten = False
+        super().discard(reason)
+
+
+async def test_vectors_that_fail_at_every_question_are_begun_anew(tmp_path: Path) -> None:
+    store = Rotten()
+    async with running_on_vectors(tmp_path, store=store) as rig:
+        await rig.remember(NEW, FAMILY)
+        await rig.until_indexed()
+        store.rotten = True
+        async with asyncio.timeout(30):
+            while store.rotten:
+                assert await rig.texts(NEW, FAMILY) == [NEW]
+                await asyncio.sleep(0.01)
+        await rig.until_indexed()
+        recall = await rig.recall(NEW, FAMILY)
+        assert (recall.trace.arm, [hit.preview for hit in recall.hits]) == (Arm.DENSE, [NEW])
