@@ -148,11 +148,11 @@ def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
     written = memory.created_at.isoformat(timespec="minutes")
     about = texts.say(
         "entry.about",
-        kind=memory.kind.value,
+        kind=texts.say(f"memory_kind.{memory.kind.name.lower()}"),
         strength=memory.strength,
         time=texts.say("inject.undated") if memory.undated else written,
         who=speakers(hit, texts.say),
-        source=origin.source.value,
+        source=texts.say(f"source.{origin.source.name.lower()}"),
         trusted=texts.say(_standing(memory)),
     )
     return "\n".join([*lines, about])

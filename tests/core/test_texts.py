@@ -53,6 +53,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.collections import FOR
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.folder_check import GARBAGE, PARTIAL
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.quarantine import STUCK
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import CRASHED, DIED
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFault, DecisionState
 from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import RebindFault
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
@@ -203,6 +204,8 @@ def test_every_code_of_an_enum_has_a_text(texts: Texts) -> None:
         *(f"postponed.{reason}" for reason in Postponed if reason is not Postponed.NO),
         *(f"file.{reason}" for reason in FILE_REASONS),
         *(f"voice.{voice}" for voice in Voice),
+        *(f"memory_kind.{kind.name.lower()}" for kind in MemoryKind),
+        *(f"source.{source.name.lower()}" for source in Source),
         *(f"decision_state.{state}" for state in DecisionState),
         *(f"decision_fault.{fault}" for fault in DecisionFault),
         *(
