@@ -20,6 +20,13 @@ async def call(rig: Rig, number: int = 777, **given: Any) -> str:
     return await made.call(tool_context(FakeEvent.in_group(number)), **given)
 
 
+async def test_the_next_step_is_kept_and_told_in_its_own_scope_alone(rig: Rig) -> None:
+    said = await call(rig, action="add", tasks=["交房租"], next_step="先打电话问房东")
+    assert "交房租 (→ 先打电话问房东)" in said
+    assert "先打电话问房东" in await call(rig, action="list")
+    assert "房东" not in await call(rig, action="list", number=888)
+
+
 async def test_where_nothing_could_be_done_the_first_word_says_so(rig: Rig) -> None:
     await call(rig, action="add", tasks=["买菜"])
     unknown = await call(rig, action="done", tasks=["修车"])
