@@ -214,6 +214,8 @@ class Story:
                 fault.part == "embedder" and fault.way != PICKY
             )
             if fault.way == LIES and fault.part in ("words", "vectors"):
+                # It may have been ready only after the last question.
+                await bot.ask(RECALLS[0], HOME)
                 assert (await bot.engine.status()).scope_check_drops > 0
         everything = [repr(dict(notice.params)) for notice in bot.notices] + self.lines
         words = [word for place in OWN_WORDS.values() for word in place] + [NEW, EDITED, TURN]
