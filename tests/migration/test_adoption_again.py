@@ -13,16 +13,12 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Forgotten, Moved
-from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
-from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import adopted_id
 from astrbot_plugin_scoped_memory.tests.migration.test_adoption import (
-    ADOPTING,
     FAMILY_ROOM,
     OPEN_ROOM,
     Simple,
     adopt,
-    stores_of,
     vault_of,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, running
@@ -92,27 +88,6 @@ async def test_what_was_made_private_or_forgotten_is_not_published_again(
     found = places(simple.root)
     assert found["public"] == ["奶奶的第0件事", "奶奶的第2件事"]
     assert found.get("家人") == family
-
-
-async def test_a_walk_that_is_repeated_brings_nothing_where_it_was_moved_away(
-    simple: Simple, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As if killed before what the batch brought was noted."""
-    simple.make(3, scope="public")
-    others = stores_of(simple.root, simple.plugins)
-    async with running(simple.root, others=others, settings=ADOPTING) as rig:
-        with monkeypatch.context() as patched:
-            patched.setattr(SqliteMigrationStore, "note_outcomes", lambda *_: None)
-            patched.setattr(AdoptionStaging, "finish", _killed)
-            await rig.engine.migrations.run_once()
-        await move_and_forget(rig)
-    status, _ = await adopt(simple.root, simple.plugins)
-    assert (status.state, status.tally.scanned) == ("done", 3)
-    assert places(simple.root)["public"] == ["奶奶的第0件事", "奶奶的第2件事"]
-
-
-def _killed(*_: Any) -> None:
-    raise KeyError("killed")
 
 
 async def test_a_record_from_before_scopes_is_not_published_where_its_private_words_were_forgotten(

@@ -3,7 +3,6 @@ admin brings it along as a whole, and back."""
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
@@ -34,12 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     Usable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.migration import bringing
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     QUICK,
@@ -147,56 +141,38 @@ async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_an_admin_brings
         assert counted(await bring(rig, ONE)) == [(2, 0)]
 
 
-async def test_who_is_taken_out_of_a_link_takes_along_its_own_words_only(tmp_path: Path) -> None:
-    both = to(identity_links=linked(p1="小明", p2="小明"))
-    async with running(tmp_path, settings=both, follow=False) as rig:
-        await say(rig, "存折放在饼干盒里", ONE)
-        await say(rig, "自行车的锁是红色的", TWO, 2)
-        joined = await scope_of(rig, ONE)
-        note = rig.root / "memory" / "scopes" / joined / "entities.md"
-        note.write_text("## 小明怕打雷\n", encoding="utf-8")
-    one_left = to(identity_links=linked(p1="小明"))
-    async with running(tmp_path, settings=one_left, follow=False) as rig:
-        await rig.engine.reconcile()
-        assert await left(rig, TWO) == {joined: 1}
-        assert await left(rig, ONE) == {}
-        assert counted(await bring(rig, TWO)) == [(1, 0)]
-        assert await rig.texts("自行车的锁是什么颜色", TWO) == ["自行车的锁是红色的"]
-        for question, text in ((QUESTION, "存折放在饼干盒里"), ("小明怕什么", "小明怕打雷")):
-            assert text not in await rig.texts(question, TWO)
-            assert text in await rig.texts(question, ONE)
+BOTH = linked(p1="小明", p2="小明")
 
 
-async def test_a_link_that_is_renamed_brings_all_that_its_accounts_and_its_owner_wrote(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("before", "after", "brought", "rest"),
+    [
+        (to(identity_links=BOTH), to(identity_links=linked(p1="小明")), 1, 0),
+        (to(identity_links=BOTH), to(identity_links=dict.fromkeys(BOTH, "明明")), 3, 0),
+        (to(DmScope.MAIN), to(), 1, 1),
+    ],
+    ids=["taken out of a link", "a link that is renamed", "out of the shared scope"],
+)
+async def test_each_takes_along_its_own_words_and_one_person_all(
+    tmp_path: Path, before: EngineSettings, after: EngineSettings, brought: int, rest: int
 ) -> None:
-    links = linked(p1="小明", p2="小明")
-    async with running(tmp_path, settings=to(identity_links=links), follow=False) as rig:
+    """The second of two; ``rest`` is what is left of the first one's then."""
+    async with running(tmp_path, settings=before, follow=False) as rig:
         await say(rig, "存折放在饼干盒里", ONE)
         await say(rig, "自行车的锁是红色的", TWO, 2)
         joined = await scope_of(rig, ONE)
         note = rig.root / "memory" / "scopes" / joined / "entities.md"
         note.write_text("## 小明怕打雷\n", encoding="utf-8")
-    links = dict.fromkeys(links, "明明")
-    async with running(tmp_path, settings=to(identity_links=links), follow=False) as rig:
+    async with running(tmp_path, settings=after, follow=False) as rig:
         await rig.engine.reconcile()
-        assert await left(rig, TWO) == {joined: 3}
-        assert counted(await bring(rig, TWO)) == [(3, 0)]
-        for where in (ONE, TWO):
-            assert await left(rig, where) == {}
-            assert "小明怕打雷" in await rig.texts("小明怕什么", where)
-
-
-async def test_out_of_the_shared_scope_each_takes_along_its_own_words_only(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=to(DmScope.MAIN), follow=False) as rig:
-        await say(rig, "存折放在饼干盒里", ONE)
-        await say(rig, "自行车的锁是红色的", TWO, 2)
-        shared = await scope_of(rig, ONE)
-    async with running(tmp_path, settings=to(), follow=False) as rig:
-        assert await left(rig, TWO) == {shared: 1}
-        assert counted(await bring(rig, TWO)) == [(1, 0)]
-        assert await rig.texts(QUESTION, TWO) == []
-        assert await left(rig, ONE) == {shared: 1}
+        assert await left(rig, TWO) == {joined: brought}
+        assert counted(await bring(rig, TWO)) == [(brought, 0)]
+        assert await left(rig, TWO) == {}
+        assert await left(rig, ONE) == ({joined: rest} if rest else {})
+        assert "自行车的锁是红色的" in await rig.texts("自行车的锁是什么颜色", TWO)
+        for question, text in ((QUESTION, "存折放在饼干盒里"), ("小明怕什么", "小明怕打雷")):
+            assert (text in await rig.texts(question, TWO)) is (brought == 3)
+            assert (text in await rig.texts(question, ONE)) is (rest == 0)
 
 
 @pytest.mark.parametrize("wider", [DmScope.PUBLIC, DmScope.MAIN, None])
@@ -256,27 +232,6 @@ async def test_an_admin_brings_anothers_from_afar_by_its_name(tmp_path: Path) ->
         assert await rig.texts(QUESTION, ONE) == []
 
 
-async def test_the_vector_of_a_turn_moves_with_it(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=to()) as rig:
-        await say(rig, "存折放在饼干盒里", ONE)
-        turn = Turn(person(1), "备用钥匙在花盆下面藏着", "好的")
-        assert isinstance(await rig.engine.service.observe(turn, conversation_id=ONE), Ticket)
-        former = await scope_of(rig, ONE)
-    disk = Disk()
-    async with running(
-        tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), store=InMemoryVectorStore(disk)
-    ) as rig:
-        now = await scope_of(rig, ONE)
-        assert former != now
-        for expected in (former, now):
-            await rig.engine.loop.reflection.read_due()
-            await rig.until_indexed()
-            (rows,) = disk.collections.values()
-            assert [parse_id(name).scope for name in rows] == [expected] * 2
-            if expected == former:
-                assert counted(await bring(rig, ONE)) == [(1, 1)]
-
-
 async def test_what_was_changed_since_is_not_taken_back(tmp_path: Path) -> None:
     async with running(tmp_path, settings=to(), follow=False) as rig:
         await say(rig, "存折放在饼干盒里", ONE)
@@ -293,39 +248,6 @@ async def test_what_was_changed_since_is_not_taken_back(tmp_path: Path) -> None:
         assert undone == BroughtBack(former, await scope_of(rig, ONE), 1, 1)
         assert await rig.texts(QUESTION, ONE) == ["存折放在书柜里"]
         assert await left(rig, ONE) == {former: 1}
-
-
-async def test_interrupted_half_way_it_goes_on_when_it_is_asked_for_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = {f"第{number}个抽屉里放着第{number}号零件" for number in range(12)}
-    async with running(tmp_path, settings=to(), follow=False) as rig:
-        for text in sorted(texts):
-            await say(rig, text, ONE)
-    move, moved, loop = MarkdownVault.move, 0, asyncio.get_running_loop()
-
-    def dies(self: MarkdownVault, stored: StoredMemory, target: Scope) -> StoredMemory:
-        nonlocal moved
-        moved += 1
-        if moved == 5:
-            loop.call_soon_threadsafe(going.cancel)
-        return move(self, stored, target)
-
-    after = to(DmScope.PER_CHANNEL_PEER, walk_pace=replace(QUICK.walk_pace, batch=4))
-    async with running(tmp_path, settings=after, follow=False) as rig:
-        with monkeypatch.context() as patched:
-            patched.setattr(MarkdownVault, "move", dies)
-            going = asyncio.create_task(bring(rig, ONE))
-            await asyncio.gather(going, return_exceptions=True)
-    async with running(tmp_path, settings=after, follow=False) as rig:
-        (rest,) = (await left(rig, ONE)).values()
-        assert rest == 4  # the small step that was under way came to its end
-        assert counted(await bring(rig, ONE)) == [(rest, 0)]
-        newest = await rig.engine.service.newest(conversation_id=ONE, limit=99)
-        assert sorted(one.memory.judgment for one in newest) == sorted(texts)
-        undone = await rig.engine.service.restore(conversation_id=ONE, actor=ADMIN)
-        assert isinstance(undone, BroughtBack)
-        assert (undone.memories, undone.left) == (len(texts), 0)
 
 
 async def test_queued_turns_stay_where_they_were_said_unless_the_scope_is_brought_along(

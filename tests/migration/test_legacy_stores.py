@@ -203,31 +203,6 @@ def test_without_chroma_nothing_is_missing_either(
     assert found == expected
 
 
-def test_a_database_that_another_process_has_open_is_read(
-    chroma: Path, plugins: Path, run: Run
-) -> None:
-    place = put(chroma, plugins)
-    holder = subprocess.Popen(
-        [
-            sys.executable, "-c",
-            "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None);"
-            "d.execute('BEGIN EXCLUSIVE'); print('held', flush=True); sys.stdin.read()",
-            str(place / "chroma.sqlite3"),
-        ],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        before = photograph(plugins)
-        ((records, _),) = run.read().values()
-        assert told(records) == EXPECTED
-        assert photograph(plugins) == before
-    finally:
-        holder.kill()
-        holder.communicate()
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no such rights on this system")
 def test_folders_that_may_only_be_read_are_read(
     chroma: Path, plugins: Path, tmp_path: Path
@@ -305,26 +280,38 @@ def test_a_row_is_read_with_its_tags_and_bytes_that_are_no_utf_8(plugins: Path, 
     assert read.fault == ""
 
 
-def test_what_stands_in_the_log_of_a_running_plugin_is_read_and_the_log_left_alone(
+HOLDER = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA journal_mode=WAL")
+database.execute("PRAGMA wal_autocheckpoint=0")
+database.execute("UPDATE memory_records SET judgment = '刚说的'")
+database.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_running_plugin_holds_and_has_in_its_log_is_read_and_left_alone(
     plugins: Path, run: Run
 ) -> None:
-    path = make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [])
-    writer = sqlite3.connect(path, isolation_level=None)
+    row = {"id": "s1", "judgment": "早说的"}
+    path = make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [row])
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
     try:
-        writer.execute("PRAGMA journal_mode=WAL")
-        writer.execute("PRAGMA wal_autocheckpoint=0")
-        writer.execute(
-            "INSERT INTO memory_records (id, memory_type, judgment, reasoning, strength, is_active,"
-            " memory_scope, created_at, updated_at)"
-            " VALUES ('s1', '', '刚说的', '', 1, 1, '家人', 1, 1)"
-        )
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
         assert path.with_name(f"{path.name}-wal").stat().st_size > 0
         before = photograph(plugins)
         ((records, _),) = run.read().values()
         assert [(record.fields or {})["judgment"] for record in records] == ["刚说的"]
         assert photograph(plugins) == before
     finally:
-        writer.close()
+        holder.kill()
+        holder.communicate()
 
 
 def test_both_ways_in_which_livingmemory_kept_memories_are_read(plugins: Path, run: Run) -> None:
@@ -447,25 +434,21 @@ def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end
 def test_there_must_be_room_for_a_copy_before_it_is_begun_and_while_it_is_made(
     plugins: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [])
-    (store,) = run.stores.find()
-
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [])
+    (store,) = run.stores.find()
+    no_room = shutil._ntuple_diskusage(1, 1, 0)
     with run.stores.scratch(keep=True) as scratch:
-        with monkeypatch.context() as patched:
-            patched.setattr(
-                disk_space.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 0)
-            )
-            with pytest.raises(StoreUnreadable) as failed:
+        for owner, name, instead in (
+            (disk_space.shutil, "disk_usage", lambda _: no_room),
+            (legacy_copy, "write_all", full),
+        ):
+            with monkeypatch.context() as patched, pytest.raises(StoreUnreadable) as failed:
+                patched.setattr(owner, name, instead)
                 run.stores.read(store, scratch)
-        assert failed.value.code == "full"
-        with monkeypatch.context() as patched:
-            patched.setattr(legacy_copy, "write_all", full)
-            with pytest.raises(StoreUnreadable) as failed:
-                run.stores.read(store, scratch)
-        assert failed.value.code == "full"
+            assert failed.value.code == "full"
     assert list(run.own.iterdir()) == []
 
 

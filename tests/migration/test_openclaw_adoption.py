@@ -147,14 +147,6 @@ async def test_a_run_that_was_cut_off_is_gone_on_with(
     assert [whole.count(f"{memory.text}") for memory in memories] == [1] * 30
 
 
-async def test_more_than_one_batch_names_each_that_is_refused(tmp_path: Path) -> None:
-    paths = EnginePaths.under(tmp_path / "home")
-    memories = tuple(said("好的" + "。" * number) for number in range(45))
-    done = await take(memories, paths)
-    assert len(done.refused) == 45
-    assert done.stored == 0
-
-
 async def test_a_store_that_is_open_elsewhere_is_refused_in_words(tmp_path: Path) -> None:
     paths = EnginePaths.under(tmp_path / "home")
     engine = build_engine(paths, EngineSettings(), remembers=False)

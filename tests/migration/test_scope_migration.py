@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -79,37 +77,6 @@ async def test_every_record_ends_in_the_vault_under_its_scope_and_the_source_say
             old = dict(before[name].metadata or {})
             old.pop("memory_scope", None)
             assert metadata == old
-
-
-async def test_what_is_patched_stands_in_a_file_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = filled(legacy(450))
-    batches: list[int] = []
-    missing: list[str] = []
-    change = source.change
-
-    def looked_at(ids: Sequence[str], decide: Any) -> None:
-        files = (tmp_path / "memory").rglob("*.md")
-        words = "".join(path.read_text("utf-8") for path in files)
-        batches.append(len(ids))
-        missing.extend(one for one in ids if f"工具{int(one[4:])}x ^m-" not in words)
-        change(ids, decide)
-
-    monkeypatch.setattr(source, "change", looked_at)
-    async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        await until_done(rig)
-    assert (sum(batches), max(batches), missing) == (450, 200, [])
-
-
-async def test_of_records_that_say_the_same_the_strongest_counts(tmp_path: Path) -> None:
-    source = filled({"a": fields("猫叫团子", strength=10), "b": fields("猫叫团子", strength=70)})
-    async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        await until_done(rig)
-        (stored,) = await rig.engine.service.newest(conversation_id=ELSEWHERE, limit=5)
-        assert stored.memory.strength == 70
-        assert "a" in stored.memory.extra[0]
-        assert "b" in stored.memory.extra[0]
 
 
 async def test_a_record_is_recalled_from_the_first_second_and_can_be_read_whole(
@@ -289,14 +256,3 @@ async def test_our_own_records_are_nobodys_to_migrate(tmp_path: Path) -> None:
         assert (await rig.engine.status()).total == 0
     assert source.changes == []
     assert not (tmp_path / "state" / "migration.sqlite").exists()
-
-
-async def test_a_document_of_a_megabyte_comes_along_and_holds_up_nobody(tmp_path: Path) -> None:
-    words = "很长的一条" + "长" * 350_000
-    source = filled({"long": fields(words), **legacy(3)})
-    async with running(tmp_path, legacy=source) as rig, migrating(rig):
-        status = await until_done(rig)
-        assert (status.tally.adopted, status.tally.broken) == (4, 0)
-        (best, *_) = (await rig.recall("很长的一条", ELSEWHERE)).hits
-        expansion = await rig.engine.service.expand(best.pointer, conversation_id=ELSEWHERE)
-        assert expansion.memory.memory.reasoning.startswith(words)  # type: ignore[union-attr]

@@ -87,10 +87,8 @@ def test_a_record_without_a_scope_is_public(scope: str | None) -> None:
 @pytest.mark.parametrize(
     ("scope", "reason"),
     [
-        (5, "not_text"), (True, "not_text"), (["public"], "not_text"), ({"$ne": "x"}, "not_text"),
-        ("a b", "illegal_characters"), ("../家人", "illegal_characters"), (" 家人 ",
-        "illegal_characters"), ("x" * 65, "too_long"), ("con", "reserved_device"),
-        ("dm-1", "reserved_prefix"), ("quarantine", "reserved_prefix"), ("Public", "case_clash"),
+        (5, "not_text"), ({"$ne": "x"}, "not_text"), ("../家人", "illegal_characters"),
+        ("quarantine", "reserved_prefix"), ("Public", "case_clash"),
     ],
 )  # fmt: skip
 def test_an_illegal_scope_waits_in_quarantine_and_says_what_it_was(
@@ -195,11 +193,6 @@ def test_without_metadata_the_embedded_text_says_judgment_and_tags(
     assert memory_of(foreign(document, judgment="", tags="")).judgment == judgment
 
 
-@pytest.mark.parametrize("document", [None, ""])
-def test_without_a_document_the_fields_say_it_all(document: str | None) -> None:
-    assert memory_of(foreign(document)) == memory_of(foreign())
-
-
 @pytest.mark.parametrize("document", [None, "", "  ", ",  "])
 def test_what_says_nothing_is_broken(document: str | None) -> None:
     for fields in (None, {}, {"judgment": " ", "reasoning": "理由", "memory_scope": "家人"}):
@@ -291,15 +284,6 @@ def test_a_record_from_before_scopes_joins_the_one_that_states_its_scope() -> No
         made = planned(*records)
         assert list(made.memories) == [("家人", adopted_id("家人", "小明喜欢猫"))]
         assert sorted(one.fate for one in made.planned) == [Fate.ADOPTED, Fate.MERGED]
-
-
-def test_words_that_stand_in_a_private_scope_already_are_not_published_either() -> None:
-    made = planned(
-        foreign(),
-        scopes=["家人"],
-        lives={adopted_id("家人", "小明喜欢猫")},
-    )
-    assert [(one.scope, one.fate) for one in made.planned] == [("家人", Fate.MERGED)]
 
 
 def test_a_name_that_differs_only_in_case_from_a_known_one_waits() -> None:
