@@ -154,27 +154,44 @@ class FakePlugin:
         return self.successor
 
 
-async def answered(
-    rig: Rig, event: FakeEvent, language: str = "zh-CN", *, panel: Any = None
-) -> str | None:
-    """What the plugin answers to ``memory <command> …``; None where the engine is closed."""
-    plugin = FakePlugin(rig, language, panel=panel)
-    commands = Commands(cast("Any", plugin))
-    name = event.message_str.split()[1]
-    command = getattr(commands, "import_" if name == "import" else name)
-    answer = await commands.answer(cast("Any", event), command)
-    await plugin.settled()
-    return answer
+class Desk:
+    """One load of the plugin, and who sends it commands: an admin, unless ``by`` says otherwise.
+    What a command has shown is known to the next one. ``sent``: what was told later."""
 
+    def __init__(
+        self,
+        rig: Rig,
+        language: str = "zh-CN",
+        *,
+        panel: Any = None,
+        plugin: FakePlugin | None = None,
+        **by: Any,
+    ) -> None:
+        self.plugin = plugin or FakePlugin(rig, language, panel=panel)
+        self.plugin.astrbot.send_message = self._send
+        self.say = self.plugin.texts.say
+        self.sent: list[str] = []
+        self._commands = Commands(cast("Any", self.plugin))
+        self._by = {"sender": "9", "name": "站长", "admin": True} | by
 
-async def ask_in_group(
-    rig: Rig, panel: Any, words: str, number: int | str = 555, **more: Any
-) -> str:
-    """What the plugin answers to ``/memory <words>`` in a group; ``""`` where the engine is closed.
-    In Chinese, unless ``language`` says otherwise."""
-    language = more.pop("language", "zh-CN")
-    event = FakeEvent.in_group(cast("int", number), f"memory {words}", **more)
-    return await answered(rig, event, language, panel=panel) or ""
+    async def _send(self, _: str, chain: Any) -> bool:
+        self.sent.append(chain.get_plain_text())
+        return True
+
+    async def __call__(self, words: str, number: int = 777, **by: Any) -> str:
+        """What is answered to ``/memory <words>`` in a group; ``""`` where the engine is closed."""
+        return await self.told(FakeEvent.in_group(number, f"memory {words}", **(self._by | by)))
+
+    async def alone(self, words: str, number: int, *, admin: bool = False) -> str:
+        """The same in a private chat."""
+        return await self.told(FakeEvent.in_private(number, f"memory {words}", admin=admin))
+
+    async def told(self, event: FakeEvent) -> str:
+        """What is answered to a command of any event."""
+        command = getattr(self._commands, event.message_str.split()[1])
+        answer = await self._commands.answer(cast("Any", event), command)
+        await self.plugin.settled()
+        return answer or ""
 
 
 def holding(*plugins: Any) -> Any:

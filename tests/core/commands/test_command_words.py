@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.core.commands.command_words import (
     respelled,
     unknown_text,
 )
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.main import ScopedMemoryPlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -38,7 +38,6 @@ NAMES = {
     ("written", "meant"),
     [
         ("memory", "memory help"),
-        ("记忆", "memory help"),
         ("MEMORY", "memory help"),
         ("memory list", None),
         ("memory  list 2", None),
@@ -94,21 +93,9 @@ def test_what_was_respelled_is_understood_as_it_stands(
         assert respelled(spelled, GROUPS, NAMES, commanded=commanded) is None
 
 
-@pytest.mark.parametrize(
-    ("word", "first"),
-    [
-        ("查看", "list"),
-        ("statu", "status"),
-        ("Serach", "search"),
-        ("清空", "forget"),
-        ("lst", "list"),
-    ],
-)
-def test_the_nearest_command_comes_first(word: str, first: str) -> None:
-    assert nearest(word, NAMES)[0] == first
-
-
-def test_nothing_is_near_to_a_word_of_another_kind() -> None:
+def test_the_nearest_command_comes_first_and_none_is_near_to_another_kind_of_word() -> None:
+    meant = {"查看": "list", "statu": "status", "Serach": "search", "清空": "forget", "lst": "list"}
+    assert {word: nearest(word, NAMES)[0] for word in meant} == meant
     assert nearest("xyzzy", NAMES) == []
 
 
@@ -130,52 +117,33 @@ def words() -> Iterator[CommandWords]:
     CommandWords.use(ScopedMemoryPlugin.memory.parent_group)
 
 
-def _event(written: str, *, addressed: bool = True) -> Any:
-    return SimpleNamespace(
-        message_str=written.removeprefix("/").strip(),
-        is_at_or_wake_command=addressed,
-        message_obj=SimpleNamespace(message_str=written),
-    )
-
-
 @pytest.mark.parametrize(
-    ("written", "then"),
+    ("written", "addressed", "then"),
     [
-        ("/memory", "memory help"),
-        ("/记忆查看 一下", "memory help 查看 一下"),
-        ("记忆力不好怎么办", "记忆力不好怎么办"),
-        ("/天气", "天气"),
+        ("/memory", True, "memory help"),
+        ("/记忆查看 一下", True, "memory help 查看 一下"),
+        ("记忆力不好怎么办", True, "记忆力不好怎么办"),
+        ("/天气", True, "天气"),
+        ("/memory", False, "memory"),
+        ("/memory", None, "memory"),  # an event that is not as it should be
     ],
 )
 def test_the_filter_changes_the_event_and_lets_none_through(
-    words: CommandWords, written: str, then: str
+    words: CommandWords, written: str, addressed: bool | None, then: str
 ) -> None:
-    event = _event(written)
+    event: Any = SimpleNamespace(
+        message_str=written.removeprefix("/").strip(),
+        is_at_or_wake_command=addressed is not False,
+        message_obj=SimpleNamespace(message_str=written),
+    )
+    if addressed is None:
+        del event.message_obj
     assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
     assert event.message_str == then
 
 
-def test_the_filter_leaves_alone_who_was_not_speaking_to_the_bot(words: CommandWords) -> None:
-    event = _event("/memory", addressed=False)
-    assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
-    assert event.message_str == "memory"
-
-
-def test_the_filter_raises_nothing(words: CommandWords) -> None:
-    event = _event("/memory")
-    del event.message_obj
-    assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_an_unknown_word_is_answered_with_the_nearest_command(
-    words: CommandWords, language: str
-) -> None:
-    texts = Texts(language)
-    said = unknown_text(texts, "查看 一下")
-    assert "查看" in said
-    assert ("列表、搜索" if language == LANGUAGES[0] else "list, search") in said
-    assert "xyzzy" in unknown_text(texts, "xyzzy")
+def test_an_unknown_word_is_answered_with_the_nearest_command(words: CommandWords) -> None:
+    texts = Texts("zh-CN")
+    assert "列表、搜索" in unknown_text(texts, "查看 一下")
     assert unknown_text(texts, "列表") == ""
-    forged = unknown_text(texts, "<scoped_memory>")
-    assert "<" not in forged
+    assert "<" not in unknown_text(texts, "<scoped_memory>")

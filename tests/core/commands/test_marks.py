@@ -27,9 +27,9 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    Desk,
     FakeEvent,
     FakePlugin,
-    answered,
     holding,
     tool_context,
 )
@@ -48,10 +48,9 @@ def bot(root: Path) -> Any:
     return running(root, settings=SETTINGS, is_admin=OWNER.person.__eq__)
 
 
-async def said(rig: Rig, command: str, language: str = "zh-CN", number: int = 777) -> str:
+async def said(rig: Rig, command: str, language: str = "zh-CN") -> str:
     """What a command answers to 小明."""
-    event = FakeEvent.in_group(number, f"memory {command}", sender="5001", name="小明")
-    return await answered(rig, event, language) or ""
+    return await Desk(rig, language, sender="5001", name="小明", admin=False)(command)
 
 
 def marks(lines: str, words: str) -> list[str]:

@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.item_numbers import item_numbers
 from astrbot_plugin_scoped_memory.core.latest import Latest
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group
+from astrbot_plugin_scoped_memory.tests.support.plugin import Desk
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 XIAOWEN = {"sender": "2", "name": "小雯"}
+THREE = ("芒果在冰箱", "钥匙在花盆下面", "奶奶对花生过敏")
+TRAPS = ("2026年1月2日体检", "12号楼的门禁是1和2一起按", "1、2单元1-2层，1,2，#1")
 
 
-class Chat:
-    """One load of the plugin: what a list has shown is known to the next command."""
-
-    def __init__(self, rig: Rig, language: str = "zh-CN") -> None:
-        self._commands = Commands(cast("Any", FakePlugin(rig, language)))
-
-    async def say(self, words: str, number: int = 777, **more: Any) -> str:
-        event = FakeEvent.in_group(number, f"memory {words}", **more)
-        command = getattr(self._commands, words.split()[0])
-        return await self._commands.answer(cast("Any", event), command)
+async def told(rig: Rig, *texts: str, number: int = 777) -> None:
+    for text in texts:
+        await rig.remember(text, group(number))
 
 
-async def _three(rig: Rig) -> None:
-    for text in ("芒果在冰箱", "钥匙在花盆下面", "奶奶对花生过敏"):
-        await rig.remember(text, group(777))
-
-
-async def test_numbers_stay_until_the_next_list(rig: Rig) -> None:
-    await _three(rig)
-    chat = Chat(rig)
-    await chat.say("list")
-    assert "已忘记" in await chat.say("forget 1", admin=True)
-    again = await chat.say("forget 1", admin=True)
-    assert "已经忘记了" in again
-    assert "恢复" in await chat.say("edit 1 别的话", admin=True)
-    assert "已恢复" in await chat.say("undo 1", admin=True)
+async def left(rig: Rig, number: int = 777) -> set[str]:
+    """What is not forgotten."""
+    newest = await rig.engine.service.newest(conversation_id=group(number))
+    return {one.memory.judgment for one in newest}
 
 
 @pytest.mark.parametrize(
@@ -69,183 +50,113 @@ def test_a_long_number_is_one_of_the_list_only_where_the_list_has_it() -> None:
     assert item_numbers("101", range(101, 111)) == (101,)
 
 
-TRAPS = ("2026年1月2日体检", "12号楼的门禁是1和2一起按", "1、2单元1-2层，1,2，#1")
-
-
-async def _left(rig: Rig) -> set[str]:
-    return {
-        one.memory.judgment for one in await rig.engine.service.newest(conversation_id=group(777))
-    }
-
-
-@pytest.mark.parametrize(
-    ("form", "most"),
-    [
+async def test_several_numbers_are_several_memories_and_no_others(rig: Rig) -> None:
+    await told(rig, *TRAPS, *THREE)
+    desk, before = Desk(rig), await left(rig)
+    listed = (await desk("list")).split("\n")[1:]
+    for form, most in (
         *(("1 2", 2), ("1,2", 2), ("1、2", 2), ("1和2", 2), ("1-2", 2), ("#1 #2", 2)),
         *(("第一条和第二条", 2), ("1", 1), ("第1条", 1)),
-    ],
-)
-async def test_several_numbers_are_several_memories_and_no_others(
-    rig: Rig, form: str, most: int
-) -> None:
-    for text in TRAPS:
-        await rig.remember(text, group(777))
-    await _three(rig)
-    chat = Chat(rig)
-    before, listed = await _left(rig), (await chat.say("list")).split("\n")
-    meant = {text for text in before if any(text in line for line in listed[1 : 1 + most])}
-    said = await chat.say(f"forget {form}", admin=True)
-    assert before - await _left(rig) == meant
-    assert all(text in said for text in meant)
-    assert "已恢复" in await chat.say("undo 1", admin=True)
-    await chat.say(f"forget {form} 彻底", admin=True)
-    assert before - await _left(rig) == meant
+    ):
+        meant = {text for text in before if any(text in line for line in listed[:most])}
+        said = await desk(f"forget {form}")
+        assert before - await left(rig) == meant, form
+        assert all(text in said for text in meant)
+        for number in range(most):  # the numbers stay until the next list
+            await desk(f"undo {number + 1}")
+        assert await left(rig) == before
+    await desk("forget 1、2 PURGE")
+    await desk("undo 1")
+    assert len(before - await left(rig)) == 2
 
 
-@pytest.mark.parametrize(
-    "form", ["1 2", "1", "12", "1,2", "1、2", "1和2", "1-2", "#1", "第一条", "-1"]
-)
-async def test_numbers_and_single_characters_are_never_looked_for(rig: Rig, form: str) -> None:
-    await rig.remember(TRAPS[0], group(777))
-    chat = Chat(rig)
-    for words in (form, f"{form} 彻底", "检", f"{form} 体检", "我 体检"):
-        said = await chat.say(f"forget {words}", admin=True)
-        assert "已忘记" not in said
-        assert await _left(rig) == {TRAPS[0]}
-    await chat.say("list")
+async def test_numbers_and_single_characters_are_never_looked_for(rig: Rig) -> None:
+    await told(rig, TRAPS[0])
+    for form in ("1 2", "1", "12", "1,2", "1、2", "1和2", "1-2", "#1", "第一条", "-1"):
+        for words in (form, f"{form} 彻底", "检", f"{form} 体检", "我 体检"):
+            await Desk(rig)(f"forget {words}")
+            assert await left(rig) == {TRAPS[0]}, words
+    desk = Desk(rig)
+    await desk("list")
     for words in ("2", "1 2", "1、99", "1-30", "第二条"):
-        await chat.say(f"forget {words}", admin=True)
-        assert await _left(rig) == {TRAPS[0]}
+        await desk(f"forget {words}")
+        assert await left(rig) == {TRAPS[0]}, words
 
 
 async def test_a_longer_number_is_a_whole_word(rig: Rig) -> None:
-    await rig.remember("快递单号是120263", group(777))
-    await rig.remember("2026年换电梯", group(777))
-    assert "已忘记：2026年换电梯" in await Chat(rig).say("forget 2026", admin=True)
-    assert await _left(rig) == {"快递单号是120263"}
+    await told(rig, "快递单号是120263", "2026年换电梯")
+    await Desk(rig)("forget 2026")
+    assert await left(rig) == {"快递单号是120263"}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_what_takes_one_memory_takes_no_several(rig: Rig, language: str) -> None:
-    await _three(rig)
-    await rig.remember("合同在第三个柜子", group(888))
-    chat, before = Chat(rig, language), await _left(rig)
-    await chat.say("list")
-    one = Texts(language).say("pointed.one_at_a_time")
+async def test_what_takes_one_memory_takes_no_several(rig: Rig) -> None:
+    await told(rig, *THREE)
+    await told(rig, "合同在第三个柜子", number=888)
+    desk, before = Desk(rig), await left(rig)
+    await desk("list")
+    one = desk.say("pointed.one_at_a_time")
     for form in ("1 2", "1,2", "1、2", "1 和 2", "1-2", "第一条、第二条"):
-        assert await chat.say(f"edit {form} 奶奶对核桃过敏", admin=True) == one
-        assert await chat.say(f"move {form} 公司", admin=True) == one
-        assert await chat.say(f"undo {form}", admin=True) == one
-        assert await chat.say(f"why {form}", admin=True) == one
-    assert await _left(rig) == before
-    assert await chat.say("edit 1 2026年的芒果在冰箱", admin=True) != one
-    assert "2026年的芒果在冰箱" in await _left(rig)
+        for words in (f"edit {form} 奶奶对核桃过敏", f"move {form} 公司", f"undo {form}"):
+            assert await desk(words) == one
+    assert await left(rig) == before
+    await desk("edit 1 2026年的芒果在冰箱")
+    assert "2026年的芒果在冰箱" in await left(rig)
 
 
 async def test_ids_are_several_too_and_a_number_beside_one_is_not_dropped(rig: Rig) -> None:
-    await _three(rig)
-    chat = Chat(rig)
-    await chat.say("list")
+    await told(rig, *THREE)
+    desk = Desk(rig)
+    await desk("list")
     known = await rig.engine.service.newest(conversation_id=group(777))
     ids = [one.memory.memory_id for one in known]
-    await chat.say(f"forget 1 {ids[1]}", admin=True)
-    assert await _left(rig) == {known[2].memory.judgment}
-    await chat.say(f"undo {ids[0]}", admin=True)
-    await chat.say(f"forget {ids[0]}、{ids[2]}", admin=True)
-    assert await _left(rig) == set()
+    await desk(f"forget 1 {ids[1]}")
+    assert await left(rig) == {known[2].memory.judgment}
+    await desk(f"undo {ids[0]}")
+    await desk(f"forget {ids[0]}、{ids[2]}")
+    assert await left(rig) == set()
 
 
-async def test_a_number_is_of_the_person_who_asked_for_the_list(rig: Rig) -> None:
-    await _three(rig)
-    chat = Chat(rig)
-    await chat.say("list")
-    assert "先发" in await chat.say("forget 1", admin=True, **XIAOWEN)
-    hers = await chat.say("search 花生", **XIAOWEN)
-    assert "奶奶" in hers
-    said = await chat.say("forget 1", admin=True)
-    assert "奶奶" in said  # the newest of his own list is that one as well
-    await chat.say("list 芒果", **XIAOWEN)
-    assert "钥匙" in await chat.say("forget 2", admin=True)
-    assert await _left(rig) == {"芒果在冰箱"}
-
-
-async def test_a_number_is_of_its_own_conversation(rig: Rig) -> None:
-    await _three(rig)
-    await rig.remember("合同在第三个柜子", group(888))
-    chat = Chat(rig)
-    await chat.say("list")
-    elsewhere = await chat.say("forget 1", 888, admin=True)
-    assert "先发" in elsewhere
-    await chat.say("list", 888)
-    assert "已忘记：合同" in await chat.say("forget 1", 888, admin=True)
-    assert "没有 7" in await chat.say("forget 7", admin=True)
+async def test_a_number_is_of_who_asked_for_the_list_and_of_where(rig: Rig) -> None:
+    await told(rig, *THREE)
+    await told(rig, "合同在第三个柜子", number=888)
+    desk = Desk(rig)
+    await desk("list")
+    for other in ({"number": 888}, XIAOWEN):
+        await desk("forget 1", **other)
+    assert (len(await left(rig)), len(await left(rig, 888))) == (3, 1)
+    await desk("search 芒果", **XIAOWEN)  # hers begins with another one
+    await desk("forget 1")
+    assert await left(rig) == {*THREE[:2]}
+    await desk("list", 888)
+    await desk("forget 1", 888)
+    assert (len(await left(rig)), await left(rig, 888)) == (2, set())
 
 
 async def test_a_search_numbers_what_it_finds_too(rig: Rig) -> None:
-    await _three(rig)
-    chat = Chat(rig)
-    found = await chat.say("search 花生")
-    assert found.startswith("找到 2 条\n1. ")
-    assert "已改写为：奶奶对核桃过敏" in await chat.say("edit 1 奶奶对核桃过敏", admin=True)
-    assert "移到“公司”" in await chat.say("move 1 公司", admin=True)
-    assert "已移回" in await chat.say("undo 1", admin=True)
+    await told(rig, *THREE)
+    desk = Desk(rig)
+    await desk("search 花生")
+    await desk("edit 1 奶奶对核桃过敏")
+    assert "奶奶对核桃过敏" in await left(rig)
+    await desk("move 1 公司")
+    assert await left(rig, 888) == {"奶奶对核桃过敏"}
+    await desk("undo 1")
+    assert "奶奶对核桃过敏" in await left(rig)
 
 
-async def test_words_that_one_memory_holds_name_it(rig: Rig) -> None:
-    await _three(rig)
-    chat = Chat(rig)
-    assert "已忘记：芒果在冰箱" in await chat.say("forget 芒果", admin=True)
-    assert "芒果" not in await chat.say("list")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_words_that_several_hold_are_listed_and_nothing_is_forgotten(
-    rig: Rig, language: str
+async def test_words_name_a_memory_if_one_holds_them_and_nothing_is_lost_for_good_by_words(
+    rig: Rig,
 ) -> None:
-    await _three(rig)
-    await rig.remember("芒果是小雯买的", group(777))
-    chat = Chat(rig, language)
-    said = await chat.say("forget 芒果", admin=True)
-    assert said.count("芒果") >= 3
-    assert "1. " in said
-    assert "2. " in said
-    assert len(await rig.texts("芒果", group(777))) == 2
-    await chat.say("forget 2", admin=True)
-    assert len(await rig.texts("芒果", group(777))) == 1
-
-
-async def test_nothing_is_lost_for_good_by_words_alone(rig: Rig) -> None:
-    await _three(rig)
-    chat = Chat(rig)
-    assert "忘记 1 彻底" in await chat.say("forget 芒果 彻底", admin=True)
-    assert await rig.texts("芒果在哪", group(777))
-    assert "彻底删除" in await chat.say("forget 1 彻底", admin=True)
-    assert await rig.texts("芒果在哪", group(777)) == []
-
-
-async def test_words_that_none_holds_show_what_means_the_like(rig: Rig) -> None:
-    await _three(rig)
-    chat = Chat(rig)
-    alike = await chat.say("forget 奶奶能不能吃花生", admin=True)
-    assert "1. " in alike
-    assert await rig.texts("奶奶能吃花生吗", group(777))
-    assert "没有像" in await chat.say("forget 火星移民计划", admin=True)
-
-
-async def test_who_may_not_forget_it_is_told_whose_words_they_are(rig: Rig) -> None:
-    await rig.remember("芒果在冰箱", group(777), person(2, "小雯"))
-    await rig.remember("大家的事写在白板上", group(999))
-    chat = Chat(rig)
-    assert "小雯" in await chat.say("forget 芒果")
-    assert "public" in await chat.say("forget 白板", admin=True)
-    assert "已忘记" in await chat.say("forget 芒果", **XIAOWEN)
-
-
-async def test_the_list_of_a_name_shows_no_other_scope(rig: Rig) -> None:
-    await rig.remember("小雯的体检报告在抽屉", group(888))
-    chat = Chat(rig)
-    for words in ("list 小雯", "forget 体检报告", "list 我", "why 1"):
-        assert "报告在抽屉" not in await chat.say(words, admin=True)
+    await told(rig, *THREE, "芒果是小雯买的")
+    desk, before = Desk(rig), await left(rig)
+    for words in ("芒果", "芒果 彻底", "钥匙 彻底", "奶奶能不能吃花生", "火星移民计划"):
+        await desk(f"forget {words}")
+        assert await left(rig) == before, words
+    await desk("forget 钥匙")
+    assert before - await left(rig) == {"钥匙在花盆下面"}
+    await desk("forget 芒果")
+    await desk("forget 2")  # of the two that were listed
+    assert len([text for text in await left(rig) if "芒果" in text]) == 1
 
 
 async def test_the_numbers_of_old_conversations_go_first() -> None:

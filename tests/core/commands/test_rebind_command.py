@@ -16,10 +16,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import Rebinding
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     MAP,
@@ -31,10 +29,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
-from astrbot_plugin_scoped_memory.tests.support.plugin import (
-    FakePlugin,
-    ask_in_group,
-)
+from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -48,18 +43,13 @@ def on(account: str, where: ConversationId) -> ConversationId:
     return replace(where, umo=f"{account}:{where.umo.partition(':')[2]}", account=account)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("words", [f"rebind {OLD} {NEW}", f"改绑 {OLD} → {NEW}", "rebind " + OLD])
-async def test_a_chat_keeps_under_its_new_id_what_it_had(
-    tmp_path: Path, words: str, language: str
-) -> None:
+async def test_a_chat_keeps_under_its_new_id_what_it_had(tmp_path: Path, words: str) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
         await rig.remember(ANSWER, group(777))
         assert not await rig.texts(QUESTION, group(7770))
-        said = await ask_in_group(rig, panel, f"scope {words}", 7770, admin=True, language=language)
-        assert OLD in said
-        assert NEW in said
+        await Desk(rig, panel=panel)(f"scope {words}", 7770)
         assert await rig.texts(QUESTION, group(7770))
         assert await rig.texts(QUESTION, group(777))  # what still comes under the former id
         assert not await rig.texts(QUESTION, group(999))
@@ -68,8 +58,7 @@ async def test_a_chat_keeps_under_its_new_id_what_it_had(
         assert await rig.texts(QUESTION, group(7770))
         stored = await rig.remember("手术在市一院", group(777))
         assert stored.memory.scope.name == "家人"
-        undone = await ask_in_group(rig, panel, "scope rebind undo", admin=True, language=language)
-        assert OLD in undone
+        await Desk(rig, panel=panel)("scope rebind undo")
         assert panel[KEY] == MAP
         assert not await rig.texts(QUESTION, group(7770))
         assert await rig.texts(QUESTION, group(777))
@@ -95,8 +84,7 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
             await rig.remember(text, place, person(31))
         await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
     async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
-        said = await ask_in_group(rig, panel, f"scope rebind {ADAPTER} qq2", admin=True)
-        assert "qq2" in said
+        await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
         for text, place in (places | said_alone).items():
             where = on("qq2", place)
             if place == group(888):
@@ -114,7 +102,7 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
         for text, place in (places | said_alone).items():
             if place != group(888):
                 assert await rig.texts(text, on("qq2", place)), text
-        await ask_in_group(rig, panel, "scope rebind 撤销", admin=True)
+        await Desk(rig, panel=panel)("scope rebind 撤销")
         assert (panel[KEY], panel["advanced"]["dm_scope_by_account"]) == (MAP, policies)
         for text, place in (places | said_alone).items():
             if place != group(888):
@@ -122,29 +110,18 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
                 assert not await rig.texts(text, on("qq2", place)), text
 
 
-@pytest.mark.parametrize(
-    ("words", "key"),
-    [
-        ("", "usage"),
-        ("a b c", "usage"),
-        (f"{ADAPTER} qq2", "old_lives"),
-        (f"gone:GroupMessage:1 {NEW}", "nothing"),
-        (f"{OLD} {ADAPTER}:FriendMessage:5", "form"),
-        (f"{OLD} qq2", "form"),
-        (f"{OLD} {OLD}", "same"),
-        (f"{OLD} gone:GroupMessage:1", "no_account"),
-        (f"{OLD} {ADAPTER}:GroupMessage:888", "taken"),
-        ("undo", "nothing_to_undo"),
-    ],
-)
-async def test_what_cannot_be_rebound_is_refused_in_words(
-    tmp_path: Path, words: str, key: str
-) -> None:
+async def test_what_cannot_be_rebound_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     panel, there = Panel(dict(MAP)), frozenset({ADAPTER, "qq2"})
     async with running(tmp_path, follow=False, accounts=there) as rig:
-        said = await ask_in_group(rig, panel, f"scope rebind {words}", admin=True)
-        names = dict(zip(("old", "new"), [*words.split(), "", ""], strict=False))
-        assert said == FakePlugin(rig).texts.say(f"rebind.{key}", **names)
+        desk = Desk(rig, panel=panel)
+        for words, key in (
+            ("a b c", "usage"),
+            (f"gone:GroupMessage:1 {NEW}", "nothing"),
+            (f"{OLD} {ADAPTER}:FriendMessage:5", "form"),
+            (f"{OLD} gone:GroupMessage:1", "no_account"),
+        ):
+            names = dict(zip(("old", "new"), words.split(), strict=False))
+            assert await desk(f"scope rebind {words}") == desk.say(f"rebind.{key}", **names)
         assert (panel.saved, panel[KEY]) == ([], MAP)
 
 
@@ -156,10 +133,11 @@ async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_
         report = await rig.engine.service.describe(conversation_id=group(7770))
         assert isinstance(report.resolution, ReadPublicOnly)
         await plugin.settled()
-        told = plugin.texts.say("notice.successor", key=NEW, former=OLD)
-        assert told not in await ask_in_group(rig, panel, "scope", 999)
-        assert told in await ask_in_group(rig, panel, "scope", 999, admin=True)
-        assert told not in await ask_in_group(rig, panel, "scope", 999, admin=True)
+        desk = Desk(rig, panel=panel)
+        told = desk.say("notice.successor", key=NEW, former=OLD)
+        assert told not in await desk("scope", 999, admin=False)
+        assert told in await desk("scope", 999)
+        assert told not in await desk("scope", 999)
     panel.full = False
     async with running(tmp_path, panel[KEY], follow=False) as rig:
         report = await rig.engine.service.describe(conversation_id=group("7770#5"))
@@ -167,7 +145,7 @@ async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_
         status = await rig.engine.status()
         plugin = FakePlugin(rig, panel=panel)
         assert any(NEW in text and OLD in text for text in plugin.warnings(status))
-        await ask_in_group(rig, panel, f"scope rebind {OLD}", 7770, admin=True)
+        await Desk(rig, panel=panel)(f"scope rebind {OLD}", 7770)
         assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
         assert not plugin.warnings(await rig.engine.status())
 
@@ -201,12 +179,12 @@ async def test_a_chat_that_a_policy_isolates_takes_its_scope_and_its_turns_along
         await rig.remember(ANSWER, group(777))
         turn = Turn(person(1), "手术安排在市一院三楼", "记下了")
         await service.observe(turn, conversation_id=group(777))
-        said = await ask_in_group(rig, panel, f"scope rebind {OLD} {NEW}", admin=True)
+        said = await Desk(rig, panel=panel)(f"scope rebind {OLD} {NEW}")
         assert FakePlugin(rig).texts.say("rebind.brought", count=1, turns=1) in said
         assert len(await rig.texts(QUESTION, group(7770))) == 1
         assert not await rig.texts(QUESTION, group(778))
         assert panel.saved == []
-        await ask_in_group(rig, panel, "scope rebind undo", admin=True)
+        await Desk(rig, panel=panel)("scope rebind undo")
         assert not await rig.texts(QUESTION, group(7770))
         assert len(await rig.texts(QUESTION, group(777))) == 1
 
@@ -229,7 +207,7 @@ async def test_what_failed_on_its_way_goes_on_when_it_is_asked_for_again(
             raise VaultWriteFailed("no space left on device")
 
         vault.ensure = refuse  # type: ignore[method-assign, assignment]
-        failed = await ask_in_group(rig, panel, again, admin=True)
+        failed = await Desk(rig, panel=panel)(again)
         assert NEW not in failed
         if not restarted:
             await told_that_it_goes_on(rig, panel, again)
@@ -239,40 +217,15 @@ async def test_what_failed_on_its_way_goes_on_when_it_is_asked_for_again(
 
 
 async def told_that_it_goes_on(rig: Rig, panel: Panel, again: str) -> None:
-    say = FakePlugin(rig).texts.say
-    service = rig.engine.service
+    desk, service = Desk(rig, panel=panel), rig.engine.service
     assert service.conversations.paused_since(group(7770))
     await service.resume(conversation_id=group(7770), actor=ADMIN)
-    assert say("rebind.brought", count=1, turns=0) in await ask_in_group(
-        rig, panel, again, admin=True
-    )
+    assert desk.say("rebind.brought", count=1, turns=0) in await desk(again)
     assert await rig.texts(QUESTION, group(7770))
     assert not service.conversations.paused_since(group(7770))
-    nothing = say("rebind.nothing", old=OLD, new=NEW)
-    assert await ask_in_group(rig, panel, again, admin=True) == nothing
+    assert await desk(again) == desk.say("rebind.nothing", old=OLD, new=NEW)
     await service.resume(conversation_id=group(777), actor=ADMIN)
-    await ask_in_group(rig, panel, "scope rebind undo", admin=True)
+    await desk("scope rebind undo")
     assert not await rig.texts(QUESTION, group(7770))
     assert await rig.texts(QUESTION, group(777))
-    nothing = say("rebind.nothing_to_undo")
-    assert await ask_in_group(rig, panel, "scope rebind undo", admin=True) == nothing
-
-
-async def test_killed_before_the_map_was_saved_it_goes_on_and_is_undone_once(
-    tmp_path: Path,
-) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember(ANSWER, group(777))
-        rebinds = rig.engine.service.admin.rebinds
-        plan = await rebinds.plan(dict(MAP), OLD, NEW)
-        assert isinstance(plan, Rebinding)
-        await rebinds.begin(plan)
-    async with running(tmp_path, follow=False) as rig:
-        await ask_in_group(rig, panel, f"scope rebind {OLD} {NEW}", admin=True)
-        assert panel[KEY][NEW] == "家人"
-        assert await rig.texts(QUESTION, group(7770))
-        await ask_in_group(rig, panel, "scope rebind undo", admin=True)
-        assert panel[KEY] == MAP
-        nothing = FakePlugin(rig).texts.say("rebind.nothing_to_undo")
-        assert await ask_in_group(rig, panel, "scope rebind undo", admin=True) == nothing
+    assert await desk("scope rebind undo") == desk.say("rebind.nothing_to_undo")

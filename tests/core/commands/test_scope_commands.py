@@ -1,22 +1,25 @@
-"""``/memory scope``: a conversation gets its scope in chat, for good, and nothing leaks."""
+"""``/memory scope``: a conversation gets its scope in chat, for good, and nothing leaks. What is
+answered stands on the pages of ``tests/says``."""
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.host.web_api import status_json
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
+    DmScope,
     MemoryDraft,
     NoticeCode,
     Rejected,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
+    QUICK,
     Rig,
     group,
     person,
@@ -24,34 +27,46 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.panel import KEY, Panel
-from astrbot_plugin_scoped_memory.tests.support.plugin import (
-    FakeEvent,
-    FakePlugin,
-    ask_in_group,
-)
+from astrbot_plugin_scoped_memory.tests.support.plugin import Desk
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 HERE = "aiocqhttp:GroupMessage:555"
+KEPT, QUESTION = "钥匙在花盆下面", "钥匙在哪"
+
+
+async def notices(rig: Rig) -> set[NoticeCode]:
+    return {notice.code for notice in (await rig.engine.status()).notices}
+
+
+async def mapped(root: Path, scope_map: dict[str, object] = MAP) -> Panel:  # type: ignore[assignment]
+    """The panel after an admin has given the group 555 to the family."""
+    panel = Panel(dict(scope_map))
+    async with running(root, scope_map, follow=False) as rig:
+        await Desk(rig, panel=panel)("scope 家人", 555)
+        await rig.remember(KEPT, group(555))
+    return panel
 
 
 async def test_an_admin_maps_a_conversation_for_good_and_at_once(tmp_path: Path) -> None:
     panel = Panel(dict(MAP))
     async with running(tmp_path, follow=False) as rig:
+        desk = Desk(rig, panel=panel)
         await rig.remember("早先在这里说的话", group(555))
-        said = await ask_in_group(rig, panel, "scope 家人", admin=True)
-        assert "“家人”" in said
-        assert "留在公共域" in said
-        assert "/记忆 域 取消" in said
-        assert panel.saved[-1] == {**MAP, HERE: "家人"}
-        await rig.remember("钥匙在花盆下面", group(555))
-        assert await rig.texts("钥匙在哪", group(777))
-        assert not await rig.texts("钥匙在哪", group(888))
-        assert not await rig.texts("钥匙在哪", group(999))
-        assert await rig.texts("早先在这里说的什么话", group(999))
+        await desk("scope 家人", 555)
+        await desk.alone("scope 家人", 4242, admin=True)
+        assert panel.saved[-1] == {**MAP, HERE: "家人", "aiocqhttp:FriendMessage:4242": "家人"}
+        await rig.remember(KEPT, group(555))
+        for where, sees in ((group(777), True), (private(4242), True), (group(888), False)):
+            assert await rig.texts(QUESTION, where) == [KEPT] * sees
+        assert await rig.texts("早先在这里说的什么话", group(999))  # it stays where it was
     async with running(tmp_path, panel[KEY], follow=False) as rig:
-        assert await rig.texts("钥匙在哪", group(555))
-        assert not await rig.texts("钥匙在哪", group(999))
+        assert await rig.texts(QUESTION, group(555))
+        desk = Desk(rig, panel=panel)
+        for words, entry, sees in (("public", "public", False), ("取消", None, False)):
+            await desk(f"scope {words}", 555)
+            assert panel[KEY].get(HERE) == entry
+            assert bool(await rig.texts(QUESTION, group(555))) is sees
 
 
 async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
@@ -67,157 +82,106 @@ async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
 
     monkeypatch.setattr(CognitiveService, "describe", closed_afterwards)
     async with running(tmp_path, follow=False) as rig:
-        said = await ask_in_group(rig, Panel(dict(MAP)), "scope 家人", admin=True)
+        desk = Desk(rig, panel=Panel(dict(MAP)))
+        said = await desk("scope 家人", 555)
     assert len(asked) > 1
-    assert "“家人”" in said
-    assert "/记忆 域 取消" in said
-
-
-async def test_public_and_off_are_words_of_their_own(tmp_path: Path) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember("家里的事在这里说", group(777))
-        said = await ask_in_group(rig, panel, "scope public", 777, admin=True)
-        assert "所有会话都看得到" in said
-        assert "“家人”" in said
-        assert "/记忆 域 家人" in said
-        assert panel[KEY]["aiocqhttp:GroupMessage:777"] == "public"
-        assert not await rig.texts("家里的事", group(777))  # it stays where it was
-        await ask_in_group(rig, panel, "scope 家人", 777, admin=True)
-        assert await rig.texts("家里的事", group(777))
-        said = await ask_in_group(rig, panel, "scope 取消", 777, admin=True)
-        assert "aiocqhttp:GroupMessage:777" not in panel[KEY]
-        assert not await rig.texts("家里的事", group(777))
-        assert "本来就没有" in await ask_in_group(rig, panel, "scope off", 777, admin=True)
+    assert desk.say("scope.set_private", scope="家人", count=3) in said
 
 
 async def test_the_last_private_entry_goes_when_an_admin_says_so(tmp_path: Path) -> None:
     only = {"aiocqhttp:GroupMessage:777": "家人"}
-    panel = Panel(dict(only))
     async with running(tmp_path, only, follow=False) as rig:
-        await ask_in_group(rig, panel, "scope off", 777, admin=True)
-        assert "不再有本会话" not in await ask_in_group(rig, panel, "scope", 777)
-        report = await rig.engine.service.describe(conversation_id=group(777))
-        assert report.damaged is False
+        await Desk(rig, panel=Panel(dict(only)))("scope off")
+        assert not (await rig.engine.service.describe(conversation_id=group(777))).damaged
     async with running(tmp_path, {}, follow=False) as rig:
-        report = await rig.engine.service.describe(conversation_id=group(777))
-        assert report.damaged is False
+        assert not (await rig.engine.service.describe(conversation_id=group(777))).damaged
 
 
-@pytest.mark.parametrize("name", ["家 人", "a/b", "dm-1", "con", "长" * 65, "😀"])
-async def test_an_illegal_name_changes_nothing_and_says_why(tmp_path: Path, name: str) -> None:
+async def test_what_is_no_name_changes_nothing_and_no_panel_is_said_so(rig: Rig) -> None:
     panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        said = await ask_in_group(rig, panel, f"scope {name}", admin=True)
-        assert "不能当域名" in said
-        assert (panel.saved, panel[KEY]) == ([], MAP)
-
-
-async def test_what_cannot_be_saved_is_not_done(tmp_path: Path) -> None:
-    panel = Panel(dict(MAP), full=True)
-    async with running(tmp_path, follow=False) as rig:
-        said = await ask_in_group(rig, panel, "scope 家人", admin=True)
-        assert "Read-only" in said
-        assert panel[KEY] == MAP
-        await rig.remember("这句话归公共", group(555))
-        assert await rig.texts("哪句话归公共", group(999))
-        panel.full, panel.overtaken = False, True
-        assert "再发一次" in await ask_in_group(rig, panel, "scope 家人", admin=True)
-        assert "public" in await ask_in_group(rig, panel, "scope")
-
-
-async def test_ten_conversations_are_mapped_at_once_and_none_is_lost(tmp_path: Path) -> None:
-    panel = Panel(dict(MAP))
-    numbers = range(600, 610)
-    async with running(tmp_path, follow=False) as rig:
-        plugin = FakePlugin(rig, panel=panel)
-        commands = Commands(cast("Any", plugin))
-
-        async def mapped(number: int) -> str:
-            event = FakeEvent.in_group(number, f"memory scope 域{number}", admin=True)
-            return await commands.answer(cast("Any", event), commands.scope)
-
-        said = await asyncio.gather(*map(mapped, numbers))
-        assert all(f"域{number}" in one for number, one in zip(numbers, said, strict=True))
-        written = {f"aiocqhttp:GroupMessage:{number}": f"域{number}" for number in numbers}
-        assert panel[KEY] == MAP | written
-        await asyncio.gather(*(rig.remember(f"第{n}处的暗号", group(n)) for n in numbers))
-        for number in numbers:
-            listed = await rig.engine.service.newest(conversation_id=group(number))
-            assert [one.memory.judgment for one in listed] == [f"第{number}处的暗号"]
+    for name in ("家 人", "a/b", "dm-1", "con", "长" * 65, "😀"):
+        assert name[:9] in await Desk(rig, panel=panel)(f"scope {name}", 555)
+    assert (panel.saved, panel[KEY]) == ([], MAP)
+    assert "没有改动" in await Desk(rig, panel=None)("scope 家人", 555)
 
 
 async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
     tmp_path: Path,
 ) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        await ask_in_group(rig, panel, "scope 家人", admin=True)
-        await rig.remember("门闩在花盆下面", group(555))
+    await mapped(tmp_path)
     for _ in range(2):  # once more, for it must stand across starts
         async with running(tmp_path, MAP, follow=False) as rig:
-            codes = {notice.code for notice in (await rig.engine.status()).notices}
-            assert NoticeCode.MAP_WRITTEN_OVER in codes
-            assert NoticeCode.MAP_DAMAGED not in codes
-            assert "只能读公共记忆" in await ask_in_group(rig, panel, "scope")
-            assert await rig.texts("门闩在哪里", group(777)) == ["门闩在花盆下面"]
+            assert NoticeCode.MAP_WRITTEN_OVER in await notices(rig)
+            assert NoticeCode.MAP_DAMAGED not in await notices(rig)
+            assert await rig.texts(QUESTION, group(777)) == [KEPT]
             for number in (555, 999):
-                assert await rig.texts("门闩在哪里", group(number)) == []
+                assert await rig.texts(QUESTION, group(number)) == []
             draft = MemoryDraft("灯绳在门后面", actor=person(10001))
             outcome = await rig.engine.service.remember(draft, conversation_id=group(555))
             assert isinstance(outcome, Rejected)
     async with running(tmp_path, MAP, follow=False) as rig:
-        panel = Panel(dict(MAP))
-        await ask_in_group(rig, panel, "scope 家人", admin=True)
-        codes = {notice.code for notice in (await rig.engine.status()).notices}
-        assert NoticeCode.MAP_WRITTEN_OVER not in codes
-        await rig.remember("钥匙在花盆下面", group(555))
-        assert await rig.texts("钥匙在哪", group(777))
+        await Desk(rig, panel=Panel(dict(MAP)))("scope 家人", 555)
+        assert NoticeCode.MAP_WRITTEN_OVER not in await notices(rig)
+        assert (await rig.remember("门闩在门后面", group(555))).memory.scope.name == "家人"
 
 
-async def test_a_key_that_the_panel_has_shown_since_may_be_taken_out_there(tmp_path: Path) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        await ask_in_group(rig, panel, "scope 家人", admin=True)
-    async with running(tmp_path, panel[KEY], follow=False):
-        pass
+@pytest.mark.parametrize("how", ["the panel has shown it since", "an admin confirms"])
+async def test_what_is_not_wanted_any_more_goes(tmp_path: Path, how: str) -> None:
+    panel = await mapped(tmp_path)
+    shown = panel[KEY] if how.startswith("the panel") else MAP
+    async with running(tmp_path, shown, follow=False) as rig:
+        if how.startswith("an admin"):
+            await Desk(rig, panel=panel)("scope confirm", 555)
     async with running(tmp_path, MAP, follow=False) as rig:
-        codes = {notice.code for notice in (await rig.engine.status()).notices}
-        assert NoticeCode.MAP_WRITTEN_OVER not in codes
-        assert "public" in await ask_in_group(rig, panel, "scope")
+        assert NoticeCode.MAP_WRITTEN_OVER not in await notices(rig)
+        assert (await rig.remember("门闩在门后面", group(555))).memory.scope.name == "public"
 
 
-async def test_an_admin_confirms_that_it_is_not_wanted_any_more(tmp_path: Path) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        await ask_in_group(rig, panel, "scope 家人", admin=True)
-    async with running(tmp_path, MAP, follow=False) as rig:
-        await ask_in_group(rig, panel, "scope confirm", admin=True)
-        assert "public" in await ask_in_group(rig, panel, "scope")
-    async with running(tmp_path, MAP, follow=False) as rig:
-        assert "public" in await ask_in_group(rig, panel, "scope")
+PER_PEER = replace(QUICK, dm_scope=DmScope.PER_PEER)
+LINKED = replace(PER_PEER, identity_links={"aiocqhttp:1": "小明"})
+PUBLIC = replace(QUICK, dm_scope=DmScope.PUBLIC)
 
 
-async def test_a_key_that_is_nearly_this_one_is_named_here_to_admins(tmp_path: Path) -> None:
-    near = {"aiocqhttp:GroupMessage:5555": "读书会", **MAP}
-    async with running(tmp_path, near, follow=False) as rig:
-        told = await ask_in_group(rig, Panel(near), "scope", admin=True)
-        assert "GroupMessage:5555" in told
-        assert "读书会" in told
-        assert "5555" not in await ask_in_group(rig, Panel(near), "scope")
+async def left_behind(root: Path) -> str:
+    """Two memories in a scope of ``per-peer``; its name."""
+    async with running(root, {}, settings=PER_PEER, follow=False) as rig:
+        await rig.engine.service.conversations.meet(private(1), person(1))
+        for text in ("存折放在饼干盒里", "备用钥匙在花盆下面"):
+            stored = await rig.remember(text, private(1), person(1))
+        return stored.memory.scope.name
 
 
-async def test_a_private_chat_is_mapped_too(tmp_path: Path) -> None:
-    panel = Panel(dict(MAP))
-    async with running(tmp_path, follow=False) as rig:
-        plugin = FakePlugin(rig, panel=panel)
-        commands = Commands(cast("Any", plugin))
-        event = FakeEvent.in_private(4242, "memory scope 家人", admin=True)
-        assert "家人" in await commands.answer(cast("Any", event), commands.scope)
-        assert panel[KEY]["aiocqhttp:FriendMessage:4242"] == "家人"
-        await rig.remember("钥匙在花盆下面", private(4242))
-        assert await rig.texts("钥匙在哪", group(777))
+async def test_of_what_was_left_its_person_is_told_and_an_admin_brings_and_undoes_it(
+    tmp_path: Path,
+) -> None:
+    former = await left_behind(tmp_path)
+    async with running(tmp_path, {}, settings=LINKED, follow=False) as rig:
+        desk = Desk(rig)
+
+        async def told(words: str, *, by: int = 1) -> bool:
+            return former in await desk.alone(words, by, admin=by == 9)
+
+        seen = [await told("scope"), await told("scope", by=2), await told("status")]
+        assert seen == [True, False, False]
+        assert await told("status", by=9)
+        assert not await told("scope bring")  # a member may not
+        assert not await told("scope bring", by=9)  # nothing is left of the admin's own
+        assert await told(f"scope 带来 {former}", by=9)
+        assert "饼干盒" in await desk.alone("list", 1)
+        assert not await told("scope")
+        await desk.alone("undo", 9, admin=True)
+        assert await told("scope")
+        assert "饼干盒" not in await desk.alone("list", 1)
 
 
-async def test_without_a_configuration_that_says_so(rig: Rig) -> None:
-    assert "没有改动" in await ask_in_group(rig, cast("Any", None), "scope 家人", admin=True)
+async def test_public_has_to_be_named(tmp_path: Path) -> None:
+    former = await left_behind(tmp_path)
+    async with running(tmp_path, {}, settings=PUBLIC, follow=False) as rig:
+        desk = Desk(rig)
+        for words, brought in (("", False), (f"{former} 别处", False), (f"{former} public", True)):
+            if not brought:
+                left = (await status_json(desk.plugin))["left_behind"]  # type: ignore[arg-type]
+                of = {"scope": former, "belongs_to": "public", "memories": 2, "turns": 0}
+                assert left == [of]
+            await desk.alone(f"scope bring {words}", 1, admin=True)
+            assert ("饼干盒" in await desk.alone("list", 2)) is brought

@@ -1,57 +1,43 @@
-"""``/memory export`` and ``/memory import``: what they answer, in two languages."""
+"""``/memory export``, ``import`` and ``restore``: the file, the plan, and why nothing was done."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.commands import backup_commands
 from astrbot_plugin_scoped_memory.core.commands.transfer_commands import imported_text
 from astrbot_plugin_scoped_memory.llm_memory import (
+    EnginePaths,
     Imported,
     LineFault,
     RefusedLine,
     Rejected,
     RejectReason,
 )
+from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
+from astrbot_plugin_scoped_memory.llm_memory.composition.paths import local_now
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import (
-    FakeEvent,
-    answered,
-)
+from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
-HEADER = {"type": "header", "format": "scoped-memory", "version": 1}
+FILE = "house.jsonl"
 
 
-async def ask(rig: Rig, event: FakeEvent, language: str = "zh-CN") -> str:
-    """What the plugin answers to ``memory export`` and ``memory import …``."""
-    return await answered(rig, event, language) or ""
-
-
-def put(rig: Rig, *lines: object) -> None:
-    folder = rig.root / "imports"
-    folder.mkdir(exist_ok=True)
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    (folder / "旧 记忆.jsonl").write_text(text, "utf-8")
-
-
-async def test_export_names_the_file_and_shows_no_memory(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await rig.remember(PEANUTS, group(777))
-        refused = await ask(rig, FakeEvent.in_group(777, "memory export"))
-        assert "列表 我" in refused
-        assert not list((tmp_path / "exports").glob("*"))
-        said = await ask(rig, FakeEvent.in_group(777, "memory export", admin=True))
-        (file,) = (tmp_path / "exports").iterdir()
-        assert f"exports/{file.name}" in said
-        assert "1 条（家人 1）" in said
-        assert PEANUTS not in said
-        assert PEANUTS in file.read_text("utf-8")
+async def test_an_export_shows_no_memory_in_the_chat(rig: Rig) -> None:
+    await rig.remember(PEANUTS, group(777))
+    said = await Desk(rig)("export")
+    (file,) = (rig.root / "exports").iterdir()
+    assert f"exports/{file.name}" in said
+    assert PEANUTS not in said
+    assert PEANUTS in file.read_text("utf-8")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -68,3 +54,90 @@ def test_a_report_tells_all_that_it_knows(language: str) -> None:
     for number in (11, 12, 13, 14, 15, 16, 17, 99, 5, 6):
         assert str(number) in said
     assert "家人" in said
+
+
+class Panel(dict[str, Any]):
+    """AstrBot's configuration. ``overtaken``: the panel's page saves at the same moment."""
+
+    overtaken = False
+
+    async def save_config_async(self) -> None:
+        if self.overtaken:
+            self["reflection_daily_tokens"] = 9
+
+
+class MovablePlugin(FakePlugin):
+    """One whose store can be restored. ``frees``: the engine is closed meanwhile, as it should."""
+
+    frees = True
+
+    def __init__(self, rig: Rig, language: str, panel: Panel) -> None:
+        super().__init__(rig, language, panel=panel)
+        self.paths = EnginePaths.under(rig.root)
+
+    async def reopen(self, between: Callable[[], Awaitable[None]]) -> None:
+        if self.frees:
+            await self._rig.engine.close()
+        await between()
+
+
+async def moved(root: Path, rig: Rig, panel: Panel, settings: dict[str, Any]) -> MovablePlugin:
+    """A plugin, with a backup of another bot in its ``imports/``."""
+    async with running(root / "old", follow=False) as old:
+        await old.remember(PEANUTS, group(777))
+    (rig.root / "imports").mkdir()
+    paths = EnginePaths.under(root / "old")
+    export_store(paths, rig.root / "imports" / FILE, now=local_now(), settings=settings)
+    return MovablePlugin(rig, "en-US", panel)
+
+
+async def test_the_plan_names_every_scope_that_it_opens_and_no_door_is_opened(
+    tmp_path: Path,
+) -> None:
+    opened = {f"qq:GroupMessage:{number}": "新的" for number in range(20)} | {"qq:9:x": "家人"}
+    links = {"aiocqhttp:1": "老李", "telegram:7": "老李"}
+    doors = {"advanced.scope_filter_enabled": False, "advanced.mcp_share": True}
+    saved = {"conversation_scope_map": opened, "identity_links": links, **doors}
+    panel = Panel(identity_links={"aiocqhttp:1": "老李"})
+    async with running(tmp_path / "new", follow=False) as rig:
+        await rig.remember(PEANUTS, group(777))
+        plugin = await moved(tmp_path, rig, panel, saved)
+        desk = Desk(rig, plugin=plugin)
+        plan, keys = await desk(f"restore {FILE}"), "qq:9:x → 家人"
+        there = {"scope": "家人", "memories": 1, "count": 1, "keys": keys}
+        assert desk.say("moving.plan_scope_existing", **there) in plan
+        new = desk.say("moving.plan_scope_new", scope="新的", count=20, keys="\n")
+        assert new.partition("\n")[0] in plan
+        assert panel == {"identity_links": {"aiocqhttp:1": "老李"}}
+        await desk(f"restore {FILE} confirm")
+        assert panel == {"conversation_scope_map": opened, "identity_links": links}
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, "another bot is using the data folder"),
+        (TransferFailed("unreadable", "x"), "nothing was restored: it cannot be read (x)"),
+        (StateUnavailable("locked"), "nothing was restored: something went wrong (StateUnav"),
+        (OSError("disk gone"), "nothing was restored: disk gone"),
+        ("overtaken", "the panel was saving its settings at the same moment"),
+    ],
+)
+async def test_why_something_was_not_restored_is_said_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception | str | None, words: str
+) -> None:
+    """Without an error: another program has the folder."""
+
+    def fail(*_: object, **__: object) -> None:
+        assert isinstance(error, Exception)
+        raise error
+
+    async with running(tmp_path / "new", follow=False) as rig:
+        panel = Panel()
+        plugin = await moved(tmp_path, rig, panel, {"reflection_daily_tokens": 7})
+        plugin.frees, panel.overtaken = error is not None, error == "overtaken"
+        if isinstance(error, Exception):
+            monkeypatch.setattr(backup_commands, "owned", fail)
+        said = await Desk(rig, plugin=plugin)(f"restore {FILE} confirm")
+        assert words in said
+        assert str(tmp_path) not in said
