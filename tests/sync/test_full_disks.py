@@ -3,7 +3,6 @@ done, and nothing that cannot be seen counts as deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
+from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import VaultTree
 from astrbot_plugin_scoped_memory.tests.support.bots import living
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import texts_of
@@ -51,54 +51,33 @@ async def test_a_deletion_that_no_archive_takes_is_recorded_once_it_is_done(
         assert texts_of(rig) == {"家人": [TEA]}
 
 
-def before_the_look(monkeypatch: pytest.MonkeyPatch, take_out: Callable[[], object]) -> None:
-    finish = MarkdownVault.finish_moves
-
-    def taken_out(vault: MarkdownVault) -> None:
-        finish(vault)
-        take_out()
-
-    monkeypatch.setattr(MarkdownVault, "finish_moves", taken_out)
-
-
-def during_the_look(monkeypatch: pytest.MonkeyPatch, take_out: Callable[[], object]) -> None:
-    stamps = vault_writer.VaultTree.stamps
-
-    def taken_out(*arguments: object) -> object:
-        take_out()
-        return stamps(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(vault_writer.VaultTree, "stamps", taken_out)
-
-
-def after_the_look(monkeypatch: pytest.MonkeyPatch, take_out: Callable[[], object]) -> None:
-    look = MarkdownVault.look
-
-    def taken_out(vault: MarkdownVault) -> object:
-        found = look(vault)
-        take_out()
-        return found
-
-    monkeypatch.setattr(MarkdownVault, "look", taken_out)
-
-
-@pytest.mark.parametrize("moment", [before_the_look, during_the_look, after_the_look])
+@pytest.mark.parametrize(
+    ("owner", "call", "first"),
+    [
+        (MarkdownVault, "finish_moves", False),
+        (VaultTree, "stamps", True),
+        (MarkdownVault, "look", False),
+    ],
+    ids=["before the look", "during the look", "after the look"],
+)
 async def test_a_tree_that_vanishes_at_the_start_has_no_deletions_in_it(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    moment: Callable[[pytest.MonkeyPatch, Callable[[], object]], None],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, call: str, first: bool
 ) -> None:
     async with running(tmp_path, follow=False) as rig:
         await rig.remember(PEANUTS, FAMILY)
         await rig.remember(TEA, group(888))
     tree, elsewhere = tmp_path / "memory/scopes", tmp_path / "elsewhere"
 
-    def take_out() -> None:
+    whole = getattr(owner, call)
+
+    def taken_out(*arguments: object) -> object:
+        found = None if first else whole(*arguments)
         if tree.exists():
             tree.rename(elsewhere)
+        return whole(*arguments) if first else found
 
     with monkeypatch.context() as patched:
-        moment(patched, take_out)
+        patched.setattr(owner, call, taken_out)
         async with running(tmp_path, follow=False) as rig:
             assert corrections(rig) == []
             patched.undo()
