@@ -36,14 +36,3 @@ def test_closing_waits_for_the_call_inside() -> None:
     for thread in threads:
         thread.join(30)
     assert order == ["call ended", "closed"]
-
-
-def test_a_call_that_raised_has_left_too() -> None:
-    gate = Gate()
-    with pytest.raises(KeyError), gate:
-        raise KeyError
-    gate.close()
-    gate.close()
-    assert gate.closed
-    with pytest.raises(IndexUnavailable), gate:
-        raise AssertionError

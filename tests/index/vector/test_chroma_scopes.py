@@ -20,10 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskChange,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import SCOPE_FIELD
-from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
@@ -31,7 +28,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Ticker,
     group,
     person,
-    running,
 )
 
 pytestmark = pytest.mark.engine
@@ -99,49 +95,4 @@ async def test_every_record_of_a_default_installation_carries_its_scope(tmp_path
         "public": said,
         "@shared": 1,
         "@role:猫娘": 1,
-    }
-
-
-class Recorded(EmbeddedChroma):
-    """Embedded Chroma whose collections note what they are asked."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.asked: list[Mapping[str, Any] | None] = []
-
-    def open(self) -> Any:
-        client: Any = super().open()
-        for name in ("get_collection", "create_collection"):
-            setattr(client, name, self._noting(getattr(client, name)))
-        return client
-
-    def _noting(self, give: Any) -> Any:
-        def given(*arguments: Any, **named: Any) -> Any:
-            collection = give(*arguments, **named)
-            query = collection.query
-
-            def noted(**question: Any) -> Any:
-                self.asked.append(question.get("where"))
-                return query(**question)
-
-            collection.query = noted
-            return collection
-
-        return given
-
-
-async def test_chroma_is_asked_for_public_and_the_readers_own_scope(tmp_path: Path) -> None:
-    connection = Recorded(tmp_path / "index" / "chroma")
-    store = ChromaVectorStore(connection)
-    async with running(tmp_path, store=store, trust=FixedTrust(0.3)) as rig:
-        await fill(rig)
-        asked = {}
-        for where in SAID:
-            connection.asked.clear()
-            await rig.recall("花生、空调和公园", where)
-            asked[where] = list(connection.asked)
-    assert asked == {
-        HOME: [{SCOPE_FIELD: {"$in": ["家人", "public", "@shared"]}}],
-        WORK: [{SCOPE_FIELD: {"$in": ["公司", "public", "@shared"]}}],
-        OPEN: [{SCOPE_FIELD: {"$in": ["public", "@shared"]}}],
     }

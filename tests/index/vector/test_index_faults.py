@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import IndexUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
@@ -36,7 +35,7 @@ def index(built: Index, tmp_path: Path) -> Index:
 
 
 def begun_anew(index: Index) -> str:
-    """Set aside once, usable, and opened again from then on. The reason."""
+    """Set aside, usable, and opened again from then on. The reason."""
     store, reason = index.opened(index.worker())
     assert store.count() == 0
     assert works(store)
@@ -54,13 +53,26 @@ def spoil_growth(header: Path) -> None:
     header.write_bytes(header.read_bytes()[:-16] + bytes(16))
 
 
+def restore_an_earlier_database(index: Index) -> None:
+    earlier = index.database.read_bytes()
+    store, _ = index.opened()
+    store.upsert(records(200, 1000), vectors(200, 1000))
+    store.close()
+    index.database.write_bytes(earlier)
+
+
 @pytest.mark.parametrize(
     ("harm", "reason"),
     [
+        (restore_an_earlier_database, "partial"),
         (lambda index: fill_with_garbage(index.segment / "data_level0.bin"), "crashed"),
         (lambda index: spoil_growth(index.segment / "header.bin"), "garbage"),
     ],
-    ids=["graph garbage", "a graph that would grow without measure"],
+    ids=[
+        "a database and a graph of different times",
+        "graph garbage",
+        "a graph that would grow without measure",
+    ],
 )
 def test_a_damaged_folder_is_set_aside_and_begun_anew(
     index: Index, harm: Callable[[Index], None], reason: str
@@ -68,15 +80,6 @@ def test_a_damaged_folder_is_set_aside_and_begun_anew(
     harm(index)
     assert begun_anew(index) == reason
     assert len(index.set_aside) == 1
-
-
-def test_a_database_and_a_graph_of_different_times_do_not_pass(index: Index) -> None:
-    earlier = index.database.read_bytes()
-    store, _ = index.opened()
-    store.upsert(records(200, 1000), vectors(200, 1000))
-    store.close()
-    index.database.write_bytes(earlier)
-    assert begun_anew(index) == "partial"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
@@ -101,20 +104,3 @@ def test_an_opening_that_does_not_end_is_given_up_and_the_folder_with_it(
     assert store.open() == "hangs"
     store.close()
     assert len(index.set_aside) == 1
-
-
-def test_only_the_newest_broken_folder_is_kept_and_none_is_begun_anew_for_ever(
-    index: Index,
-) -> None:
-    for _ in range(3):
-        fill_with_garbage(index.database)
-        store, reason = index.opened()
-        store.close()
-        assert reason == "garbage"
-    assert len(index.set_aside) == 1
-    fill_with_garbage(index.database)
-    store = index.store()
-    for _ in range(2):
-        with pytest.raises(IndexUnavailable) as caught:
-            store.open()
-        assert caught.value.code == "faulty"

@@ -135,22 +135,6 @@ def test_somebody_elses_collection_under_our_name_is_not_touched(
     store.close()
 
 
-def test_a_collection_on_a_server_says_whose_it_is(server: ServerProcess, client: Any) -> None:
-    store = store_at(server.url, owner="0123456789abcdef" * 2)
-    store.open()
-    name = store.name_for(SPACE)
-    store.use(name)
-    assert name.startswith("memories-0123456789ab-test")
-    about = client.get_collection(name, embedding_function=None).metadata
-    assert about == {
-        "model": "test/模型",
-        "dim": DIM,
-        "revision": "",
-        "owner": "0123456789abcdef" * 2,
-    }
-    store.close()
-
-
 def test_hundreds_of_other_collections_hide_none_of_ours(
     server: ServerProcess, client: Any
 ) -> None:

@@ -1,4 +1,5 @@
-"""A store that is big enough to look round without a filter first: the same answers, real parts."""
+"""A store that is big enough to look round without a filter first, or to fetch a small scope whole:
+whatever the way, the answer is that of brute force."""
 
 from __future__ import annotations
 
@@ -12,16 +13,21 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import EmbeddedChroma
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.search import SMALL
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Row
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     DIM,
+    SPACE,
+    ChromaBench,
     keys,
     reading_as,
     record,
+    unit,
     vectors,
 )
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
@@ -70,6 +76,45 @@ def nearest_of(
         ((key, float(ROWS[n] @ wanted)) for n, key in enumerate(stored)), key=lambda p: -p[1]
     )
     return [pair for pair in near if reader.admits(pair[0].scope)][:k]
+
+
+class BigBench(ChromaBench):
+    """Its store thinks every collection big, too."""
+
+    def fresh(self) -> ChromaVectorStore:
+        pace = WritePace(long=1.0, sleep=lambda _: None)
+        return ChromaVectorStore(EmbeddedChroma(self.path), pace=pace, many=0)
+
+
+LIARS = {
+    "家/of-others": Row({"memory_scope": "公司", "content_hash": "h"}, unit(1)),
+    "家/bare": Row({}, unit(1, 0.01)),
+    "家/public": Row({"memory_scope": "public", "content_hash": "h"}, unit(1, 0.02)),
+}
+
+
+def test_a_scope_that_lies_far_away_is_found_beside_liars_while_it_grows(tmp_path: Path) -> None:
+    bench = BigBench(tmp_path / "index")
+    store = bench.reopen()
+    name = store.name_for(SPACE)
+    store.use(name)
+    near = [record("公司", f"m-{number}") for number in range(100)]
+    store.upsert(near, np.array([unit(1, number / 1000) for number in range(100)]))
+    bench.plant(name, LIARS)
+    stored = 0
+    for more in (SMALL - 10, 0, 0, 30, 0, 0):  # fetched whole; then it is too large for that
+        added = range(stored, stored + more)
+        far = np.array([unit(-1, number / 1000) for number in added]).reshape(-1, DIM)
+        bench.store.upsert([record("家", f"m-{number}") for number in added], far)
+        stored += more
+        answer = bench.store.query(unit(1), reading_as("家"), 3)
+        assert keys(answer) == [Key("家", f"m-{stored - last}") for last in (1, 2, 3)]
+        assert answer.dropped == 1  # the one that the filter lets in
+    answer = bench.store.query(unit(1), reading_as("公司"), 3)
+    assert keys(answer) == [Key("公司", f"m-{number}") for number in range(3)]
+    for k in (-1, 0, 1000):
+        assert len(bench.store.query(unit(1), reading_as("公司"), k).found) == min(max(k, 0), 100)
+    bench.store.close()
 
 
 @settings(max_examples=max(3, settings().max_examples // 4))

@@ -288,9 +288,6 @@ def test_a_death_is_laid_to_the_model_until_it_has_embedded_and_to_the_index_beh
     with pytest.raises(IndexUnavailable) as raised:
         dying(embeds=True).query_text("外婆", FAMILY, 1)
     assert raised.value.code == "fault"  # so that a folder that kills is begun anew
-
-
-def test_a_death_while_the_model_worked_is_not_laid_to_the_index() -> None:
     store = dying()
     with pytest.raises(EmbeddingFailed):
         store.embed(["外婆"], is_query=False)

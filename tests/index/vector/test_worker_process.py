@@ -135,14 +135,6 @@ def test_who_waits_for_a_process_that_dies_is_told_how(worker: WorkerProcess) ->
         worker.call("echo")
 
 
-def test_a_process_that_has_ended_is_not_alive_while_its_words_are_read(
-    worker: WorkerProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(worker, "over", lambda _stream: None)
-    worker.end(30)
-    assert not worker.alive
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
 def test_a_crash_is_told_from_an_end(worker: WorkerProcess) -> None:
     with pytest.raises(WorkerEnded, match="SIGSEGV") as ended:

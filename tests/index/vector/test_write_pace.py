@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import (
     LEAST_REST,
     LONG,
-    MOST,
     WritePace,
 )
 
@@ -47,27 +46,6 @@ def test_after_a_few_calls_none_is_much_too_long(seconds_a_record: float) -> Non
     machine = Machine(seconds_a_record)
     machine.write(600)
     assert all(took <= 2 * LONG for _, took in machine.calls[3:])
-
-
-def test_quick_calls_grow_to_the_most_and_stay_there() -> None:
-    machine = Machine(0.00001)
-    machine.write(600)
-    assert max(size for size, _ in machine.calls) == MOST
-    assert [size for size, _ in machine.calls][-2] == MOST
-
-
-def test_where_one_record_is_too_long_already_it_goes_one_by_one() -> None:
-    machine = Machine(LONG * 3)
-    machine.write(40)
-    assert {size for size, _ in machine.calls[3:]} == {1}
-
-
-def test_what_was_learned_stays_for_the_next_write() -> None:
-    machine = Machine(LONG)
-    machine.write(20)
-    machine.calls.clear()
-    machine.write(3)
-    assert [size for size, _ in machine.calls] == [1, 1, 1]
 
 
 def test_the_others_get_half_of_the_time_and_the_last_call_needs_no_rest() -> None:

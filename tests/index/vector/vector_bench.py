@@ -73,24 +73,24 @@ class MemoryBench(Bench):
 
 class ChromaBench(Bench):
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self.store = self.fresh()
 
     @property
     def left(self) -> list[Path]:
-        files = self._path.parent.glob(f"{self._path.name}*/**/*")
+        files = self.path.parent.glob(f"{self.path.name}*/**/*")
         return [path for path in files if path.name != LOCK_NAME]
 
     def fresh(self) -> VectorStore:
         pace = WritePace(long=1.0, sleep=lambda _: None)
-        return ChromaVectorStore(EmbeddedChroma(self._path), pace=pace)
+        return ChromaVectorStore(EmbeddedChroma(self.path), pace=pace)
 
     def plant(self, name: str, rows: dict[str, Row]) -> None:
         import chromadb
 
         self.store.close()
         settings = chromadb.Settings(anonymized_telemetry=False)
-        write_raw(chromadb.PersistentClient(self._path, settings), name, rows)
+        write_raw(chromadb.PersistentClient(self.path, settings), name, rows)
         self.reopen().use(name)
 
 
@@ -98,7 +98,7 @@ class WorkerBench(ChromaBench):
     """Chroma in a process of its own, as bots have it."""
 
     def fresh(self) -> VectorStore:
-        return WorkerStore(worker_command(self._path, NATIVE), folder=self._path)
+        return WorkerStore(worker_command(self.path, NATIVE), folder=self.path)
 
 
 class ServerBench(Bench):
