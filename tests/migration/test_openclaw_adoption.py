@@ -147,17 +147,6 @@ async def test_a_run_that_was_cut_off_is_gone_on_with(
     assert [whole.count(f"{memory.text}") for memory in memories] == [1] * 30
 
 
-async def test_a_store_that_is_open_elsewhere_is_refused_in_words(tmp_path: Path) -> None:
-    paths = EnginePaths.under(tmp_path / "home")
-    engine = build_engine(paths, EngineSettings(), remembers=False)
-    await engine.open()
-    try:
-        with pytest.raises(HomeError, match="stop it first"):
-            await take((said("仓库的门禁码每周换一次"),), paths)
-    finally:
-        await engine.close()
-
-
 def test_links_and_large_files_are_refused_and_named(foreign: Path, tmp_path: Path) -> None:
     write(tmp_path / "secret.md", "- 别处的秘密\n")
     (foreign / "user").mkdir()

@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.scopes.pause_mark_file import NAME
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import FAMILY, reflect, say
 
@@ -245,7 +246,10 @@ async def test_an_engine_without_conversations_leaves_the_mark_alone(tmp_path: P
         await pause(rig, FAMILY)
     mark = tmp_path / "memory" / NAME
     before = mark.read_bytes(), mark.stat().st_mtime_ns
-    engine = build_engine(EnginePaths.under(tmp_path), EngineSettings(), remembers=False)
+    parts = {"words": NoWords(), "bundled": None}
+    engine = build_engine(
+        EnginePaths.under(tmp_path), EngineSettings(), remembers=False, replacing=parts
+    )
     await engine.open()
     notices = {notice.code for notice in (await engine.status()).notices}
     assert NoticeCode.PAUSES_LOST not in notices

@@ -39,7 +39,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulChanged,
     SoulEnded,
     SoulFault,
-    SoulLog,
     SoulProposed,
     SoulRefused,
     SoulRequest,
@@ -49,17 +48,16 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.service import souls
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules import soul_text
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
     group,
     person,
-    private,
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -69,7 +67,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
     with_loop,
 )
-from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel
+from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedChat, ProbedModel
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile_engine import following
 
@@ -81,25 +79,9 @@ SOFT = "说话温和一点。"
 BLOCK = f"\n# 学到的说话习惯\n- {SOFT}\n"
 
 
-class Chat:
-    """The port ChatModel over a model of the probes; a reader of turns is answered ``read``."""
-
-    label = "scripted"
-
-    def __init__(self, new: str = SOFT, read: str = "{}", **options: Any) -> None:
-        self.probed = ProbedModel(new, **options)
-        self.read = read
-        self.read_prompts: list[str] = []
-
-    def is_there(self, conversation: str) -> bool:
-        return True
-
-    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        if "整理长期记忆" in system:
-            self.read_prompts.append(system)
-            return Completion(self.read, 10)
-        said = await self.probed.ask(prompt, system=system, conversation=conversation)
-        return Completion(said.text, said.tokens)
+def made(new: str = SOFT, read: str = "{}", **options: Any) -> ProbedChat:
+    """A chat model under which ``new`` passes, but for the options."""
+    return ProbedChat(ProbedModel(new, **options), read)
 
 
 def engine(
@@ -155,61 +137,11 @@ def tree(memory: Path) -> dict[str, bytes]:
     }
 
 
-async def test_a_wish_is_injected_from_its_apply_to_its_rollback_and_after_a_restart(
-    tmp_path: Path,
-) -> None:
-    async with engine(tmp_path) as rig:
-        number = await proposed(rig)
-        before = page(tmp_path).read_bytes()
-        assert injected(rig) == ""
-        await ask(rig, ApplySoul(number))
-        assert injected(rig) == injected(rig) == BLOCK
-    async with engine(tmp_path) as rig:
-        assert injected(rig) == BLOCK
-        assert isinstance(await ask(rig, RollbackSoul()), SoulChanged)
-        assert injected(rig) == ""
-        assert page(tmp_path).read_bytes() == before
-
-
-async def test_a_veto_of_what_is_in_force_gives_the_former_bytes_back_at_once(
-    tmp_path: Path,
-) -> None:
-    async with engine(tmp_path) as rig:
-        number = await applied(rig)
-        seeded = (tmp_path / "memory/soul/猫娘/versions/0001.md").read_bytes()
-        assert isinstance(await ask(rig, VetoSoul(number)), SoulChanged)
-        assert injected(rig) == ""
-        assert page(tmp_path).read_bytes() == seeded
-
-
-async def test_a_change_of_one_persona_shows_in_no_other_and_in_no_scope(tmp_path: Path) -> None:
-    async with engine(tmp_path) as rig:
-        await rig.engine.scan_notes()
-        await applied(rig, persona="")
-        assert (injected(rig), injected(rig, "")) == ("", BLOCK)
-        await applied(rig, "少用表情符号。")
-        await proposed(rig, "有话直说，少绕弯子。", DOG)
-        await rig.engine.scan_notes()
-        assert injected(rig, "") == BLOCK
-        assert injected(rig, DOG) == injected(rig, "鸟娘") == injected(rig, None) == ""
-        assert "表情" in injected(rig)
-        assert "温和" not in injected(rig)
-        for persona in (CAT, DOG, ""):
-            for where in (
-                group(777, persona=persona),
-                group(888, persona=persona),
-                private(5, persona=persona),
-            ):
-                assert await rig.texts("说话温和一点，少用表情符号，有话直说", where) == []
-    folders = {path.name for path in (tmp_path / "memory" / "soul").iterdir()}
-    assert folders == {CAT, DOG, "%none"}
-
-
 async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: Path) -> None:
     async with engine(tmp_path) as rig:
         await applied(rig)
         waiting = await proposed(rig, "少用表情符号。")
-    kept, chat = tree(tmp_path / "memory"), Chat(read=answer(style=[["length", "less", "s1"]]))
+    kept, chat = tree(tmp_path / "memory"), made(read=answer(style=[["length", "less", "s1"]]))
     async with engine(tmp_path, SoulEvolution.OFF, chat=chat) as rig:
         assert injected(rig) == ""
         for request in (ProposeSoul("回答短一些。"), ApplySoul(waiting), AdoptSoul()):
@@ -231,7 +163,7 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
 async def test_an_empty_soul_asks_no_model_and_injects_nothing(
     tmp_path: Path, evolution: SoulEvolution
 ) -> None:
-    chat = Chat()
+    chat = made()
     async with engine(tmp_path, evolution, chat=chat) as rig:
         assert (await soul_of(rig)).rules == ()
         await night(rig)
@@ -241,7 +173,7 @@ async def test_an_empty_soul_asks_no_model_and_injects_nothing(
 
 
 async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -> None:
-    chat = Chat()
+    chat = made()
     async with engine(tmp_path, chat=chat) as rig:
         number = await proposed(rig)
         assert await warned(rig) == {}
@@ -276,36 +208,25 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     tmp_path: Path,
 ) -> None:
     clock = StandingClock()
-    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=made(), clock=clock) as rig:
         number = await proposed(rig)
         await night(rig)
         assert injected(rig) == BLOCK
         assert await warned(rig) == {"soul_applied": (CAT, str(number))}
         (told,) = await rig.engine.service.conversations.claim_decisions(ADMIN)
         assert told.code is NoticeCode.SOUL_APPLIED
-    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=made(), clock=clock) as rig:
         assert await warned(rig) == {"soul_applied": (CAT, str(number))}
         await ask(rig, VetoSoul(number))
         assert injected(rig) == ""
         assert await warned(rig) == {}
 
 
-async def test_what_was_applied_a_week_ago_is_no_news(tmp_path: Path) -> None:
-    clock = StandingClock()
-    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
-        await proposed(rig)
-        await night(rig)
-    clock.forward(days=8)
-    async with engine(tmp_path, SoulEvolution.AUTO, chat=Chat(), clock=clock) as rig:
-        assert injected(rig) == BLOCK
-        assert await warned(rig) == {}
-
-
 @pytest.mark.parametrize(
-    "chat", [None, Chat(fails=frozenset({"human"})), Chat(judge=lambda _: "no JSON")]
+    "chat", [None, made(fails=frozenset({"human"})), made(judge=lambda _: "no JSON")]
 )
 async def test_auto_applies_nothing_that_no_model_has_passed(
-    tmp_path: Path, chat: Chat | None
+    tmp_path: Path, chat: ProbedChat | None
 ) -> None:
     async with engine(tmp_path, SoulEvolution.AUTO, chat=chat) as rig:
         await proposed(rig)
@@ -319,7 +240,7 @@ async def test_auto_applies_nothing_that_no_model_has_passed(
 async def test_what_a_model_cannot_judge_costs_three_nights_and_then_waits_for_an_admin(
     tmp_path: Path, evolution: SoulEvolution
 ) -> None:
-    clock, chat = StandingClock(), Chat(judge=lambda _: "no JSON")
+    clock, chat = StandingClock(), made(judge=lambda _: "no JSON")
     async with engine(tmp_path, evolution, chat=chat, clock=clock) as rig:
         number = await proposed(rig)
         calls = []
@@ -342,7 +263,7 @@ async def test_the_personas_own_prompt_stands_before_both_texts_that_are_probed(
     async def prompt(folder: str) -> str:
         return f"你是{folder}。"
 
-    chat = Chat()
+    chat = made()
     async with engine(tmp_path, chat=chat, persona_prompt=prompt) as rig:
         await proposed(rig)
         await night(rig)
@@ -354,7 +275,7 @@ async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_o
     tmp_path: Path,
 ) -> None:
     line = line_of(Axis.LENGTH, Direction.LESS, "zh")
-    chat = Chat(line, read=answer(style=[["length", "less", "s1"]]))
+    chat = made(line, read=answer(style=[["length", "less", "s1"]]))
     where = group(777, persona=CAT)
     async with engine(tmp_path, chat=chat) as rig:
         for number in range(3):
@@ -371,26 +292,6 @@ async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_o
         await night(rig)
         assert (await soul_of(rig)).open is None  # what was counted has been used up
     assert "青花瓷" not in "".join(raw.decode() for raw in tree(tmp_path / "memory").values())
-
-
-async def test_while_the_memories_are_read_a_wish_is_refused_in_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with engine(tmp_path) as rig:
-        monkeypatch.setattr(type(rig.engine.life), "is_ready", False)
-        refused = await ask(rig, ProposeSoul(SOFT))
-        assert isinstance(refused, SoulRefused)
-        assert refused.fault is SoulFault.DENIED
-        (finding,) = refused.findings
-        assert finding.said.text("zh") == (
-            "记忆还没读全：可能还在加载，也可能有文件打不开。过一会儿再试。"
-        )
-        monkeypatch.undo()
-        number = await proposed(rig)
-        monkeypatch.setattr(type(rig.engine.life), "is_ready", False)
-        assert await ask(rig, ApplySoul(number)) == SoulRefused(SoulFault.UNJUDGED)
-        monkeypatch.undo()
-        assert (await soul_of(rig)).state is SoulState.PROPOSED
 
 
 async def test_what_was_forgotten_comes_into_no_soul_either(tmp_path: Path) -> None:
@@ -429,28 +330,6 @@ async def test_an_archive_that_cannot_be_read_refuses_a_wish_in_words(tmp_path: 
         assert "有文件打不开" in finding.said.text("zh")
         file.unlink()
         await proposed(rig)
-
-
-async def test_a_hand_edit_is_told_and_stays_out_of_force_until_it_is_adopted(
-    tmp_path: Path,
-) -> None:
-    async with engine(tmp_path) as rig:
-        await applied(rig)
-    edited = page(tmp_path).read_text("utf-8").replace(SOFT, f"{SOFT}\n- 少用表情符号。")
-    page(tmp_path).write_text(edited, "utf-8")
-    async with engine(tmp_path) as rig:
-        assert injected(rig) == BLOCK
-        assert await warned(rig) == {"soul_edited": (CAT, "0")}
-        assert page(tmp_path).read_text("utf-8") == edited
-        assert isinstance(await ask(rig, AdoptSoul()), SoulChanged)
-        assert injected(rig) == f"{BLOCK}- 少用表情符号。\n"
-        assert await warned(rig) == {}
-        page(tmp_path).write_text(edited + "- 我的手机号是 13800138000。\n", "utf-8")
-        assert isinstance(await ask(rig, AdoptSoul()), SoulRefused)
-        assert list(await warned(rig)) == ["soul_edited"]
-        assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
-        assert await warned(rig) == {}
-    assert page(tmp_path).read_text("utf-8") == edited
 
 
 @pytest.mark.parametrize("persona", [CAT, ""])
@@ -569,7 +448,7 @@ async def test_a_soul_travels_byte_for_byte_and_its_chain_is_right_at_the_new_pl
             old.memory.rename(new.memory)
             old.data.rename(new.data)
     assert tree(new.memory) == before
-    other = build_engine(new, QUICK, clock=clock)
+    other = build_engine(new, QUICK, clock=clock, replacing={"words": NoWords(), "bundled": None})
     try:
         await other.open()
         souls = other.service.souls
@@ -583,16 +462,6 @@ async def test_a_soul_travels_byte_for_byte_and_its_chain_is_right_at_the_new_pl
         await other.close()
 
 
-async def test_only_admins_change_and_read_the_record(tmp_path: Path) -> None:
-    async with engine(tmp_path) as rig:
-        number = await proposed(rig)
-        souls = rig.engine.service.souls
-        for request in (ProposeSoul("少开玩笑。"), ApplySoul(number), VetoSoul(number), LogSoul()):
-            assert await souls.ask(request, CAT, person(1)) == SoulRefused(SoulFault.NOT_ALLOWED)
-        assert isinstance(await souls.ask(LogSoul(), CAT, ADMIN), SoulLog)
-        assert injected(rig) == ""
-
-
 @pytest.mark.parametrize("is_edited", [False, True])
 async def test_a_command_over_a_store_without_a_state_of_its_own_changes_nothing_of_a_soul(
     tmp_path: Path, is_edited: bool
@@ -603,7 +472,8 @@ async def test_a_command_over_a_store_without_a_state_of_its_own_changes_nothing
     if is_edited:
         page(tmp_path).write_text("手写的", "utf-8")
     kept = tree(tmp_path / "memory")
-    other = build_engine(EnginePaths.under(tmp_path), QUICK, remembers=False)
+    parts = {"words": NoWords(), "bundled": None}
+    other = build_engine(EnginePaths.under(tmp_path), QUICK, remembers=False, replacing=parts)
     try:
         await other.open()
         assert other.service.souls.injected(CAT) == BLOCK
@@ -612,33 +482,16 @@ async def test_a_command_over_a_store_without_a_state_of_its_own_changes_nothing
     assert tree(tmp_path / "memory") == kept
 
 
-async def test_no_turn_reads_a_soul(tmp_path: Path) -> None:
-    async with engine(tmp_path) as rig:
-        await applied(rig, wish := "说话再温和一点。")
-    async with engine(tmp_path) as rig:
-        with mock.patch.object(soul_text, "lines_of", side_effect=AssertionError("on the loop")):
-            assert injected(rig) == BLOCK.replace(SOFT, wish)
-
-
-class Unloaded(Chat):
-    """A model that the owner has chosen, and that AstrBot loads later."""
-
-    loaded = False
-
-    def is_there(self, conversation: str) -> bool:
-        return self.loaded
-
-
 @pytest.mark.parametrize("evolution", [SoulEvolution.REVIEW, SoulEvolution.AUTO])
 async def test_the_night_waits_for_the_model_that_the_owner_has_chosen(
     tmp_path: Path, evolution: SoulEvolution
 ) -> None:
-    chat = Unloaded()
+    chat = made(present=False)
     async with engine(tmp_path, evolution, chat=chat) as rig:
         await proposed(rig)
         await night(rig)
         assert (await soul_of(rig)).state is SoulState.PROPOSED
-        chat.loaded = True
+        chat.probed.present = True
         await night(rig)
         found = await soul_of(rig)
         if evolution is SoulEvolution.AUTO:
@@ -648,7 +501,7 @@ async def test_the_night_waits_for_the_model_that_the_owner_has_chosen(
     assert {call.what for call in chat.probed.asked} == {"probes", "aims", "judge"}
 
 
-class Costly(Chat):
+class Costly(ProbedChat):
     """Says nothing of its cost, which is estimated then."""
 
     async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
@@ -663,7 +516,9 @@ async def test_no_call_is_made_where_the_day_has_no_tokens_for_a_whole_evaluatio
         return "你是一只猫娘。" * 800
 
     clock = StandingClock()
-    async with engine(tmp_path, chat=Costly(), clock=clock, persona_prompt=long) as rig:
+    async with engine(
+        tmp_path, chat=Costly(ProbedModel(SOFT)), clock=clock, persona_prompt=long
+    ) as rig:
         await proposed(rig)
         for _ in range(2):
             clock.forward(days=1)
@@ -707,11 +562,11 @@ async def test_why_a_soul_cannot_be_read_is_logged_once(tmp_path: Path) -> None:
     assert [call.args for call in warning.call_args_list] == [("soul_not_followed",)] * 2
 
 
-class Silent(Chat):
+class Silent(ProbedChat):
     """Never answers what is asked for an evaluation."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(ProbedModel(SOFT))
         self.asked = asyncio.Event()
         self.calls = 0
 

