@@ -219,10 +219,3 @@ def test_a_line_reads_back_as_the_record_that_it_was(
     line.encode()
     json.loads(line)
     assert read_line(line) == record
-
-
-def test_a_memory_of_every_field_is_written_field_by_field() -> None:
-    memory = Memory("m-abcd1234", "奶奶对花生过敏", NOW, extra=("颜色：蓝",))
-    fields = json.loads(line_of(MemoryRecord("家人", "preferences.md", memory)))
-    assert {"scope", "path", "topic", "state", "id", "judgment", "extra"} <= set(fields)
-    assert fields["extra"] == ["颜色：蓝"]

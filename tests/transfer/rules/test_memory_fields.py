@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     NO_TIME,
     Memory,
-    MemoryKind,
-    Provenance,
-    Source,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
@@ -26,26 +23,10 @@ from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import (
     line_of,
     read_line,
 )
+from astrbot_plugin_scoped_memory.tests.vault.test_entry_round_trip import memories
 
 pytestmark = pytest.mark.unit
 
-texts = st.text(max_size=20)
-memories = st.builds(
-    Memory,
-    memory_id=st.from_regex(r"m-[0-9a-z]{4,32}", fullmatch=True),
-    judgment=texts,
-    created_at=st.datetimes(timezones=st.just(UTC)),
-    reasoning=texts,
-    tags=st.lists(texts, max_size=3).map(tuple),
-    kind=st.sampled_from(MemoryKind),
-    active=st.booleans(),
-    strength=st.integers(1, 100),
-    provenance=st.builds(Provenance, texts, texts, texts, st.sampled_from(Source), st.booleans()),
-    role=texts,
-    context=texts,
-    extra=st.lists(texts, max_size=3).map(tuple),
-    quoted=st.booleans(),
-)
 FAMILY = Scope.parse("家人")
 ONE = Memory("m-abcd", "奶奶对花生过敏", NO_TIME + timedelta(days=20_000))
 
@@ -83,11 +64,6 @@ def test_a_bad_field_is_named(name: str, value: Any) -> None:
     assert caught.value.name == name
 
 
-def test_an_exported_line_names_the_scope_for_readers_of_now_and_of_before() -> None:
-    fields = json.loads(line_of(MemoryRecord("家人", "entities.md", ONE)))
-    assert (fields["scope"], fields["memory_scope"]) == ("家人", "家人")
-
-
 @pytest.mark.parametrize("left_out", ["scope", "memory_scope"])
 def test_a_line_with_one_of_the_two_names_of_the_scope_is_read(left_out: str) -> None:
     record = MemoryRecord("家人", "entities.md", ONE)
@@ -101,10 +77,3 @@ def test_a_line_that_names_two_scopes_is_refused() -> None:
     with pytest.raises(LineBroken) as caught:
         read_line(json.dumps(fields | {"memory_scope": "公司"}))
     assert (caught.value.fault, caught.value.detail) == (LineFault.WRONG, "memory_scope")
-
-
-def test_a_moment_keeps_its_time_zone() -> None:
-    moment = datetime.fromisoformat("2026-11-21T18:22:05+08:00")
-    memory = Memory("m-abcd", "x", moment)
-    again = Memory.from_dict(memory.to_dict(memory_scope="public"))
-    assert again.created_at.isoformat() == moment.isoformat()
