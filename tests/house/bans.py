@@ -281,3 +281,16 @@ def assemblies(subject: Module) -> list[str]:
         and isinstance(node.func, ast.Name)
         and node.func.id in ("EngineParts", "assemble")
     ]
+
+
+def cooperative_coroutines(subject: Module) -> list[str]:
+    """Coroutines that themselves go through something cooperatively, and so would sleep."""
+    return [
+        f"{call.lineno} in {node.name}"
+        for node in ast.walk(subject.tree)
+        if isinstance(node, ast.AsyncFunctionDef)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Name)
+        and call.func.id == "cooperative"
+    ]

@@ -85,10 +85,3 @@ def in_the_table() -> set[tuple[str, str]]:
 def test_the_table_has_every_place_that_makes_an_event_or_runs_an_agent(package: object) -> None:
     assert callable(package)
     assert found_in(package()) == in_the_table()
-
-
-def test_a_place_that_is_not_in_the_table_is_found(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("class Woken(CronMessageEvent): ...\n")
-    (tmp_path / "b.py").write_text("class CronMessageEvent(AstrMessageEvent): ...\n")
-    (tmp_path / "c.py").write_text("async def wake(ctx):\n    await ctx.tool_loop_agent(Woken())\n")
-    assert found_in(tmp_path) == {("c.py", "Woken"), ("c.py", "tool_loop_agent")}

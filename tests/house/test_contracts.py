@@ -13,8 +13,6 @@ import pytest
 LINTER = Path(sys.executable).with_name("lint-imports")
 PLANTS = (
     ("llm_memory/recall", "from .. import remember", "The engine: an import goes down"),
-    ("llm_memory/vault", "from .. import index", "The engine: an import goes down"),
-    ("llm_memory/service", "from .. import composition", "The engine: an import goes down"),
     (
         "llm_memory/remember",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .. import reflection",
@@ -36,10 +34,7 @@ PLANTS = (
         "def log():\n    from astrbot.api import logger\n    return logger",
         "The engine knows no AstrBot",
     ),
-    ("llm_memory/service", "from ... import core", "The plugin: main >"),
-    ("tools", "from .. import main", "The plugin: main >"),
     ("core", "from .. import harness", "The plugin: main >"),
-    ("llm_memory/vault/markdown", "import loguru", "Rules are pure"),
     ("llm_memory/recall/rules", "import asyncio", "Rules are pure"),
     ("llm_memory/reflection", "from ..decisions import recorder", "One writer of shared/"),
     ("core", "from ..llm_memory.home import settings", "A bot needs no home"),

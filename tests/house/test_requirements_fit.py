@@ -100,24 +100,3 @@ def test_a_requirement_fits_what_astrbot_asks_and_brings(requirement: Requiremen
     with contextlib.suppress(PackageNotFoundError):  # one platform's model is not another's
         installed = version(requirement.name)
         assert requirement.specifier.contains(installed, prereleases=True)
-
-
-def test_astrbot_says_what_it_requires() -> None:
-    assert len(requires("astrbot") or []) > 10
-    assert any(theirs(name) for name in NAMES)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "disjoint"),
-    [
-        (">=1,<2", ">=2", True),
-        ("<4", ">=4.0.0", True),
-        (">=3.10,<4", ">=3.11", False),
-        (">=1.5", "<=1.5", False),
-        ("", ">=7", False),
-        ("==1.*", "<1.1", False),
-    ],
-)
-def test_disjoint_specifiers_are_told_from_others(one: str, other: str, disjoint: bool) -> None:
-    assert is_disjoint(SpecifierSet(one), SpecifierSet(other)) is disjoint
-    assert is_disjoint(SpecifierSet(other), SpecifierSet(one)) is disjoint

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import checkout
 import environment
-import inspector
 import pytest
 
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, imports
@@ -49,39 +48,6 @@ def test_nothing_lies_at_the_root_that_nobody_has_put_there() -> None:
 def test_the_root_is_not_on_the_path() -> None:
     assert checkout.register() is sys.modules[checkout.NAME]
     assert checkout.ROOT not in [Path(entry or ".").resolve() for entry in sys.path]
-
-
-def test_a_copied_farm_can_be_changed_without_changing_the_checkout(tmp_path: Path) -> None:
-    linked = checkout.farm(tmp_path / "linked") / checkout.NAME / "core" / "config.py"
-    assert linked.samefile(checkout.ROOT / "core" / "config.py")
-    package = checkout.farm(tmp_path, copy=True) / checkout.NAME
-    (package / "core" / "planted.py").touch()
-    assert not (checkout.ROOT / "core" / "planted.py").exists()
-    checkout.farm(tmp_path, copy=True)
-    assert not (package / "core" / "planted.py").exists()
-
-
-def test_without_git_the_files_are_those_that_no_tool_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = set(checkout.files(new=True))
-
-    def refuse(*_: object, **__: object) -> None:
-        raise FileNotFoundError("git")
-
-    monkeypatch.setattr(subprocess, "run", refuse)
-    walked = set(checkout.files(new=True))
-    assert asked <= walked
-    assert not [path for path in walked if ".venv" in path.parts or "__pycache__" in path.parts]
-
-
-@pytest.mark.parametrize(
-    ("level", "heavy"), [("demo", False), ("dev", False), ("oldest", False), ("full", True)]
-)
-def test_torch_comes_with_everything_alone(level: str, *, heavy: bool) -> None:
-    wanted = list(environment.LEVELS[level].requirements())
-    assert any(line.startswith("sentence-transformers") for line in wanted) is heavy
-    assert any(line.startswith("chromadb") for line in wanted)
 
 
 @pytest.fixture
@@ -128,17 +94,6 @@ def test_a_changed_engine_is_installed_again_where_its_wheel_is(
         environment.prepare(tmp_path, "agent")
 
 
-@pytest.mark.parametrize("uv_works", [True, False])
-def test_uv_installs_and_pip_where_uv_fails(tmp_path: Path, *, uv_works: bool) -> None:
-    python, note = tmp_path / "bin" / "python", tmp_path / "calls"
-    executable(python, f'[ "$1" = -c ] || echo "pip: $*" >>"{note}"')
-    executable(python.with_name("uv"), f'echo "uv: $*" >>"{note}"; exit {int(not uv_works)}')
-    environment.install(tmp_path, python, ["mcp>=2,<3", str(environment.ROOT)])
-    uv, *pip = note.read_text(encoding="utf-8").splitlines()
-    assert "--reinstall-package scoped-memory mcp>=2,<3" in uv
-    assert pip == ([] if uv_works else [f"pip: -m pip install mcp>=2,<3 {environment.ROOT}"])
-
-
 def find_python(path: str, home: Path, **extra: str) -> str:
     """What the script prints."""
     command = ["bash", str(ROOT / "scripts" / "find_python.sh")]
@@ -156,38 +111,6 @@ def test_a_python_is_tried_before_it_is_taken(tmp_path: Path) -> None:
     executable(tmp_path / "my python", "echo chosen")
     mine = find_python(os.defpath, tmp_path, PYTHON=str(tmp_path / "my python"))
     assert mine.strip() == "chosen"
-
-
-BRINGS = """
-echo "$@" >>"{calls}"
-mkdir -p node_modules/node/bin
-printf '#!/bin/sh\\nexit 0\\n' >node_modules/node/bin/node
-chmod +x node_modules/node/bin/node
-"""
-
-
-def test_the_inspector_is_installed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder, calls = tmp_path / "node", tmp_path / "calls"
-    executable(tmp_path / "tools" / "npm", BRINGS.format(calls=calls))
-    monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:{os.defpath}")
-    assert inspector.command(folder) is None
-    assert (inspector.prepare(folder), inspector.prepare(folder)) == ("", "")
-    assert inspector.command(folder) is not None
-    monkeypatch.setitem(inspector.PACKAGE, "dependencies", {inspector.INSPECTOR: "3", "node": "24"})
-    assert inspector.command(folder) is None
-    assert inspector.prepare(folder) == ""
-    assert len(calls.read_text("utf-8").splitlines()) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "said"), [("echo no network >&2; exit 1", "no network"), ("true", "FileNotFoundError")]
-)
-def test_a_failing_npm_is_told_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
-) -> None:
-    executable(tmp_path / "tools" / "npm", text)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}:{os.defpath}")
-    assert inspector.prepare(tmp_path / "node") == f"npm could not install it: {said}"
 
 
 def test_the_agents_python_has_the_engine_and_no_bot() -> None:

@@ -1,15 +1,13 @@
-"""Long work in a thread lets others have the interpreter, and nobody does such work on the loop."""
+"""Long work in a thread lets others have the interpreter."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.runtime import cooperative as courtesy
 from astrbot_plugin_scoped_memory.llm_memory.runtime.cooperative import cooperative
-from astrbot_plugin_scoped_memory.tests.house.source import module, modules
 
 pytestmark = pytest.mark.unit
 
@@ -64,20 +62,3 @@ def test_short_work_never_stops(day: Day) -> None:
     for _ in cooperative(range(3)):
         day.work(0.3)
     assert day.given == 0
-
-
-def on_the_loop(tree: ast.Module) -> list[int]:
-    """Lines where a coroutine itself goes through something cooperatively, and so would sleep."""
-    return [
-        call.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.AsyncFunctionDef)
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "cooperative"
-    ]
-
-
-def test_no_coroutine_sleeps_for_others() -> None:
-    found = {m.path: lines for m in modules("core", "llm_memory") if (lines := on_the_loop(m.tree))}
-    assert found == {}
-    assert on_the_loop(module("async def f():\n    for x in cooperative(y): pass").tree) == [2]

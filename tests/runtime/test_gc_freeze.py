@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import gc
-from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.catalogue import recallable_memories
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import RecallableMemories
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.runtime.gc_freeze import GROWTH, MANY, GcFreeze
 
 pytestmark = pytest.mark.unit
-
-STORED = StoredMemory(
-    PUBLIC,
-    "entities.md",
-    Memory("m-aaaaaaaaaa", "奶奶对花生过敏", datetime(2026, 11, 21, tzinfo=UTC)),
-)
 
 
 class Calls(list[str]):
@@ -92,21 +79,3 @@ def test_the_interpreters_own_collector_is_what_is_told() -> None:
     finally:
         living.release()
     assert gc.get_freeze_count() == 0
-
-
-def test_what_is_read_at_the_start_counts_as_what_is_written_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    calls = Calls()
-    monkeypatch.setattr(recallable_memories, "LONG_LIVED", calls.living())
-    catalogue = Catalogue()
-    living = RecallableMemories(catalogue, ())
-    many = [
-        replace(STORED, memory=replace(STORED.memory, memory_id=f"m-{number:010}"))
-        for number in range(MANY)
-    ]
-    living.load(many[:-1])
-    assert calls == []
-    living.take(many[-1])
-    assert calls == ["freeze"]
-    assert len(catalogue) == MANY
