@@ -305,19 +305,6 @@ def assert_kept(content: bytes, text: bytes) -> None:
         rest = rest[at + len(line) :]
 
 
-def test_an_editor_that_had_the_file_empty_loses_nothing(path: Path) -> None:
-    """Its second step overwrites what was appended between the two: we append again."""
-    put(path, b"# D\n")
-    text = b"# D\n\n" + b"mine " * 100 + b"\n"
-    person = Person(path, {9: ("in two steps", text)})  # it is empty as our write begins
-    with watched(person):
-        done = append_and_verify(path, record)
-    content = path.read_bytes()
-    assert content.startswith(text)
-    assert find_lines(content, RECORD) == done.at
-    assert content.count("连接池".encode()) == 1
-
-
 def test_one_who_never_stops_saving_is_told_of_in_the_end(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

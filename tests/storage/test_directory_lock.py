@@ -163,12 +163,6 @@ def test_a_file_system_without_locks_is_an_error_and_holds_nothing(tmp_path: Pat
     lock.release()
 
 
-def test_a_path_that_is_a_file_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "index").write_text("")
-    with pytest.raises(OSError, match="index"):
-        DirectoryLock(tmp_path / "index").acquire()
-
-
 @pytest.mark.process
 def test_another_process_is_refused_too_and_its_death_frees_the_lock(tmp_path: Path) -> None:
     holder = subprocess.Popen(

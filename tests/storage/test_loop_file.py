@@ -160,17 +160,6 @@ async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_wi
         assert (status.ready, status.queue) == (True, 0)
 
 
-async def test_a_file_that_fails_later_costs_the_turns_alone(tmp_path: Path, path: Path) -> None:
-    async with running(tmp_path) as rig:
-        with closing(sqlite3.connect(path)) as damage:
-            damage.execute("DROP TABLE turn")
-            damage.commit()
-        assert await observed(rig) == "held"
-        await rig.remember(PEANUTS, group(777))
-        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-        assert (await rig.engine.status()).ready
-
-
 async def test_a_turn_that_is_being_written_is_written_when_the_engine_closes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,17 +50,6 @@ def hold(monkeypatch: pytest.MonkeyPatch, name: str, times: int) -> Held:
     return held
 
 
-def test_the_pauses_are_about_a_second_in_all_and_the_first_is_short() -> None:
-    assert 0.5 < sum(PAUSES) < 1.5
-    assert PAUSES[0] < 0.05
-
-
-def test_what_is_free_is_done_once(windows: bool) -> None:
-    step = Held(lambda: "done", 0)
-    assert when_free(step) == "done"
-    assert step.calls == 1
-
-
 def test_another_error_is_not_tried_again(windows: bool) -> None:
     calls = 0
 

@@ -8,7 +8,7 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -96,48 +96,6 @@ def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(
     assert again.model_history("qq:1", "c2") is None
 
 
-async def test_a_state_that_fails_later_stops_neither_recall_nor_remembering(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path) as rig:
-        damage = sqlite3.connect(tmp_path / "state" / "state.sqlite")
-        for table in ("seen_conversation", "public_peer", "use_count", "map_key"):
-            damage.execute(f"DROP TABLE {table}")
-        damage.commit()
-        damage.close()
-        service = rig.engine.service
-        meeting = await service.conversations.meet(group(777), person(1))
-        assert meeting.first
-        outcome = await service.remember(MemoryDraft("奶奶对花生过敏"), conversation_id=group(777))
-        assert isinstance(outcome, Stored)
-        assert await rig.texts("奶奶能吃花生吗", group(777)) == ["奶奶对花生过敏"]
-        observed = await service.observe(Turn(person(1), "问", "答"), conversation_id=group(777))
-        assert isinstance(observed, Ticket)  # it has a file of its own
-        assert (await rig.engine.status()).ready
-
-
-async def test_a_map_that_lost_everything_is_held_by_the_engine_until_an_admin_confirms(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, MAP) as rig:
-        await rig.remember("奶奶对花生过敏", group(777))
-    for _ in range(2):
-        async with running(tmp_path, None) as rig:
-            report = await rig.engine.service.describe(conversation_id=group(777))
-            assert report.damaged
-            assert await rig.texts("奶奶能吃花生吗", group(777)) == []
-            refused = await rig.engine.service.remember(
-                MemoryDraft("爷爷的生日在五月"), conversation_id=group(777)
-            )
-            assert not isinstance(refused, Stored)
-            assert await rig.engine.service.admin.confirm_map(actor=person(1)) is None
-    async with running(tmp_path, None) as rig:
-        assert await rig.engine.service.admin.confirm_map(actor=person(1, admin=True)) == len(MAP)
-        await rig.remember("图书馆周一闭馆", group(777))
-    async with running(tmp_path, MAP) as rig:
-        assert await rig.texts("奶奶能吃花生吗", group(777)) == ["奶奶对花生过敏"]
-
-
 Break = Callable[[Path, pytest.MonkeyPatch], None]
 
 
@@ -206,29 +164,6 @@ async def test_a_state_that_cannot_be_opened_stops_no_memory_and_is_named_with_i
     monkeypatch.undo()
     if (tmp_path / "state").is_file():
         assert (tmp_path / "state").read_bytes() == b"a file"
-
-
-async def test_a_disk_that_is_full_when_the_map_is_noted_stops_no_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-    note = SqliteStateStore.remember_map_keys
-    refused = 0
-
-    def full(store: SqliteStateStore, keys: Iterable[str], *, lost: Iterable[str]) -> None:
-        nonlocal refused
-        if not refused:
-            refused += 1
-            raise StateUnavailable("database or disk is full", "state.sqlite")
-        note(store, keys, lost=lost)
-
-    monkeypatch.setattr(SqliteStateStore, "remember_map_keys", full)
-    async with running(tmp_path) as rig:
-        assert [notice.code for notice in rig.notices] == [NoticeCode.STATE_UNAVAILABLE]
-        assert await rig.texts(QUESTION, group(777)) == [PEANUTS]
-        await rig.remember("奶奶喜欢豆浆", group(777))
-    assert refused
 
 
 async def test_what_can_still_be_read_of_a_locked_state_keeps_a_lost_map_on_hold(

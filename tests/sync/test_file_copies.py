@@ -10,7 +10,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import block, edited
+from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import edited
 
 pytestmark = pytest.mark.engine
 
@@ -83,16 +83,6 @@ async def test_a_copy_is_told_once_and_left_as_it_is(
         assert not bot.file("archive").exists()
 
 
-async def test_a_copy_of_a_file_with_one_entry_is_one(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says("小明喜欢画画")
-        await bot.look()
-        copied(bot, "preferences (1).md")
-        await bot.look()
-        assert len(notices(bot)) == 1
-        assert bot.texts() == ["小明喜欢画画"]
-
-
 async def test_what_the_bot_does_to_the_original_leaves_the_copy_one(tmp_path: Path) -> None:
     async with living(tmp_path) as bot:
         ids = await told(bot)
@@ -107,32 +97,6 @@ async def test_what_the_bot_does_to_the_original_leaves_the_copy_one(tmp_path: P
         bot.check()
         assert len(notices(bot)) == 1
         assert bot.file("preferences (1).md").read_bytes() == before
-
-
-async def test_what_is_forgotten_beside_a_copy_can_be_brought_back(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        ids = await told(bot)
-        texts = bot.texts()
-        before = copied(bot, "preferences (1).md").read_bytes()
-        await bot.look()
-        await bot.forgets(ids[0])
-        await bot.restores(ids[0])
-        await bot.look()
-        assert bot.texts() == texts
-        bot.check()
-        assert bot.file("preferences (1).md").read_bytes() == before
-
-
-async def test_what_is_deleted_by_hand_in_the_original_is_forgotten(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        await told(bot)
-        copied(bot, "preferences (1).md")
-        await bot.look()
-        edited(bot.file(), (block(bot.file(), TOLD[0]), ""))
-        await bot.look()
-        assert bot.texts() == sorted(f"小明喜欢：{text}" for text in TOLD[1:])
-        bot.check()
-        assert len(notices(bot)) == 1
 
 
 async def test_a_copy_whose_original_is_deleted_takes_its_place(tmp_path: Path) -> None:
@@ -198,22 +162,6 @@ async def test_who_works_on_in_a_copy_is_told_and_loses_nothing(tmp_path: Path) 
         assert notices(bot) == []
         mine = ["奶奶对核桃过敏", "爷爷喜欢喝红茶", TOLD[2]]
         assert bot.texts() == sorted([*texts, *(f"小明喜欢：{text}" for text in mine)])
-        bot.check()
-
-
-async def test_entries_pasted_first_and_cut_then_keep_their_ids(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        ids = await told(bot)
-        texts = bot.texts()
-        pieces = [block(bot.file(), text) for text in TOLD[:2]]
-        bot.file("家里.md").write_text("".join(pieces), "utf-8")
-        await bot.look()
-        assert bot.texts() == texts
-        edited(bot.file(), *((piece, "") for piece in pieces))
-        await bot.look()
-        assert bot.texts() == texts
-        assert sorted(s.memory.memory_id for s in bot.catalogue.all()) == sorted(ids)
-        assert {s.path for s in bot.catalogue.all()} == {"preferences.md", "家里.md"}
         bot.check()
 
 

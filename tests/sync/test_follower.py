@@ -130,18 +130,6 @@ async def test_without_a_watcher_rounds_run_at_intervals(tmp_path: Path, fails_l
             await until(bot, "奶奶对核桃过敏")
 
 
-async def test_a_watcher_that_failed_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vault_follower, "_WATCH_AGAIN", (0.01,))
-    async with living(tmp_path) as bot:
-        watcher = FakeWatcher(missing="not yet")
-        async with following(bot, watcher, AT_ONCE):
-            watcher.missing = ""
-            async with asyncio.timeout(30):
-                await watcher.started.wait()
-
-
 async def test_one_that_fails_again_after_it_went_well_is_asked_again_as_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import KeysView
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, SeenEntry, SeenFile
-from astrbot_plugin_scoped_memory.llm_memory.vault.rules.stale_saves import Save
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BYTES
-from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, Bot, living
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 
 pytestmark = pytest.mark.engine
 
 PEANUTS = "奶奶喜欢吃花生"
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def reasons(bot: Bot) -> dict[str, str]:
@@ -100,52 +91,6 @@ async def test_a_file_that_its_ids_would_take_beyond_the_limit_is_left_alone(
         assert reasons(bot) == {"entities.md": "outgrown"}
         assert path.read_bytes() == before
         assert bot.texts() == []
-
-
-class Counted(dict[str, str]):
-    """Counts how often its keys are asked for."""
-
-    asked = 0
-
-    def keys(self) -> KeysView[str]:  # type: ignore[override]
-        self.asked += 1
-        return super().keys()
-
-
-@pytest.mark.parametrize("count", [10, 1000])
-def test_a_save_is_judged_with_one_look_at_its_ids(count: int) -> None:
-    rows = [
-        KnownEntry(FAMILY.name, "a.md", Memory(f"m-{n:08d}", f"{n}", NOW), f"{n}", appended=n)
-        for n in range(1, count + 1)
-    ]
-    seen = SeenFile(FAMILY, "a.md", "x", "y", tuple(SeenEntry(r.memory, r.digest) for r in rows))
-    here = Counted({row.memory_id: row.digest for row in rows})
-    save = Save(seen, None, rows, here, 0.0)
-    assert save.dropped([]) == []
-    assert here.asked == 1
-
-
-@pytest.mark.parametrize(("size", "aside"), [(1 << 18, False), (1 << 20, True)])
-async def test_the_collector_does_not_look_at_what_a_large_file_is_made_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, aside: bool
-) -> None:
-    was_on: list[bool] = []
-    async with running(tmp_path, {group(777).umo: FAMILY.name}) as rig:
-        await rig.remember(PEANUTS, group(777))
-        await rig.engine.reconcile()
-        see = MarkdownVault.see
-
-        def noted(*arguments: Any, **named: Any) -> Any:
-            was_on.append(gc.isenabled())
-            return see(*arguments, **named)
-
-        monkeypatch.setattr(MarkdownVault, "see", noted)
-        path = tmp_path / "memory/scopes/家人/entities.md"
-        path.write_text("## 长 ^m-00001\n\n" + "长" * (size // 3), "utf-8")
-        await rig.engine.reconcile()
-        assert was_on
-        assert set(was_on) == {not aside}
-        assert gc.isenabled()
 
 
 async def test_who_writes_while_a_file_is_read_to_get_its_ids_is_not_held_up(

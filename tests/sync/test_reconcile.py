@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -393,21 +392,3 @@ async def test_our_own_writes_are_nothing_new(tmp_path: Path) -> None:
         await bot.look()
         assert bot.index.told == told
         bot.check()
-
-
-async def test_thousands_of_files_at_once_are_taken_in_and_go_again(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        other = bot.folder().with_name("新来的")
-        for number in range(2000):
-            path = other / f"{number % 20}" / f"{number}.md"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"## 第{number}件事 ^m-many{number:05d}\n> 2026-01-01T00:00+08:00\n")
-        await bot.look()
-        assert bot.catalogue.counts() == {"家人": 1, "新来的": 2000}
-        bot.check()
-        for part in range(19):
-            shutil.rmtree(other / str(part))
-        await bot.look()
-        assert bot.held() == {"新来的": "1900"}
-        assert bot.catalogue.counts() == {"家人": 1, "新来的": 2000}

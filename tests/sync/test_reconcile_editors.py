@@ -53,19 +53,6 @@ class TestAnOldBuffer:
             assert bot.memory(cat).judgment == CAT
             assert not bot.file("archive").exists()
 
-    async def test_so_it_does_after_each_save_of_it(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.look()
-            buffer = bot.file().read_text("utf-8")
-            for number in range(4):
-                await bot.says(f"小明喜欢第{number}只狗")
-                buffer = buffer.replace("过敏", "过敏啊")
-                bot.file().write_text(buffer, "utf-8")
-                await bot.look()
-                assert len(bot.texts()) == number + 2
-                bot.check()
-
     async def test_also_where_the_bot_appends_between_the_save_and_the_look(
         self, tmp_path: Path
     ) -> None:
@@ -95,22 +82,6 @@ class TestAnOldBuffer:
             bot.check()
             assert bot.texts() == [PEANUTS]
 
-    async def test_what_was_forgotten_by_command_does_not_come_back_with_it(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.says(DOG)
-            await bot.look()
-            buffer = bot.file().read_text("utf-8")
-            await bot.forgets(memory_id)
-            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == ["小明喜欢狼"]
-            assert await bot.restores(memory_id) is not None
-            bot.check()
-
     async def test_what_it_brings_back_is_kept_where_the_archive_is_an_old_one_too(
         self, tmp_path: Path
     ) -> None:
@@ -127,33 +98,6 @@ class TestAnOldBuffer:
             assert bot.texts() == ["小明喜欢狼"]
             assert await bot.restores(memory_id) is not None
             assert bot.texts() == sorted([PEANUTS, "小明喜欢狼"])
-
-    async def test_other_words_under_the_forgotten_id_stay(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.says(DOG)
-            await bot.look()
-            buffer = bot.file().read_text("utf-8")
-            twin = block(bot.file(), PEANUTS).replace("花生", "核桃")
-            await bot.forgets(memory_id)
-            bot.file().write_text(f"{buffer}\n{twin}", "utf-8")
-            await bot.look()
-            assert "奶奶对核桃过敏" in bot.file().read_text("utf-8")
-            assert PEANUTS not in bot.file().read_text("utf-8")
-
-    async def test_a_reinforcement_is_not_undone_by_it(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.says(DOG)
-            await bot.look()
-            buffer = bot.file().read_text("utf-8")
-            await bot.says(PEANUTS)
-            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.memory(memory_id).strength == 55
-            assert bot.texts() == sorted([PEANUTS, "小明喜欢狼"])
-            assert not list(bot.folder().glob("*.conflict*"))
 
 
 class TestADeletion:
@@ -359,20 +303,6 @@ class TestMostOfAScope:
             bot.check()
             assert bot.texts() == ["第6件事", "第7件事"]
             assert await bot.restores("m-many3") is not None
-            bot.check()
-            bot.stop()
-
-    @both
-    async def test_a_scope_folder_that_is_gone_is_held(self, tmp_path: Path, restart: bool) -> None:
-        async with living(tmp_path) as bot:
-            await self.many(bot)
-            bot.folder().rename(tmp_path / "elsewhere")
-            bot = await continued(bot, restart=restart)
-            assert bot.held() == {"家人": "8"}
-            assert len(bot.texts()) == 8
-            (tmp_path / "elsewhere").rename(bot.folder())
-            bot = await continued(bot, restart=restart)
-            assert bot.held() == {}
             bot.check()
             bot.stop()
 

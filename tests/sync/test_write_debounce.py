@@ -21,26 +21,7 @@ from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, TEA,
 pytestmark = pytest.mark.engine
 
 DOG, CAT = "小明喜欢狗", "小红喜欢猫"
-LAST = "\n## 末尾的事 ^m-last01\n> 2026-01-01T00:00+08:00\n"
 QUIET = replace(AT_ONCE, quiet_seconds=5.0)
-
-
-class InPlace:
-    """An editor, or a program that keeps folders the same, that writes bit by bit."""
-
-    def __init__(self, path: Path, content: bytes) -> None:
-        self._content = content
-        self._file = path.open("r+b", buffering=0)
-        self._file.truncate(0)
-
-    def writes(self, upto: float) -> None:
-        """So much of all there is."""
-        end = int(len(self._content) * upto)
-        self._file.write(self._content[self._file.tell() : end])
-
-    def close(self) -> None:
-        """Done."""
-        self._file.close()
 
 
 async def told(bot: Bot, *texts: str) -> list[str]:
@@ -48,32 +29,6 @@ async def told(bot: Bot, *texts: str) -> list[str]:
     ids = [await bot.says(text) for text in texts]
     await bot.look()
     return ids
-
-
-async def test_what_is_written_slowly_in_place_of_an_old_buffer_arrives_whole(
-    tmp_path: Path,
-) -> None:
-    watch = Watch()
-    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
-        await told(bot, PEANUTS, TEA)
-        buffer = bot.file().read_bytes()
-        await bot.says(DOG)
-        await bot.look()
-        content = buffer.decode().replace("花生", "核桃") + LAST
-        editor = InPlace(bot.file(), content.encode())
-        for part in (0.0, 0.3, 0.6, 0.9):
-            editor.writes(part)
-            for _ in range(3):
-                watch.seconds += 1.6
-                await bot.look()
-        editor.writes(1.0)
-        editor.close()
-        await bot.look()
-        watch.seconds += 5.0
-        await bot.look()
-        bot.check()
-        assert bot.texts() == sorted(["奶奶对核桃过敏", TEA, DOG, "末尾的事"])
-        assert not bot.file("archive").exists()
 
 
 @pytest.mark.parametrize("part", [0.0, 0.5])
@@ -133,15 +88,6 @@ async def test_another_save_begins_the_wait_anew(tmp_path: Path) -> None:
         await bot.look()
         bot.check()
         assert bot.texts() == sorted(["爷爷喜欢喝0123绿茶", DOG])
-
-
-async def test_an_edit_alone_waits_for_nothing(tmp_path: Path) -> None:
-    async with living(tmp_path, pace=QUIET, elapsed=Watch()) as bot:
-        await told(bot, PEANUTS, TEA)
-        edited(bot.file(), ("花生", "核桃"))
-        await bot.look()
-        bot.check()
-        assert bot.texts() == sorted(["奶奶对核桃过敏", TEA])
 
 
 async def test_files_that_share_entries_wait_for_one_another(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -218,25 +216,6 @@ class TestALedgerThatKnowsLess:
     def copy(self, bot: Bot) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in (bot.root / "state").glob("vault.sqlite*")}
 
-    async def test_what_was_forgotten_since_is_not_written_again(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(DOG)
-            memory_id = await bot.says(PEANUTS)
-            await bot.look()
-            older = self.copy(bot)
-            await bot.forgets(memory_id)
-            await bot.says("小红喜欢猫")
-            await bot.says("小明喜欢雨天")
-            await bot.look()
-            bot = await self.restarted(bot, older)
-            await bot.look()
-            bot.check()
-            assert PEANUTS not in bot.texts()
-            archived = bot.file("archive/preferences.md").read_text("utf-8")
-            assert archived.count(PEANUTS) == 1
-            assert await bot.restores(memory_id) is not None
-            bot.stop()
-
     async def test_what_was_forgotten_is_no_reason_to_hold_a_scope(self, tmp_path: Path) -> None:
         async with living(tmp_path) as bot:
             ids = [await bot.says(f"小明喜欢第{number}只狗") for number in range(6)]
@@ -301,12 +280,3 @@ class TestALedgerThatKnowsLess:
             bot.check()
             assert bot.texts() == sorted([PEANUTS, DOG])
             bot.stop()
-
-    async def test_archives_without_recent_writes_are_not_read(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.forgets(memory_id)
-            archive = bot.file("archive/preferences.md")
-            assert len(bot.vault.recently_removed(time.time() - 60)) == 1
-            os.utime(archive, (1, 1))
-            assert bot.vault.recently_removed(time.time() - 60) == []

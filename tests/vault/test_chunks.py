@@ -117,33 +117,10 @@ def test_a_heading_in_any_spelling_is_told(text: str, title: str) -> None:
     assert chunk_markdown(text)[-1].headings == (title,)
 
 
-def test_a_long_section_is_cut_between_paragraphs() -> None:
-    paragraphs = ["奶奶的菜谱" * 20] * 9
-    chunks = chunk_markdown("# 菜谱\n" + "\n\n".join(paragraphs))
-    assert [chunk.text.count("奶奶的菜谱") % 20 for chunk in chunks] == [0] * len(chunks)
-    assert len(chunks) == 3
-    assert all(len(chunk.text.encode()) <= SIZE for chunk in chunks)
-    assert {chunk.headings for chunk in chunks} == {("菜谱",)}
-
-
-def test_a_han_character_counts_as_three_letters() -> None:
-    han, letters = ("字" * 50 + "\n\n") * 20, ("a" * 150 + "\n\n") * 20
-    assert len(chunk_markdown(han)) == len(chunk_markdown(letters)) == 3
-
-
 def test_a_long_list_is_cut_between_its_items() -> None:
     items = ["- " + "一" * 100 + "\n  " + "二" * 100] * 5
     for chunk in chunk_markdown("\n".join(items)):
         assert chunk.text.count("一" * 100) == chunk.text.count("二" * 100)
-
-
-def test_line_ends_and_a_byte_order_mark_are_no_part_of_a_piece() -> None:
-    for end in ("\r\n", "\r", "\n"):
-        text = "\ufeff# 甲" + end + "乙" + end + end + "## 丙" + end
-        assert [(c.text, c.first, c.last) for c in chunk_markdown(text)] == [
-            ("# 甲\n乙\n", 1, 3),
-            ("## 丙", 4, 4),
-        ]
 
 
 def test_nothing_is_in_an_empty_text() -> None:
@@ -181,8 +158,3 @@ def test_too_long_a_section_loses_its_subsections_then_its_end() -> None:
     assert section.first == asked.first
     assert section.last + section.cut == len(text.split("\n"))
     assert 1500 < len(section.text.encode()) <= 2000
-
-
-def test_one_endless_line_is_shown_in_part() -> None:
-    chunks = chunk_markdown("字" * 100_000)
-    assert len(section_of(chunks, chunks[0], most=900).text) == 301

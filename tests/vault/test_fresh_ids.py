@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import re
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime import identifiers
-from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 
 pytestmark = pytest.mark.engine
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
-MANY = 20_000
 _ID = re.compile(r"\^(m-[0-9a-z]+)")
 
 
@@ -82,38 +78,6 @@ async def test_what_is_remembered_at_one_moment_gets_ids_of_its_own(tmp_path: Pa
             bot.living.take(stored)
         assert len({s.memory.memory_id for s in bot.catalogue.all()}) == 4
         bot.check()
-
-
-async def test_writing_one_entry_after_the_other_looks_at_the_archive_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[int] = []
-    look = VaultArchive.ids
-
-    def counted(archive: VaultArchive, *arguments: Any, **options: Any) -> set[str]:
-        looks.append(1)
-        return look(archive, *arguments, **options)
-
-    monkeypatch.setattr(VaultArchive, "ids", counted)
-    seconds = count(MOMENT.timestamp())
-    async with living(tmp_path, now=lambda: next(seconds)) as bot:
-        for number in range(20):
-            bot.vault.append(FAMILY, Topic.ENTITIES, Memory("", f"第{number}号箱子", MOMENT))
-        assert len(looks) == 1
-
-
-async def test_twenty_thousand_entries_of_one_file_are_all_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    numbers = count()
-    # Each random number comes twice in a row.
-    monkeypatch.setattr(identifiers.secrets, "randbits", lambda _: next(numbers) // 2)
-    async with living(tmp_path) as bot:
-        write(bot.file("entities.md"), "".join(f"- 第{n}号箱子放着工具\n" for n in range(MANY)))
-        await bot.look()
-        found = ids_in(bot.file("entities.md"))
-        assert len(found) == len(set(found)) == MANY
-        assert len(bot.texts()) == len(set(bot.texts())) == MANY
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["in the file", "in another file"])

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
@@ -20,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -210,40 +208,6 @@ async def test_the_index_keeps_notes_over_a_restart_and_loses_those_that_went(
         (rows,) = store.disk.collections.values()
         assert len(rows) == 3
         assert all(row is before[identifier] for identifier, row in rows.items())
-
-
-async def test_what_changed_while_the_bot_was_off_is_what_the_indexes_write(
-    tmp_path: Path,
-) -> None:
-    store, shelf = InMemoryVectorStore(), Shelf()
-    put(tmp_path, "shared/a.md", RUNBOOK)
-    put(tmp_path, "scopes/家人/旅行.md", TRIP)
-    async with running(tmp_path, store=store, words=InMemoryLexicalIndex(shelf)) as rig:
-
-        async def words_in_step() -> bool:
-            return rig.engine.notes.scanned and rig.engine.rooms.words.in_step
-
-        await rig.remember("奶奶对花生过敏", group(777))
-        await until(words_in_step, within=60, what="an index of words that holds everything")
-        await rig.until_indexed()
-        before = dict(shelf.records)
-        assert len(before) == 4
-    put(tmp_path, "shared/a.md", f"前言。\n\n{RUNBOOK.replace('小王', '老李')}")
-    (tmp_path / "memory/scopes/家人/旅行.md").unlink()
-    words = InMemoryLexicalIndex(shelf)
-    async with running(tmp_path, store=InMemoryVectorStore(store.disk), words=words) as rig:
-        await rig.until_indexed()
-        async with asyncio.timeout(60):
-            while True:
-                living = {(chunk.place.name, chunk.note_id) for chunk in rig.engine.notes.all()}
-                noted = {(key.scope, key.memory_id) for key in shelf.records}
-                if len(noted - living) == 1 and living < noted:
-                    break
-                await asyncio.sleep(0.01)
-        (rows,) = store.disk.collections.values()
-        assert {identifier.partition("/")[2] for identifier in rows} == {n for _, n in noted}
-        same = [key for key, record in shelf.records.items() if before.get(key) is record]
-        assert len(same) == 2  # the memory, and the section that only moved down
 
 
 async def test_memories_are_recalled_while_the_notes_are_not_read_yet(tmp_path: Path) -> None:

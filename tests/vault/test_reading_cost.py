@@ -12,16 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.vault import repair as vault_repair
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import (
     TopicFile,
-    digest,
     parse_file,
 )
-from astrbot_plugin_scoped_memory.llm_memory.vault.models import KnownEntry, Repair, SeenFile
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import VaultTree
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.stalls import LoopSteps
@@ -77,76 +72,6 @@ def test_the_mark_of_an_entry_is_what_it_always_was(line: str) -> None:
         assert changed == f"{line[: plain.start()]} ^m-other"
 
 
-ENTRIES = st.lists(
-    st.tuples(
-        st.sampled_from(["## {} ^m-{}\n\n{}\n", "- {} ^m-{}\n  {}\n", "{} ^m-{}\n\n{}\n\n"]),
-        st.sampled_from(["奶奶过敏", "钥匙在门卫那里", "周六去爬山"]),
-        st.sampled_from(["", "理由", "- 一步", "> 强度 7"]),
-        st.sampled_from(["keep", "cut", "restore"]),
-    ),
-    min_size=1,
-    max_size=6,
-)
-
-
-def plainly(file: TopicFile, repair: Repair) -> str:
-    """One change at a time, each followed by another look at the whole file."""
-    for memory_id, words in repair.cut:
-        entries = [e for e in file.entries if e.memory.memory_id == memory_id]
-        for entry in (e for e in entries if file.digest(e) == words):
-            file = parsed(file.without(entry))
-    for known in repair.restored:
-        if (entry := file.find(known.memory_id)) is not None:
-            file = parsed(file.with_replaced(entry, known.memory))
-    return file.with_lines({})
-
-
-@pytest.mark.property
-@given(ENTRIES)
-def test_a_repair_at_once_writes_what_one_step_after_the_other_would(
-    made: list[tuple[str, str, str, str]],
-) -> None:
-    text = "".join(
-        form.format(words, f"{number:04}", more)
-        for number, (form, words, more, _) in enumerate(made)
-    )
-    file = parsed(text)
-    fates = {f"m-{number:04}": fate for number, (*_, fate) in enumerate(made)}
-    found = [(e.memory, file.digest(e), fates[e.memory.memory_id]) for e in file.entries]
-    repair = Repair(
-        cut=tuple((memory.memory_id, words) for memory, words, fate in found if fate == "cut"),
-        restored=tuple(
-            KnownEntry("家人", "x.md", Memory(memory.memory_id, "原来的话", NOW, "原来的理由"), "")
-            for memory, _, fate in found
-            if fate == "restore"
-        ),
-    )
-    snapshot = mock.Mock(modified=NOW, parsed=lambda: file)
-    rooms = mock.Mock()
-    repairing = vault_repair.VaultRepair(rooms, rooms, rooms, rooms)
-    seen = SeenFile(FAMILY, "x.md", digest(text), (), "", ())
-    assert repairing.repaired(seen, snapshot, repair, name=False) == plainly(file, repair)
-
-
-async def test_a_repair_parses_a_file_as_often_for_many_entries_as_for_two(tmp_path: Path) -> None:
-    """An old editor buffer brings back what was forgotten by command meanwhile."""
-    parses = []
-    for count in (2, 12):
-        async with living(tmp_path / str(count)) as bot:
-            ids = [await bot.says(f"奶奶爱喝第{number}种茶") for number in range(count + 3)]
-            old = bot.file().read_bytes()
-            for memory_id in ids[:count]:
-                await bot.forgets(memory_id)
-            await bot.look()
-            bot.file().write_bytes(old)
-            with mock.patch.object(vault_repair, "parse_file", side_effect=parse_file) as parse:
-                await bot.look()
-            parses.append(parse.call_count)
-            assert len(bot.texts()) == 3
-            bot.check()
-    assert 0 < parses[1] <= parses[0]
-
-
 async def moved(bot: Bot, memory_id: str) -> list[str]:
     """The files of the target that a move reads."""
     stored = bot.catalogue.get(Key(FAMILY.name, memory_id))
@@ -163,21 +88,6 @@ async def moved(bot: Bot, memory_id: str) -> list[str]:
     bot.living.drop(stored)
     bot.living.take(there)
     return read
-
-
-async def test_a_move_reads_no_file_of_the_target_that_is_known(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        bot.vault.ensure(WORK)
-        for number in range(20):
-            one = Memory(f"m-work{number:06}", f"第{number}份合同", NOW)
-            bot.file(f"entities-{number}.md", WORK).write_text(render(one), "utf-8")
-        await bot.look()
-        memory_id = await bot.says("奶奶对花生过敏")
-        await bot.look()
-        assert await moved(bot, memory_id) == []
-        await bot.look()
-        bot.check()
-        assert "奶奶对花生过敏" in bot.texts(WORK)
 
 
 async def test_a_move_finds_what_a_person_has_just_pasted_into_the_target(tmp_path: Path) -> None:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-import sys
-import textwrap
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
@@ -114,12 +109,6 @@ def test_the_bot_writes_beside_a_file_that_it_could_not_read_back(
     spoiled = tree.write("entities.md", content)
     assert tree.add(memory(1)).name == "entities-2.md"
     assert spoiled.read_bytes() == content
-    assert tree.texts() == ["第1件事"]
-
-
-def test_a_folder_in_the_place_of_a_file_is_passed_by(tree: Tree) -> None:
-    tree.write("entities.md/x.txt", "")
-    assert tree.add(memory(1)).name == "entities-2.md"
     assert tree.texts() == ["第1件事"]
 
 
@@ -288,48 +277,6 @@ def test_a_file_system_that_cannot_sync_folders_is_written_to_all_the_same(
     assert tree.texts() == ["改了"]
 
 
-LIMITED = """
-    import resource, signal, sys
-    from pathlib import Path
-    sys.path.insert(0, sys.argv[1])
-    import checkout; checkout.register()
-    from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-    from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-    from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-    from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
-    from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, memory
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    vault = MarkdownVault(Path(sys.argv[2]))
-    vault.open()
-    vault.append(FAMILY, Topic.ENTITIES, memory(1))
-    size = (Path(sys.argv[2]) / "scopes" / FAMILY.name / "entities.md").stat().st_size
-    for room in range(1, int(sys.argv[3])):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, resource.RLIM_INFINITY))
-        try:
-            vault.append(FAMILY, Topic.ENTITIES, memory(2, reasoning=sys.argv[4]))
-        except VaultWriteFailed:
-            continue
-        print("acknowledged with room for", room)
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no limits on file sizes")
-@pytest.mark.parametrize("reasoning", ["短", "长" * 20_000])
-def test_a_disk_that_takes_only_a_part_leaves_the_file_as_it_was(
-    tmp_path: Path, reasoning: str
-) -> None:
-    tree = Tree(tmp_path / "memory")
-    entry = len(render(memory(2, reasoning=reasoning)).encode())
-    rooms = min(entry, 120)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LIMITED), str(checkout.ROOT / "scripts"),
-         str(tree.root), str(rooms), reasoning],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    assert (tree.folder() / "entities.md").read_text("utf-8") == render(memory(1))
-
-
 def test_the_archive_keeps_the_text_as_it_was_last(tree: Tree) -> None:
     path = tree.add(memory(1))
     stored = tree.find("第1件事")
@@ -361,22 +308,6 @@ def test_an_entry_without_a_time_can_be_changed_after_its_file_was(tree: Tree) -
     tree.add(memory(2))
     tree.vault.replace(stored, memory(1, "改了"))
     assert tree.texts() == ["改了", "第2件事"]
-
-
-def test_of_several_forgotten_copies_the_last_forgotten_comes_back(tree: Tree) -> None:
-    def forgotten(text: str, hour: int) -> str:
-        moment = f"忘记：2026-11-21T{hour:02}:00:00+00:00"
-        return render(replace(memory(1, text), extra=(moment, "忘记者：甲")))
-
-    tree.write("archive/entities-2.md", forgotten("新的", 9))
-    tree.write("archive/entities.md", forgotten("旧的", 8))
-    restored = tree.vault.restore(FAMILY, memory(1).memory_id)
-    assert restored is not None
-    assert restored.memory == memory(1, "新的")
-    assert tree.texts() == ["新的"]
-    left = tree.vault.archived(FAMILY, memory(1).memory_id)
-    assert left is not None
-    assert left.judgment == "旧的"
 
 
 def test_an_entry_moved_to_another_file_is_found_there(tree: Tree) -> None:

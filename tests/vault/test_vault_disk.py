@@ -252,20 +252,6 @@ async def test_a_scope_folder_that_is_replaced_while_the_bot_runs_refuses_only_i
         assert files_left == ["preferences.md"]
 
 
-async def test_a_removed_disk_forgets_no_memory(tmp_path: Path) -> None:
-    """The same words again would be looked for in the file, and taken for deleted by hand."""
-    async with running(tmp_path) as rig:
-        await rig.remember(FIRST, group(777))
-        scopes = tmp_path / "memory" / "scopes"
-        scopes.rename(tmp_path / "elsewhere")
-        assert os.strerror(errno.ENOENT) in await refusal(rig, FIRST)
-        assert FIRST in await rig.texts("奶奶对什么过敏", group(777))
-        assert not scopes.exists()
-        (tmp_path / "elsewhere").rename(scopes)
-        await rig.remember(SECOND, group(777))
-        assert SECOND in await rig.texts("奶奶喜欢什么", group(777))
-
-
 def test_what_was_written_before_the_name_became_durable_is_taken_back(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

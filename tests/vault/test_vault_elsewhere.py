@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -67,9 +66,6 @@ class TestLineEnds:
         path = tree.write("entities.md", windows_text(1, 2))
         tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
         assert path.read_bytes().decode() == windows_text(2)
-
-    def test_a_new_file_has_plain_ones(self, tree: Tree) -> None:
-        assert b"\r" not in tree.add(memory(1, reasoning="一\n二")).read_bytes()
 
     @pytest.mark.parametrize("last", ["\r", "", "\r\n"])
     def test_a_last_line_without_its_end_is_read_and_appended_to(
@@ -157,39 +153,6 @@ class TestFoldedCase:
         tree.add(memory(2))
         assert tree.texts(Scope.parse("Home")) == ["第1件事"]
         assert tree.texts() == ["第2件事"]
-
-
-def test_a_file_that_a_program_locks_for_a_moment_does_not_fail(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(retry, "IS_WINDOWS", True)
-    monkeypatch.setattr(retry, "PAUSES", (0.0,) * 4)
-    path = tree.add(memory(1))
-    stored = tree.find("第1件事")
-    refused: list[str] = []
-
-    def held(name: str) -> Any:
-        real = getattr(Path, name)
-        tries = 0
-
-        def step(target: Path, *args: Any, **kwargs: Any) -> Any:
-            nonlocal tries
-            tries += 1
-            if path in (target, *args) and tries % 3:
-                refused.append(name)
-                raise PermissionError(errno.EACCES, "used by another process")
-            return real(target, *args, **kwargs)
-
-        return step
-
-    for name in ("replace", "open"):
-        monkeypatch.setattr(Path, name, held(name))
-    tree.vault.append(FAMILY, Topic.ENTITIES, memory(2))
-    tree.vault.replace(stored, memory(1, "改了"))
-    monkeypatch.undo()
-    assert refused == ["open"] * 6 + ["replace"] * 2  # read, append; read, replace
-    assert tree.texts() == ["改了", "第2件事"]
-    assert [p.name for p in path.parent.iterdir()] == ["entities.md"]
 
 
 def test_no_patience_is_spent_on_files_while_the_bot_starts(
