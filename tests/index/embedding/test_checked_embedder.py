@@ -92,19 +92,14 @@ async def test_good_vectors_come_back_with_unit_length() -> None:
     [
         (RuntimeError("quota of key sk-123 exceeded"), "error: RuntimeError"),
         (GOOD[:1], "wrong_count"),
-        ([*GOOD, GOOD[0]], "wrong_count"),
         ([], "wrong_count"),
         ([[1.0, 2.0], [1.0, 2.0]], "wrong_dimension"),
         ([[1.0, 2.0, 3.0], [1.0, 2.0]], "wrong_dimension"),
-        ([[], []], "wrong_dimension"),
         ([[math.nan, 1.0, 1.0], GOOD[0]], "not_finite"),
-        ([[math.inf, 1.0, 1.0], GOOD[0]], "not_finite"),
         ([[0.0, 0.0, 0.0], GOOD[0]], "zero_vector"),
         ([["a", "b", "c"], GOOD[0]], "not_numeric"),
         ([[None, 1.0, 1.0], GOOD[0]], "not_finite"),
         ([[[1.0], [1.0], [1.0]], GOOD[0]], "not_numeric"),
-        (["abc", "def"], "not_numeric"),
-        ("no", "not_numeric"),
         (None, "not_numeric"),
         ([1.0, 2.0], "not_numeric"),
         ([[10**400, 1, 1], GOOD[0]], "not_numeric"),
@@ -128,18 +123,12 @@ async def test_a_foreign_error_is_the_cause_and_its_words_stay_out_of_the_status
     assert "key" not in embedder.last_reason
 
 
-async def test_the_reason_of_the_embedder_inside_is_kept() -> None:
-    embedder = await checked(Scripted(EmbeddingFailed("downloading: 3 MB")))
+async def test_the_reason_of_the_embedder_inside_stands_until_the_next_success() -> None:
+    inner = Scripted(EmbeddingFailed("downloading: 3 MB"))
+    embedder = await checked(inner)
     with pytest.raises(EmbeddingFailed, match="downloading: 3 MB"):
         await embedder.embed_query("one")
     assert embedder.last_reason == "downloading: 3 MB"
-
-
-async def test_a_success_clears_the_reason_and_keeps_the_count() -> None:
-    inner = Scripted(ValueError())
-    embedder = await checked(inner)
-    with pytest.raises(EmbeddingFailed):
-        await embedder.embed_documents(TEXTS)
     inner.answer = GOOD
     await embedder.embed_documents(TEXTS)
     assert (embedder.failures, embedder.last_reason) == (1, "")
@@ -178,17 +167,13 @@ async def test_closing_ends_calls_under_way_and_refuses_new_ones() -> None:
     assert inner.closed
 
 
-async def test_nothing_is_asked_before_it_is_prepared() -> None:
+async def test_nothing_is_asked_before_it_is_prepared_and_nothing_for_no_texts() -> None:
     inner = Scripted()
     embedder = CheckedEmbedder(inner, query_seconds=1, write_seconds=1)
     with pytest.raises(EmbeddingFailed, match="not_prepared"):
         await embedder.embed_documents(TEXTS)
-    assert inner.calls == 0
-
-
-async def test_an_empty_list_is_not_sent() -> None:
-    inner = Scripted()
-    assert (await (await checked(inner)).embed_documents([])).shape == (0, DIM)
+    await embedder.prepare()
+    assert (await embedder.embed_documents([])).shape == (0, DIM)
     assert inner.calls == 0
 
 

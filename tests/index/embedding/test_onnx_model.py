@@ -147,13 +147,10 @@ def test_a_folder_that_needs_more_than_pooling_is_left_to_sentence_transformers(
     assert open_onnx(folder, "tiny") is None
     other = make_tiny_onnx(tmp_path / "other", pooling={"pooling_mode": ["mean", "max"]})
     assert open_onnx(other, "other") is None
-
-
-def test_without_an_export_or_its_tokenizer_it_is_no_folder_of_ours(tmp_path: Path) -> None:
-    assert open_onnx(tmp_path, "model") is None
-    folder = make_tiny_onnx(tmp_path / "tiny")
-    (folder / "tokenizer.json").unlink()
-    assert open_onnx(folder, "tiny") is None
+    assert open_onnx(tmp_path, "no export at all") is None
+    untold = make_tiny_onnx(tmp_path / "untold")
+    (untold / "tokenizer.json").unlink()
+    assert open_onnx(untold, "untold") is None
 
 
 @pytest.mark.parametrize(
@@ -204,15 +201,17 @@ async def test_a_file_that_is_cut_short_is_broken(tmp_path: Path, file: str, sha
     assert (await failure(folder)).startswith("broken_model")
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-async def test_a_model_that_gives_no_numbers_is_broken(tmp_path: Path, value: float) -> None:
-    folder = make_tiny_onnx(tmp_path / "tiny", fill=value)
-    assert await failure(folder) == "broken_model: not_finite"
-
-
-async def test_a_graph_that_asks_for_more_is_broken(tmp_path: Path) -> None:
-    folder = make_tiny_onnx(tmp_path / "tiny", inputs=("input_ids", "past_key_values.0.key"))
-    assert (await failure(folder)).startswith("broken_model")
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [
+        ({"fill": np.nan}, "broken_model: not_finite"),
+        ({"inputs": ("input_ids", "past_key_values.0.key")}, "broken_model"),
+    ],
+)
+async def test_a_graph_that_gives_no_numbers_or_asks_for_more_is_broken(
+    tmp_path: Path, made: dict[str, Any], code: str
+) -> None:
+    assert (await failure(make_tiny_onnx(tmp_path / "tiny", **made))).startswith(code)
 
 
 async def test_without_onnxruntime_it_says_so(

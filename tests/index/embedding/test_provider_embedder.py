@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -21,13 +20,8 @@ from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedde
 pytestmark = pytest.mark.unit
 
 
-def wrapped(raw: FakeRawEmbedder, seconds: float = 30.0) -> CheckedEmbedder:
-    return CheckedEmbedder(
-        ProviderEmbedder(raw),
-        query_seconds=seconds,
-        write_seconds=seconds,
-        prepare_seconds=seconds,
-    )
+def wrapped(raw: FakeRawEmbedder) -> CheckedEmbedder:
+    return CheckedEmbedder(ProviderEmbedder(raw), query_seconds=30.0, write_seconds=30.0)
 
 
 async def test_an_untold_dimension_is_found_out() -> None:
@@ -40,45 +34,15 @@ async def test_a_told_dimension_that_is_not_kept_is_an_error() -> None:
         await wrapped(FakeRawEmbedder(dim=96, told_dim=128)).prepare()
 
 
-def _raise(_: Any) -> Any:
-    raise ConnectionError("api.example.com refused key sk-1")
-
-
-FAULTS = {
-    "raising": (_raise, "error: ConnectionError"),
-    "NaN": (lambda rows: [[math.nan] * len(row) for row in rows], "not_finite"),
-    "zeros": (lambda rows: [[0.0] * len(row) for row in rows], "zero_vector"),
-    "one too few": (lambda rows: rows[1:], "wrong_count"),
-    "nothing": (lambda _: [], "wrong_count"),
-    "empty vectors": (lambda rows: [[] for _ in rows], "wrong_dimension"),
-    "None": (lambda _: None, "not_numeric"),
-    "an error text": (lambda _: "internal server error", "not_numeric"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_a_faulty_service_fails_each_call_and_recovers(fault: str) -> None:
+@pytest.mark.parametrize("answer", [None, "internal server error", [], [[]]])
+async def test_an_answer_that_tells_no_dimension_prepares_nothing(answer: Any) -> None:
     raw = FakeRawEmbedder()
+    raw.fault = lambda _: answer
     embedder = wrapped(raw)
-    raw.fault, reason = FAULTS[fault]
-    with pytest.raises(EmbeddingFailed, match=reason):
+    with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
     raw.fault = None
-    await embedder.prepare()
-    raw.fault = FAULTS[fault][0]
-    for call in (embedder.embed_query("花生"), embedder.embed_documents(["花生", "茶"])):
-        with pytest.raises(EmbeddingFailed, match=reason):
-            await call
-    raw.fault = None
-    assert (await embedder.embed_documents(["花生", "茶"])).shape == (2, 128)
-    assert (embedder.failures, embedder.last_reason) == (3, "")
-
-
-async def test_a_hanging_service_is_given_up() -> None:
-    raw = FakeRawEmbedder()
-    raw.hanging = True
-    with pytest.raises(EmbeddingFailed, match="timeout"):
-        await wrapped(raw, seconds=0.01).prepare()
+    assert (await embedder.prepare()).dim == 128
 
 
 def test_a_model_to_which_all_chinese_looks_alike_is_blind_to_it() -> None:

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical.question import CHARACTER, Question
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.question import Question
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.scoring import (
     AROUND,
     LEAST,
     LONG,
     coverage,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical.word_weights import says
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery, LexicalRecord
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
@@ -77,14 +78,10 @@ def test_what_is_asked_about_a_time_alone_nothing_covers() -> None:
     assert list(share) == [0.0, 0.0]
 
 
-def test_what_is_common_in_any_chat_weighs_less_than_what_tells() -> None:
-    factors = Question.read(Tokenizer(use_jieba=False), "recommend good pottery", "").factors
-    assert factors["recommend"] < factors["potteri"]
-
-
-def test_two_han_characters_that_are_no_word_weigh_only_by_themselves() -> None:
-    question = Question.read(Tokenizer(use_jieba=False), "花生米粥", "花生米粥")
-    assert question.factors == dict.fromkeys("花生米粥", CHARACTER)
+@given(text=st.text())
+def test_every_token_says_something_and_none_all(text: str) -> None:
+    assert all(0.0 < says(token) < 1.0 for token in Tokenizer(use_jieba=False).tokens(text))
+    assert says("lisbon") > says("tim") > says("the")
 
 
 @given(st.integers(1, 400), st.integers(0, 300))
