@@ -25,6 +25,9 @@ MAP = {FAMILY_ROOM: "家人", FAMILY_CHAT: "家人", WORK_ROOM: "公司"}
 REPAIRED = {key.replace(OLD, NEW): scope for key, scope in MAP.items()}
 
 
+GONE, HOLD = f"<{WhyCode.ACCOUNT_GONE}>", f"<{WhyCode.ACCOUNTS_GONE}>"
+
+
 def renamed(where: ConversationId) -> ConversationId:
     """The same conversation on the renamed account."""
     return replace(where, umo=where.umo.replace(OLD, NEW, 1), account=NEW)
@@ -56,9 +59,9 @@ async def test_a_renamed_account_publishes_nothing_and_its_repaired_map_reads_as
     bot.rename()
     if not while_running:
         book = bot.start(MAP, ["家人", "公司"])
-    assert says(book, renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
-    assert says(book, renamed(private(1002))) == f"<{WhyCode.ACCOUNT_GONE}>"
-    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
+    assert says(book, renamed(group(777))) == GONE
+    assert says(book, renamed(private(1002))) == GONE
+    assert says(book, renamed(group(5))) == HOLD
     assert book.damaged
     told = bot.told(NoticeCode.MAP_ACCOUNTS_GONE)
     assert told.params["lines"].split("\n") == [f"{k} → {v}" for k, v in sorted(REPAIRED.items())]
@@ -101,52 +104,46 @@ async def test_an_account_that_came_back_may_be_lost_again(bot: Bot) -> None:
     bot.accounts = frozenset({OLD, NEW})
     assert says(bot.start(MAP), group(777)) == "家人"
     bot.rename()
-    assert says(bot.start(MAP), renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
+    assert says(bot.start(MAP), renamed(group(777))) == GONE
 
 
-def test_one_private_key_on_an_account_that_exists_ends_the_hold_but_not_of_the_same_groups(
+CAT = {"persona:猫娘": "家人"}
+
+
+@pytest.mark.parametrize(
+    ("accounts", "scope_map", "where", "says_so"),
+    [
+        # One private key on an account that exists ends the hold, but not of the same groups.
+        ({NEW, "tg"}, {**MAP, "tg:GroupMessage:-5": "棋友"}, renamed(group(5)), "public"),
+        ({NEW, "tg"}, {**MAP, "tg:GroupMessage:-5": "棋友"}, renamed(group(777)), GONE),
+        # A public key ends no hold.
+        ({NEW}, {**MAP, f"{NEW}:GroupMessage:9": "public"}, renamed(group(5)), HOLD),
+        ({NEW}, {**MAP, f"{NEW}:GroupMessage:9": "public"}, renamed(group(9)), "public"),
+        # Persona keys belong to no account.
+        ({NEW}, CAT, renamed(group(5)), "public"),
+        ({NEW}, CAT | {FAMILY_ROOM: "家人"}, renamed(group(5, persona="猫娘")), "家人"),
+        ({NEW}, CAT | {FAMILY_ROOM: "家人"}, renamed(group(5)), HOLD),
+        # Where nobody can tell the accounts none is gone, and one that is added changes nothing.
+        (None, MAP, renamed(group(5)), "public"),
+        ({OLD, NEW}, MAP, group(777), "家人"),
+        ({OLD, NEW}, MAP, renamed(group(777)), "public"),
+    ],
+)
+def test_which_keys_on_accounts_that_are_gone_hold_whom(
     bot: Bot,
+    accounts: set[str] | None,
+    scope_map: dict[str, str],
+    where: ConversationId,
+    says_so: str,
 ) -> None:
-    bot.accounts = frozenset({NEW, "tg", "webchat"})
-    book = bot.start({**MAP, "tg:GroupMessage:-5": "棋友"})
-    assert says(book, renamed(group(5))) == "public"
-    assert says(book, renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
-    assert not book.damaged
-
-
-def test_a_public_key_on_an_account_that_exists_ends_no_hold(bot: Bot) -> None:
-    bot.rename()
-    book = bot.start({**MAP, f"{NEW}:GroupMessage:9": "public"})
-    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
-    assert says(book, renamed(group(9))) == "public"
-
-
-def test_persona_keys_belong_to_no_account(bot: Bot) -> None:
-    bot.rename()
-    book = bot.start({"persona:猫娘": "家人"})
-    assert says(book, renamed(group(5))) == "public"
-    book = bot.start({"persona:猫娘": "家人", FAMILY_ROOM: "家人"})
-    assert says(book, renamed(group(5, persona="猫娘"))) == "家人"
-    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
-
-
-def test_where_nobody_can_tell_the_accounts_none_is_gone(bot: Bot) -> None:
-    bot.accounts = None
-    assert says(bot.start(MAP), renamed(group(5))) == "public"
-
-
-def test_an_account_that_is_added_changes_nothing(bot: Bot) -> None:
-    book = bot.start(MAP)
-    bot.accounts = frozenset({OLD, NEW, "webchat"})
-    assert says(book, group(777)) == "家人"
-    assert says(book, renamed(group(777))) == "public"
-    assert bot.notices.standing() == ()
+    bot.accounts = None if accounts is None else frozenset({*accounts, "webchat"})
+    assert says(bot.start(scope_map), where) == says_so
 
 
 def test_an_account_that_is_switched_on_again_ends_the_hold_at_once(bot: Bot) -> None:
     bot.accounts = frozenset({"webchat"})
     book = bot.start(MAP)
-    assert says(book, group(5)) == f"<{WhyCode.ACCOUNTS_GONE}>"
+    assert says(book, group(5)) == HOLD
     bot.accounts = frozenset({OLD, "webchat"})
     assert says(book, group(5)) == "public"
     assert not book.damaged
@@ -157,7 +154,7 @@ def test_a_policy_that_isolates_needs_no_hold(bot: Bot) -> None:
     bot.rename()
     book = bot.start(MAP, settings=EngineSettings(dm_scope=DmScope.PER_PEER))
     assert says(book, renamed(private(5))).startswith("dm-5-")
-    assert says(book, renamed(group(5))) == f"<{WhyCode.ACCOUNTS_GONE}>"
+    assert says(book, renamed(group(5))) == HOLD
 
 
 async def test_a_map_that_is_lost_with_the_name_of_its_account_publishes_nothing(bot: Bot) -> None:
@@ -169,7 +166,7 @@ async def test_a_map_that_is_lost_with_the_name_of_its_account_publishes_nothing
     for where in (group(777), group(5), private(1002)):
         assert says(book, renamed(where)).startswith("<")
     book = bot.start({f"{NEW}:GroupMessage:5": "棋友"}, ["家人"])
-    assert says(book, renamed(group(777))) == f"<{WhyCode.ACCOUNT_GONE}>"
+    assert says(book, renamed(group(777))) == GONE
 
 
 # A folder without its map

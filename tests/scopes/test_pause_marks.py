@@ -159,18 +159,9 @@ async def test_older_memories_beside_the_latest_state_are_no_loss(tmp_path: Path
         assert codes(rig) == []
         assert await note_of(rig) == "paused"
         assert await note_of(rig, WORK) == ""
-    assert json.loads((tmp_path / "memory" / NAME).read_bytes())["generation"] == 3
-
-
-async def test_memories_that_moved_house_without_their_state_bring_the_question_along(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path / "old") as rig:
-        await pause(rig, FAMILY)
-    shutil.copytree(tmp_path / "old" / "memory", tmp_path / "new" / "memory")
-    async with running(tmp_path / "new") as rig:
-        assert NoticeCode.PAUSES_LOST in codes(rig)
-        assert await note_of(rig) == "pauses_unknown"
+    text = (tmp_path / "memory" / NAME).read_text("utf-8")
+    assert json.loads(text)["generation"] == 3
+    assert "Message" not in text, "it names no conversation"
 
 
 async def test_without_a_pause_there_is_no_mark_and_no_question(tmp_path: Path) -> None:
@@ -183,31 +174,14 @@ async def test_without_a_pause_there_is_no_mark_and_no_question(tmp_path: Path) 
         assert await note_of(rig) == ""
 
 
-async def test_the_mark_carries_scopes_and_names_no_conversation(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await pause(rig, FAMILY, group(999), private(1002))
-    text = (tmp_path / "memory" / NAME).read_text("utf-8")
-    mark = json.loads(text)
-    assert {scope: len(found) for scope, found in mark["paused"].items()} == {
-        "家人": 2,
-        "public": 1,
-    }
-    assert mark["generation"] == 3
-    assert "Message" not in text
-    assert "aiocqhttp" not in text
-
-
 @pytest.mark.parametrize(
     "content",
     [
         b"",
         b"{",
-        b"[]",
         b"[" * 50_000,
         b'{"generation": true, "paused": {"x": ["0123456789abcdef0123456789abcdef"]}}',
-        b'{"generation": -1, "paused": {}}',
         b'{"generation": 9, "paused": {"x": ["y"]}}',
-        b'{"generation": 9, "paused": {"x": 1}}',
         b'{"generation": 9}',
     ],
 )

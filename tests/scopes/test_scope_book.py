@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     group,
     person,
     private,
-    running,
 )
 from astrbot_plugin_scoped_memory.tests.support.scope_books import HELD, Restarts, says
 
@@ -220,17 +218,6 @@ async def test_a_conversation_is_met_for_the_first_time_once(books: Restarts) ->
     assert not (await book.meet(group(1), person(1), book.resolve(group(1)))).first
 
 
-async def test_members_of_a_group_that_is_split_are_one_conversation_to_its_owner(
-    books: Restarts,
-) -> None:
-    book = books.start({})
-    split = [replace(group(7), umo=f"{ADAPTER}:GroupMessage:{n}_7") for n in (1, 2)]
-    assert [(await book.meet(chat, person(1), book.resolve(chat))).first for chat in split] == [
-        True,
-        False,
-    ]
-
-
 async def test_a_malformed_id_is_refused_and_said(books: Restarts) -> None:
     book = books.start({})
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
@@ -238,25 +225,6 @@ async def test_a_malformed_id_is_refused_and_said(books: Restarts) -> None:
     assert isinstance(meeting.resolution, Refused)
     assert not meeting.first
     assert "nonsense" in books.told(NoticeCode.REFUSED_ID).params["id"]
-
-
-def test_what_is_wrong_with_the_panel_is_on_the_board(books: Restarts) -> None:
-    off = EngineSettings(
-        dm_scope=None,
-        group_scope=None,
-        scope_filter_enabled=False,
-        dm_scope_by_account={"qq": None, "tg": DmScope.MAIN},
-    )
-    books.start({A: "家 人", "777": "家人"}, settings=off)
-    told = {(notice.code, notice.subject) for notice in books.notices.standing()}
-    assert told == {
-        (NoticeCode.MAP_ILLEGAL_NAME, A),
-        (NoticeCode.MAP_ODD_KEY, "777"),
-        (NoticeCode.POLICY_UNKNOWN, "dm_scope"),
-        (NoticeCode.POLICY_UNKNOWN, "group_scope"),
-        (NoticeCode.POLICY_UNKNOWN, "advanced.dm_scope_by_account qq"),
-        (NoticeCode.SCOPE_FILTER_OFF, ""),
-    }
 
 
 def test_the_summary_counts_what_is_mapped_ignored_and_held(books: Restarts) -> None:
@@ -310,31 +278,3 @@ def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(
         assert {main, other} == set(book.ids_of(person_id))
         shelves = book.shelves_of(private(1).umo, person_id)
         assert Shelf.of_person(linked) in shelves
-
-
-async def test_a_group_that_is_split_by_member_makes_its_own_key_a_seen_one(tmp_path: Path) -> None:
-    split = ConversationId(
-        "aiocqhttp:GroupMessage:2001_777",
-        "aiocqhttp",
-        "aiocqhttp",
-        ConversationKind.GROUP,
-        group="777",
-        persona="",
-    )
-    assert split.map_key == "aiocqhttp:GroupMessage:777"
-    async with running(tmp_path) as rig:
-        await rig.engine.service.conversations.meet(split, person(2001))
-    async with running(tmp_path) as rig:
-        assert not [n for n in rig.notices if n.subject == "aiocqhttp:GroupMessage:777"]
-
-
-async def test_a_key_that_looked_odd_is_fine_once_its_conversation_speaks(tmp_path: Path) -> None:
-    odd = {"aiocqhttp:GroupMessage:1234567": "家人"}
-    async with running(tmp_path, odd) as rig:
-        await rig.engine.service.conversations.meet(group(1234568), person(1))
-    async with running(tmp_path, odd) as rig:
-        standing = (await rig.engine.status()).notices
-        assert NoticeCode.MAP_ODD_KEY in {notice.code for notice in standing}
-        await rig.engine.service.conversations.meet(group(1234567), person(1))
-        standing = (await rig.engine.status()).notices
-        assert NoticeCode.MAP_ODD_KEY not in {notice.code for notice in standing}

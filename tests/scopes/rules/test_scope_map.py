@@ -11,7 +11,6 @@ from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     is_conversation_key,
     is_persona_key,
     odd_keys,
-    private_keys,
     read_scope_map,
 )
 
@@ -22,30 +21,22 @@ ILLEGAL = [
     ("A" * 65, ScopeFault.TOO_LONG),
     ("家 人", ScopeFault.ILLEGAL_CHARACTERS),
     (" 家人", ScopeFault.ILLEGAL_CHARACTERS),
-    ("家人\n", ScopeFault.ILLEGAL_CHARACTERS),
     ("a/b", ScopeFault.ILLEGAL_CHARACTERS),
     ("..", ScopeFault.ILLEGAL_CHARACTERS),
-    (".", ScopeFault.ILLEGAL_CHARACTERS),
-    ("a\\b", ScopeFault.ILLEGAL_CHARACTERS),
     ("a\0", ScopeFault.ILLEGAL_CHARACTERS),
     ("é", ScopeFault.ILLEGAL_CHARACTERS),
     ("ｐｕｂｌｉｃ", ScopeFault.ILLEGAL_CHARACTERS),
-    ("かな", ScopeFault.ILLEGAL_CHARACTERS),
     ("😀", ScopeFault.ILLEGAL_CHARACTERS),
     ("٣", ScopeFault.ILLEGAL_CHARACTERS),
     ("con", ScopeFault.RESERVED_DEVICE),
-    ("NUL", ScopeFault.RESERVED_DEVICE),
     ("Com0", ScopeFault.RESERVED_DEVICE),
     ("lpt9", ScopeFault.RESERVED_DEVICE),
     ("dm-x", ScopeFault.RESERVED_PREFIX),
-    ("DM-x", ScopeFault.RESERVED_PREFIX),
     ("group-", ScopeFault.RESERVED_PREFIX),
     ("quarantine", ScopeFault.RESERVED_PREFIX),
-    ("Quarantine", ScopeFault.RESERVED_PREFIX),
     ("Public", ScopeFault.CASE_CLASH),
     (None, ScopeFault.NOT_TEXT),
     (7, ScopeFault.NOT_TEXT),
-    (["家人"], ScopeFault.NOT_TEXT),
     ({"$ne": "x"}, ScopeFault.NOT_TEXT),
     (True, ScopeFault.NOT_TEXT),
 ]
@@ -118,25 +109,15 @@ def test_a_name_that_differs_in_case_from_an_earlier_entry_is_illegal() -> None:
     }
 
 
-def test_a_folder_decides_between_case_variants_whatever_the_order_in_the_map() -> None:
-    assert mapped({"a": "Work", "b": "work"}, ("work",)) == {"a": "<case_clash>", "b": "work"}
-
-
 def test_case_variants_that_both_have_folders_stay_what_they_are() -> None:
     raw: dict[str, object] = {"a": "Work", "b": "work", "c": "WORK"}
     assert mapped(raw, ("Work", "work")) == {"a": "Work", "b": "work", "c": "<case_clash>"}
-
-
-def test_only_private_scopes_count_as_private_keys() -> None:
-    raw = {"a": "家人", "b": "public", "c": ""}
-    assert private_keys(read_scope_map(raw, ())) == {"a"}
 
 
 @pytest.mark.parametrize(
     ("key", "is_id"),
     [
         ("aiocqhttp:GroupMessage:777", True),
-        ("tg:FriendMessage:a:b", True),
         ("x:OtherMessage:1", True),
         ("777", False),
         ("aiocqhttp:groupmessage:777", False),
@@ -153,7 +134,6 @@ def test_a_conversation_key_has_three_parts_and_a_known_kind(key: str, is_id: bo
     ("key", "is_persona"),
     [
         ("persona:猫娘", True),
-        ("persona:a:b", True),
         ("persona:", False),
         ("Persona:x", False),
         ("persona:GroupMessage:777", False),
@@ -185,8 +165,3 @@ def test_odd_keys_are_reported_with_the_closest_seen_id() -> None:
     assert faults["aiocqhttp:groupe:777123456"] == seen[0]
     assert faults["qq:GroupMessage:5"] == ""  # no id of another platform is like it
     assert odd_keys(read_scope_map({"tg:GroupMessage:-1007": "家人"}, ()), seen)[0].closest == ""
-
-
-def test_before_any_message_only_keys_of_no_form_are_odd() -> None:
-    raw = {"aiocqhttp:GroupMessage:777": "家人", "777": "家人"}
-    assert [fault.key for fault in odd_keys(read_scope_map(raw, ()), [])] == ["777"]
