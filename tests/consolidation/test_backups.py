@@ -64,7 +64,7 @@ def restored(root: Path, name: str, target: Path) -> dict[str, bytes]:
 
 
 async def night(rig: Rig) -> SleepReport:
-    return await rig.engine.loop.sleep.run_once("nightly", patient=False)
+    return await rig.night("nightly", patient=False)
 
 
 async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) -> None:
@@ -81,9 +81,7 @@ async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) ->
     async with running(root, clock=Ticker(NIGHT), follow=False) as rig:
         for number, where in enumerate((HERE, OFFICE, SQUARE) * 3):
             stored = await rig.remember(f"我喜欢第{number}种水果", where)
-        await rig.engine.service.forget(
-            stored.memory.memory.memory_id, conversation_id=SQUARE, actor=ADMIN
-        )
+        await rig.forget(stored.memory.memory.memory_id, SQUARE, ADMIN)
         await night(rig)
         report = await night(rig)  # a night's backup comes first in it
         assert report.backup == "2026-11-21.jsonl"
@@ -118,11 +116,10 @@ async def test_what_changes_while_a_backup_is_made_is_in_it_once(tmp_path: Path)
         moved = 0
         while not running_night.done():
             memory_id = stay[moved % 200].memory_id
-            service = rig.engine.service
             if moved % 2:
-                await service.forget(memory_id, conversation_id=HERE, actor=ADMIN)
+                await rig.forget(memory_id, HERE, ADMIN)
             else:
-                await service.move(memory_id, "公司", conversation_id=HERE, actor=ADMIN)
+                await rig.move(memory_id, "公司", HERE, ADMIN)
             moved += 1
             await asyncio.sleep(0)
         report = await running_night

@@ -50,7 +50,7 @@ from astrbot_plugin_scoped_memory.tests.support.nights import (
 
 pytestmark = pytest.mark.engine
 
-HERE, OTHER = group(777), group(888)
+HERE = group(777)
 ADMIN = person(1, "管理员", admin=True)
 JOURNAL = "journal/2026-10-01.md"
 
@@ -63,7 +63,7 @@ async def night(rig: Rig, reason: str = "command") -> dict[str, int]:
     """A whole run: what is told of it, as far as it is not nothing."""
     if rig.embedder is not None:
         await rig.until_indexed()
-    report = await rig.engine.loop.sleep.run_once(reason)
+    report = await rig.night(reason)
     assert report.postponed is Postponed.NO
     assert not report.errors
     counts = ("faded", "raised", "archived", "waiting", "merged", "unmerged", "journals")
@@ -101,7 +101,7 @@ async def test_a_weak_memory_goes_to_the_archive_and_can_be_brought_back(tmp_pat
         assert not await rig.texts("早就不喝的那种茶", HERE)
         (kept,) = entries(tmp_path, "家人", archived=True)[weak.memory_id]
         assert "忘记者：夜间整理：想起了总没用" in kept.extra
-        back = await rig.engine.service.restore(weak.memory_id, conversation_id=HERE, actor=ADMIN)
+        back = await rig.restore(weak.memory_id, HERE, ADMIN)
         assert isinstance(back, Restored)
         assert await night(rig) == {}
         assert await rig.texts("早就不喝的那种茶", HERE)
@@ -227,38 +227,12 @@ async def test_no_word_lends_another_one_its_trust_at_night_either(
         assert await night(rig) == {}
 
 
-async def test_the_same_words_in_public_and_in_two_private_scopes_never_meet(
-    tmp_path: Path,
-) -> None:
-    scopes = ("public", "家人", "公司")
-    planted = {}
-    for place, scope in enumerate(scopes):
-        strength = 95 if scope == "家人" else 50  # the stronger ones would win, if they met
-        planted[scope] = [
-            passive(100 * place + n, f"小明喜欢第{n}种茶", strength=strength) for n in range(8)
-        ]
-        plant(tmp_path, scope, "preferences.md", planted[scope])
-        find_useless(tmp_path, scope, planted[scope][place])
-    async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
-        assert await night(rig) == {"faded": 2}
-        assert await night(rig) == {}
-    for scope in scopes:
-        living = entries(tmp_path, scope)
-        assert set(living) == {memory.memory_id for memory in planted[scope]}
-        page = (tmp_path / "memory" / "scopes" / scope / "MEMORY.md").read_text("utf-8")
-        for other in scopes:
-            foreign = {m.memory_id for m in planted[other]} - set(living)
-            assert not any(name in page for name in foreign)
-    after = {scope: sorted(strengths(tmp_path, scope).values()) for scope in scopes}
-    assert after == {"public": [47] + [50] * 7, "家人": [95] * 8, "公司": [47] + [50] * 7}
-
-
 async def test_without_an_index_nothing_is_merged_and_the_report_says_so(tmp_path: Path) -> None:
     memories = [passive(1, "小明喜欢喝乌龙茶"), passive(2, "小明爱喝乌龙茶")]
     more = [passive(n, f"第{n}件") for n in range(5, 12)]
     plant(tmp_path, "家人", "preferences.md", [*memories, *more])
     async with running(tmp_path, clock=at_night(), follow=False) as rig:
-        report = await rig.engine.loop.sleep.run_once("command")
+        report = await rig.night("command")
         assert (report.merged, report.unmerged) == (0, 1)
     async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
         assert await night(rig) == {"merged": 1}
@@ -378,7 +352,7 @@ async def test_a_run_that_was_cut_off_is_brought_to_its_end_and_does_nothing_twi
             return replace(stored, memory)
 
         vault.replace = slow  # type: ignore[method-assign]
-        task = asyncio.create_task(rig.engine.loop.sleep.run_once("nightly"))
+        task = asyncio.create_task(rig.night("nightly"))
         await begun.wait()
         task.cancel()
         for _ in range(5):
@@ -405,7 +379,7 @@ async def test_with_the_scope_filter_off_a_night_changes_no_memory(tmp_path: Pat
     find_useless(tmp_path, "家人", memory)
     settings = EngineSettings(scope_filter_enabled=False, walk_pace=QUICK.walk_pace)
     async with running(tmp_path, MAP, settings=settings, clock=at_night(), follow=False) as rig:
-        report = await rig.engine.loop.sleep.run_once("nightly")
+        report = await rig.night("nightly")
         assert report.backup
     assert strengths(tmp_path, "家人") == {memory.memory_id: 60}
     assert not (tmp_path / "memory" / "scopes" / "家人" / "MEMORY.md").exists()
@@ -421,7 +395,7 @@ async def test_a_first_start_is_no_missed_night(tmp_path: Path) -> None:
         assert not await rig.engine.loop.sleep.missed((4, 0))
         clock.now += timedelta(hours=6)
         assert await rig.engine.loop.sleep.missed((4, 0))
-        await rig.engine.loop.sleep.run_once("missed")
+        await rig.night("missed")
         assert not await rig.engine.loop.sleep.missed((4, 0))
         status = (await rig.engine.status()).loop
         assert status.slept_at is not None
@@ -436,13 +410,13 @@ async def test_a_night_without_its_file_tells_so_and_raises_nothing(tmp_path: Pa
             raise StateUnavailable("满")
 
         store.begin = refuse  # type: ignore[method-assign]
-        report = await rig.engine.loop.sleep.run_once("nightly")
+        report = await rig.night("nightly")
         assert report.postponed is Postponed.UNAVAILABLE
         status = await rig.engine.status()
         assert "sleep_failed" in {notice.code for notice in status.notices}
         assert "满" in status.loop.error
         del store.begin
-        assert (await rig.engine.loop.sleep.run_once("nightly")).backup
+        assert (await rig.night("nightly")).backup
         status = await rig.engine.status()
         assert (status.loop.error, status.notices) == ("", ())
 
@@ -474,7 +448,7 @@ async def test_what_needs_no_locked_file_is_done_and_the_rest_the_next_night(
             else:
                 stack.callback(path.write_bytes, before)
                 path.write_bytes(b"garbage" * 2000)
-            report = await rig.engine.loop.sleep.run_once("nightly")
+            report = await rig.night("nightly")
         assert report.backup
         assert report.errors
         assert "sleep_failed" in {notice.code for notice in (await rig.engine.status()).notices}

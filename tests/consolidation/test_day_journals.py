@@ -53,7 +53,7 @@ async def night(root: Path, *, later: int = 0, chat: ScriptedChat | None = None)
     settings = replace(QUICK, loop=LoopSettings())
     clock = Ticker(NIGHT + timedelta(days=later))
     async with running(root, chat=chat, settings=settings, clock=clock, follow=False) as rig:
-        report = await rig.engine.loop.sleep.run_once("nightly")
+        report = await rig.night("nightly")
         assert not report.errors
         return report.journals
 
@@ -79,17 +79,6 @@ async def test_the_days_entries_tell_it_as_nobodys_word_and_no_model_is_asked(
     assert found.created_at == datetime(2026, 11, 20, 23, 59, 59, tzinfo=UTC)
     assert await night(tmp_path, later=1, chat=chat) == 0
     assert {call.system for call in chat.calls} <= {SYSTEM}  # it asks for questions
-
-
-async def test_a_scope_has_its_own_journal_of_its_own_entries(tmp_path: Path) -> None:
-    for first, scope in enumerate(("家人", "公司", "public"), start=1):
-        mine = [passive(first * 10 + n, f"{scope}的第{n}件事", at=NOON) for n in range(3)]
-        plant(tmp_path, scope, JOURNAL, mine)
-    assert await night(tmp_path) == 3
-    for scope in ("家人", "公司", "public"):
-        (found,) = entries(tmp_path, scope)[digest_id(scope, YESTERDAY)]
-        assert found.judgment.count(f"{scope}的第") == 3
-        assert sum(name in found.judgment for name in ("家人", "公司", "public")) == 1
 
 
 async def test_a_day_of_which_turns_are_still_to_be_read_waits_for_them(tmp_path: Path) -> None:
@@ -133,7 +122,7 @@ async def test_what_a_person_made_of_a_journal_stays_so(tmp_path: Path) -> None:
     assert "其实很闲" in entries(tmp_path, "家人")[ID][0].judgment
     settings = replace(QUICK, loop=LoopSettings())
     async with running(tmp_path, settings=settings, clock=Ticker(NIGHT), follow=False) as rig:
-        await rig.engine.service.forget(ID, conversation_id=HERE, actor=ADMIN)
+        await rig.forget(ID, HERE, ADMIN)
     with loop_stores(tmp_path) as stores:
         stores.nights.drop_journals(date(2030, 1, 1))
     assert await night(tmp_path, later=2) == 0
@@ -168,19 +157,6 @@ async def test_quiet_days_are_told_from_three_entries_on_and_never_before_the_fi
     assert await night(tmp_path, later=4) == 0
 
 
-async def test_a_day_does_not_retell_what_was_corrected_since(tmp_path: Path) -> None:
-    both = [passive(1, "奶奶对花生过敏", at=NOON), passive(2, "爷爷对虾过敏", at=NOON)]
-    plant(tmp_path, "家人", "preferences.md", [*both, *things(2)])
-    assert await night(tmp_path) == 1
-    assert "花生" in entries(tmp_path, "家人")[ID][0].judgment
-    async with running(tmp_path, follow=False, clock=Ticker(NIGHT + timedelta(days=1))) as rig:
-        await rig.engine.service.forget(both[0].memory_id, conversation_id=HERE, actor=ADMIN)
-    await night(tmp_path, later=2)
-    (found,) = entries(tmp_path, "家人")[ID]
-    assert "花生" not in found.judgment
-    assert "爷爷对虾过敏" in found.judgment
-
-
 @pytest.mark.parametrize("by_hand", [False, True])
 async def test_what_is_forgotten_leaves_the_journal_of_its_day_at_once(
     tmp_path: Path, by_hand: bool
@@ -192,7 +168,7 @@ async def test_what_is_forgotten_leaves_the_journal_of_its_day_at_once(
     async with running(
         tmp_path, settings=replace(QUICK, loop=LoopSettings()), clock=Ticker(NIGHT)
     ) as rig:
-        await rig.engine.loop.sleep.run_once("nightly")
+        await rig.night("nightly")
         path = tmp_path / "memory/scopes/家人/preferences.md"
         for gone in (said[0], order):
             if by_hand:
@@ -202,7 +178,7 @@ async def test_what_is_forgotten_leaves_the_journal_of_its_day_at_once(
                 await rig.engine.reconcile()
             else:
                 name = gone.memory_id
-                await rig.engine.service.forget(name, conversation_id=HERE, actor=ADMIN)
+                await rig.forget(name, HERE, ADMIN)
         told = (await rig.texts("昨天发生了什么？", HERE))[0]
     head, _, listed = told.partition("：")
     assert head == "2026-11-20（周五）记下了 3 条"
@@ -217,13 +193,13 @@ async def test_a_journal_of_which_all_was_forgotten_is_told_nowhere(tmp_path: Pa
     async with running(
         tmp_path, settings=replace(QUICK, loop=LoopSettings()), clock=Ticker(NIGHT)
     ) as rig:
-        await rig.engine.loop.sleep.run_once("nightly")
+        await rig.night("nightly")
         assert len(await rig.texts("昨天发生了什么？", HERE)) > 1
         for gone in said:
-            await rig.engine.service.forget(gone.memory_id, conversation_id=HERE, actor=ADMIN)
+            await rig.forget(gone.memory_id, HERE, ADMIN)
         assert await rig.texts("昨天发生了什么？", HERE) == []
-        await rig.engine.loop.sleep.run_once("manual")
-        assert list(rig.engine.rooms.catalogue.all()) == []
+        await rig.night("manual")
+        assert rig.living() == []
     written = "".join(
         path.read_text("utf-8")
         for path in (tmp_path / "memory/scopes/家人").rglob("*.md")
@@ -268,7 +244,7 @@ async def test_a_day_whose_journal_failed_is_tried_again_until_it_is_written(
             refusing(rig, Topic.JOURNAL)
             (folder / "MEMORY.md").unlink(missing_ok=True)
             (folder / "MEMORY.md").mkdir()
-            report = await rig.engine.loop.sleep.run_once("nightly")
+            report = await rig.night("nightly")
             (folder / "MEMORY.md").rmdir()
         assert {error.partition(":")[0] for error in report.errors} == {"journal", "overview"}
         assert report.backup

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotAllowed, NotVisible, Purged
+from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotVisible, Purged
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, running
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
@@ -48,7 +48,7 @@ async def night(rig: Rig, clock: StandingClock, *, words: bool = True) -> int:
     clock.forward(days=1)
     if words:
         await rig.until_words()
-    report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
+    report = await rig.night("nightly", patient=False)
     assert not report.errors
     assert report.backup, report
     return report.purged
@@ -69,9 +69,7 @@ async def lived(rig: Rig, clock: StandingClock) -> str:
 
 
 async def purge(rig: Rig, memory_id: str, who: Actor = ADMIN) -> object:
-    return await rig.engine.service.forget(
-        memory_id, conversation_id=FAMILY, actor=who, for_good=True
-    )
+    return await rig.forget(memory_id, FAMILY, who, for_good=True)
 
 
 async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> None:
@@ -127,9 +125,7 @@ async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path:
     async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
         stored = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory
         await night(rig, clock)
-        forgotten = await rig.engine.service.forget(
-            stored.memory.memory_id, conversation_id=FAMILY, actor=ADMIN
-        )
+        forgotten = await rig.forget(stored.memory.memory_id, FAMILY, ADMIN)
         assert isinstance(forgotten, Forgotten)
     memory.rename(tmp_path / "elsewhere")
     memory.mkdir()
@@ -138,36 +134,12 @@ async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path:
     assert any(name.startswith("backups/") for name in files_holding(tmp_path, SECRET))
 
 
-async def test_it_is_purged_by_whoever_may_forget_it_also_after_it_was_forgotten(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path) as rig:
-        stored = await rig.remember(SECRET, FAMILY, SPEAKER)
-        memory_id = stored.memory.memory.memory_id
-        assert await purge(rig, memory_id, person(2, "小红")) == NotAllowed(memory_id)
-        forgotten = await rig.engine.service.forget(
-            memory_id, conversation_id=FAMILY, actor=SPEAKER
-        )
-        assert isinstance(forgotten, Forgotten)
-        assert await purge(rig, memory_id, person(2, "小红")) == NotAllowed(memory_id)
-        elsewhere = await rig.engine.service.forget(
-            memory_id, conversation_id=group(888), actor=ADMIN, for_good=True
-        )
-        assert elsewhere == NotVisible(memory_id)
-        assert await purge(rig, memory_id, SPEAKER) == Purged(memory_id)
-        assert await purge(rig, memory_id, SPEAKER) == NotVisible(memory_id)
-        undone = await rig.engine.service.restore(memory_id, conversation_id=FAMILY, actor=ADMIN)
-        assert undone == NotVisible(memory_id)
-        vault = files_holding(tmp_path / "memory", SECRET)
-        assert vault == set()
-
-
 async def test_what_a_person_deletes_from_the_archive_by_hand_is_purged(tmp_path: Path) -> None:
     clock = StandingClock(EVENING)
     async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
         memory_id = await lived(rig, clock)
         clock.forward(minutes=1)
-        await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        await rig.forget(memory_id, FAMILY, ADMIN)
         await night(rig, clock)
         assert files_holding(tmp_path, SECRET) != set()  # it can be undone
         for path in (tmp_path / "memory/scopes/家人/archive").rglob("*.md"):
@@ -181,7 +153,7 @@ async def test_an_archive_that_cannot_be_read_purges_nothing(tmp_path: Path) -> 
     async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
         memory_id = await lived(rig, clock)
         clock.forward(minutes=1)
-        await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        await rig.forget(memory_id, FAMILY, ADMIN)
         path = tmp_path / "memory/scopes/家人/archive/entities.md"
         assert SECRET in path.read_text("utf-8")
         whole = path.read_bytes()
@@ -189,7 +161,7 @@ async def test_an_archive_that_cannot_be_read_purges_nothing(tmp_path: Path) -> 
         await night(rig, clock)
         path.write_bytes(whole)
         await night(rig, clock)
-        restored = await rig.engine.service.restore(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        restored = await rig.restore(memory_id, FAMILY, ADMIN)
         assert not isinstance(restored, NotVisible)
 
 
@@ -224,7 +196,7 @@ async def test_where_forgotten_words_lie_until_they_are_purged(tmp_path: Path) -
     async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
         memory_id = await lived(rig, clock)
         clock.forward(minutes=1)
-        await rig.engine.service.forget(memory_id, conversation_id=FAMILY, actor=ADMIN)
+        await rig.forget(memory_id, FAMILY, ADMIN)
         assert "state/loop.sqlite-wal" in files_holding(tmp_path, SECRET)
         await reflect(rig)
         await night(rig, clock)
@@ -247,7 +219,7 @@ async def test_an_index_of_vectors_that_has_the_id_is_built_anew_without_it(tmp_
     async with running(
         tmp_path, store=store, chat=ScriptedChat(otherwise="{}"), clock=clock
     ) as rig:
-        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
+        memory_id = await rig.stored_id(SECRET, FAMILY, SPEAKER)
         await rig.remember(HARMLESS, FAMILY, SPEAKER)
         await rig.until_indexed()
         assert files_holding(chroma, memory_id)

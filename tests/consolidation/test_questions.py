@@ -66,7 +66,7 @@ def of(one: dict[str, Any]) -> list[str]:
 
 async def night(rig: Rig) -> int:
     """How many got questions."""
-    report = await rig.engine.loop.sleep.run_once("command")
+    report = await rig.night("command")
     assert not report.errors
     return report.asked
 
@@ -140,24 +140,12 @@ async def test_a_done_task_has_no_questions(tmp_path: Path) -> None:
         assert "买牛奶" not in chat.calls[0].prompt
 
 
-async def test_no_prompt_holds_two_scopes(tmp_path: Path) -> None:
-    plant(tmp_path, "家人", FILE, [CAT])
-    plant(tmp_path, "公司", FILE, [passive(3, "门禁密码每周一换")])
-    plant(tmp_path, PUBLIC.name, FILE, [passive(4, "图书馆周一闭馆")])
-    chat = ScriptedChat(otherwise=asking(of))
-    async with running_with(tmp_path, chat) as rig:
-        assert await night(rig) == 3
-    assert sorted(len(told(call)) for call in chat.calls) == [1, 1, 1]
-
-
 async def test_the_most_used_come_first_then_the_newest_a_batch_at_a_time(tmp_path: Path) -> None:
     many = [passive(n, f"第{n}个箱子里是旧书") for n in range(1, AT_ONCE * 3)]
     plant(tmp_path, "家人", FILE, many)
     chat = ScriptedChat(otherwise=asking(of))
     async with running_with(tmp_path, chat) as rig:
-        oldest = rig.engine.rooms.catalogue.of_scope(
-            next(s.scope for s in rig.engine.rooms.catalogue.all())
-        )
+        oldest = rig.engine.rooms.catalogue.of_scope(next(s.scope for s in rig.living()))
         used = next(s for s in oldest if s.memory.judgment == many[-1].judgment)
         rig.engine.rooms.uses.show([as_hit(Candidate(used, 0.0), 9)])
         assert await night(rig) == 2 * AT_ONCE
@@ -210,7 +198,7 @@ async def test_a_model_that_fails_costs_the_night_nothing_else(tmp_path: Path) -
     plant(tmp_path, "公司", FILE, [TEA])
     chat = ScriptedChat(otherwise=ChatFailed("failed: 500"))
     async with running_with(tmp_path, chat) as rig:
-        report = await rig.engine.loop.sleep.run_once("command")
+        report = await rig.night("command")
         assert (report.asked, report.errors, report.pages > 0) == (0, (), True)
         assert len(chat.calls) == 1  # after a failure the model is left alone for a while
         chat.otherwise = asking(of)
@@ -250,7 +238,7 @@ async def test_a_bot_that_is_closed_meanwhile_writes_nothing(tmp_path: Path) -> 
     chat = ScriptedChat(otherwise=asking(of))
     chat.release.clear()
     async with running_with(tmp_path, chat) as rig:
-        run = asyncio.ensure_future(rig.engine.loop.sleep.run_once("command"))
+        run = asyncio.ensure_future(rig.night("command"))
         await chat.asked.wait()
         await rig.engine.loop.sleep.close()
         await asyncio.gather(run, return_exceptions=True)

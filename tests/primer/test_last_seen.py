@@ -75,17 +75,6 @@ async def test_a_clock_that_was_set_back_leaves_no_time_in_the_future(book: Any)
     assert await seen.before(HERE, FAMILY, yesterday + MINUTE) == yesterday
 
 
-async def test_of_more_conversations_than_it_keeps_the_disk_tells(
-    book: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("astrbot_plugin_scoped_memory.llm_memory.primer.last_seen._KEPT", 2)
-    seen = LastSeen(book)
-    for name in ("a", "b", "c"):
-        await seen.before(name, FAMILY, NOON)
-    assert await seen.before("a", FAMILY, NOON + MINUTE) == NOON
-    assert book.writes == 4, "it was kept"
-
-
 class Slow(Book):
     """One whose disk answers when a test says so."""
 

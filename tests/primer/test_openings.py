@@ -10,7 +10,6 @@ import pytest
 from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
 from astrbot_plugin_scoped_memory.core.turn.histories import History
-from astrbot_plugin_scoped_memory.llm_memory import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import ExpandedNote
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import (
@@ -23,8 +22,7 @@ from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import (
     plugin_of,
     turn,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, private, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
+from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -100,14 +98,6 @@ async def test_of_a_long_one_the_rest_is_behind_a_pointer(room: Room) -> None:
     last = int(told.rpartition("守时")[2].partition("\n")[0])
     assert isinstance(opened, ExpandedNote)
     assert opened.section.text.startswith(f"## 第{last + 1}条")
-
-
-async def test_a_conversation_off_the_record_is_told_no_rules(room: Room) -> None:
-    await write(room, CONSTITUTION, RULE)
-    owner = Actor("aiocqhttp:1002", "妈妈")
-    here = FakeEvent.in_private(1002, "嗨")
-    await room.rig.engine.service.pause(conversation_id=private(1002), actor=owner)
-    assert await turn(room.plugin, here) == ""
 
 
 async def test_a_persons_words_in_memory_md_stand_before_those_in_primer_md(room: Room) -> None:

@@ -35,9 +35,7 @@ async def test_of_a_day_and_a_thing_the_day_chooses_among_ever_so_many(
             at = FRIDAY + timedelta(days=20, minutes=number)
             await happened(rig, clock, at, other.format(number))
         clock.now = FRIDAY + timedelta(days=25)
-        recall = await rig.engine.service.recall(
-            query, conversation_id=FAMILY, limit=5, token_budget=999, in_talk=in_talk
-        )
+        recall = await rig.recall(query, FAMILY, 5, in_talk=in_talk)
         assert [hit.preview for hit in recall.hits][:1] == [right]
 
 
@@ -48,9 +46,7 @@ async def test_a_day_is_no_person(tmp_path: Path, query: str) -> None:
         await happened(rig, clock, FRIDAY, "爬了香山")
         await happened(rig, clock, FRIDAY + timedelta(days=1), "上周五 last Friday 不是名字")
         clock.now = FRIDAY + timedelta(days=4)
-        recall = await rig.engine.service.recall(
-            query, conversation_id=FAMILY, limit=5, token_budget=999, in_talk=True
-        )
+        recall = await rig.recall(query, FAMILY, 5, in_talk=True)
         assert recall.trace.arm is Arm.DATES
         assert recall.hits[0].preview == "爬了香山"
 
@@ -70,7 +66,5 @@ async def test_the_letters_of_a_time_are_no_content(
         await happened(rig, clock, FRIDAY, memory)
         clock.now = FRIDAY + timedelta(days=30)
         for in_talk in (False, True):
-            recall = await rig.engine.service.recall(
-                query, conversation_id=FAMILY, limit=5, token_budget=999, in_talk=in_talk
-            )
+            recall = await rig.recall(query, FAMILY, 5, in_talk=in_talk)
             assert recall.hits == ()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Actor, MemoryKind
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
 from astrbot_plugin_scoped_memory.tests.recall.test_topic_recall import asked, previews, remember
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 
 pytestmark = pytest.mark.engine
 
@@ -32,44 +30,37 @@ async def _told(
     return previews(await asked(rig, query, where, who, limit))
 
 
-async def test_what_is_known_of_another_comes_facts_first(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await _known(rig)
-        for query in ("介绍一下大伟", "大伟是个什么样的人", "你知道大伟什么"):
-            told = await _told(rig, query)
-            assert set(told[:2]) == {"大伟不吃香菜", "大伟是做产品经理的"}, query
-            assert "香山" in told[2], query
+async def test_what_is_known_of_another_comes_facts_first(rig: Rig) -> None:
+    await _known(rig)
+    for query in ("介绍一下大伟", "大伟是个什么样的人", "你知道大伟什么"):
+        told = await _told(rig, query)
+        assert set(told[:2]) == {"大伟不吃香菜", "大伟是做产品经理的"}, query
+        assert "香山" in told[2], query
 
 
-async def test_what_is_known_of_the_asker_begins_with_what_names_them(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await _known(rig)
-        assert await _told(rig, "你知道我什么", limit=2) == ["小明对猫毛过敏", "厨房的灯泡是暖光的"]
-        of_her = await _told(rig, "你对我了解多少", who=WEN, limit=5)
-        assert "小明对猫毛过敏" not in of_her
-        assert "大伟不吃香菜" in of_her
+async def test_what_is_known_of_the_asker_begins_with_what_names_them(rig: Rig) -> None:
+    await _known(rig)
+    assert await _told(rig, "你知道我什么", limit=2) == ["小明对猫毛过敏", "厨房的灯泡是暖光的"]
+    of_her = await _told(rig, "你对我了解多少", who=WEN, limit=5)
+    assert "小明对猫毛过敏" not in of_her
+    assert "大伟不吃香菜" in of_her
 
 
-async def test_a_request_in_a_talk_needs_no_form_of_a_question(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await _known(rig)
-        recall = await rig.engine.service.recall(
-            "介绍一下大伟", conversation_id=FAMILY, limit=2, token_budget=999, in_talk=True
-        )
-        assert set(previews(recall)) == {"大伟不吃香菜", "大伟是做产品经理的"}
+async def test_a_request_in_a_talk_needs_no_form_of_a_question(rig: Rig) -> None:
+    await _known(rig)
+    recall = await rig.recall("介绍一下大伟", FAMILY, 2, in_talk=True)
+    assert set(previews(recall)) == {"大伟不吃香菜", "大伟是做产品经理的"}
 
 
-async def test_it_stays_inside_the_scope(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await _known(rig)
-        assert await _told(rig, "介绍一下大伟", COMPANY, WEN, 5) == ["大伟的工资是两万"]
-        for where in (FAMILY, group(999)):
-            assert "大伟的工资是两万" not in await _told(rig, "大伟是谁", where, WEN, 9)
+async def test_it_stays_inside_the_scope(rig: Rig) -> None:
+    await _known(rig)
+    assert await _told(rig, "介绍一下大伟", COMPANY, WEN, 5) == ["大伟的工资是两万"]
+    for where in (FAMILY, group(999)):
+        assert "大伟的工资是两万" not in await _told(rig, "大伟是谁", where, WEN, 9)
 
 
-async def test_the_name_of_a_thing_is_answered_as_any_question(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await _known(rig)
-        assert await _told(rig, "介绍一下法国的首都") == []
-        told = await _told(rig, "说说厨房的灯泡")
-        assert told == ["厨房的灯泡是暖光的"]
+async def test_the_name_of_a_thing_is_answered_as_any_question(rig: Rig) -> None:
+    await _known(rig)
+    assert await _told(rig, "介绍一下法国的首都") == []
+    told = await _told(rig, "说说厨房的灯泡")
+    assert told == ["厨房的灯泡是暖光的"]

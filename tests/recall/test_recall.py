@@ -18,9 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReaso
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import PROBES
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -169,61 +167,6 @@ async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
         assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
 
 
-async def test_every_fallback_answers_and_says_so(tmp_path: Path) -> None:
-    store = InMemoryVectorStore()
-    async with running(tmp_path, store=store) as rig:
-        await rig.remember("小明对猫毛过敏", HERE)
-        await until_ready(rig)
-        assert (await rig.recall("谁对猫毛过敏", HERE)).trace.arm is Arm.HYBRID
-    failing = FakeEmbedder()
-    failing.failing = True
-    cases = [
-        ({}, Arm.LEXICAL, "dense"),
-        ({"words": NoWords()}, Arm.DENSE, "lexical"),
-        ({"words": NoWords(), "trust": FixedTrust(0.0)}, Arm.DENSE, "lexical"),
-        ({"words": NoWords(), "embedder": failing}, Arm.SCAN, "dense"),
-    ]
-    for options, arm, missing in cases:
-        async with running(tmp_path, store=InMemoryVectorStore(store.disk), **options) as rig:  # type: ignore[arg-type]
-            if arm is Arm.LEXICAL:
-                await until_ready(rig)
-                assert isinstance(rig.embedder, FakeEmbedder)
-                rig.embedder.failing = True
-            elif arm is Arm.DENSE:
-                await rig.until_indexed()
-            recall = await rig.recall("谁对猫毛过敏", HERE)
-            assert recall.trace.arm is arm
-            assert any(note.startswith(missing) for note in recall.trace.notes)
-            assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
-
-
-async def test_an_index_of_words_that_was_deleted_while_the_bot_was_off_is_made_again(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember("小明对猫毛过敏", HERE)
-        await until_ready(rig)
-    for path in (tmp_path / "index").glob("lexical.sqlite*"):
-        path.write_bytes(b"")
-    async with running(tmp_path) as rig:
-        await until_ready(rig)
-        assert await rig.texts("谁对猫毛过敏", HERE) == ["小明对猫毛过敏"]
-
-
-async def test_what_is_forgotten_is_found_by_neither_arm(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        stored = await rig.remember("小明对猫毛过敏", HERE)
-        await until_ready(rig)
-        await rig.engine.service.forget(
-            stored.memory.memory.memory_id, conversation_id=HERE, actor=person(1, admin=True)
-        )
-        for only in (None, {Arm.LEXICAL}, {Arm.DENSE}):
-            recall = await recall_by(
-                rig.engine, only, "谁对猫毛过敏", conversation_id=HERE, limit=5, token_budget=999
-            )
-            assert recall.hits == ()
-
-
 async def test_a_question_in_the_first_person_prefers_what_its_asker_said(tmp_path: Path) -> None:
     xiaoming, xiaohong = person(1, "小明"), person(2, "小红")
     async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
@@ -231,9 +174,7 @@ async def test_a_question_in_the_first_person_prefers_what_its_asker_said(tmp_pa
         await rig.remember("我最喜欢喝热拿铁咖啡", HERE, xiaohong)
         await rig.until_words()
         for actor, first in ((xiaoming, "小明"), (xiaohong, "小红")):
-            recall = await rig.engine.service.recall(
-                "我喜欢喝什么咖啡", conversation_id=HERE, limit=2, token_budget=999, actor=actor
-            )
+            recall = await rig.recall("我喜欢喝什么咖啡", HERE, 2, actor=actor)
             assert next(hit.who for hit in recall.hits) == first
             assert len(recall.hits) == 2
 
@@ -247,9 +188,7 @@ async def test_the_budget_counts_what_is_written_and_skips_what_does_not_fit(
     async with running(tmp_path) as rig:
         await rig.remember("小明对猫毛过敏", HERE)
         await rig.remember("小明对花粉也过敏", HERE)
-        recall = await rig.engine.service.recall(
-            "小明对什么过敏", conversation_id=HERE, limit=3, token_budget=50, line=line
-        )
+        recall = await rig.recall("小明对什么过敏", HERE, 3, line=line, token_budget=50)
         assert [hit.preview for hit in recall.hits] == ["小明对花粉也过敏"]
         assert recall.tokens == recall.trace.tokens == 10
         assert recall.trace.dropped[DropReason.BUDGET] == 1
@@ -262,22 +201,9 @@ async def test_unasked_nothing_relevant_means_nothing_and_a_search_marks_it(tmp_
             await rig.engine.service.remember(draft, conversation_id=HERE)
         await rig.until_words()
         for query in ("量子力学的基本原理是什么", "帮我写一首关于秋天的诗", "how do I sort a list"):
-            unasked = await rig.engine.service.recall(
-                query, conversation_id=HERE, limit=5, token_budget=999, in_talk=True
-            )
+            unasked = await rig.recall(query, HERE, 5, in_talk=True)
             assert unasked.hits == (), query
             assert all(hit.weak for hit in (await rig.recall(query, HERE)).hits), query
-
-
-async def test_the_very_words_are_found_among_many_that_say_nearly_the_same(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, {HERE.umo: "家"}, store=InMemoryVectorStore()) as rig:
-        for number in range(1, 60):
-            for chat in (1, 9):
-                await rig.remember(f"家里第{chat}个会话的第{number}件事", HERE, person(chat))
-        text = "家里第1个会话的第1件事"
-        assert (await rig.recall(text, HERE, 5)).hits[0].preview == text
 
 
 @pytest.mark.parametrize("many", [10, 1_000])
@@ -295,19 +221,16 @@ async def test_a_search_finds_what_a_memory_says_word_for_word(tmp_path: Path, m
         assert common.trace.holding == many
 
 
-async def test_a_remark_needs_more_than_a_search_for_the_same_words(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember("奶奶对花生过敏", group(777))
-        await rig.until_indexed()
+async def test_a_remark_needs_more_than_a_search_for_the_same_words(rig: Rig) -> None:
+    await rig.remember("奶奶对花生过敏", group(777))
+    await rig.until_indexed()
 
-        async def found(text: str, *, in_talk: bool) -> int:
-            recall = await rig.engine.service.recall(
-                text, conversation_id=group(777), limit=3, token_budget=500, in_talk=in_talk
-            )
-            return len(recall.hits)
+    async def found(text: str, *, in_talk: bool) -> int:
+        recall = await rig.recall(text, group(777), 3, in_talk=in_talk)
+        return len(recall.hits)
 
-        for remark in ("过敏了", "花生真香", "今天吃花生", "对花生没兴趣"):
-            assert await found(remark, in_talk=False) == 1, remark
-            assert await found(remark, in_talk=True) == 0, remark
-        for asked in ("奶奶能吃花生吗", "谁对花生过敏？"):
-            assert await found(asked, in_talk=True) == 1, asked
+    for remark in ("过敏了", "花生真香", "今天吃花生", "对花生没兴趣"):
+        assert await found(remark, in_talk=False) == 1, remark
+        assert await found(remark, in_talk=True) == 0, remark
+    for asked in ("奶奶能吃花生吗", "谁对花生过敏？"):
+        assert await found(asked, in_talk=True) == 1, asked

@@ -44,9 +44,7 @@ async def reading(root: Path, **options: Any) -> AsyncIterator[Rig]:
 
 
 async def asked(rig: Rig, query: str, who: Actor | None = None, limit: int = 5) -> Recall:
-    return await rig.engine.service.recall(
-        query, conversation_id=HERE, limit=limit, token_budget=999, actor=who
-    )
+    return await rig.recall(query, HERE, limit, actor=who)
 
 
 def said(recall: Recall) -> list[str]:

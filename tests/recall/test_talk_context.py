@@ -30,9 +30,7 @@ async def line(rig: Rig, text: str, voice: Voice = Voice.ASKER) -> ContextLine:
 
 
 async def ask(rig: Rig, query: str, *context: ContextLine, where: ConversationId = HERE) -> Recall:
-    return await rig.engine.service.recall(
-        query, conversation_id=where, limit=3, token_budget=600, context=context, in_talk=True
-    )
+    return await rig.recall(query, where, 3, context=context, in_talk=True)
 
 
 def texts(recall: Recall) -> list[str]:

@@ -173,9 +173,7 @@ async def test_what_is_taken_by_date_keeps_within_the_budget_too(tmp_path: Path)
         whole = await rig.recall("昨天聊了什么", FAMILY, limit=20)
         assert len(whole.hits) == 6
         for budget in range(0, whole.tokens, 11):
-            recall = await rig.engine.service.recall(
-                "昨天聊了什么", conversation_id=FAMILY, limit=20, token_budget=budget
-            )
+            recall = await rig.recall("昨天聊了什么", FAMILY, 20, token_budget=budget)
             assert recall.trace.arm is Arm.DATES
             assert recall.tokens == recall.trace.tokens <= budget
             # What is too long is passed over: a short one behind it still fits.
@@ -358,9 +356,7 @@ async def test_a_question_for_something_is_not_answered_by_the_date_alone(
     async with running(tmp_path, clock=clock, follow=False) as rig:
         await happened(rig, clock, noon, "奶奶每天早晨打太极拳")
         clock.now = noon + timedelta(days=1)
-        recall = await rig.engine.service.recall(
-            question, conversation_id=FAMILY, limit=5, token_budget=999, in_talk=True
-        )
+        recall = await rig.recall(question, FAMILY, 5, in_talk=True)
         assert recall.trace.arm is not Arm.DATES
         assert recall.hits == ()
 
@@ -390,11 +386,11 @@ async def test_a_memory_that_was_forgotten_moved_or_changed_is_found_where_it_is
             stored.memory.judgment: stored.memory.memory_id
             for stored in await service.newest(conversation_id=FAMILY, limit=9)
         }
-        await service.move(newest["家里搬了家"], "public", conversation_id=FAMILY, actor=admin)
-        await service.edit(newest["家里养了猫"], "家里养了狗", conversation_id=FAMILY, actor=admin)
+        await rig.move(newest["家里搬了家"], "public", FAMILY, admin)
+        await rig.edit(newest["家里养了猫"], "家里养了狗", FAMILY, admin)
         assert await told(rig, "昨天聊了什么") == ["家里养了狗", "家里搬了家"]
         assert await told(rig, "昨天聊了什么", COMPANY) == ["家里搬了家"]
-        await service.forget(newest["家里养了猫"], conversation_id=FAMILY, actor=admin)
+        await rig.forget(newest["家里养了猫"], FAMILY, admin)
         assert await told(rig, "昨天聊了什么") == ["家里搬了家"]
 
 

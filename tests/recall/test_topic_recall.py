@@ -15,10 +15,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Recall,
     Stored,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -55,9 +53,7 @@ async def three_topics(rig: Rig, where: ConversationId) -> None:
 async def asked(
     rig: Rig, query: str, where: ConversationId, who: Actor, limit: int = 5, budget: int = 999
 ) -> Recall:
-    return await rig.engine.service.recall(
-        query, conversation_id=where, limit=limit, token_budget=budget, actor=who
-    )
+    return await rig.recall(query, where, limit, actor=who, token_budget=budget)
 
 
 def previews(recall: Recall) -> list[str]:
@@ -74,13 +70,12 @@ QUESTIONS = [
 ]
 
 
-async def test_a_question_for_a_topic_reads_its_file_and_says_so(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await three_topics(rig, FAMILY)
-        for query, answer, topic in QUESTIONS:
-            recall = await asked(rig, query, FAMILY, XIAOMING)
-            assert previews(recall) == [answer], query
-            assert recall.trace.topics == (topic,)
+async def test_a_question_for_a_topic_reads_its_file_and_says_so(rig: Rig) -> None:
+    await three_topics(rig, FAMILY)
+    for query, answer, topic in QUESTIONS:
+        recall = await asked(rig, query, FAMILY, XIAOMING)
+        assert previews(recall) == [answer], query
+        assert recall.trace.topics == (topic,)
 
 
 @pytest.mark.parametrize(
@@ -94,67 +89,58 @@ async def test_a_question_for_a_topic_reads_its_file_and_says_so(tmp_path: Path)
     ],
 )
 async def test_as_a_person_asks_it_is_found_in_a_talk_too(
-    tmp_path: Path, query: str, answer: str
+    rig: Rig, query: str, answer: str
 ) -> None:
-    async with running(tmp_path) as rig:
-        await three_topics(rig, FAMILY)
-        await remember(rig, "小红讨厌芹菜", FAMILY, XIAOHONG, MemoryKind.EMOTIONAL)
-        recall = await rig.engine.service.recall(
-            query, conversation_id=FAMILY, limit=5, token_budget=999, actor=XIAOMING, in_talk=True
-        )
-        assert previews(recall)[0] == answer
+    await three_topics(rig, FAMILY)
+    await remember(rig, "小红讨厌芹菜", FAMILY, XIAOHONG, MemoryKind.EMOTIONAL)
+    recall = await rig.recall(query, FAMILY, 5, actor=XIAOMING, in_talk=True)
+    assert previews(recall)[0] == answer
 
 
-async def test_a_text_that_merely_holds_the_word_reads_no_file(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await three_topics(rig, FAMILY)
-        for query in ("任务栏怎么打开", "我喜欢这首歌", "the task manager is slow", "必须用公式"):
-            recall = await asked(rig, query, FAMILY, XIAOMING)
-            assert previews(recall) == [], query
-            assert recall.trace.topics == ()
+async def test_a_text_that_merely_holds_the_word_reads_no_file(rig: Rig) -> None:
+    await three_topics(rig, FAMILY)
+    for query in ("任务栏怎么打开", "我喜欢这首歌", "the task manager is slow", "必须用公式"):
+        recall = await asked(rig, query, FAMILY, XIAOMING)
+        assert previews(recall) == [], query
+        assert recall.trace.topics == ()
 
 
-async def test_the_topics_of_another_scope_never_come(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await three_topics(rig, FAMILY)
-        await remember(rig, "小红讨厌芹菜", PUBLIC, XIAOHONG, MemoryKind.EMOTIONAL)
-        for query, answer, topic in QUESTIONS:
-            for where in (COMPANY, PUBLIC):
-                recall = await asked(rig, query, where, XIAOMING)
-                seen = ["小红讨厌芹菜"] if topic == "preferences" else []
-                assert previews(recall) == seen, query
-                considered = {one.scope_name for one in recall.trace.considered}
-                assert considered <= {"公司" if where is COMPANY else "public", "public"}
-            assert answer in previews(await asked(rig, query, FAMILY, XIAOMING))
+async def test_the_topics_of_another_scope_never_come(rig: Rig) -> None:
+    await three_topics(rig, FAMILY)
+    await remember(rig, "小红讨厌芹菜", PUBLIC, XIAOHONG, MemoryKind.EMOTIONAL)
+    for query, answer, topic in QUESTIONS:
+        for where in (COMPANY, PUBLIC):
+            recall = await asked(rig, query, where, XIAOMING)
+            seen = ["小红讨厌芹菜"] if topic == "preferences" else []
+            assert previews(recall) == seen, query
+            considered = {one.scope_name for one in recall.trace.considered}
+            assert considered <= {"公司" if where is COMPANY else "public", "public"}
+        assert answer in previews(await asked(rig, query, FAMILY, XIAOMING))
 
 
-async def test_what_the_asker_said_comes_first_then_the_stronger_then_the_newer(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path) as rig:
-        for text, who, strength in (
-            ("香菜难吃", XIAOHONG, 50),
-            ("雨天真烦", XIAOMING, 50),
-            ("堵车真烦", XIAOMING, 90),
-            ("小说真长", XIAOHONG, 100),
-        ):
-            await remember(rig, text, FAMILY, who, MemoryKind.EMOTIONAL, strength)
-        of_ming = ["堵车真烦", "雨天真烦", "小说真长", "香菜难吃"]
-        assert previews(await asked(rig, "我有什么偏好", FAMILY, XIAOMING)) == of_ming
-        of_hong = ["小说真长", "香菜难吃", "堵车真烦", "雨天真烦"]
-        assert previews(await asked(rig, "我有什么偏好", FAMILY, XIAOHONG)) == of_hong
+async def test_what_the_asker_said_comes_first_then_the_stronger_then_the_newer(rig: Rig) -> None:
+    for text, who, strength in (
+        ("香菜难吃", XIAOHONG, 50),
+        ("雨天真烦", XIAOMING, 50),
+        ("堵车真烦", XIAOMING, 90),
+        ("小说真长", XIAOHONG, 100),
+    ):
+        await remember(rig, text, FAMILY, who, MemoryKind.EMOTIONAL, strength)
+    of_ming = ["堵车真烦", "雨天真烦", "小说真长", "香菜难吃"]
+    assert previews(await asked(rig, "我有什么偏好", FAMILY, XIAOMING)) == of_ming
+    of_hong = ["小说真长", "香菜难吃", "堵车真烦", "雨天真烦"]
+    assert previews(await asked(rig, "我有什么偏好", FAMILY, XIAOHONG)) == of_hong
 
 
-async def test_limit_and_budget_hold_for_a_topic_too(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        for number in range(8):
-            await remember(rig, f"给{number}号房间换灯泡", FAMILY, kind=MemoryKind.TASK)
-        few = await asked(rig, "还有哪些待办", FAMILY, XIAOMING, limit=3)
-        assert len(few.hits) == 3
-        assert few.trace.dropped[DropReason.LIMIT] == 5
-        cost = max(hit.tokens for hit in few.hits)
-        one = await asked(rig, "还有哪些待办", FAMILY, XIAOMING, budget=cost)
-        assert (len(one.hits), one.tokens <= cost) == (1, True)
+async def test_limit_and_budget_hold_for_a_topic_too(rig: Rig) -> None:
+    for number in range(8):
+        await remember(rig, f"给{number}号房间换灯泡", FAMILY, kind=MemoryKind.TASK)
+    few = await asked(rig, "还有哪些待办", FAMILY, XIAOMING, limit=3)
+    assert len(few.hits) == 3
+    assert few.trace.dropped[DropReason.LIMIT] == 5
+    cost = max(hit.tokens for hit in few.hits)
+    one = await asked(rig, "还有哪些待办", FAMILY, XIAOMING, budget=cost)
+    assert (len(one.hits), one.tokens <= cost) == (1, True)
 
 
 async def test_a_file_that_goes_on_in_another_counts_and_what_was_forgotten_does_not(
@@ -166,28 +152,15 @@ async def test_a_file_that_goes_on_in_another_counts_and_what_was_forgotten_does
     async with running(tmp_path) as rig:
         stored = await remember(rig, TASK, FAMILY, kind=MemoryKind.TASK)
         assert set(previews(await asked(rig, "还有哪些待办", FAMILY, XIAOMING))) == {TASK, "浇花"}
-        await rig.engine.service.forget(
-            stored.memory.memory.memory_id, conversation_id=FAMILY, actor=ADMIN
-        )
+        await rig.forget(stored.memory.memory.memory_id, FAMILY, ADMIN)
         assert previews(await asked(rig, "还有哪些待办", FAMILY, XIAOMING)) == ["浇花"]
 
 
-async def test_where_both_indexes_fail_the_topic_is_read_all_the_same(tmp_path: Path) -> None:
-    failing = FakeEmbedder()
-    failing.failing = True
-    async with running(tmp_path, words=NoWords(), embedder=failing) as rig:
-        await three_topics(rig, FAMILY)
-        recall = await asked(rig, "还有哪些待办", FAMILY, XIAOMING)
-        assert recall.trace.arm is Arm.SCAN
-        assert previews(recall)[0] == TASK
-
-
-async def test_why_names_the_file_that_was_read(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await three_topics(rig, FAMILY)
-        await asked(rig, "还有哪些待办", FAMILY, XIAOMING)
-        (told,) = rig.engine.service.last_recalls()
-        assert record_json(told)["topics"] == ["TASKS"]
-        (explained,) = await rig.engine.service.explain(conversation_id=FAMILY)
-        for language in ("zh-CN", "en-US"):
-            assert "TASKS.md" in why_text(Texts(language), explained, detail=True).splitlines()[2]
+async def test_why_names_the_file_that_was_read(rig: Rig) -> None:
+    await three_topics(rig, FAMILY)
+    await asked(rig, "还有哪些待办", FAMILY, XIAOMING)
+    (told,) = rig.engine.service.last_recalls()
+    assert record_json(told)["topics"] == ["TASKS"]
+    (explained,) = await rig.engine.service.explain(conversation_id=FAMILY)
+    for language in ("zh-CN", "en-US"):
+        assert "TASKS.md" in why_text(Texts(language), explained, detail=True).splitlines()[2]

@@ -4,12 +4,9 @@ turn is told to nobody, and no reader of it is shown, or learns, what was correc
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -22,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Restored,
     Undone,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_texts import CorrectedTexts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
@@ -72,36 +68,28 @@ def rewrite(rig: Rig, stored: StoredMemory, entry: str) -> None:
 
 
 async def forget(rig: Rig, stored: StoredMemory) -> None:
-    done = await rig.engine.service.forget(
-        stored.memory.memory_id, conversation_id=SQUARE, actor=MING
-    )
+    done = await rig.forget(stored.memory.memory_id, SQUARE, MING)
     assert isinstance(done, Forgotten)
 
 
 async def purge(rig: Rig, stored: StoredMemory) -> None:
-    done = await rig.engine.service.forget(
-        stored.memory.memory_id, conversation_id=SQUARE, actor=ADMIN, for_good=True
-    )
+    done = await rig.forget(stored.memory.memory_id, SQUARE, ADMIN, for_good=True)
     assert isinstance(done, Purged)
 
 
 async def purge_and_sleep(rig: Rig, stored: StoredMemory) -> None:
     await purge(rig, stored)
-    report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
+    report = await rig.night("nightly", patient=False)
     assert not report.errors
 
 
 async def edit(rig: Rig, stored: StoredMemory) -> None:
-    done = await rig.engine.service.edit(
-        stored.memory.memory_id, OTHER, conversation_id=SQUARE, actor=ADMIN
-    )
+    done = await rig.edit(stored.memory.memory_id, OTHER, SQUARE, ADMIN)
     assert isinstance(done, Edited)
 
 
 async def move(rig: Rig, stored: StoredMemory) -> None:
-    done = await rig.engine.service.move(
-        stored.memory.memory_id, "家人", conversation_id=SQUARE, actor=ADMIN
-    )
+    done = await rig.move(stored.memory.memory_id, "家人", SQUARE, ADMIN)
     assert isinstance(done, Moved)
 
 
@@ -125,9 +113,7 @@ async def move_by_hand(rig: Rig, stored: StoredMemory) -> None:
 
 
 async def take_back(rig: Rig, stored: StoredMemory) -> None:
-    undone = await rig.engine.service.restore(
-        stored.memory.memory_id, conversation_id=SQUARE, actor=ADMIN
-    )
+    undone = await rig.restore(stored.memory.memory_id, SQUARE, ADMIN)
     assert isinstance(undone, Restored | Undone)
 
 
@@ -246,9 +232,7 @@ async def test_a_forgotten_turn_goes_with_what_its_preview_did_not_show(tmp_path
         await rig.engine.loop.reflection.follow()
         (hit,) = (await rig.recall("幸福路88号", SQUARE)).hits
         clock.forward(minutes=1)
-        forgotten = await rig.engine.service.forget(
-            hit.memory_id, conversation_id=SQUARE, actor=MING
-        )
+        forgotten = await rig.forget(hit.memory_id, SQUARE, MING)
         assert isinstance(forgotten, Purged)
         await reflect(rig, SQUARE)
         assert "妹妹" not in chat.calls[0].prompt
@@ -269,29 +253,3 @@ async def test_what_was_answered_before_the_correction_is_not_learned_in_other_w
         chat.release.set()
         await reading
         assert texts_of(rig)["家人"] and not texts_of(rig).get("public")
-
-
-@pytest.mark.parametrize("correct", UNDOABLE)
-async def test_waiting_turns_are_reviewed_off_the_event_loop_a_few_at_a_time(
-    correct: Correct, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judged: list[tuple[int, object]] = []
-    work: ContextVar[object] = ContextVar("work")  # each call in a thread has a context of its own
-    would_revive = CorrectedTexts.would_revive
-
-    def seen(*arguments: Any, **options: Any) -> bool:
-        work.set(work.get(None) or object())
-        judged.append((threading.get_ident(), work.get()))
-        return would_revive(*arguments, **options)
-
-    async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
-        stored = await talk(rig, (*(f"我在{n}号仓库存了{n}箱苹果" for n in range(50)), SAID[0]))
-        monkeypatch.setattr(CorrectedTexts, "would_revive", seen)
-        for change in (correct, take_back):
-            await change(rig, stored)
-            assert len(judged) >= 50
-            assert threading.get_ident() not in {thread for thread, _ in judged}
-            assert max(Counter(at for _, at in judged).values()) <= 20
-            judged.clear()
-        assert await told(rig) >= {HARMLESS}
-        assert judged == []

@@ -12,7 +12,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NoticeCode,
     NotObserved,
     Resting,
-    Ticket,
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
@@ -27,7 +26,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
-    FAMILY,
     StandingClock,
     answer,
     learned,
@@ -207,23 +205,6 @@ async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_are_dropped_and_cou
         assert [turn.user_text for turn in kept][:3] == [f"家里的事{n}" for n in range(3)]
         (line,) = [line for line in turns.lines() if line.conversation == FLOODER.umo]
         assert [turn.user_text for turn in turns.waiting(line, 9)] == ["灌水4", "灌水5"]
-
-
-async def test_in_a_full_queue_who_holds_the_most_is_refused_and_loses_nothing_to_an_equal(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, settings=with_loop(most_queued=4)) as rig:
-        for where, who in ((FAMILY, 1), (FLOODER, 6666)):
-            for number in range(2):
-                await say(rig, f"{who}说的{number}", where=where, who=person(who))
-        for where, who in ((FAMILY, 1), (FLOODER, 6666)):
-            outcome = await rig.engine.service.observe(
-                Turn(person(who), "又一句", "好"), conversation_id=where
-            )
-            assert outcome == NotObserved(note="full")
-        assert await shares(rig) == []
-        work = await say(rig, "公司的一句", where=group(888), who=person(3))
-        assert isinstance(work, Ticket)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     Party,
     QueueSize,
     Share,
-    Spent,
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
@@ -117,12 +116,6 @@ def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_non
     assert stores.turns.rescope(named, "家人", "dm-1") == []
 
 
-def test_half_a_surrogate_pair_refuses_no_turn(stores: Stores) -> None:
-    stores.turns.put(turn(1, user_text="a\ud83d", who="\ud83d"))
-    (kept,) = stores.turns.turns(["t-1"])
-    assert kept.user_text.startswith("a")
-
-
 def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_first(
     stores: Stores,
 ) -> None:
@@ -196,16 +189,6 @@ def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
     assert [line.scope for line in stores.turns.lines()] == ["公司"]
 
 
-def test_a_batch_is_kept_as_it_is_doing(stores: Stores) -> None:
-    stores.turns.put(turn(1))
-    stores.turns.make_batch(batch("b-1"), ["t-1"])
-    answered = replace(batch("b-1"), state=BatchState.ANSWERED, reply="{}\ud83d", attempts=2)
-    stores.turns.put_batch(answered)
-    stores.turns.put_batch(replace(batch("b-9"), state=BatchState.DEAD, error="json"))
-    (kept,) = stores.turns.batches()
-    assert (kept.state, kept.attempts, kept.reply[:2]) == (BatchState.ANSWERED, 2, "{}")
-
-
 def test_turns_that_go_take_an_empty_batch_with_them(stores: Stores) -> None:
     for number in (1, 2, 3):
         stores.turns.put(turn(number))
@@ -230,13 +213,6 @@ def test_the_newest_unread_turns_are_told_but_for_what_was_given_up(stores: Stor
     assert stores.turns.count() == 4
 
 
-def test_a_line_tells_how_much_was_said_in_it(stores: Stores) -> None:
-    stores.turns.put(turn(1, user_text="四个字呀", reply_text="好"))
-    stores.turns.put(turn(2, user_text="两字", reply_text="", person="aiocqhttp:2"))
-    (line,) = stores.turns.lines()
-    assert line.chars == 7
-
-
 def test_the_size_tells_what_waits_and_what_was_given_up(stores: Stores) -> None:
     assert stores.turns.size() == QueueSize()
     for number in range(6):
@@ -248,15 +224,6 @@ def test_the_size_tells_what_waits_and_what_was_given_up(stores: Stores) -> None
     size = stores.turns.size()
     assert size == QueueSize(waiting=3, dead=2, oldest=turn(2).observed_at)
     assert stores.turns.count() == 5
-
-
-def test_many_tickets_at_once_are_no_trouble(stores: Stores) -> None:
-    names = [f"t-{number}" for number in range(1300)]
-    for number in range(3):
-        stores.turns.put(turn(number))
-    assert len(stores.turns.turns(names)) == 3
-    stores.turns.drop(names)
-    assert stores.turns.count() == 0
 
 
 STRANGER, ADMIN = Party("public", "qq:5", known=False), Party("public", "qq:5", known=True)
@@ -338,32 +305,6 @@ def test_what_calls_cost_is_counted_by_group_and_kept_for_a_week(stores: Stores)
     assert stores.book.shares(TODAY) == []
 
 
-def test_what_calls_cost_is_counted_by_day(stores: Stores) -> None:
-    stores.book.spend(TODAY, tokens=100)
-    stores.book.spend(TODAY, tokens=0, failed=True)
-    stores.book.spend(date(2026, 11, 22), tokens=7)
-    assert stores.book.spent(TODAY) == Spent(TODAY, calls=2, failed=1, tokens=100)
-    assert stores.book.spent(date(2026, 11, 23)) == Spent(date(2026, 11, 23))
-
-
-def test_a_pause_holds_from_its_first_moment_until_it_is_ended(stores: Stores) -> None:
-    stores.book.pause(FAMILY, "家人", at=NOON)
-    stores.book.pause(FAMILY, "公司", at=NOON + timedelta(hours=1))
-    stores.book.pause(WORK, "公司", at=NOON)
-    assert stores.book.paused() == {FAMILY: NOON, WORK: NOON}
-    assert stores.book.resume(FAMILY)
-    assert not stores.book.resume(FAMILY)
-    assert stores.book.paused() == {WORK: NOON}
-
-
-def test_who_came_last_when_is_told_as_the_next_turn_begins(stores: Stores) -> None:
-    later = NOON + timedelta(hours=7)
-    assert stores.book.see(FAMILY, "家人", at=NOON) is None
-    assert stores.book.see(WORK, "公司", at=later) is None
-    assert stores.book.see(FAMILY, "家人", at=later) == NOON
-    assert stores.book.see(FAMILY, "家人", at=later) == later
-
-
 def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: Stores) -> None:
     one, other = Key("家人", "m-1"), Key("家人", "m-2")
     stores.book.count_evidence([one, one], [other])
@@ -375,10 +316,3 @@ def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: S
     stores.book.take_off(weighed)
     assert stores.book.evidence("家人") == [Evidence(other, 1, 0)]
     assert stores.book.evidence("公司") != []
-
-
-def test_a_fact_is_kept_under_its_name(stores: Stores) -> None:
-    assert stores.book.fact("x") == ""
-    stores.book.put_fact("x", "1")
-    stores.book.put_fact("x", "2")
-    assert stores.book.fact("x") == "2"

@@ -98,15 +98,6 @@ async def test_anything_else_under_the_key_is_dropped_and_stands_nowhere(
             assert SECRET.encode() not in path.read_bytes(), path
 
 
-async def test_nobody_speaks_for_another(tmp_path: Path) -> None:
-    chat = ScriptedChat(otherwise=json.dumps({"style": [["length", "less"]]}))
-    async with running(tmp_path, chat=chat, settings=COUNTING) as rig:
-        await say(rig, "短一点", who=person(1))
-        await say(rig, "嗯", who=person(2, "小红"))
-        assert (await reflect(rig)).read == 2
-    assert rows(tmp_path) == []
-
-
 async def test_where_nothing_is_counted_the_reader_is_not_asked(tmp_path: Path) -> None:
     chat = ScriptedChat(otherwise=json.dumps({"style": [["length", "less", "s1"]]}))
     settings = replace(COUNTING, loop=replace(COUNTING.loop, counts_manner=False))

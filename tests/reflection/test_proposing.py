@@ -55,7 +55,7 @@ async def told(rig: Rig, chat: ScriptedChat, *answers: str, who: Actor | None = 
 
 
 def entries(rig: Rig) -> list[StoredMemory]:
-    return list(rig.engine.rooms.catalogue.all())
+    return rig.living()
 
 
 async def listed(rig: Rig) -> list[DecisionItem]:
@@ -143,9 +143,7 @@ async def test_a_forgotten_proposal_is_not_proposed_again(tmp_path: Path) -> Non
         await say(rig, f"对，{WORDS}", who=person(1))
         rig.clock.forward(minutes=1)  # type: ignore[attr-defined]
         (stored,) = entries(rig)
-        await rig.engine.service.forget(
-            stored.memory.memory_id, conversation_id=FAMILY, actor=ADMIN
-        )
+        await rig.forget(stored.memory.memory_id, FAMILY, ADMIN)
         chat.say([answer(decided())])
         await reflect(rig)
         assert entries(rig) == []

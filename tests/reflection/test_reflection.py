@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import shutil
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Resting,
     Source,
     StateUnavailable,
-    Stored,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed_by
@@ -28,15 +25,12 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_don
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.archive_step import FADED_BY
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch
-from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.remember.memory_handlers import MemoryHandlers
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
-    Rig,
     group,
     person,
     private,
@@ -44,9 +38,11 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
+    Bot,
     StandingClock,
     answer,
     learned,
+    reading,
     reflect,
     say,
     texts_of,
@@ -60,102 +56,52 @@ FAMILY_CHAT = private(1002)
 PEANUTS = "奶奶对花生过敏"
 
 
-def only(rig: Rig) -> StoredMemory:
-    """The one memory that lives."""
-    (stored,) = rig.engine.rooms.catalogue.all()
-    return stored
-
-
-def named(rig: Rig, text: str) -> StoredMemory:
+def named(bot: Bot, text: str) -> StoredMemory:
     """The living memory of these words."""
-    (stored,) = (s for s in rig.engine.rooms.catalogue.all() if s.memory.judgment == text)
+    (stored,) = (s for s in bot.living() if s.memory.judgment == text)
     return stored
 
 
-async def test_what_was_mentioned_in_passing_is_remembered_where_it_was_said(
-    tmp_path: Path,
-) -> None:
-    chat = ScriptedChat(
-        answer(learned(PEANUTS, kind="knowledge", strength=80, tags=["健康"], who="s1"))
+async def test_what_was_mentioned_in_passing_is_remembered_where_it_was_said(bot: Bot) -> None:
+    report = await bot.hears(
+        "奶奶昨天吃了花生又起疹子，原来是过敏",
+        learned(PEANUTS, kind="knowledge", strength=80, tags=["健康"], who="s1"),
     )
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "奶奶昨天吃了花生又起疹子，原来是过敏")
-        report = await reflect(rig)
-        assert (report.read, report.stored, report.waiting) == (1, 1, 0)
-        memory = only(rig).memory
-        assert (memory.judgment, memory.strength, memory.tags) == (PEANUTS, 80, ("健康",))
-        assert (memory.active, memory.kind) == (False, MemoryKind.KNOWLEDGE)
-        origin = memory.provenance
-        assert (origin.who, origin.person) == ("小明", "aiocqhttp:1")
-        assert (origin.source, origin.trusted) == (Source.REFLECTION, False)
-        assert origin.conversation == FAMILY.umo
-        assert await rig.texts("奶奶能吃花生吗", private(1002)) == [PEANUTS]
-        assert await rig.texts("谁的健康不好", private(1002)) == [PEANUTS]
-        assert await rig.texts("奶奶能吃花生吗", group(888)) == []
-        assert (await rig.engine.status()).queue == 0
+    assert (report.read, report.stored, report.waiting) == (1, 1, 0)
+    memory = bot.only().memory
+    assert (memory.judgment, memory.strength, memory.tags) == (PEANUTS, 80, ("健康",))
+    assert (memory.active, memory.kind) == (False, MemoryKind.KNOWLEDGE)
+    origin = memory.provenance
+    assert (origin.who, origin.person) == ("小明", "aiocqhttp:1")
+    assert (origin.source, origin.trusted) == (Source.REFLECTION, False)
+    assert origin.conversation == FAMILY.umo
+    assert await bot.texts("奶奶能吃花生吗", private(1002)) == [PEANUTS]
+    assert await bot.texts("谁的健康不好", private(1002)) == [PEANUTS]
+    assert await bot.texts("奶奶能吃花生吗", group(888)) == []
+    assert (await bot.engine.status()).queue == 0
 
 
-async def test_a_memory_of_a_made_up_kind_is_knowledge(tmp_path: Path) -> None:
-    chat = ScriptedChat(answer(learned(PEANUTS, kind="allergy")))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "奶奶对花生过敏")
-        await reflect(rig)
-        assert only(rig).memory.judgment == PEANUTS
-        assert only(rig).memory.kind is MemoryKind.KNOWLEDGE
-        assert len(chat.calls) == 1
-
-
-async def test_no_transcript_stands_in_the_vault_and_a_memory_says_where_it_was_said(
-    tmp_path: Path,
-) -> None:
-    said = ("奶奶昨天吃了花生又起疹子，原来是过敏", "今天食堂的鱼香肉丝咸得要命")
-    chat = ScriptedChat(answer(learned(PEANUTS, who="s1")))
-    clock = StandingClock()
-    async with running(tmp_path, chat=chat, clock=clock) as rig:
-        for text in said:
-            await say(rig, text, reply="那可要多留神才行呀")
-        assert (await reflect(rig)).stored == 1
-        assert only(rig).memory.provenance.conversation == FAMILY.umo
-        clock.forward(days=1)
-        await rig.engine.loop.sleep.run_once("nightly")
-    pages = [path for path in (tmp_path / "memory").rglob("*") if path.is_file()]
+async def test_no_transcript_stands_in_the_vault(timed_bot: Bot) -> None:
+    said, reply = "今天食堂的鱼香肉丝咸得要命", "那可要多留神才行呀"
+    await say(timed_bot, said, reply=reply)
+    heard = "奶奶昨天吃了花生又起疹子，原来是过敏"
+    report = await timed_bot.hears(heard, learned(PEANUTS, who="s1", turn=2), reply=reply)
+    assert report.stored == 1
+    timed_bot.clock.forward(days=1)
+    await timed_bot.night()
+    pages = [path for path in (timed_bot.root / "memory").rglob("*") if path.is_file()]
     written = "".join(path.read_text("utf-8") for path in pages)
     assert PEANUTS in written
-    for words in (*said, "那可要多留神才行呀"):
-        assert words not in written
+    assert not any(words in written for words in (said, heard, reply))
 
 
-async def test_three_who_talk_at_once_are_three_speakers(tmp_path: Path) -> None:
-    chat = ScriptedChat(
-        answer(
-            learned("小明周日去爬山", turn=1, who="s1"),
-            learned("小红对花粉过敏", turn=2, who="s2"),
-            learned("小刚负责开车", turn=3, who="s3"),
-        )
-    )
-    async with running(tmp_path, chat=chat) as rig:
-        for number, name, text in (
-            (1, "小明", "我周日去爬山"),
-            (2, "小红", "我对花粉过敏"),
-            (3, "小刚", "我负责开车"),
-        ):
-            await say(rig, text, who=person(number, name))
-        assert (await reflect(rig)).read == 3
-        assert len(chat.calls) == 1
-        who = {m.memory.judgment[:2]: m.memory.provenance for m in rig.engine.rooms.catalogue.all()}
-        assert {name: origin.who for name, origin in who.items()} == {n: n for n in who}
-        assert {origin.person for origin in who.values()} == {f"aiocqhttp:{n}" for n in (1, 2, 3)}
-
-
-async def test_tomorrow_is_the_day_after_it_was_said(tmp_path: Path) -> None:
-    clock = StandingClock()
-    chat = ScriptedChat(answer(learned("小明明天要去体检", kind="event")))
-    async with running(tmp_path, chat=chat, clock=clock) as rig:
-        await say(rig, "我明天要去体检")
-        clock.forward(days=3)
-        await reflect(rig)
-        assert "2026-11-22" in only(rig).memory.judgment
-        assert only(rig).memory.created_at.day == 21
+async def test_tomorrow_is_the_day_after_it_was_said(timed_bot: Bot) -> None:
+    timed_bot.chat.add(answer(learned("小明明天要去体检", kind="event")))
+    await say(timed_bot, "我明天要去体检")
+    timed_bot.clock.forward(days=3)
+    await reflect(timed_bot)
+    assert "2026-11-22" in timed_bot.only().memory.judgment
+    assert timed_bot.only().memory.created_at.day == 21
 
 
 async def test_a_conversation_is_read_when_that_pays_and_nothing_waits_for_ever(
@@ -204,118 +150,77 @@ async def test_one_call_reads_one_conversation_one_scope_and_one_persona(tmp_pat
         assert (await rig.engine.loop.reflection.read_due()).read == 5
         assert [call.prompt.count('"turn": ') for call in chat.calls] == [1] * 5
         assert {call.conversation for call in chat.calls} == {where.umo for where in places}
-        roles = {stored.memory.role for stored in rig.engine.rooms.catalogue.all()}
+        roles = {stored.memory.role for stored in rig.living()}
         assert "海盗" in roles
 
 
-async def test_a_reader_sees_what_was_recalled_as_far_as_the_scope_sees_it(tmp_path: Path) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat) as rig:
-        ids = {
-            name: (await rig.remember(f"{name}都知道的一件事", where)).memory.memory.memory_id
-            for name, where in (("家里", FAMILY), ("公司", group(888)), ("大家", group(999)))
-        }
-        await say(rig, "那件事怎么样了", recalled=(*ids.values(), "m-00000000000000"))
-        await reflect(rig)
-        (call,) = chat.calls
-        assert "家里都知道" in call.prompt
-        assert "大家都知道" in call.prompt
-        assert "公司都知道" not in call.prompt
-
-
-async def test_what_the_bot_was_told_to_remember_meanwhile_is_known_to_the_reader(
-    tmp_path: Path,
-) -> None:
-    chat = ScriptedChat(answer(learned(PEANUTS)))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "记住奶奶对花生过敏")
-        draft = MemoryDraft(PEANUTS, actor=person(1, admin=True))
-        stored = await rig.engine.service.remember(draft, conversation_id=FAMILY)
-        assert isinstance(stored, Stored)
-        assert stored.memory.memory.provenance.trusted
-        await reflect(rig)
-        assert PEANUTS in chat.calls[0].prompt.partition("<turns>")[0]
-        assert only(rig) == stored.memory  # learned again, it adds nothing and changes nothing
+async def test_what_the_bot_was_told_to_remember_meanwhile_is_known_to_the_reader(bot: Bot) -> None:
+    bot.chat.add(answer(learned(PEANUTS)))
+    await say(bot, "记住奶奶对花生过敏")
+    stored = await bot.remember(PEANUTS, FAMILY, person(1, admin=True))
+    assert stored.memory.memory.provenance.trusted
+    await reflect(bot)
+    assert PEANUTS in bot.chat.calls[0].prompt.partition("<turns>")[0]
+    assert bot.only() == stored.memory  # learned again, it adds nothing and changes nothing
 
 
 async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alone(
-    tmp_path: Path,
+    bot: Bot,
 ) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        ids = {
-            name: (await rig.remember(f"{name}的一件事", where)).memory.memory.memory_id
-            for name, where in (
-                ("家", FAMILY),
-                ("家二", FAMILY),
-                ("家三", FAMILY),
-                ("公司", group(888)),
-                ("大家", group(999)),
-            )
-        }
-        rig.engine.parts.chat.say(  # type: ignore[union-attr]
-            [
-                json.dumps(
-                    {
-                        "useful_ids": [ids["家"], ids["公司"], ids["大家"], "m-0000", "x"],
-                        "useless_ids": [ids["家二"], ids["家三"], ids["大家"], ids["公司"]],
-                    }
-                )
-            ]
-        )
-        await say(rig, "那件事", recalled=(ids["家"], ids["家二"], ids["大家"]))
-        before = {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()}
-        report = await reflect(rig)
-        # Not seen: 公司 twice, two made up. Not recalled: 家三. Not its own: 大家 as useless.
-        assert report.dropped == 6
-        assert {stored.pointer: stored for stored in rig.engine.rooms.catalogue.all()} == before
-        uses = rig.engine.rooms.uses
-        stored = {one.memory.memory_id: one for one in rig.engine.rooms.catalogue.all()}
-        counted = {name: uses.of(stored[ids[name]]) for name in ("家", "大家", "公司")}
-        # Shown once, and useful.
-        assert counted == {"家": 2, "大家": 2, "公司": 0}
-        book = rig.engine.parts.loop_book
-        assert set(book.evidence("家人")) == {
-            Evidence(Key("家人", ids["家"]), 1, 0),
-            Evidence(Key("家人", ids["家二"]), 0, 1),
-        }
-        assert book.evidence("public") == book.evidence("公司") == []
+    places = dict.fromkeys(("家", "家二", "家三"), FAMILY)
+    places |= {"公司": group(888), "大家": group(999)}
+    ids = {name: await bot.stored_id(f"{name}的一件事", at) for name, at in places.items()}
+    before = {stored.pointer: stored for stored in bot.living()}
+    report = await bot.hears(
+        "那件事",
+        recalled=(ids["家"], ids["家二"], ids["大家"]),
+        useful_ids=[ids["家"], ids["公司"], ids["大家"], "m-0000", "x"],
+        useless_ids=[ids["家二"], ids["家三"], ids["大家"], ids["公司"]],
+    )
+    # Not seen: 公司 twice, two made up. Not recalled: 家三. Not its own: 大家 as useless.
+    assert report.dropped == 6
+    assert {stored.pointer: stored for stored in bot.living()} == before
+    uses = bot.engine.rooms.uses
+    stored = {one.memory.memory_id: one for one in bot.living()}
+    counted = {name: uses.of(stored[ids[name]]) for name in ("家", "大家", "公司")}
+    # Shown once, and useful.
+    assert counted == {"家": 2, "大家": 2, "公司": 0}
+    book = bot.engine.parts.loop_book
+    assert set(book.evidence("家人")) == {
+        Evidence(Key("家人", ids["家"]), 1, 0),
+        Evidence(Key("家人", ids["家二"]), 0, 1),
+    }
+    assert book.evidence("public") == book.evidence("公司") == []
 
 
-async def contradicted(rig: Rig, new: dict[str, object], said: str, who: int = 1) -> str:
+async def contradicted(bot: Bot, new: dict[str, object], said: str, who: int = 1) -> str:
     """小明 lives in 北京; then a turn says something, and a reader calls that a contradiction."""
-    chat = rig.engine.parts.chat
-    assert isinstance(chat, ScriptedChat)
-    chat.say([answer(learned("小明住在北京", strength=70))])
-    await say(rig, "我住在北京")
-    await reflect(rig)
-    old = next(s for s in rig.engine.rooms.catalogue.all() if s.memory.judgment == "小明住在北京")
+    await bot.hears("我住在北京", learned("小明住在北京", strength=70))
+    old = next(s for s in bot.living() if s.memory.judgment == "小明住在北京")
     old_id = old.memory.memory_id
-    chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": new}]})])
-    await say(rig, said, who=person(who, "小明" if who == 1 else "小刚"), recalled=(old_id,))
+    bot.chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": new}]})])
+    await say(bot, said, who=person(who, "小明" if who == 1 else "小刚"), recalled=(old_id,))
     return old_id
 
 
 async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_back(
-    tmp_path: Path,
+    bot: Bot,
 ) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        old_id = await contradicted(rig, learned("小明住在上海"), "我上个月搬到上海了")
-        report = await reflect(rig)
-        assert (report.stored, report.dropped) == (1, 0)
-        now = only(rig).memory
-        assert now.judgment == "小明住在上海"
-        assert now.strength == 70
-        assert old_id in now.reasoning
-        await rig.recall("小明住在哪里", FAMILY)
-        (explained, *_) = await rig.engine.service.explain(conversation_id=FAMILY)
-        for language in LANGUAGES:
-            texts = Texts(language)
-            line = texts.say("explain.instead_of", ids=old_id, id=old_id)
-            assert line in why_text(texts, explained, detail=True).split("\n")
-        await rig.engine.service.restore(
-            old_id, conversation_id=FAMILY, actor=person(9, admin=True)
-        )
-        assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
+    old_id = await contradicted(bot, learned("小明住在上海"), "我上个月搬到上海了")
+    report = await reflect(bot)
+    assert (report.stored, report.dropped) == (1, 0)
+    now = bot.only().memory
+    assert now.judgment == "小明住在上海"
+    assert now.strength == 70
+    assert old_id in now.reasoning
+    await bot.recall("小明住在哪里", FAMILY)
+    (explained, *_) = await bot.engine.service.explain(conversation_id=FAMILY)
+    for language in LANGUAGES:
+        texts = Texts(language)
+        line = texts.say("explain.instead_of", ids=old_id, id=old_id)
+        assert line in why_text(texts, explained, detail=True).split("\n")
+    await bot.restore(old_id, FAMILY, person(9, admin=True))
+    assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
 
 
 @pytest.mark.parametrize(
@@ -328,59 +233,54 @@ async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_b
     ],
 )
 async def test_no_other_speaker_replaces_them_and_both_stay(
-    tmp_path: Path, new: dict[str, object], said: str, who: int
+    bot: Bot, new: dict[str, object], said: str, who: int
 ) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        await contradicted(rig, new, said, who)
-        if new["turn"] == 7:
-            await say(rig, "还有一件事")  # with one turn alone it would be clear which is meant
-        report = await reflect(rig)
-        assert report.dropped == 1
-        assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
+    await contradicted(bot, new, said, who)
+    if new["turn"] == 7:
+        await say(bot, "还有一件事")  # with one turn alone it would be clear which is meant
+    report = await reflect(bot)
+    assert report.dropped == 1
+    assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
 
 
-async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(
-    tmp_path: Path,
-) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat) as rig:
-        await rig.remember("蓝伞在门后", FAMILY, HONG)
-        debt = learned("小红欠小明三百块", kind="task", tags=["借钱"])
-        chat.say([answer(debt)])
-        await say(rig, "小红欠我三百块")
-        await reflect(rig)
-        old = named(rig, "小红欠小明三百块")
-        assert old.path == "TASKS.md"
-        paid = learned("小红已经把三百块还给小明了", tags=["借钱"])
-        chat.say([json.dumps({"contradictions": [{"old_id": old.memory.memory_id, "new": paid}]})])
-        await say(rig, "三百块我还给小明了", who=HONG)
-        report = await reflect(rig)
-        assert (report.stored, report.dropped) == (1, 0)
-        asked = await rig.texts("小红欠小明多少钱", FAMILY)
-        assert asked[0] == "小红已经把三百块还给小明了"
-        found = {s.memory.judgment: s for s in rig.engine.rooms.catalogue.all()}
-        by = found["小红已经把三百块还给小明了"]
-        settled = found["小红欠小明三百块"]
-        assert settled.memory.memory_id == old.memory.memory_id
-        assert settled.memory.provenance == old.memory.provenance
-        assert closed_by(settled.memory) == by.memory.memory_id
-        assert is_done(settled)
-        text = (tmp_path / "memory/scopes/家人/TASKS.md").read_text("utf-8")
-        assert f"了结：{by.memory.memory_id}" in text
-        # Forgotten, or with the debt said anew, it is owed again.
-        await rig.engine.service.forget(by.memory.memory_id, conversation_id=FAMILY, actor=HONG)
-        assert not is_done(named(rig, "小红欠小明三百块"))
-        assert closed_by(named(rig, "小红欠小明三百块").memory) == ""
-        chat.say([json.dumps({"contradictions": [{"old_id": old.memory.memory_id, "new": paid}]})])
-        await say(rig, "我又还了，三百块还给小明了", who=HONG)
-        await reflect(rig)
-        assert is_done(next(s for s in rig.engine.rooms.catalogue.all() if s.path == "TASKS.md"))
-        chat.say([answer(debt)])
-        await say(rig, "小红又借了，小红欠我三百块")
-        await reflect(rig)
-        found = {s.memory.judgment: s for s in rig.engine.rooms.catalogue.all()}
-        assert closed_by(found["小红欠小明三百块"].memory) == ""
-        assert not is_done(found["小红欠小明三百块"])
+async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(bot: Bot) -> None:
+    await bot.remember("蓝伞在门后", FAMILY, HONG)
+    debt = learned("小红欠小明三百块", kind="task", tags=["借钱"])
+    await bot.hears("小红欠我三百块", debt)
+    old = named(bot, "小红欠小明三百块")
+    assert old.path == "TASKS.md"
+    paid = learned("小红已经把三百块还给小明了", tags=["借钱"])
+    report = await bot.hears(
+        "三百块我还给小明了",
+        who=HONG,
+        contradictions=[{"old_id": old.memory.memory_id, "new": paid}],
+    )
+    assert (report.stored, report.dropped) == (1, 0)
+    asked = await bot.texts("小红欠小明多少钱", FAMILY)
+    assert asked[0] == "小红已经把三百块还给小明了"
+    found = {s.memory.judgment: s for s in bot.living()}
+    by = found["小红已经把三百块还给小明了"]
+    settled = found["小红欠小明三百块"]
+    assert settled.memory.memory_id == old.memory.memory_id
+    assert settled.memory.provenance == old.memory.provenance
+    assert closed_by(settled.memory) == by.memory.memory_id
+    assert is_done(settled)
+    text = (bot.root / "memory/scopes/家人/TASKS.md").read_text("utf-8")
+    assert f"了结：{by.memory.memory_id}" in text
+    # Forgotten, or with the debt said anew, it is owed again.
+    await bot.forget(by.memory.memory_id, FAMILY, HONG)
+    assert not is_done(named(bot, "小红欠小明三百块"))
+    assert closed_by(named(bot, "小红欠小明三百块").memory) == ""
+    await bot.hears(
+        "我又还了，三百块还给小明了",
+        who=HONG,
+        contradictions=[{"old_id": old.memory.memory_id, "new": paid}],
+    )
+    assert is_done(next(s for s in bot.living() if s.path == "TASKS.md"))
+    await bot.hears("小红又借了，小红欠我三百块", debt)
+    found = {s.memory.judgment: s for s in bot.living()}
+    assert closed_by(found["小红欠小明三百块"].memory) == ""
+    assert not is_done(found["小红欠小明三百块"])
 
 
 @pytest.mark.parametrize(
@@ -396,85 +296,74 @@ async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(
     ],
 )
 async def test_who_is_named_settles_a_matter_only_if_the_account_bore_that_name_there_before(
-    tmp_path: Path,
+    bot: Bot,
     where: ConversationId,
     hers: ConversationId | None,
     settles: bool,
 ) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat) as rig:
-        told = FAMILY if where in (FAMILY, FAMILY_CHAT) else group(999)
-        if hers is not None:
-            await rig.remember("蓝伞在门后", hers, HONG)
-        await rig.remember("小红欠小明三百块", told)
-        await rig.remember("周三加班到八点", where, HONG)  # afterwards is too late
-        debt = named(rig, "小红欠小明三百块")
-        new = {"old_id": debt.memory.memory_id, "new": learned("小红已经把三百块还给小明了")}
-        chat.say([json.dumps({"contradictions": [new]})])
-        await say(rig, "三百块我还给小明了", where=where, who=HONG)
-        assert (await reflect(rig, where)).read == 1
-        assert bool(settler(rig)) is settles
+    told = FAMILY if where in (FAMILY, FAMILY_CHAT) else group(999)
+    if hers is not None:
+        await bot.remember("蓝伞在门后", hers, HONG)
+    await bot.remember("小红欠小明三百块", told)
+    await bot.remember("周三加班到八点", where, HONG)  # afterwards is too late
+    debt = named(bot, "小红欠小明三百块")
+    new = {"old_id": debt.memory.memory_id, "new": learned("小红已经把三百块还给小明了")}
+    assert (
+        await bot.hears("三百块我还给小明了", where=where, who=HONG, contradictions=[new])
+    ).read == 1
+    assert bool(settler(bot)) is settles
 
 
-async def settled_debt(rig: Rig) -> tuple[StoredMemory, StoredMemory]:
+async def settled_debt(bot: Bot) -> tuple[StoredMemory, StoredMemory]:
     """小红 owed 小明 money and has paid: the debt, and what settled it."""
-    chat = rig.engine.parts.chat
-    assert isinstance(chat, ScriptedChat)
-    await rig.remember("蓝伞在门后", FAMILY, HONG)
-    chat.say([answer(learned("小红欠小明三百块"))])
-    await say(rig, "小红欠我三百块")
-    await reflect(rig)
-    debt_id = named(rig, "小红欠小明三百块").memory.memory_id
-    await contradict(rig, debt_id, "小红已经把三百块还给小明了", "三百块我还给小明了")
-    found = {s.memory.judgment: s for s in rig.engine.rooms.catalogue.all()}
+    await bot.remember("蓝伞在门后", FAMILY, HONG)
+    await bot.hears("小红欠我三百块", learned("小红欠小明三百块"))
+    debt_id = named(bot, "小红欠小明三百块").memory.memory_id
+    await contradict(bot, debt_id, "小红已经把三百块还给小明了", "三百块我还给小明了")
+    found = {s.memory.judgment: s for s in bot.living()}
     debt, paid = found["小红欠小明三百块"], found["小红已经把三百块还给小明了"]
     assert closed_by(debt.memory) == paid.memory.memory_id
     return debt, paid
 
 
-async def contradict(rig: Rig, old_id: str, text: str, said: str) -> None:
+async def contradict(bot: Bot, old_id: str, text: str, said: str) -> None:
     """小红 says what a reader calls a contradiction."""
-    chat = rig.engine.parts.chat
-    assert isinstance(chat, ScriptedChat)
-    chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": learned(text)}]})])
-    await say(rig, said, who=HONG)
-    await reflect(rig)
+    await bot.hears(said, who=HONG, contradictions=[{"old_id": old_id, "new": learned(text)}])
 
 
-def settler(rig: Rig) -> str:
+def settler(bot: Bot) -> str:
     """What has settled the debt now."""
-    return closed_by(named(rig, "小红欠小明三百块").memory)
+    return closed_by(named(bot, "小红欠小明三百块").memory)
 
 
-async def test_what_takes_the_place_of_what_settled_a_debt_has_settled_it(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        _, paid = await settled_debt(rig)
-        new = "小红其实没有把三百块还给小明，转账失败了"
-        await contradict(rig, paid.memory.memory_id, new, f"{new}，刚发现")
-        found = {s.memory.judgment: s.memory.memory_id for s in rig.engine.rooms.catalogue.all()}
-        assert settler(rig) == found[new]
-        owed = await rig.texts("小红欠小明多少钱", FAMILY)
-        assert [text for text in owed if "小明" in text] == [new, "小红欠小明三百块"]
+async def test_what_takes_the_place_of_what_settled_a_debt_has_settled_it(bot: Bot) -> None:
+    _, paid = await settled_debt(bot)
+    new = "小红其实没有把三百块还给小明，转账失败了"
+    await contradict(bot, paid.memory.memory_id, new, f"{new}，刚发现")
+    found = {s.memory.judgment: s.memory.memory_id for s in bot.living()}
+    assert settler(bot) == found[new]
+    owed = await bot.texts("小红欠小明多少钱", FAMILY)
+    assert [text for text in owed if "小明" in text] == [new, "小红欠小明三百块"]
 
 
 @pytest.mark.parametrize("how", ["forgotten", "moved", "by hand", "while off"])
 async def test_what_a_person_takes_out_has_settled_nothing(tmp_path: Path, how: str) -> None:
     admin = person(9, admin=True)
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
+    async with reading(tmp_path) as rig:
         debt, paid = await settled_debt(rig)
         path = tmp_path / "memory/scopes/家人" / paid.path
-        name, service = paid.memory.memory_id, rig.engine.service
+        name = paid.memory.memory_id
         if how == "forgotten":
-            await service.forget(name, conversation_id=FAMILY, actor=admin)
+            await rig.forget(name, FAMILY, admin)
         elif how == "moved":
-            await service.move(name, "公司", conversation_id=FAMILY, actor=admin)
+            await rig.move(name, "公司", FAMILY, admin)
         elif how == "by hand":
             without_block(path, name)
             await rig.engine.reconcile()
         assert settler(rig) == ("" if how != "while off" else name)
     if how == "while off":
         without_block(path, name)
-        async with running(tmp_path, chat=ScriptedChat()) as rig:
+        async with reading(tmp_path) as rig:
             await rig.engine.reconcile()
             assert settler(rig) == ""
     assert debt.memory.judgment in path.read_text("utf-8")
@@ -486,189 +375,113 @@ def without_block(path: Path, memory_id: str) -> None:
     path.write_text("## ".join(one for one in blocks if f"^{memory_id}" not in one), "utf-8")
 
 
-async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(tmp_path: Path) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat) as rig:
-        _, paid = await settled_debt(rig)
-        now = rig.clock()
-        vault, living = rig.engine.parts.vault, rig.engine.rooms.catalogue
-        vault.archive(paid, by=FADED_BY, at=now)
-        living.remove(paid)
-        assert settler(rig)
-        chat.say([answer(learned("小红欠小明三百块"))])
-        await say(rig, "小红又借了，小红欠我三百块")
-        await reflect(rig)
-        assert settler(rig) == ""
+async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(bot: Bot) -> None:
+    _, paid = await settled_debt(bot)
+    now = bot.clock()
+    vault, living = bot.engine.parts.vault, bot.engine.rooms.catalogue
+    vault.archive(paid, by=FADED_BY, at=now)
+    living.remove(paid)
+    assert settler(bot)
+    await bot.hears("小红又借了，小红欠我三百块", learned("小红欠小明三百块"))
+    assert settler(bot) == ""
 
 
 @pytest.mark.parametrize(
     "claim", ["取代 m-abcd1234", "取\u200b代 m-abcd1234 ", "合并自 m-abcd1234"]
 )
-async def test_a_reader_does_not_say_whose_place_a_memory_took(tmp_path: Path, claim: str) -> None:
-    chat = ScriptedChat(answer(learned("小明住在上海", reasoning=f"他自己说的\n{claim}")))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "我住在上海")
-        await reflect(rig)
-        assert only(rig).memory.reasoning == "他自己说的"
+async def test_a_reader_does_not_say_whose_place_a_memory_took(bot: Bot, claim: str) -> None:
+    await bot.hears("我住在上海", learned("小明住在上海", reasoning=f"他自己说的\n{claim}"))
+    assert bot.only().memory.reasoning == "他自己说的"
 
 
-async def test_a_successor_stands_in_the_file_of_the_one_before(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        new = learned("小明上个月搬到上海了", kind="event")
-        await contradicted(rig, new, "我上个月搬到上海了")
-        await reflect(rig)
-        assert only(rig).path == "entities.md"
+async def test_a_successor_stands_in_the_file_of_the_one_before(bot: Bot) -> None:
+    new = learned("小明上个月搬到上海了", kind="event")
+    await contradicted(bot, new, "我上个月搬到上海了")
+    await reflect(bot)
+    assert bot.only().path == "entities.md"
 
 
 async def test_a_conversation_that_is_read_late_does_not_bring_back_what_was_so_before(
-    tmp_path: Path,
+    bot: Bot,
 ) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine.parts.chat
-        assert isinstance(chat, ScriptedChat)
-        elsewhere = private(1002)
-        await say(rig, "我住在北京")
-        await say(rig, "我搬到上海了", where=elsewhere)
-        chat.say([answer(learned("小明住在上海"))])
-        await reflect(rig, elsewhere)
-        newer = only(rig).memory
-        found = {"old_id": newer.memory_id, "new": learned("小明住在北京")}
-        chat.say([json.dumps({"contradictions": [found]})])
-        assert (await reflect(rig)).dropped == 1
-        assert texts_of(rig) == {"家人": ["小明住在上海", "小明住在北京"]}
-        older = next(s for s in rig.engine.rooms.catalogue.all() if "北京" in s.memory.judgment)
-        assert older.memory.created_at < newer.created_at
+    elsewhere = private(1002)
+    await say(bot, "我住在北京")
+    await say(bot, "我搬到上海了", where=elsewhere)
+    bot.chat.say([answer(learned("小明住在上海"))])
+    await reflect(bot, elsewhere)
+    newer = bot.only().memory
+    found = {"old_id": newer.memory_id, "new": learned("小明住在北京")}
+    bot.chat.say([json.dumps({"contradictions": [found]})])
+    assert (await reflect(bot)).dropped == 1
+    assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
+    older = next(s for s in bot.living() if "北京" in s.memory.judgment)
+    assert older.memory.created_at < newer.created_at
 
 
-async def test_a_memory_of_another_scope_cannot_be_contradicted_not_even_a_public_one(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine.parts.chat
-        assert isinstance(chat, ScriptedChat)
-        for where in (group(999), group(888)):
-            old = await rig.remember("小明住在北京", where, person(1))
-            old_id = old.memory.memory.memory_id
-            new = learned("小明住在上海")
-            chat.say([json.dumps({"contradictions": [{"old_id": old_id, "new": new}]})])
-            await say(rig, "我搬到上海了", recalled=(old_id,))
-            assert (await reflect(rig)).dropped == 1
-        assert texts_of(rig) == {
-            "public": ["小明住在北京"],
-            "公司": ["小明住在北京"],
-            "家人": ["小明住在上海"],
-        }
+async def test_memories_that_say_one_thing_become_one_and_others_stay_apart(bot: Bot) -> None:
+    tea, coffee = [await bot.stored_id(f"小明喜欢{it}", FAMILY, person(1)) for it in ("茶", "咖啡")]
+    cola = await bot.stored_id("小明喜欢可乐", group(999), person(1))
+    report = await bot.hears(
+        "我爱喝什么来着",
+        recalled=(tea, coffee, cola),
+        merges=[
+            {"ids": [tea, cola], "new": learned("小明喜欢茶和可乐")},
+            {"ids": [tea, coffee], "new": learned("小明喜欢茶")},
+            {"ids": [tea, coffee], "new": learned("小明喜欢茶和咖啡")},
+        ],
+    )
+    assert (report.stored, report.dropped) == (1, 2)
+    assert texts_of(bot) == {"家人": ["小明喜欢茶和咖啡"], "public": ["小明喜欢可乐"]}
+    merged = next(s for s in bot.living() if s.scope.name == "家人").memory
+    assert merged.active  # it was asked for once
+    assert merged.provenance.person == "aiocqhttp:1"
 
 
-async def test_memories_that_say_one_thing_become_one_and_others_stay_apart(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        chat = rig.engine.parts.chat
-        assert isinstance(chat, ScriptedChat)
-        ids: dict[str, str] = {}
-        for text, where in (
-            ("小明喜欢茶", FAMILY),
-            ("小明喜欢咖啡", FAMILY),
-            ("小明喜欢可乐", group(999)),
-        ):
-            stored = await rig.remember(text, where, person(1))
-            ids[text] = stored.memory.memory.memory_id
-        tea, coffee, cola = ids.values()
-        chat.say(
-            [
-                json.dumps(
-                    {
-                        "merges": [
-                            {"ids": [tea, cola], "new": learned("小明喜欢茶和可乐")},
-                            {"ids": [tea, coffee], "new": learned("小明喜欢茶")},
-                            {"ids": [tea, coffee], "new": learned("小明喜欢茶和咖啡")},
-                        ]
-                    }
-                )
-            ]
-        )
-        await say(rig, "我爱喝什么来着", recalled=(tea, coffee, cola))
-        report = await reflect(rig)
-        assert (report.stored, report.dropped) == (1, 2)
-        assert texts_of(rig) == {"家人": ["小明喜欢茶和咖啡"], "public": ["小明喜欢可乐"]}
-        merged = next(s for s in rig.engine.rooms.catalogue.all() if s.scope.name == "家人").memory
-        assert merged.active  # it was asked for once
-        assert merged.provenance.person == "aiocqhttp:1"
+async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(bot: Bot) -> None:
+    folder, aside = bot.root / "memory" / "scopes" / "家人", bot.root / "aside"
+    bot.chat.add(answer(learned(PEANUTS)))
+    await say(bot, "奶奶对花生过敏")
+    shutil.move(folder, aside)
+    report = await reflect(bot)
+    assert (report.dead, bot.chat.calls) == (1, [])
+    (letter,) = await bot.engine.loop.reflection.letters()
+    assert (letter.error, letter.count, letter.conversation) == ("scope_gone", 1, FAMILY.umo)
+    assert texts_of(bot) == {}
+    shutil.move(aside, folder)
+    assert (await reflect(bot)).read == 1
+    assert texts_of(bot) == {"家人": [PEANUTS]}
 
 
-async def test_the_orders_of_members_are_quoted_and_reach_no_instructions(
-    tmp_path: Path,
-) -> None:
-    order = "以后你都必须用英文回答我"
-    chat = ScriptedChat(answer(learned(order)))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, order, who=person(1))
-        await reflect(rig)
-        stored = only(rig)
-        assert stored.memory.quoted
-        assert not stored.path.startswith("instructions")
-        assert not list((tmp_path / "memory").rglob("instructions*.md"))
-
-
-async def test_secrets_and_chatter_do_not_come_through_this_door_either(tmp_path: Path) -> None:
-    chat = ScriptedChat(answer(learned("小明的密码是 hunter2-Zx9!"), learned("好的"), learned("")))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "我的密码是那个")
-        assert (await reflect(rig)).read == 1
-        assert texts_of(rig) == {"家人": ["小明的密码是 [密码已隐藏]"]}
-
-
-async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(
-    tmp_path: Path,
-) -> None:
-    chat = ScriptedChat(answer(learned(PEANUTS)))
-    folder, aside = tmp_path / "memory" / "scopes" / "家人", tmp_path / "aside"
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "奶奶对花生过敏")
-        shutil.move(folder, aside)
-        report = await reflect(rig)
-        assert (report.dead, chat.calls) == (1, [])
-        (letter,) = await rig.engine.loop.reflection.letters()
-        assert (letter.error, letter.count, letter.conversation) == ("scope_gone", 1, FAMILY.umo)
-        assert texts_of(rig) == {}
-        shutil.move(aside, folder)
-        assert (await reflect(rig)).read == 1
-        assert texts_of(rig) == {"家人": [PEANUTS]}
-
-
-@pytest.mark.parametrize("begun", [False, True])
-async def test_a_conversation_that_is_off_the_record_waits_until_it_is_on_it_again(
-    tmp_path: Path, begun: bool
-) -> None:
-    chat = ScriptedChat(answer(learned(PEANUTS)))
-    admin = person(9, admin=True)
-    settings = with_loop(after_turns=1, retry_seconds=(0.0,))
-    async with running(tmp_path, chat=chat, settings=settings) as rig:
-        await say(rig, "奶奶对花生过敏")
-        if begun:
-            chat.say([ChatFailed("failed"), answer(learned(PEANUTS))])
-            await rig.engine.loop.reflection.read_due()
-        await rig.engine.service.pause(conversation_id=FAMILY, actor=admin)
-        assert (await rig.engine.loop.reflection.read_due()).read == 0
-        assert (await reflect(rig)).read == 0
-        assert len(chat.calls) == begun
-        await rig.engine.service.resume(conversation_id=FAMILY, actor=admin)
-        assert (await rig.engine.loop.reflection.read_due()).read == 1
+async def test_what_was_begun_waits_while_a_conversation_is_off_the_record(tmp_path: Path) -> None:
+    admin, settings = person(9, admin=True), with_loop(after_turns=1, retry_seconds=(0.0,))
+    async with reading(tmp_path, settings=settings) as bot:
+        reader, service = bot.engine.loop.reflection, bot.engine.service
+        bot.chat.add(ChatFailed("failed"), answer(learned(PEANUTS)))
+        await say(bot, "奶奶对花生过敏")
+        await reader.read_due()
+        await service.pause(conversation_id=FAMILY, actor=admin)
+        assert (await reader.read_due()).read == 0
+        assert (await reflect(bot)).read == 0
+        assert len(bot.chat.calls) == 1
+        await service.resume(conversation_id=FAMILY, actor=admin)
+        assert (await reader.read_due()).read == 1
 
 
 @pytest.mark.parametrize("first", [answer(learned(PEANUTS)), "不是 JSON"])
 async def test_an_answer_that_comes_after_the_pause_is_stored_after_the_resume(
     tmp_path: Path, first: str
 ) -> None:
-    chat, admin = ScriptedChat(first, answer(learned(PEANUTS))), person(9, admin=True)
-    chat.release.clear()
-    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
-        reader, service = rig.engine.loop.reflection, rig.engine.service
+    admin = person(9, admin=True)
+    async with reading(tmp_path, settings=with_loop(after_turns=1)) as rig:
+        chat, reader, service = rig.chat, rig.engine.loop.reflection, rig.engine.service
+        chat.add(first, answer(learned(PEANUTS)))
+        chat.release.clear()
         await say(rig, "奶奶对花生过敏")
-        reading = asyncio.create_task(reader.read_due())
+        begun = asyncio.create_task(reader.read_due())
         await chat.asked.wait()
         await service.pause(conversation_id=FAMILY, actor=admin)
         chat.release.set()
-        report = await reading
+        report = await begun
         assert (report.read, report.waiting, texts_of(rig)) == (0, 1, {})
         assert (await reader.read_due()).read == 0
         assert len(chat.calls) == 1
@@ -679,98 +492,32 @@ async def test_an_answer_that_comes_after_the_pause_is_stored_after_the_resume(
 
 
 async def test_nothing_is_read_while_the_scope_filter_is_off(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        await say(rig, "奶奶对花生过敏")
-    chat = ScriptedChat(answer(learned(PEANUTS)))
-    off = replace(QUICK, scope_filter_enabled=False)
-    async with running(tmp_path, chat=chat, settings=off) as rig:
-        report = await reflect(rig)
+    async with reading(tmp_path) as bot:
+        await say(bot, "奶奶对花生过敏")
+    async with reading(tmp_path, settings=replace(QUICK, scope_filter_enabled=False)) as bot:
+        report = await reflect(bot)
         assert (report.resting, report.waiting) == (Resting.PAUSED_LEARNING, 1)
-        assert (chat.calls, texts_of(rig)) == ([], {})
-    async with running(tmp_path, chat=chat) as rig:
-        assert (await reflect(rig)).read == 1
-
-
-async def test_one_who_knows_the_words_twice_stores_them_once(tmp_path: Path) -> None:
-    chat = ScriptedChat(answer(learned(PEANUTS), learned(PEANUTS)), answer(learned(PEANUTS)))
-    async with running(tmp_path, chat=chat) as rig:
-        for _ in range(2):
-            await say(rig, "奶奶对花生过敏")
-            await reflect(rig)
-        assert texts_of(rig) == {"家人": [PEANUTS]}
-        assert not only(rig).memory.active  # twice by the way is not once on purpose
-
-
-async def test_it_looks_when_woken_and_else_a_minute_apart_at_least(tmp_path: Path) -> None:
-    waits: list[float] = []
-    looked = asyncio.Event()
-
-    async def wait(woken: asyncio.Event, seconds: float) -> None:
-        waits.append(seconds)
-        looked.set()
-        await woken.wait()
-
-    chat, clock = ScriptedChat(), StandingClock()
-    settings = with_loop(after_turns=10, idle_minutes=10)
-    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
-        reader = rig.engine.loop.reflection
-        reader.wait = wait
-        task = asyncio.create_task(reader.run())
-        for said, forward in ((7, 0), (0, 9.9), (0, 0.1), (0, 600)):
-            await asyncio.wait_for(looked.wait(), 30)
-            looked.clear()
-            for _ in range(said):
-                await say(rig, "说了一句话")
-            clock.forward(minutes=forward)
-            reader.wake()
-        await asyncio.wait_for(looked.wait(), 30)
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        assert len(chat.calls) == 1
-        assert waits[0] == 3600.0  # nothing waits
-        assert waits[1] == timedelta(minutes=10).total_seconds()
-        assert waits[2] == 60.0  # due in six seconds, and looked for in a minute
-        assert min(waits) >= 60.0
-
-
-async def test_while_only_overheard_turns_wait_it_looks_seldom_but_not_for_those_to_the_bot(
-    tmp_path: Path,
-) -> None:
-    chat, clock = ScriptedChat(otherwise=Completion("{}", tokens=30_000)), StandingClock()
-    settings = with_loop(after_turns=8, idle_minutes=5, daily_tokens=12_000)
-    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
-        reader = rig.engine.loop.reflection
-        for _ in range(16):
-            await say(rig, "闲聊了一句", reply="")
-            await reader.read_due()
-        assert reader.resting is Resting.OVERHEARD
-        assert await reader.seconds_until_due() == 600.0
-        for _ in range(7):
-            await say(rig, "叫到你的一句")
-        await reader.read_due()
-        assert await reader.seconds_until_due() == 300.0
+        assert bot.chat.calls == []
+    async with reading(tmp_path) as bot:
+        assert (await reflect(bot)).read == 1
 
 
 async def test_a_learned_memory_that_a_person_threw_away_does_not_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bot: Bot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chat = ScriptedChat(answer(learned(PEANUTS)))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "奶奶对花生过敏")
+    bot.chat.add(answer(learned(PEANUTS)))
+    await say(bot, "奶奶对花生过敏")
 
-        def full(*_: object, **__: object) -> None:
-            raise StateUnavailable("disk full")
+    def full(*_: object, **__: object) -> None:
+        raise StateUnavailable("disk full")
 
-        with monkeypatch.context() as patch:
-            patch.setattr(rig.engine.parts.turns, "drop", full)
-            with pytest.raises(StateUnavailable):
-                await reflect(rig)
-        await rig.engine.service.forget(
-            only(rig).memory.memory_id, conversation_id=FAMILY, actor=person(1)
-        )
-        assert (await reflect(rig)).read == 1
-        assert texts_of(rig) == {}
+    with monkeypatch.context() as patch:
+        patch.setattr(bot.engine.parts.turns, "drop", full)
+        with pytest.raises(StateUnavailable):
+            await reflect(bot)
+    await bot.forget(bot.only().memory.memory_id, FAMILY, person(1))
+    assert (await reflect(bot)).read == 1
+    assert texts_of(bot) == {}
 
 
 async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_is_read(
@@ -797,32 +544,19 @@ async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_i
         assert letter.error == "internal: RuntimeError"
 
 
-async def test_a_batch_without_turns_is_dropped_and_blocks_no_other(tmp_path: Path) -> None:
-    chat, clock = ScriptedChat(answer(learned(PEANUTS))), StandingClock()
-    settings = with_loop(after_turns=1)
-    async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
-        store = rig.engine.parts.turns
-        store.make_batch(Batch("b-empty", "家人", FAMILY.umo, "", clock()), ["t-unknown"])
-        await say(rig, "奶奶对花生过敏")
-        assert (await rig.engine.loop.reflection.read_due()).read == 1
-        assert store.batches() == []
-
-
 async def test_a_reader_is_shown_what_the_same_person_said_of_it_before_in_this_scope_alone(
-    tmp_path: Path,
+    bot: Bot,
 ) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat) as rig:
-        for text, where, who in (
-            ("小明的相机是海棠微单", FAMILY, 1),
-            ("小明的相机是旧的那台", group(888), 1),
-            ("小刚的相机是松鼠单反", FAMILY, 2),
-            ("小明喜欢喝茶", FAMILY, 1),
-        ):
-            await rig.remember(text, where, person(who))
-        await say(rig, "我的相机换成海棠胶片机了")
-        await reflect(rig)
-        known = chat.calls[0].prompt.partition("<turns>")[0]
-        assert "海棠微单" in known
-        for other in ("旧的那台", "松鼠单反", "喝茶"):
-            assert other not in known
+    for text, where, who in (
+        ("小明的相机是海棠微单", FAMILY, 1),
+        ("小明的相机是旧的那台", group(888), 1),
+        ("小刚的相机是松鼠单反", FAMILY, 2),
+        ("小明喜欢喝茶", FAMILY, 1),
+    ):
+        await bot.remember(text, where, person(who))
+    await say(bot, "我的相机换成海棠胶片机了")
+    await reflect(bot)
+    known = bot.chat.calls[0].prompt.partition("<turns>")[0]
+    assert "海棠微单" in known
+    for other in ("旧的那台", "松鼠单反", "喝茶"):
+        assert other not in known

@@ -3,22 +3,18 @@ by its vector."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, DmScope, Expanded, Purged
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Expanded, Purged
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    QUICK,
     Rig,
     group,
     person,
@@ -28,6 +24,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 )
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
+    Bot,
     answer,
     learned,
     reflect,
@@ -48,16 +45,6 @@ class Paraphrasing(FakeEmbedder):
 
     def one(self, text: str) -> Vector:
         return super().one(ASKED if SAID in text or text == OTHERWISE else text)
-
-
-class Counting(InMemoryVectorStore):
-    """Counts the records that are written."""
-
-    written = 0
-
-    def upsert(self, records: Sequence[IndexRecord], vectors: Vectors) -> None:
-        super().upsert(records, vectors)
-        self.written += len(records)
 
 
 def scopes_of(disk: Disk) -> list[str]:
@@ -110,24 +97,6 @@ async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
         assert await rig.texts(ASKED, CHAT) == [SAID]
 
 
-@pytest.mark.parametrize("reply", [answer(), answer(learned(SAID))])
-async def test_its_vector_goes_when_it_was_read(tmp_path: Path, reply: str) -> None:
-    store, kept = InMemoryVectorStore(), int("judgment" in reply)
-    async with running(tmp_path, chat=ScriptedChat(reply), store=store) as rig:
-        await say(rig, SAID)
-        await follow(rig)
-        assert scopes_of(store.disk) == ["家人"]
-        await reflect(rig)
-        await rig.until_indexed()
-        living = [
-            (one.scope.name, one.memory.memory_id) for one in rig.engine.rooms.catalogue.all()
-        ]
-        assert [parse_id(name) for rows in store.disk.collections.values() for name in rows] == (
-            living
-        )
-        assert len(living) == kept
-
-
 async def test_its_vector_goes_while_it_may_not_be_told(tmp_path: Path) -> None:
     store = InMemoryVectorStore()
     async with running(tmp_path, chat=ScriptedChat(), store=store) as rig:
@@ -143,104 +112,43 @@ async def test_its_vector_goes_while_it_may_not_be_told(tmp_path: Path) -> None:
         await rig.until_indexed()
         assert sorted(scopes_of(store.disk)) == ["公司", "家人"]
         (hit,) = (await rig.recall(ASKED, CHAT)).hits
-        await service.forget(hit.memory_id, conversation_id=CHAT, actor=person(1))
+        await rig.forget(hit.memory_id, CHAT, person(1))
         await rig.until_indexed()
         assert scopes_of(store.disk) == ["公司"]
 
 
-async def test_a_restart_makes_no_vector_anew_and_leaves_none_behind(tmp_path: Path) -> None:
-    disk = Disk()
-    async with running(tmp_path, chat=ScriptedChat(), store=InMemoryVectorStore(disk)) as rig:
-        await say(rig, SAID)
-        await say(rig, "聚餐改吃火锅了", where=OUTSIDE)
-        await follow(rig)
-    store = Counting(disk)
-    async with running(tmp_path, chat=ScriptedChat(otherwise=answer()), store=store) as rig:
-        await rig.until_indexed()
-        assert (len(scopes_of(disk)), store.written, disk.deleted) == (2, 0, 0)
-        # The bot ends without waiting for the index.
-        await reflect(rig)
-        await reflect(rig, OUTSIDE)
-    async with running(tmp_path, chat=ScriptedChat(), store=InMemoryVectorStore(disk)) as rig:
-        await rig.until_indexed()
-        assert scopes_of(disk) == []
-
-
-async def test_it_is_recalled_in_its_scope_alone_and_no_index_has_its_words(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        await say(rig, SAID)
-        await rig.engine.loop.reflection.read_due()
-        assert await rig.texts(ASKED, CHAT) == [SAID]
-        assert await rig.texts(ASKED, FAMILY) == [SAID]
-        assert await rig.texts(ASKED, OUTSIDE) == []
-        await rig.until_indexed()
-        assert (await rig.engine.status()).by_scope == {}
-        recall = await rig.engine.service.recall(
-            ASKED, conversation_id=CHAT, limit=3, token_budget=600, actor=person(2)
-        )
-        (hit,) = recall.hits
-        assert (hit.who, hit.unvouched) == ("小明", True)
-        expanded = await rig.engine.service.expand(hit.pointer, conversation_id=CHAT)
-        assert isinstance(expanded, Expanded)
-        assert not expanded.memory.memory.active
-        hidden = await rig.engine.service.expand(hit.pointer, conversation_id=OUTSIDE)
-        assert not isinstance(hidden, Expanded)
-    index = [path for path in (tmp_path / "index").rglob("*") if path.is_file()]
+async def test_it_is_told_as_nobody_vouches_for_it_and_no_index_has_its_words(bot: Bot) -> None:
+    await say(bot, SAID)
+    await bot.engine.loop.reflection.read_due()
+    await bot.until_indexed()
+    assert (await bot.engine.status()).by_scope == {}
+    (hit,) = (await bot.recall(ASKED, CHAT, actor=person(2))).hits
+    assert (hit.preview, hit.who, hit.unvouched) == (SAID, "小明", True)
+    expanded = await bot.engine.service.expand(hit.pointer, conversation_id=CHAT)
+    assert isinstance(expanded, Expanded)
+    assert not expanded.memory.memory.active
+    hidden = await bot.engine.service.expand(hit.pointer, conversation_id=OUTSIDE)
+    assert not isinstance(hidden, Expanded)
+    index = [path for path in (bot.root / "index").rglob("*") if path.is_file()]
     assert index
     assert not any("鞋柜".encode() in path.read_bytes() for path in index)
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        assert await rig.texts(ASKED, CHAT) == [SAID]
-
-
-async def test_once_it_was_read_what_was_learned_takes_its_place(tmp_path: Path) -> None:
-    chat = ScriptedChat(answer(learned("门禁卡在鞋柜第二格里")))
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, SAID)
-        await rig.engine.loop.reflection.read_due()
-        await reflect(rig)
-        assert await rig.texts(ASKED, CHAT) == ["门禁卡在鞋柜第二格里"]
 
 
 @pytest.mark.parametrize("text", ["门禁卡放在哪儿？", "门禁卡呢", "哈哈哈哈", "你好呀，今天挺暖和"])
-async def test_questions_and_small_talk_are_not_recalled(tmp_path: Path, text: str) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        await say(rig, text)
-        await rig.engine.loop.reflection.read_due()
-        assert await rig.texts(text, CHAT) == []
+async def test_questions_and_small_talk_are_not_recalled(bot: Bot, text: str) -> None:
+    await say(bot, text)
+    await bot.engine.loop.reflection.read_due()
+    assert await bot.texts(text, CHAT) == []
 
 
-async def test_what_was_said_in_private_is_told_to_its_speaker_alone(tmp_path: Path) -> None:
-    alone, others = private(5001), private(5002)
-    settings = replace(QUICK, dm_scope=DmScope.PUBLIC)
-    async with running(tmp_path, chat=ScriptedChat(), settings=settings) as rig:
-        await say(rig, SAID, where=alone, who=person(5001))
-        await rig.engine.loop.reflection.read_due()
-        assert await rig.texts(ASKED, alone) == [SAID]
-        assert await rig.texts(ASKED, others) == []
-        assert await rig.texts(ASKED, group(999)) == []
-        assert await rig.texts(ASKED, FAMILY) == []
-
-
-async def test_off_the_record_nothing_of_it_is_told_anywhere(tmp_path: Path) -> None:
-    async with running(tmp_path, chat=ScriptedChat()) as rig:
-        await say(rig, SAID)
-        await rig.engine.loop.reflection.read_due()
-        await rig.engine.service.pause(conversation_id=FAMILY, actor=ADMIN)
-        assert await rig.texts(ASKED, CHAT) == []
-        await rig.engine.service.resume(conversation_id=FAMILY, actor=ADMIN)
-        assert await rig.texts(ASKED, CHAT) == [SAID]
-
-
-async def test_forgotten_by_its_speaker_it_is_neither_told_nor_learned(tmp_path: Path) -> None:
-    chat = ScriptedChat(otherwise=answer(learned(SAID)))
-    async with running(tmp_path, chat=chat) as rig:
-        service = rig.engine.service
-        await say(rig, SAID)
-        await rig.engine.loop.reflection.read_due()
-        (hit,) = (await service.recall(ASKED, conversation_id=CHAT, limit=3, token_budget=600)).hits
-        for who, done in ((person(2), False), (person(1), True)):
-            outcome = await service.forget(hit.memory_id, conversation_id=CHAT, actor=who)
-            assert isinstance(outcome, Purged) is done
-        assert await rig.texts(ASKED, CHAT) == []
-        await reflect(rig)
-        assert texts_of(rig) == {}
+async def test_forgotten_by_its_speaker_it_is_neither_told_nor_learned(bot: Bot) -> None:
+    bot.chat.otherwise = answer(learned(SAID))
+    await say(bot, SAID)
+    await bot.engine.loop.reflection.read_due()
+    (hit,) = (await bot.recall(ASKED, CHAT, 3)).hits
+    for who, done in ((person(2), False), (person(1), True)):
+        outcome = await bot.forget(hit.memory_id, CHAT, who)
+        assert isinstance(outcome, Purged) is done
+    assert await bot.texts(ASKED, CHAT) == []
+    await reflect(bot)
+    assert texts_of(bot) == {}

@@ -25,7 +25,6 @@ pytestmark = [pytest.mark.unit, pytest.mark.property]
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 IDS = ("m-aaaa", "m-bbbb")
 SCOPES = ("家人", "公司")
-TARGETS = st.sampled_from(SCOPES)
 
 steps = st.lists(
     st.one_of(

@@ -18,13 +18,11 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, VaultWr
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Topic
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
-from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import PartlyWritten
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
-    ADMIN,
     FAMILY,
     NOW,
     WORK,
@@ -90,29 +88,6 @@ def test_many_are_split_where_a_file_is_full(tmp_path: Path) -> None:
     assert max(map(len, contents(other.root).values())) <= SPLIT_BYTES + 50_000
 
 
-def test_each_file_is_written_once_and_the_ledger_told_once(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[str] = []
-    told: list[int] = []
-    put = vault_writer.replace_durably
-    record = SqliteLedger.record
-
-    def counted(path: Path, *rest: Any) -> None:
-        written.append(path.name)
-        put(path, *rest)
-
-    def heard(ledger: SqliteLedger, **rows: Any) -> None:
-        told.append(len(rows["entries"]))
-        record(ledger, **rows)
-
-    monkeypatch.setattr(vault_writer, "replace_durably", counted)
-    monkeypatch.setattr(SqliteLedger, "record", heard)
-    tree.vault.append_many(FAMILY, mixed(60))
-    assert sorted(written) == sorted(set(written)) and len(written) == 6
-    assert told == [60]
-
-
 def failing_from(call: int, put: Callable[..., None]) -> Callable[..., None]:
     """A disk that is full from a certain write on."""
     calls = 0
@@ -172,13 +147,12 @@ def test_what_a_person_saves_meanwhile_is_not_written_over(
     assert tree.texts() == ["第1件事", "第2件事"]
 
 
-async def test_what_is_taken_in_is_recalled_at_once_and_in_its_scope_only(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        stored = await rig.engine.intake.take(FAMILY, [memory(1, "奶奶对花生过敏"), memory(2)])
-        assert [s.path for s in stored] == ["preferences.md", "entities.md"]
-        assert await rig.texts("奶奶对什么过敏", group(777)) == ["奶奶对花生过敏"]
-        assert await rig.texts("奶奶对什么过敏", group(888)) == []
-        await rig.until_indexed()
+async def test_what_is_taken_in_is_recalled_at_once_and_in_its_scope_only(rig: Rig) -> None:
+    stored = await rig.engine.intake.take(FAMILY, [memory(1, "奶奶对花生过敏"), memory(2)])
+    assert [s.path for s in stored] == ["preferences.md", "entities.md"]
+    assert await rig.texts("奶奶对什么过敏", group(777)) == ["奶奶对花生过敏"]
+    assert await rig.texts("奶奶对什么过敏", group(888)) == []
+    await rig.until_indexed()
 
 
 async def test_a_batch_that_is_brought_again_adds_nothing(tmp_path: Path) -> None:
@@ -188,15 +162,6 @@ async def test_a_batch_that_is_brought_again_adds_nothing(tmp_path: Path) -> Non
         assert await rig.engine.intake.take(FAMILY, batch) == []
         assert len(await rig.engine.intake.take(WORK, batch)) == 2
     assert len(MarkdownVault(tmp_path / "memory").read(FAMILY).memories) == 2
-
-
-async def test_what_was_forgotten_does_not_come_back(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.engine.intake.take(FAMILY, [memory(1), memory(2)])
-        await rig.engine.service.forget(
-            memory(1).memory_id, conversation_id=group(777), actor=ADMIN
-        )
-        assert await rig.engine.intake.take(FAMILY, [memory(1), memory(2)]) == []
 
 
 async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(

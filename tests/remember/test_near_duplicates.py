@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    MemoryDraft,
     Reinforced,
     RememberOutcome,
     Replaced,
@@ -37,7 +35,6 @@ from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVector
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
-    Ticker,
     group,
     person,
     running,
@@ -68,7 +65,7 @@ class OneDirection(FakeEmbedder):
 async def say(rig: Rig, text: str, where: ConversationId, who: Actor = ME) -> RememberOutcome:
     """What becomes of it, once everything before it is in the index."""
     await rig.until_indexed()
-    return await rig.engine.service.remember(MemoryDraft(text, actor=who), conversation_id=where)
+    return await rig.tell(text, where, who)
 
 
 async def told(rig: Rig, where: ConversationId) -> set[str]:
@@ -144,9 +141,7 @@ async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
         assert await told(rig, HERE) == {MORE}
         archive = tmp_path / "memory/scopes/家人/archive" / first.memory.path
         assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
-        back = await rig.engine.service.restore(
-            first.memory.memory.memory_id, conversation_id=HERE, actor=ME
-        )
+        back = await rig.restore(first.memory.memory.memory_id, HERE, ME)
         assert isinstance(back, Restored)
         assert await told(rig, HERE) == {MORE, "我住在苏州"}
 
@@ -206,10 +201,9 @@ async def test_what_is_not_in_the_index_yet_is_compared_too(tmp_path: Path, play
     words = Unwritable(tmp_path / "index" / "lexical.sqlite", Tokenizer(use_jieba=False))
     async with play(tmp_path, settings=slow, words=words) as rig:
         await say(rig, "门牌是 301", HERE)
-        service = rig.engine.service
-        await service.remember(MemoryDraft(OLD, actor=ME), conversation_id=HERE)
-        await service.remember(MemoryDraft("钥匙在鞋柜", actor=ME), conversation_id=HERE)
-        again = await service.remember(MemoryDraft(NEW, actor=ME), conversation_id=HERE)
+        await rig.tell(OLD, HERE, ME)
+        await rig.tell("钥匙在鞋柜", HERE, ME)
+        again = await rig.tell(NEW, HERE, ME)
         assert isinstance(again, Reinforced)
         assert words.count() == 0
 
@@ -234,8 +228,7 @@ async def test_an_embedder_that_does_not_answer_costs_the_comparison_not_the_mem
         await say(rig, OLD, HERE)
         await rig.until_indexed()
         embedder.stuck = True
-        service = rig.engine.service
-        outcome = await service.remember(MemoryDraft(NEW, actor=ME), conversation_id=HERE)
+        outcome = await rig.tell(NEW, HERE, ME)
         assert isinstance(outcome, Stored)
         embedder.stuck = False
 
@@ -251,22 +244,3 @@ async def test_a_person_who_edits_the_neighbour_keeps_their_words(
         path.write_text(text.replace(OLD, "我改喝咖啡了"), encoding="utf-8")
         assert isinstance(await say(rig, NEW, HERE), Stored)
         assert "我改喝咖啡了" in path.read_text("utf-8")
-
-
-async def test_tomorrow_of_two_days_is_two_things(tmp_path: Path, play: Play) -> None:
-    clock = Ticker(datetime(2026, 11, 21, 18, tzinfo=UTC))
-    async with play(tmp_path, clock=clock) as rig:
-        await say(rig, "明天去医院", HERE)
-        clock.now = datetime(2026, 11, 25, 18, tzinfo=UTC)
-        assert isinstance(await say(rig, "明天去医院", HERE), Stored)
-        assert await told(rig, HERE) == {"明天（2026-11-22）去医院", "明天（2026-11-26）去医院"}
-
-
-async def test_a_vector_is_made_once_for_comparing_and_for_the_index(tmp_path: Path) -> None:
-    embedder = OneDirection()
-    async with running(tmp_path, embedder=embedder, settings=PATIENT) as rig:
-        await rig.until_indexed()
-        before = embedder.calls
-        await say(rig, OLD, HERE)
-        await rig.until_indexed()
-        assert embedder.calls == before + 1

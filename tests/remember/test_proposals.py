@@ -86,33 +86,31 @@ async def test_a_proposal_is_stored_among_the_decisions_and_shown_as_not_decided
         assert is_proposed(again.memory.memory)
 
 
-async def test_an_ordinary_decision_becomes_a_proposal_when_it_is_proposed(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        first = await tell(rig, WORDS)
-        assert isinstance(first, Stored)
-        assert not is_proposed(first.memory.memory)
-        again = await tell(rig, WORDS, proposed=True)
-        assert isinstance(again, Reinforced)
-        assert is_proposed(again.memory.memory)
-        plain = await tell(rig, WORDS)
-        assert isinstance(plain, Reinforced)
-        assert is_proposed(plain.memory.memory)
+async def test_an_ordinary_decision_becomes_a_proposal_when_it_is_proposed(rig: Rig) -> None:
+    first = await tell(rig, WORDS)
+    assert isinstance(first, Stored)
+    assert not is_proposed(first.memory.memory)
+    again = await tell(rig, WORDS, proposed=True)
+    assert isinstance(again, Reinforced)
+    assert is_proposed(again.memory.memory)
+    plain = await tell(rig, WORDS)
+    assert isinstance(plain, Reinforced)
+    assert is_proposed(plain.memory.memory)
 
 
-async def test_what_was_accepted_is_not_replaced_by_what_is_said_later(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await rig.engine.intake.take(FAMILY, [as_accepted("小李住在上海")])
-        said = await tell(rig, "更正：小李住在杭州")
-        assert isinstance(said, Stored)
-        assert said.conflict is not None
-        assert said.conflict.memory.memory_id == "m-aaaa"
-        again = await tell(rig, "小李住在上海", proposed=True)
-        assert isinstance(again, Reinforced)
-        assert is_accepted(again.memory.memory)
-        # An open proposal gives way, as any statement does.
-        other = await tell(rig, "小王住在上海", proposed=True)
-        assert isinstance(other, Stored)
-        assert isinstance(await tell(rig, "更正：小王住在杭州"), Replaced)
+async def test_what_was_accepted_is_not_replaced_by_what_is_said_later(rig: Rig) -> None:
+    await rig.engine.intake.take(FAMILY, [as_accepted("小李住在上海")])
+    said = await tell(rig, "更正：小李住在杭州")
+    assert isinstance(said, Stored)
+    assert said.conflict is not None
+    assert said.conflict.memory.memory_id == "m-aaaa"
+    again = await tell(rig, "小李住在上海", proposed=True)
+    assert isinstance(again, Reinforced)
+    assert is_accepted(again.memory.memory)
+    # An open proposal gives way, as any statement does.
+    other = await tell(rig, "小王住在上海", proposed=True)
+    assert isinstance(other, Stored)
+    assert isinstance(await tell(rig, "更正：小王住在杭州"), Replaced)
 
 
 @pytest.mark.parametrize("is_record", [True, False])
@@ -130,7 +128,7 @@ async def test_what_was_accepted_is_not_settled_by_what_is_said_later(
         chat.say([json.dumps({"contradictions": [{"old_id": "m-aaaa", "new": paid}]})])
         await say(rig, "三百块我还给小明了", who=hong)
         await reflect(rig, HOME)
-        found = {s.memory.memory_id: s.memory for s in rig.engine.rooms.catalogue.all()}
+        found = {s.memory.memory_id: s.memory for s in rig.living()}
         assert is_over(found["m-aaaa"]) is not is_record
 
 

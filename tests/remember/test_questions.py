@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePath
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.remember.test_forget import ADMIN, SPEAKER
+from astrbot_plugin_scoped_memory.tests.remember.test_by_command import ADMIN, SPEAKER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
 from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
@@ -57,20 +57,20 @@ async def told(
 
 def asks_of(rig: Rig) -> dict[str, tuple[str, ...]]:
     """Of all that lives."""
-    return {s.memory.judgment: s.memory.asks for s in rig.engine.rooms.catalogue.all()}
+    return {s.memory.judgment: s.memory.asks for s in rig.living()}
 
 
 async def test_they_are_kept_through_a_move_a_forget_and_the_way_back(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
-        service, memory_id = rig.engine.service, await told(rig)
-        moved = await service.move(memory_id, "公司", conversation_id=HERE, actor=ADMIN)
+        memory_id = await told(rig)
+        moved = await rig.move(memory_id, "公司", HERE, ADMIN)
         assert isinstance(moved, Moved)
         assert asks_of(rig) == {PEANUTS: ASKS}
-        assert isinstance(await service.restore("", conversation_id=HERE, actor=ADMIN), Undone)
+        assert isinstance(await rig.restore("", HERE, ADMIN), Undone)
         assert asks_of(rig) == {PEANUTS: ASKS}
-        gone = await service.forget(memory_id, conversation_id=HERE, actor=ADMIN)
+        gone = await rig.forget(memory_id, HERE, ADMIN)
         assert isinstance(gone, Forgotten)
-        back = await service.restore(memory_id, conversation_id=HERE, actor=ADMIN)
+        back = await rig.restore(memory_id, HERE, ADMIN)
         assert isinstance(back, Restored)
         assert asks_of(rig) == {PEANUTS: ASKS}
     async with running(tmp_path, follow=False) as rig:
@@ -80,12 +80,12 @@ async def test_they_are_kept_through_a_move_a_forget_and_the_way_back(tmp_path: 
 async def test_an_edit_drops_them_and_taking_it_back_brings_them_back(tmp_path: Path) -> None:
     chat = ScriptedChat('{"asks": {"1": ["谁不吃核桃"]}}')
     async with running(tmp_path, follow=False, chat=chat) as rig:
-        service, memory_id = rig.engine.service, await told(rig)
-        await service.edit(memory_id, "奶奶对核桃过敏", conversation_id=HERE, actor=ADMIN)
+        memory_id = await told(rig)
+        await rig.edit(memory_id, "奶奶对核桃过敏", HERE, ADMIN)
         assert asks_of(rig) == {"奶奶对核桃过敏": ()}
-        await rig.engine.loop.sleep.run_once("command")
+        await rig.night("command")
         assert asks_of(rig) == {"奶奶对核桃过敏": ("谁不吃核桃",)}  # no hindrance
-        assert isinstance(await service.restore("", conversation_id=HERE, actor=ADMIN), Undone)
+        assert isinstance(await rig.restore("", HERE, ADMIN), Undone)
         assert asks_of(rig) == {PEANUTS: ASKS}
 
 
@@ -99,7 +99,7 @@ async def test_an_export_of_a_conversation_takes_them_along(tmp_path: Path) -> N
         (tmp_path / "exports" / exported.name).rename(tmp_path / "imports" / exported.name)
         done = await service.import_(exported.name, conversation_id=WORK, actor=ADMIN)
         assert isinstance(done, Imported)
-        found = [s for s in rig.engine.rooms.catalogue.all() if s.scope.name == "公司"]
+        found = [s for s in rig.living() if s.scope.name == "公司"]
         assert [stored.memory.asks for stored in found] == [ASKS]
 
 
@@ -115,46 +115,43 @@ async def test_an_export_of_the_whole_store_takes_them_along(tmp_path: Path) -> 
         assert asks_of(rig) == {PEANUTS: ASKS}
 
 
-async def test_the_same_words_are_the_same_whatever_they_answer(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await told(rig)
-        draft = MemoryDraft(PEANUTS, asks=("谁过敏",), actor=SPEAKER)
-        again = await rig.engine.service.remember(draft, conversation_id=HERE)
-        assert isinstance(again, Reinforced)
-        await told(rig, "爷爷每天散步", ASKS)  # the same questions are no same fact
-        assert asks_of(rig) == {PEANUTS: ASKS, "爷爷每天散步": ASKS}
+async def test_the_same_words_are_the_same_whatever_they_answer(rig: Rig) -> None:
+    await told(rig)
+    draft = MemoryDraft(PEANUTS, asks=("谁过敏",), actor=SPEAKER)
+    again = await rig.engine.service.remember(draft, conversation_id=HERE)
+    assert isinstance(again, Reinforced)
+    await told(rig, "爷爷每天散步", ASKS)  # the same questions are no same fact
+    assert asks_of(rig) == {PEANUTS: ASKS, "爷爷每天散步": ASKS}
 
 
-async def test_they_are_found_by_and_never_shown(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        service, memory_id = rig.engine.service, await told(rig)
-        await rig.until_indexed()
-        recall = await rig.recall(ASKS[0], HERE)
-        assert [hit.memory_id for hit in recall.hits] == [memory_id]
-        await service.refresh_overview(conversation_id=HERE)
-        seen: list[Any] = [recall, await service.explain(conversation_id=HERE)]
-        stored = next(rig.engine.rooms.catalogue.all())
-        for where in (stored.pointer, stored.path):
-            text = await service.read(where, conversation_id=HERE)
-            assert isinstance(text, FileText)
-            assert PEANUTS in text.text
-            seen.append(text.text)
-        pages = [p.read_text("utf-8") for p in (tmp_path / "memory").rglob("MEMORY.md")]
-        assert pages
-        said = repr([*seen, *pages])
-        assert "谁吃不了坚果" not in said
-        assert "问法" not in said
-        assert isinstance(await service.expand(stored.pointer, conversation_id=HERE), Expanded)
+async def test_they_are_found_by_and_never_shown(rig: Rig) -> None:
+    service, memory_id = rig.engine.service, await told(rig)
+    await rig.until_indexed()
+    recall = await rig.recall(ASKS[0], HERE)
+    assert [hit.memory_id for hit in recall.hits] == [memory_id]
+    await service.refresh_overview(conversation_id=HERE)
+    seen: list[Any] = [recall, await service.explain(conversation_id=HERE)]
+    stored = rig.only()
+    for where in (stored.pointer, stored.path):
+        text = await service.read(where, conversation_id=HERE)
+        assert isinstance(text, FileText)
+        assert PEANUTS in text.text
+        seen.append(text.text)
+    pages = [p.read_text("utf-8") for p in (rig.root / "memory").rglob("MEMORY.md")]
+    assert pages
+    said = repr([*seen, *pages])
+    assert "谁吃不了坚果" not in said
+    assert "问法" not in said
+    assert isinstance(await service.expand(stored.pointer, conversation_id=HERE), Expanded)
 
 
-async def test_another_scope_finds_nothing_by_them(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await told(rig)
-        await told(rig, "门禁密码每周一换", ("进门要按什么",), WORK)
-        await rig.until_indexed()
-        for where in (WORK, OPEN):
-            assert PEANUTS not in await rig.texts(ASKS[0], where)
-        assert await rig.texts(ASKS[0], HERE) == [PEANUTS]
+async def test_another_scope_finds_nothing_by_them(rig: Rig) -> None:
+    await told(rig)
+    await told(rig, "门禁密码每周一换", ("进门要按什么",), WORK)
+    await rig.until_indexed()
+    for where in (WORK, OPEN):
+        assert PEANUTS not in await rig.texts(ASKS[0], where)
+    assert await rig.texts(ASKS[0], HERE) == [PEANUTS]
 
 
 async def test_private_data_is_hidden_in_them(tmp_path: Path) -> None:
@@ -173,28 +170,15 @@ async def test_what_was_said_in_confidence_is_not_public_by_a_question(tmp_path:
         assert refused.reason is RejectReason.CONFIDENCE
 
 
-async def test_what_is_purged_takes_its_questions_along(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        memory_id = await told(rig, asks=("存折放哪儿了",))
-        await told(rig, "小明喜欢喝茶", ())
-        await rig.until_indexed()
-        assert files_holding(tmp_path, "存折放哪儿了")
-        assert await rig.engine.service.forget(
-            memory_id, conversation_id=HERE, actor=ADMIN, for_good=True
-        ) == Purged(memory_id)
-        await rig.until_indexed()
-        assert not (await rig.engine.loop.sleep.run_once("command")).errors
-        assert files_holding(tmp_path, "存折") == set()
-
-
-async def test_a_restart_embeds_neither_texts_nor_questions_again(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        await told(rig)
-        await rig.until_indexed()
-    async with running(tmp_path) as rig:  # another index, the same cache
-        before = rig.embedder.calls  # type: ignore[attr-defined]
-        await rig.until_indexed()
-        assert rig.embedder.calls == before  # type: ignore[attr-defined]
+async def test_what_is_purged_takes_its_questions_along(rig: Rig) -> None:
+    memory_id = await told(rig, asks=("存折放哪儿了",))
+    await told(rig, "小明喜欢喝茶", ())
+    await rig.until_indexed()
+    assert files_holding(rig.root, "存折放哪儿了")
+    assert await rig.forget(memory_id, HERE, ADMIN, for_good=True) == Purged(memory_id)
+    await rig.until_indexed()
+    assert not (await rig.night("command")).errors
+    assert files_holding(rig.root, "存折") == set()
 
 
 def test_json_has_them_where_there_are_any() -> None:

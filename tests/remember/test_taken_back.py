@@ -21,10 +21,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import OneDirection
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    Bot,
     StandingClock,
     answer,
     learned,
@@ -56,51 +56,46 @@ async def tell(rig: Rig, text: str, who: Actor | None = None, **more: object) ->
         ("小李6月12日体检", "更正：小李6月15日体检"),
     ],
 )
-async def test_what_its_speaker_takes_back_is_replaced(tmp_path: Path, old: str, new: str) -> None:
-    clock = StandingClock()
-    chat = ScriptedChat(answer(learned(old, who="s1")))
-    async with running(tmp_path, clock=clock, chat=chat) as rig:
-        # The turn that said the old words is still unread.
-        turn = Turn(person(10001), old, "好的")
-        await rig.engine.service.observe(turn, conversation_id=HOME)
-        first = await tell(rig, old)
-        assert isinstance(first, Stored)
-        clock.forward(minutes=5)
-        outcome = await tell(rig, new)
-        assert isinstance(outcome, Replaced), outcome
-        assert outcome.former.memory.memory_id == first.memory.memory.memory_id
-        assert texts_of(rig)["家人"] == [outcome.memory.memory.judgment]
-        await reflect(rig)
-        assert texts_of(rig)["家人"] == [outcome.memory.memory.judgment], "it is learned again"
+async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str, new: str) -> None:
+    timed_bot.chat.add(answer(learned(old, who="s1")))
+    turn = Turn(person(10001), old, "好的")
+    await timed_bot.engine.service.observe(turn, conversation_id=HOME)
+    first = await tell(timed_bot, old)
+    assert isinstance(first, Stored)
+    timed_bot.clock.forward(minutes=5)
+    outcome = await tell(timed_bot, new)
+    assert isinstance(outcome, Replaced), outcome
+    assert outcome.former.memory.memory_id == first.memory.memory.memory_id
+    assert texts_of(timed_bot)["家人"] == [outcome.memory.memory.judgment]
+    await reflect(timed_bot)
+    assert texts_of(timed_bot)["家人"] == [outcome.memory.memory.judgment], "it is learned again"
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [("小李抽烟", "小李不抽烟了"), ("小李住在上海", "更正：小李住在杭州")]
 )
 async def test_what_another_said_stays_and_the_conflict_is_named(
-    tmp_path: Path, old: str, new: str
+    timed_bot: Bot, old: str, new: str
 ) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        first = await tell(rig, old)
-        assert isinstance(first, Stored)
-        outcome = await tell(rig, new, person(5))
-        assert isinstance(outcome, Stored)
-        assert outcome.conflict == first.memory
-        for texts in map(Texts, LANGUAGES):
-            for said in (remembered_text(texts, outcome), added_text(texts, outcome)):
-                assert old in said
-                assert first.memory.memory.memory_id in said
+    first = await tell(timed_bot, old)
+    assert isinstance(first, Stored)
+    outcome = await tell(timed_bot, new, person(5))
+    assert isinstance(outcome, Stored)
+    assert outcome.conflict == first.memory
+    for texts in map(Texts, LANGUAGES):
+        for said in (remembered_text(texts, outcome), added_text(texts, outcome)):
+            assert old in said
+            assert first.memory.memory.memory_id in said
 
 
 async def test_a_correction_that_may_mean_two_things_names_one_and_replaces_none(
-    tmp_path: Path,
+    timed_bot: Bot,
 ) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        for text in ("小李周一打球", "小李周二打球"):
-            assert isinstance(await tell(rig, text), Stored)
-        outcome = await tell(rig, "更正：小李周四游泳")
-        assert isinstance(outcome, Stored)
-        assert len(texts_of(rig)["家人"]) == 3
+    for text in ("小李周一打球", "小李周二打球"):
+        assert isinstance(await tell(timed_bot, text), Stored)
+    outcome = await tell(timed_bot, "更正：小李周四游泳")
+    assert isinstance(outcome, Stored)
+    assert len(texts_of(timed_bot)["家人"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -112,30 +107,27 @@ async def test_a_correction_that_may_mean_two_things_names_one_and_replaces_none
     ],
 )
 async def test_what_takes_nothing_back_stands_beside_the_other(
-    tmp_path: Path, old: str, new: str
+    timed_bot: Bot, old: str, new: str
 ) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        await tell(rig, old)
-        outcome = await tell(rig, new)
-        assert isinstance(outcome, Stored)
-        assert outcome.conflict is None
-        assert texts_of(rig)["家人"] == sorted([old, new])
+    await tell(timed_bot, old)
+    outcome = await tell(timed_bot, new)
+    assert isinstance(outcome, Stored)
+    assert outcome.conflict is None
+    assert texts_of(timed_bot)["家人"] == sorted([old, new])
 
 
-async def test_a_flat_denial_stands_beside_what_it_denies_and_names_it(tmp_path: Path) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        first = await tell(rig, "小李对猫毛过敏")
-        outcome = await tell(rig, "小李对猫毛不过敏")
-        assert isinstance(outcome, Stored)
-        assert outcome.conflict == first.memory  # type: ignore[union-attr]
+async def test_a_flat_denial_stands_beside_what_it_denies_and_names_it(timed_bot: Bot) -> None:
+    first = await tell(timed_bot, "小李对猫毛过敏")
+    outcome = await tell(timed_bot, "小李对猫毛不过敏")
+    assert isinstance(outcome, Stored)
+    assert outcome.conflict == first.memory  # type: ignore[union-attr]
 
 
-async def test_what_a_model_adds_takes_nothing_back(tmp_path: Path) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        await tell(rig, "小李抽烟", heard="小李抽烟")
-        outcome = await tell(rig, "小李不抽烟了", heard="今天晚饭吃什么")
-        assert isinstance(outcome, Stored)
-        assert "小李抽烟" in texts_of(rig)["家人"]
+async def test_what_a_model_adds_takes_nothing_back(timed_bot: Bot) -> None:
+    await tell(timed_bot, "小李抽烟", heard="小李抽烟")
+    outcome = await tell(timed_bot, "小李不抽烟了", heard="今天晚饭吃什么")
+    assert isinstance(outcome, Stored)
+    assert "小李抽烟" in texts_of(timed_bot)["家人"]
 
 
 EVENT = MemoryKind.EVENT
@@ -171,34 +163,29 @@ async def test_the_same_event_months_later_is_another_one_and_both_days_answer(
     [(2, EVENT, True), (3, EVENT, True), (4, EVENT, False), (150, MemoryKind.KNOWLEDGE, True)],
 )
 async def test_a_repetition_is_of_the_same_event_for_three_days(
-    tmp_path: Path, days: int, kind: MemoryKind, known: bool
+    timed_bot: Bot, days: int, kind: MemoryKind, known: bool
 ) -> None:
-    clock = StandingClock()
-    async with running(tmp_path, clock=clock) as rig:
-        await tell(rig, "小明住院了", kind=kind)
-        clock.forward(days=days)
-        assert isinstance(await tell(rig, "小明住院了", kind=kind), Reinforced) is known
+    await tell(timed_bot, "小明住院了", kind=kind)
+    timed_bot.clock.forward(days=days)
+    assert isinstance(await tell(timed_bot, "小明住院了", kind=kind), Reinforced) is known
 
 
-async def test_a_day_that_is_told_decides_though_it_is_near(tmp_path: Path) -> None:
-    clock = StandingClock()
-    async with running(tmp_path, clock=clock) as rig:
-        for text, count in (("昨天小明流鼻血", 1), ("今天小明流鼻血", 2), ("今天小明流鼻血", 2)):
-            await tell(rig, text, kind=EVENT)
-            assert len(texts_of(rig)["家人"]) == count
+async def test_a_day_that_is_told_decides_though_it_is_near(timed_bot: Bot) -> None:
+    for text, count in (("昨天小明流鼻血", 1), ("今天小明流鼻血", 2), ("今天小明流鼻血", 2)):
+        await tell(timed_bot, text, kind=EVENT)
+        assert len(texts_of(timed_bot)["家人"]) == count
 
 
 async def test_a_model_that_says_again_what_nobody_said_makes_nothing_stronger(
-    tmp_path: Path,
+    timed_bot: Bot,
 ) -> None:
-    async with running(tmp_path, clock=StandingClock()) as rig:
-        await tell(rig, "小李对花生过敏", heard="小李对花生过敏")
-        for heard, stronger in (
-            ("帮我点个外卖", False),
-            ("小李对花生过敏吗？", False),
-            ("小李对花生过敏", True),
-        ):
-            (before,) = rig.engine.rooms.catalogue.all()
-            outcome = await tell(rig, "小李对花生过敏", heard=heard)
-            assert isinstance(outcome, Reinforced)
-            assert (outcome.memory.memory.strength > before.memory.strength) is stronger
+    await tell(timed_bot, "小李对花生过敏", heard="小李对花生过敏")
+    for heard, stronger in (
+        ("帮我点个外卖", False),
+        ("小李对花生过敏吗？", False),
+        ("小李对花生过敏", True),
+    ):
+        (before,) = timed_bot.living()
+        outcome = await tell(timed_bot, "小李对花生过敏", heard=heard)
+        assert isinstance(outcome, Reinforced)
+        assert (outcome.memory.memory.strength > before.memory.strength) is stronger

@@ -80,9 +80,7 @@ async def test_what_a_model_adds_in_an_admins_turn_is_no_rule_and_not_volunteere
             assert "老孟" not in told
             clock.now += timedelta(hours=7)
         for asker in (Actor("aiocqhttp:1", "爸爸", admin=True), person(2, "小雯")):
-            recall = await rig.engine.service.recall(
-                "转账要谁同意", conversation_id=HOME, limit=5, token_budget=2000, actor=asker
-            )
+            recall = await rig.recall("转账要谁同意", HOME, 5, actor=asker)
             lines = [hit_line(hit, TEXTS) for hit in recall.hits if "老孟" in hit.preview]
             assert lines
             assert not any("爸爸" in line for line in lines)  # he has said nothing of the kind
@@ -113,7 +111,7 @@ async def test_progress_that_no_person_told_makes_a_task_untrusted(tmp_path: Pat
         rent = {"action": "add", "tasks": ["交房租"]}
         await call(rig, TasksTool, of_dad("周五前要交房租"), **rent)
         await call(rig, TasksTool, of_dad("晚饭吃什么"), **rent, progress="已经改打到老孟的账户")
-        (task,) = [s for s in rig.engine.rooms.catalogue.all() if "房租" in s.memory.judgment]
+        (task,) = [s for s in rig.living() if "房租" in s.memory.judgment]
     assert not task.memory.provenance.trusted
 
 
@@ -129,7 +127,7 @@ async def test_a_reader_cannot_put_one_persons_words_into_anothers_mouth(
         await say(rig, "家里的门锁有点紧", who=person(2, "小雯"))
         await say(rig, "家里换锁就定安心锁吧", who=person(7, "路人"))
         await reflect(rig)
-        (kept,) = list(rig.engine.rooms.catalogue.all())
+        (kept,) = rig.living()
     assert kept.memory.provenance.person == ("" if cited == 1 else "aiocqhttp:7")
 
 
@@ -139,6 +137,6 @@ async def test_a_reader_that_repeats_what_is_known_gets_no_speaker(tmp_path: Pat
     async with running(tmp_path, clock=clock, chat=chat, follow=False) as rig:
         await say(rig, "家里的门锁有点紧", who=person(2, "小雯"))
         await reflect(rig)
-        (kept,) = list(rig.engine.rooms.catalogue.all())
+        (kept,) = rig.living()
     assert kept.memory.model_worded
     assert kept.memory.speaker == ""

@@ -23,16 +23,26 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     Notice,
     Recall,
+    Rejected,
+    RememberOutcome,
     Stored,
+    StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
+from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import VectorStore
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import LegacyStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignCollection
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    EditOutcome,
+    ForgetOutcome,
+    MoveOutcome,
+    RestoreOutcome,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
@@ -109,18 +119,33 @@ class Rig:
     notices: list[Notice]
     clock: Callable[[], datetime]
 
-    async def remember(self, text: str, where: ConversationId, who: Actor | None = None) -> Stored:
+    async def tell(
+        self, text: str, where: ConversationId, who: Actor | None = None, **more: Any
+    ) -> RememberOutcome:
+        """Somebody wants it stored. ``more``: of the draft."""
+        draft = MemoryDraft(text, actor=who or person(10001), **more)
+        return await self.engine.service.remember(draft, conversation_id=where)
+
+    async def remember(
+        self, text: str, where: ConversationId, who: Actor | None = None, **more: Any
+    ) -> Stored:
         """Store, and be told that it was."""
-        draft = MemoryDraft(text, actor=who or person(10001))
-        outcome = await self.engine.service.remember(draft, conversation_id=where)
+        outcome = await self.tell(text, where, who, **more)
         assert isinstance(outcome, Stored), outcome
         return outcome
 
-    async def recall(self, query: str, where: ConversationId, limit: int = 5) -> Recall:
+    async def stored_id(
+        self, text: str, where: ConversationId, who: Actor | None = None, **more: Any
+    ) -> str:
+        """The id of what was just stored."""
+        return (await self.remember(text, where, who, **more)).memory.memory.memory_id
+
+    async def recall(
+        self, query: str, where: ConversationId, limit: int = 5, **more: Any
+    ) -> Recall:
         """What a conversation recalls."""
-        return await self.engine.service.recall(
-            query, conversation_id=where, limit=limit, token_budget=5000
-        )
+        asked: dict[str, Any] = {"token_budget": 5000, **more}
+        return await self.engine.service.recall(query, conversation_id=where, limit=limit, **asked)
 
     async def texts(self, query: str, where: ConversationId, limit: int = 5) -> list[str]:
         """The previews of what a conversation recalls."""
@@ -128,9 +153,53 @@ class Rig:
 
     async def unasked(self, query: str, where: ConversationId, limit: int = 5) -> Recall:
         """What would be attached to a message."""
-        return await self.engine.service.recall(
-            query, conversation_id=where, limit=limit, token_budget=5000, in_talk=True
+        return await self.recall(query, where, limit, in_talk=True)
+
+    async def newest(self, where: ConversationId) -> list[str]:
+        """All that lives and can be seen there, the newest first."""
+        found = await self.engine.service.newest(conversation_id=where)
+        return [stored.memory.judgment for stored in found]
+
+    def living(self) -> list[StoredMemory]:
+        """Every memory that lives."""
+        return list(self.engine.rooms.catalogue.all())
+
+    def only(self) -> StoredMemory:
+        """The one memory that lives."""
+        (stored,) = self.living()
+        return stored
+
+    async def forget(
+        self, memory_id: str, where: ConversationId, who: Actor, *, for_good: bool = False
+    ) -> ForgetOutcome | Rejected:
+        """Somebody wants it forgotten, or out of the archive, too."""
+        return await self.engine.service.forget(
+            memory_id, conversation_id=where, actor=who, for_good=for_good
         )
+
+    async def edit(
+        self, memory_id: str, text: str, where: ConversationId, who: Actor
+    ) -> EditOutcome | Rejected:
+        """Somebody gives it other words."""
+        service = self.engine.service
+        return await service.edit(memory_id, text, conversation_id=where, actor=who)
+
+    async def move(
+        self, memory_id: str, scope: str, where: ConversationId, who: Actor
+    ) -> MoveOutcome | Rejected:
+        """Somebody moves it to another scope."""
+        service = self.engine.service
+        return await service.move(memory_id, scope, conversation_id=where, actor=who)
+
+    async def restore(
+        self, memory_id: str, where: ConversationId, who: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Somebody takes back what was done last to it, or, without an id, what they did last."""
+        return await self.engine.service.restore(memory_id, conversation_id=where, actor=who)
+
+    async def night(self, reason: str = "nightly", **more: Any) -> SleepReport:
+        """A whole run of what is done at night."""
+        return await self.engine.loop.sleep.run_once(reason, **more)
 
     async def until_indexed(self) -> None:
         """Wait for the index to be ready and caught up; without vectors for that of words."""

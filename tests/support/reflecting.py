@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -16,7 +19,15 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person
+from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    running,
+)
 
 FAMILY = group(777)
 
@@ -33,6 +44,33 @@ class StandingClock:
     def forward(self, **amount: float) -> None:
         """``timedelta``'s words; below zero it goes back."""
         self.now += timedelta(**amount)
+
+
+@dataclass
+class Bot(Rig):
+    """An open engine whose turns a scripted model reads."""
+
+    chat: ScriptedChat
+
+    async def hears(
+        self, text: str, *memories: dict[str, Any], where: ConversationId = FAMILY, **more: Any
+    ) -> ReflectionReport:
+        """Somebody says it, and the model answers these memories. ``more``: of the answer, or of
+        the turn, as ``say`` takes it."""
+        of_turn = {key: more.pop(key) for key in ("who", "recalled", "reply") if key in more}
+        self.chat.say([answer(*memories, **more)])
+        await say(self, text, where=where, **of_turn)
+        return await reflect(self, where)
+
+
+@contextlib.asynccontextmanager
+async def reading(
+    root: Path, clock: StandingClock | Ticker | None = None, **options: Any
+) -> AsyncIterator[Bot]:
+    """A bot over ``root``."""
+    chat = ScriptedChat()
+    async with running(root, chat=chat, clock=clock, **options) as rig:
+        yield Bot(**vars(rig), chat=chat)
 
 
 def with_loop(settings: EngineSettings = QUICK, **changes: Any) -> EngineSettings:

@@ -19,8 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MemoryKind,
     Reinforced,
-    Rejected,
-    RejectReason,
     Restored,
     Stored,
     TaskAction,
@@ -39,13 +37,12 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Ticker,
     group,
     person,
-    private,
     running,
 )
 
 pytestmark = pytest.mark.engine
 
-FAMILY, COMPANY, PUBLIC = group(777), group(888), group(999)
+FAMILY, COMPANY = group(777), group(888)
 MING, MOTHER, ADMIN = person(1, "小明"), person(2, "妈妈"), person(9, "老李", admin=True)
 
 
@@ -163,25 +160,6 @@ async def test_two_that_add_the_same_task_at_once_make_one(tmp_path: Path) -> No
         assert len((await update(rig, TaskAction.LIST)).open) == 1
 
 
-async def test_a_scope_changes_its_own_tasks_sees_public_ones_and_no_others(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        await add(rig, "家里换灯泡")
-        await update(rig, TaskAction.ADD, "公告发出去", where=PUBLIC)
-        assert open_titles(await update(rig, TaskAction.LIST)) == ["家里换灯泡", "公告发出去"]
-        for where in (COMPANY, PUBLIC):
-            assert open_titles(await update(rig, TaskAction.LIST, where=where)) == ["公告发出去"]
-            report = await update(rig, TaskAction.DONE, "家里换灯泡", where=where)
-            assert fates(report) == [TaskFate.UNKNOWN]
-        assert fates(await update(rig, TaskAction.DONE, "公告发出去")) == [TaskFate.ELSEWHERE]
-        assert len((await update(rig, TaskAction.LIST, where=PUBLIC)).open) == 1
-        # The same title in two scopes: two tasks.
-        assert fates(await add(rig, "公告发出去")) == [TaskFate.ADDED]
-        assert fates(await update(rig, TaskAction.DONE, "公告发出去")) == [TaskFate.DONE]
-        assert len((await update(rig, TaskAction.LIST, where=PUBLIC)).open) == 1
-
-
 async def test_a_task_that_was_remembered_or_written_by_hand_is_on_the_list(
     tmp_path: Path,
 ) -> None:
@@ -260,20 +238,6 @@ async def test_tasks_pass_the_same_doors_as_every_memory(tmp_path: Path) -> None
         assert fates(report) == [TaskFate.REFUSED, TaskFate.ADDED]
         assert "明天（2026-11-22）交水费" in open_titles(report)
         assert fates(await add(rig, "明天交水费")) == [TaskFate.UNCHANGED]
-
-
-async def test_a_conversation_that_is_off_the_record_has_no_list(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        here = private(1002)
-        service = rig.engine.service
-        await update(rig, TaskAction.ADD, "交房租", where=here)
-        await service.pause(conversation_id=here, actor=person(1002))
-        for change in (TaskChange(TaskAction.ADD, ("买菜",)), TaskChange(TaskAction.LIST)):
-            outcome = await service.update_tasks(change, conversation_id=here, actor=MING)
-            assert isinstance(outcome, Rejected)
-            assert outcome.reason is RejectReason.OFF_THE_RECORD
-        await service.resume(conversation_id=here, actor=person(1002))
-        assert len((await update(rig, TaskAction.LIST, where=here)).open) == 1
 
 
 async def test_questions_for_what_is_left_pass_over_what_is_done_and_the_other_way_round(

@@ -32,37 +32,45 @@ def is_said(text: str, words: str, who: str = "小明") -> bool:
     return says(named(text, who), SAID, [removed(words, who)], str) is not None
 
 
+PEANUTS = "奶奶对花生过敏"
+
+
 @pytest.mark.parametrize(
     ("words", "text", "who"),
     [
+        # the same of another person
         ("我对花生过敏", "我女儿对花生过敏", "小明"),
         ("我对花生过敏", "小明的同桌对花生过敏", "小明"),
         ("小明住在杭州", "小明的妹妹住在杭州", "小明"),
         ("小明住在杭州", "小明的室友小刚住在杭州", "小明"),
         ("Tom likes tea", "Tom's sister likes tea", "Tom"),
         ("I am allergic to peanuts", "My son is allergic to peanuts", "Tom"),
+        (PEANUTS, "爷爷对花生过敏", "小明"),
+        # another statement
+        (PEANUTS, "奶奶对花生不过敏", "小明"),
+        (PEANUTS, "奶奶以前对花生过敏", "小明"),
+        (PEANUTS, "奶奶对花粉过敏", "小明"),
+        ("奶奶住302室", "奶奶住301室", "小明"),
+        ("小明喜欢小红", "小红喜欢小明", "小明"),
+        # few words in a clause about something else
+        ("去北京", "小明下周二去北京出差", "小明"),
+        ("买牛奶", "小明今天买牛奶时遇到了老同学", "小明"),
     ],
 )
-def test_the_same_of_another_person_is_another_statement(words: str, text: str, who: str) -> None:
+def test_what_only_resembles_it_is_another_statement(words: str, text: str, who: str) -> None:
     assert not is_said(text, words, who)
 
 
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ("去北京", "小明下周二去北京出差"),
-        ("买牛奶", "小明今天买牛奶时遇到了老同学"),
-    ],
-)
-def test_few_words_are_not_found_in_a_clause_about_something_else(words: str, text: str) -> None:
-    assert not is_said(text, words)
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("奶奶对花生过敏", "我奶奶对花生严重过敏"),
-        ("奶奶对花生过敏", "妈妈说奶奶对花生过敏"),
+        (PEANUTS, "我奶奶对花生严重过敏"),
+        (PEANUTS, "妈妈说奶奶对花生过敏"),
+        (PEANUTS, "奶奶对花生过敏。"),
+        (PEANUTS, "小明的奶奶对花生过敏"),
+        (PEANUTS, "奶奶一吃花生就过敏"),
+        (PEANUTS, "奶奶对花生过敏，一颗也吃不得"),
+        (PEANUTS, "要记得的是：奶奶对花生很过敏"),
         ("小明住在杭州", "小明现在住在杭州西湖区"),
         ("买牛奶", "小明要买牛奶"),
         ("密码是 hunter2", "小明说密码是 hunter2"),
