@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,6 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import (
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Primer, PrimerPart
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
     Provenance,
     StoredMemory,
 )
@@ -37,6 +37,7 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -48,30 +49,9 @@ MING = Actor("aiocqhttp:1", "小明")
 MINE = Provenance(MING.name, MING.person)
 
 
-def said(
-    text: str,
-    number: int = 0,
-    *,
-    path: str = "instructions.md",
-    scope: Scope = FAMILY,
-    trusted: bool = True,
-    quoted: bool = False,
-    strength: int = 50,
-    at: datetime = NOW,
-    tags: tuple[str, ...] = (),
-    who: str = "妈妈",
-) -> StoredMemory:
-    origin = Provenance(who, f"aiocqhttp:{who}", trusted=trusted)
-    memory = Memory(
-        f"m-{number:04d}",
-        text,
-        at,
-        tags=tags,
-        strength=strength,
-        provenance=origin,
-        quoted=quoted,
-    )
-    return StoredMemory(scope, path, memory)
+def said(text: str, number: int = 0, **more: Any) -> StoredMemory:
+    usual = {"path": "instructions.md", "trusted": True, "at": NOW, "who": "妈妈"}
+    return stored(text, number, **{**usual, **more})
 
 
 def made(material: Material, budget: int = 1000, texts: Texts = TEXTS) -> Primer:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.tests.recall.test_timeline import Clock, happened
-from astrbot_plugin_scoped_memory.tests.support.engines import group, running
+from astrbot_plugin_scoped_memory.tests.support.days import FAMILY, Days
 
 pytestmark = pytest.mark.engine
 
-FAMILY = group(777)
 FRIDAY = datetime(2026, 10, 16, 12, 0, tzinfo=UTC)
 
 
@@ -26,29 +23,25 @@ FRIDAY = datetime(2026, 10, 16, 12, 0, tzinfo=UTC)
     ],
 )
 async def test_of_a_day_and_a_thing_the_day_chooses_among_ever_so_many(
-    tmp_path: Path, right: str, other: str, query: str, in_talk: bool
+    days: Days, right: str, other: str, query: str, in_talk: bool
 ) -> None:
-    clock = Clock(FRIDAY, UTC)
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        await happened(rig, clock, FRIDAY, right)
-        for number in range(230):
-            at = FRIDAY + timedelta(days=20, minutes=number)
-            await happened(rig, clock, at, other.format(number))
-        clock.now = FRIDAY + timedelta(days=25)
-        recall = await rig.recall(query, FAMILY, 5, in_talk=in_talk)
-        assert [hit.preview for hit in recall.hits][:1] == [right]
+    await days.happened(FRIDAY, right)
+    for number in range(230):
+        at = FRIDAY + timedelta(days=20, minutes=number)
+        await days.happened(at, other.format(number))
+    days.clock.now = FRIDAY + timedelta(days=25)
+    recall = await days.recall(query, FAMILY, 5, in_talk=in_talk)
+    assert [hit.preview for hit in recall.hits][:1] == [right]
 
 
 @pytest.mark.parametrize("query", ["你还记得上周五吗", "do you remember last Friday?"])
-async def test_a_day_is_no_person(tmp_path: Path, query: str) -> None:
-    clock = Clock(FRIDAY, UTC)
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        await happened(rig, clock, FRIDAY, "爬了香山")
-        await happened(rig, clock, FRIDAY + timedelta(days=1), "上周五 last Friday 不是名字")
-        clock.now = FRIDAY + timedelta(days=4)
-        recall = await rig.recall(query, FAMILY, 5, in_talk=True)
-        assert recall.trace.arm is Arm.DATES
-        assert recall.hits[0].preview == "爬了香山"
+async def test_a_day_is_no_person(days: Days, query: str) -> None:
+    await days.happened(FRIDAY, "爬了香山")
+    await days.happened(FRIDAY + timedelta(days=1), "上周五 last Friday 不是名字")
+    days.clock.now = FRIDAY + timedelta(days=4)
+    recall = await days.recall(query, FAMILY, 5, in_talk=True)
+    assert recall.trace.arm is Arm.DATES
+    assert recall.hits[0].preview == "爬了香山"
 
 
 @pytest.mark.parametrize(
@@ -58,13 +51,9 @@ async def test_a_day_is_no_person(tmp_path: Path, query: str) -> None:
         ("Sunday is the name of Wen's dog", "will it snow on Sunday?"),
     ],
 )
-async def test_the_letters_of_a_time_are_no_content(
-    tmp_path: Path, memory: str, query: str
-) -> None:
-    clock = Clock(FRIDAY, UTC)
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        await happened(rig, clock, FRIDAY, memory)
-        clock.now = FRIDAY + timedelta(days=30)
-        for in_talk in (False, True):
-            recall = await rig.recall(query, FAMILY, 5, in_talk=in_talk)
-            assert recall.hits == ()
+async def test_the_letters_of_a_time_are_no_content(days: Days, memory: str, query: str) -> None:
+    await days.happened(FRIDAY, memory)
+    days.clock.now = FRIDAY + timedelta(days=30)
+    for in_talk in (False, True):
+        recall = await days.recall(query, FAMILY, 5, in_talk=in_talk)
+        assert recall.hits == ()

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.recall.request import Course
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import RESTS, Reranking
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
 pytestmark = pytest.mark.unit
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
-BEST = [
-    Candidate(StoredMemory(PUBLIC, "entities.md", Memory(f"m-{n}", f"第{n}件事", NOW)), 1.0)
-    for n in range(3)
-]
+BEST = [Candidate(stored(f"第{n}件事", n), 1.0) for n in range(3)]
 SETTINGS = EngineSettings(rerank_seconds=60.0, rerank_within_seconds=60.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,11 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MODEL_WORDED,
-    Memory,
-    Provenance,
     Source,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.text.overlap import is_model_worded
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
 pytestmark = pytest.mark.unit
 
@@ -29,27 +28,10 @@ NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 MUM, GUEST = "aiocqhttp:2", "aiocqhttp:7"
 
 
-def said(
-    person: str,
-    day: int = 0,
-    *,
-    trusted: bool = False,
-    quoted: bool = False,
-    tags: tuple[str, ...] = (),
-    extra: tuple[str, ...] = (),
-    source: Source = Source.REFLECTION,
-) -> StoredMemory:
-    origin = Provenance("某人", person, "", source, trusted)
-    memory = Memory(
-        f"m-{day:04d}",
-        "奶奶的药挪到早上吃",
-        NOON + timedelta(days=day),
-        provenance=origin,
-        quoted=quoted,
-        tags=tags,
-        extra=extra,
-    )
-    return StoredMemory(Scope.parse("家人"), f"journal/{memory.created_at:%Y-%m-%d}.md", memory)
+def said(person: str, day: int = 0, **more: Any) -> StoredMemory:
+    at = NOON + timedelta(days=day)
+    path = f"journal/{at:%Y-%m-%d}.md"
+    return stored("奶奶的药挪到早上吃", day, path=path, account=person, at=at, **more)
 
 
 def test_a_person_is_familiar_after_so_many_different_days_and_not_sooner() -> None:

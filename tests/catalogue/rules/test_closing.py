@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import done, 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import reopened as to_do_again
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
-    Provenance,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import passage_id
@@ -27,17 +26,16 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.closed_last import closed_last
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
+from astrbot_plugin_scoped_memory.tests.support.memories import NOW
+from astrbot_plugin_scoped_memory.tests.support.memories import memory as said
 
 pytestmark = pytest.mark.unit
 
-NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME = Scope.parse("家人")
 
 
 def memory(number: int, by: int | None = None, extra: tuple[str, ...] = ()) -> Memory:
-    made = Memory(
-        f"m-000{number}", f"第{number}件事", NOW, provenance=Provenance("小明"), extra=extra
-    )
+    made = said(f"第{number}件事", number, extra=extra)
     return made if by is None else closed(made, f"m-000{by}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -16,29 +17,21 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import 
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
-    Provenance,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, stored
 
 pytestmark = pytest.mark.unit
 
 DAY = date(2026, 11, 20)
 SHANGHAI = ZoneInfo("Asia/Shanghai")
-FAMILY = Scope.parse("家人")
+PATH = "journal/2026-11-20.md"
 
 
-def entry(text: str, *, quoted: bool = False, strength: int = 50) -> StoredMemory:
+def entry(text: str, **more: Any) -> StoredMemory:
     at = datetime(2026, 11, 20, 9, 0, tzinfo=SHANGHAI)
-    memory = Memory(
-        f"m-{abs(hash(text)) % 10**8:08d}",
-        text,
-        at,
-        strength=strength,
-        provenance=Provenance("小明"),
-        quoted=quoted,
-    )
-    return StoredMemory(FAMILY, "journal/2026-11-20.md", memory)
+    return stored(text, abs(hash(text)) % 10**8, path=PATH, at=at, **more)
 
 
 def test_a_day_of_entries_names_the_strongest_and_quotes_unvouched_ones() -> None:
@@ -55,8 +48,8 @@ def test_a_day_of_entries_names_the_strongest_and_quotes_unvouched_ones() -> Non
 
 def test_the_journal_of_a_day_is_known_by_its_id_in_its_scope_alone() -> None:
     memory = Memory(digest_id("家人", DAY), "…", end_of(DAY, SHANGHAI))
-    assert is_journal(StoredMemory(FAMILY, "journal/2026-11-20.md", memory))
-    assert not is_journal(StoredMemory(Scope.parse("公司"), "journal/2026-11-20.md", memory))
+    assert is_journal(StoredMemory(FAMILY, PATH, memory))
+    assert not is_journal(StoredMemory(Scope.parse("公司"), PATH, memory))
     assert digest_id("家人", DAY) != digest_id("公司", DAY)
 
 

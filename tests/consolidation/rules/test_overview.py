@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,36 +22,20 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.overview import
     pointed_ids,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
 pytestmark = pytest.mark.unit
 
-FAMILY = Scope.parse("家人")
 START = datetime(2026, 11, 1, tzinfo=UTC)
 
 
 def entry(
-    number: int,
-    text: str = "一件事",
-    path: str = "preferences.md",
-    *,
-    strength: int = 50,
-    trusted: bool = False,
-    quoted: bool = False,
+    number: int, text: str = "一件事", path: str = "preferences.md", **more: Any
 ) -> StoredMemory:
-    memory = Memory(
-        f"m-{number:08d}",
-        text,
-        START + timedelta(hours=number),
-        strength=strength,
-        provenance=Provenance("小明", "a:1", trusted=trusted),
-        quoted=quoted,
-    )
-    return StoredMemory(FAMILY, path, memory)
+    at = START + timedelta(hours=number)
+    return stored(text, number, path=path, at=at, account="a:1", **more)
 
 
 def under(page: str, heading: str) -> str:
@@ -80,7 +65,7 @@ def test_of_a_proposal_it_is_told_what_became_of_it(english: bool, marks: list[s
     one = entry(1, "检索面用甲", "decisions.md")
     for change, mark in zip((proposed, lambda m: accepted(m, 7, "2026-11-23")), marks, strict=True):
         stored = replace(one, memory=change(one.memory))
-        assert f"{mark} (decisions.md#m-00000001)" in memory_page([stored], "", english=english)
+        assert f"{mark} (decisions.md#m-0001)" in memory_page([stored], "", english=english)
     assert memory_page([replace(one, memory=rejected(one.memory, "2026-11-23"))], "") == (
         memory_page([], "")
     )
@@ -103,7 +88,7 @@ def test_no_words_forge_a_line_a_comment_or_an_entry(text: str) -> None:
     assert "\n" not in line
     assert "<!--" not in line
     assert " ^m-" not in inert(text)
-    assert pointed_ids(line) == ("m-00000001",)
+    assert pointed_ids(line) == ("m-0001",)
 
 
 @given(st.integers(1, 60), st.integers(0, 40), st.integers(0, 60))

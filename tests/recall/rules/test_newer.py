@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,40 +13,19 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    Provenance,
-    Source,
-    StoredMemory,
-)
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import FIXED, shipped
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, NOW, stored
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 
-
-def said(
-    text: str,
-    days_ago: int,
-    who: str = "阿强",
-    *,
-    account: str = "",
-    scope: str = "家人",
-    trusted: bool = False,
-    **changes: object,
-) -> Candidate:
-    origin = Provenance(
-        who, person=f"aiocqhttp:{account or who}", source=Source.REFLECTION, trusted=trusted
-    )
-    memory_id = f"m-{abs(hash((text, days_ago))) % 10**8:08d}"
-    memory = Memory(memory_id, text, NOW - timedelta(days=days_ago), provenance=origin)
-    memory = replace(memory, **changes)  # type: ignore[arg-type]
-    return Candidate(StoredMemory(Scope.parse(scope), "entities.md", memory), 0.5, score=0.9)
+def said(text: str, days_ago: int, who: str = "阿强", **more: Any) -> Candidate:
+    at = NOW - timedelta(days=days_ago)
+    return Candidate(stored(text, who=who, at=at, **more), 0.5, score=0.9)
 
 
 def told(sifted: Sifted) -> list[str]:
@@ -60,6 +40,7 @@ def is_newer(old: Candidate, new: Candidate) -> bool:
     return best[1].earlier and best[0].passage is new.passage
 
 
+COMPANY = Scope.parse("公司")
 UPDATES = [
     # a plain negation
     ("小李抽烟", "小李不抽烟了"),
@@ -146,15 +127,15 @@ def test_what_is_not_vouched_for_stands_before_nothing_that_is(old: str, new: st
 
 @pytest.mark.parametrize(("old", "new"), UPDATES[::4])
 def test_a_name_that_another_account_has_taken_vouches_for_nothing(old: str, new: str) -> None:
-    impostor = said(new, 2, "老李", account="6")
-    assert not is_newer(said(old, 9, "老李", account="1", trusted=True), impostor)
+    impostor = said(new, 2, "老李", account="aiocqhttp:6")
+    assert not is_newer(said(old, 9, "老李", account="aiocqhttp:1", trusted=True), impostor)
 
 
 @pytest.mark.parametrize(("old", "new"), UPDATES[::4])
 def test_neither_another_place_nor_what_was_before_nor_what_nobody_states(
     old: str, new: str
 ) -> None:
-    assert not is_newer(said(old, 9), said(new, 2, scope="公司"))
+    assert not is_newer(said(old, 9), said(new, 2, scope=COMPANY))
     assert not is_newer(said(old, 2), said(new, 9))
     assert not is_newer(said(old, 9), said(new, 2, quoted=True))
     assert not is_newer(said(old, 9), said(new, 2, tags=(DIGEST_TAG,)))
@@ -171,7 +152,7 @@ def test_what_surely_corrects_it_comes_along_from_below(old: str, new: str) -> N
     found = newer_first(Sifted([said(old, 9)], below), shipped().newer)
     assert told(found) == [new, f"较早 {old}"]
     assert list(found.below) == [other]
-    away = [said(new, 2, scope="公司")]
+    away = [said(new, 2, scope=COMPANY)]
     found = newer_first(Sifted([said(old, 9)], away), shipped().newer)
     assert (told(found), list(found.below)) == ([old], away)
 
@@ -192,14 +173,14 @@ def test_every_weight_is_of_a_feature_and_none_speaks_against() -> None:
 
 TEXTS = st.sampled_from([text for pair in UPDATES for text in pair] + ["猫粮在柜子里"])
 DRAWN = st.lists(
-    st.tuples(TEXTS, st.integers(0, 30), st.sampled_from(["家人", "公司"]), st.booleans()),
+    st.tuples(TEXTS, st.integers(0, 30), st.sampled_from([FAMILY, COMPANY]), st.booleans()),
     max_size=8,
 )
 
 
 @given(DRAWN, DRAWN)
 def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
-    best: list[tuple[str, int, str, bool]], below: list[tuple[str, int, str, bool]]
+    best: list[tuple[str, int, Scope, bool]], below: list[tuple[str, int, Scope, bool]]
 ) -> None:
     first, rest = (
         [said(text, days, scope=scope, trusted=trusted) for text, days, scope, trusted in drawn]
@@ -208,13 +189,13 @@ def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
     found = newer_first(Sifted(first, rest), shipped().newer)
     both = [*found.best, *found.below]
     assert sorted(id(c.passage) for c in both) == sorted(id(c.passage) for c in (*first, *rest))
-    for scope in ("家人", "公司"):
+    for scope in (FAMILY, COMPANY):
         own, others = (
-            [c for c in part if (c.passage.scope.name == scope)]  # type: ignore[union-attr]
+            [c for c in part if (c.passage.scope == scope)]  # type: ignore[union-attr]
             for part in (first, rest)
         )
         alone = newer_first(Sifted(own, others), shipped().newer)
-        mine = [c for c in found.best if c.passage.scope.name == scope]  # type: ignore[union-attr]
+        mine = [c for c in found.best if c.passage.scope == scope]  # type: ignore[union-attr]
         assert {(id(c.passage), c.earlier) for c in mine} == {
             (id(c.passage), c.earlier) for c in alone.best
         }

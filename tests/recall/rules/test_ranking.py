@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    Provenance,
-    StoredMemory,
-)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason, Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
@@ -24,21 +19,15 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
     journals_last,
     sift,
 )
+from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 
 pytestmark = pytest.mark.unit
-
-START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def candidate(number: int, relevance: float, *, days: int = 0, text: str = "话") -> Candidate:
     """A candidate with the id ``m-000<number>``."""
-    memory = Memory(
-        f"m-000{number}",
-        text,
-        START + timedelta(days=days),
-        provenance=Provenance(who="小明"),
-    )
-    return Candidate(StoredMemory(PUBLIC, "entities.md", memory), relevance)
+    at = NOW + timedelta(days=days)
+    return Candidate(stored(text, number, at=at, scope=PUBLIC), relevance)
 
 
 def chosen(*candidates: Candidate, limit: int = 10, budget: int = 10_000) -> list[str]:
@@ -112,8 +101,7 @@ def test_a_hit_says_where_it_stands_and_who_said_it() -> None:
 
 
 def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
-    digest = Memory("m-digest001", "大家去了公园", START, tags=(DIGEST_TAG,))
-    journal = Candidate(StoredMemory(PUBLIC, "journal/2026-11-21.md", digest), 0.9)
+    journal = Candidate(stored("大家去了公园", 9, tags=(DIGEST_TAG,)), 0.9)
     fact, weak = candidate(1, 0.5), candidate(2, -0.5)
     found = Sifted([journal, fact], [weak])
     assert journals_last(found, shown=True) == Sifted([fact, journal], [weak])

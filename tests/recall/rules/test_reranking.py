@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.reranking import (
     probabilities,
     question_text,
     reordered,
 )
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
 pytestmark = pytest.mark.unit
-
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def candidate(number: int, *, text: str = "话", factor: float = 1.0) -> Candidate:
     """A candidate with the id ``m-000<number>``."""
-    memory = Memory(f"m-000{number}", text, NOW, provenance=Provenance(who="小明"))
-    return Candidate(StoredMemory(PUBLIC, "entities.md", memory), 0.5, factor=factor)
+    return Candidate(stored(text, number), 0.5, factor=factor)
 
 
 def numbers(candidates: list[Candidate]) -> list[int]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
     in_time,
     is_first_person,
@@ -24,24 +22,16 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.identity import ids_of
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import TimeSpan, find_times
+from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 
 pytestmark = pytest.mark.unit
 
-NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 AHEAD = timedelta(days=400)
 
 
-def said(
-    text: str = "窗台上有猫",
-    *,
-    who: str = "小明",
-    person: str = "aiocqhttp:1",
-    at: datetime = NOW,
-    strength: int = 50,
-) -> StoredMemory:
-    origin = Provenance(who=who, person=person)
-    memory = Memory("m-aaaaaaaaaa", text, at, strength=strength, provenance=origin)
-    return StoredMemory(PUBLIC, f"journal/{at:%Y-%m-%d}.md", memory)
+def said(text: str = "窗台上有猫", *, at: datetime = NOW, **more: Any) -> StoredMemory:
+    more = {"account": "aiocqhttp:1", **more}
+    return stored(text, path=f"journal/{at:%Y-%m-%d}.md", at=at, **more)
 
 
 def times(text: str) -> Sequence[TimeSpan]:
@@ -82,13 +72,13 @@ def test_without_a_time_nothing_is_met() -> None:
 
 
 def test_the_asker_is_told_from_others_by_id() -> None:
-    assert is_of(said(person="aiocqhttp:1"), {"aiocqhttp:1"})
-    assert not is_of(said(person="aiocqhttp:2"), {"aiocqhttp:1"})
+    assert is_of(said(account="aiocqhttp:1"), {"aiocqhttp:1"})
+    assert not is_of(said(account="aiocqhttp:2"), {"aiocqhttp:1"})
     assert not is_of(said(), ())
 
 
 def test_who_is_unknown_is_not_taken_for_another_who_is_unknown() -> None:
-    assert not is_of(said(person="", who=""), ids_of("", {"": "小明"}))
+    assert not is_of(said(account="", who=""), ids_of("", {"": "小明"}))
 
 
 def test_a_person_is_known_under_every_id_that_is_linked() -> None:

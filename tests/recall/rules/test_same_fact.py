@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
     MemoryKind,
-    Provenance,
-    Source,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, choose
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import merge_same_facts, once
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
-HOME = Scope.parse("家人")
 FACT = "供应商的联系人换成了林小姐"
 TEXTS = Texts("zh-CN")
 
 
-def told(who: str, text: str = FACT, *, trusted: bool = False, **changes: object) -> StoredMemory:
+def told(who: str, text: str = FACT, **more: Any) -> StoredMemory:
     """Somebody's words."""
-    origin = Provenance(who, f"q:{who}", "q:GroupMessage:7", Source.REFLECTION, trusted)
-    made = Memory(f"m-{abs(hash((who, text))) % 10**8:08d}", text, NOW, provenance=origin)
-    return StoredMemory(HOME, "entities.md", replace(made, **changes))  # type: ignore[arg-type]
+    return stored(text, abs(hash((who, text))) % 10**8, who=who, **more)
 
 
 def lines(*stored: StoredMemory, limit: int = 5) -> list[str]:
@@ -108,5 +102,5 @@ def test_what_is_told_of_the_speaker_without_a_name_is_nobody_elses_line(text: s
 
 def test_who_speaks_of_himself_says_something_else_than_another() -> None:
     assert len(lines(told("小雯", "我对花生过敏"), told("阿杰", "我对花生过敏"))) == 2
-    tomorrow = told("阿杰", "明天盘点", created_at=NOW + timedelta(days=1))
+    tomorrow = told("阿杰", "明天盘点", at=NOW + timedelta(days=1))
     assert len(lines(told("小雯", "明天盘点"), tomorrow)) == 2

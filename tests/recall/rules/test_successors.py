@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Source
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.successors import (
     joining,
     predecessors,
     replacing,
 )
+from astrbot_plugin_scoped_memory.tests.support.memories import memory as said
 
 pytestmark = pytest.mark.unit
 
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
 IDS = st.from_regex(r"m-[0-9a-z]{24}", fullmatch=True)
 
 
 def memory(reasoning: str, source: Source = Source.REFLECTION) -> Memory:
-    return Memory("m-0001", "妈妈早上喝豆奶", NOW, reasoning, provenance=Provenance(source=source))
+    return said("妈妈早上喝豆奶", reasoning=reasoning, source=source)
 
 
 @given(st.text(), IDS, st.lists(IDS, min_size=1, max_size=4))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
     may_close,
     may_merge,
@@ -23,22 +23,17 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
     said_by,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.speakers import speakers
+from astrbot_plugin_scoped_memory.tests.support.memories import NOW, turn
+from astrbot_plugin_scoped_memory.tests.support.memories import memory as said
 
 pytestmark = pytest.mark.unit
 
-NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 MING = Provenance("小明", "q:1", "q:GroupMessage:7", Source.REFLECTION)
 
 
-def memory(text: str, **changes: object) -> Memory:
+def memory(text: str, **changes: Any) -> Memory:
     """Something that 小明 said."""
-    made = Memory("m-0000", text, NOW, provenance=MING, active=False)
-    return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def turn(text: str, person: str = "q:1", who: str = "小明") -> QueuedTurn:
-    """A turn of this speaker, or of another."""
-    return QueuedTurn("t-1", "家人", "q:GroupMessage:7", "", NOW, person, who, text, "好的")
+    return said(text, **{"provenance": MING, "active": False, **changes})
 
 
 @pytest.mark.parametrize(

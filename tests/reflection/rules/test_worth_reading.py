@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.worth_reading import (
     says_something,
     worth_of,
 )
+from astrbot_plugin_scoped_memory.tests.support.memories import turn
 
 pytestmark = pytest.mark.unit
-
-
-def turn(text: str) -> QueuedTurn:
-    now = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
-    return QueuedTurn("t-1", "家人", "a:GroupMessage:1", "", now, "a:1", "小明", text, "好的")
 
 
 @pytest.mark.parametrize(
