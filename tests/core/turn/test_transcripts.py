@@ -6,13 +6,12 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from astrbot.api.provider import LLMResponse, ProviderRequest
+from astrbot.api.provider import ProviderRequest
 from astrbot.core.conversation_mgr import ConversationManager
 from astrbot.core.db.sqlite import SQLiteDatabase
 
@@ -41,8 +40,8 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     NewMemory,
     ReflectionReply,
 )
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.reflection.test_observe import OTHER_MAP
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
+from astrbot_plugin_scoped_memory.tests.core.turn.turns import answer
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
@@ -82,18 +81,19 @@ class Chat:
         pointer = ""
         if fact:
             tool = RememberTool(source=holding(plugin))
-            answer = await tool.call(tool_context(event), judgment=fact)
-            assert answer.startswith("ok "), answer
-            pointer = answer.rpartition("：")[2]
+            stored = await tool.call(tool_context(event), judgment=fact)
+            assert stored.startswith("ok "), stored
+            pointer = stored.rpartition("：")[2]
         self.messages += [user(words), {"role": "assistant", "content": reply}]
-        await plugin.finished(event, LLMResponse("assistant", completion_text=reply))
+        await plugin.finished(event, answer(reply))
         plugin.talks[self.cid] = self.kept()
         return pointer
 
     async def ask(self, pointer: str, **more: Any) -> str:
         """What ``expand_memory`` answers where the talk is asked for."""
         tool = ExpandTool(source=holding(self.plugin))
-        return await tool.call(tool_context(self.event()), pointer=pointer, transcript=True, **more)
+        given = {"transcript": True, **more}
+        return await tool.call(tool_context(self.event()), pointer=pointer, **given)
 
 
 def user(words: str) -> Any:
@@ -184,21 +184,15 @@ async def test_the_anchor_is_in_the_file_and_shown_to_no_reader(home: Rig) -> No
         assert "c1#" not in read.text
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-async def test_without_the_flag_and_without_a_talk_it_says_so(home: Rig, language: str) -> None:
+async def test_without_the_flag_and_without_a_talk_it_says_so(home: Rig) -> None:
     chat = Chat(home)
-    chat.plugin.texts = Texts(language)
     pointer = (await home.remember(FACT, group(777))).memory.pointer
-    tool = ExpandTool(source=holding(chat.plugin))
     never_kept = chat.plugin.texts.say("talk.never_kept")
-    for given in ({}, {"transcript": False}, {"transcript": "false"}):
-        answer = await tool.call(tool_context(chat.event()), pointer=pointer, **given)
-        assert answer.startswith("ok ")
-        assert never_kept not in answer
+    for flag, first in ((False, "ok "), ("false", "ok "), (7, "error "), ("maybe", "error ")):
+        shown = await chat.ask(pointer, transcript=flag)
+        assert shown.startswith(first)
+        assert never_kept not in shown
     assert (await chat.ask(pointer)).endswith(never_kept)
-    for bad in (7, "maybe", [True]):
-        answer = await tool.call(tool_context(chat.event()), pointer=pointer, transcript=bad)
-        assert answer.startswith("error ")
 
 
 async def test_another_conversation_sees_the_memory_and_not_the_talk(tmp_path: Path) -> None:
@@ -228,91 +222,61 @@ async def test_a_conversation_that_was_remapped_shows_no_talk(tmp_path: Path) ->
             assert "别的域" in shown
 
 
-async def test_a_scope_that_was_taken_away_shows_neither(tmp_path: Path) -> None:
-    async with running(tmp_path, MAP, follow=False) as rig:
-        before = Chat(rig)
-        pointer = await before.say(SAID, fact=FACT)
-    async with running(tmp_path, OTHER_MAP, follow=False) as rig:
-        chat = Chat(rig, said=before.messages)
+async def test_what_was_said_in_a_pause_is_never_shown(home: Rig) -> None:
+    chat, service, admin = Chat(home), home.engine.service, person(9, admin=True)
+    pointer = await chat.say(SAID, fact=FACT)
+    for midst in (False, True):  # it may begin in the midst of a turn
+        words = f"我要辞职了{midst}"
+        event, request = chat.event(words), ProviderRequest(prompt=words, conversation=chat.kept())
+        if midst:
+            await chat.plugin.mind.before_request(event, request)
+        await service.pause(conversation_id=group(777), actor=admin)
+        if not midst:
+            await chat.plugin.mind.before_request(event, request)
+        await chat.plugin.finished(event, answer("好"))
+        chat.messages += [user(words), {"role": "assistant", "content": "好"}]
         chat.plugin.talks["c1"] = chat.kept()
+        assert SAID not in await chat.ask(pointer)
+        await service.resume(conversation_id=group(777), actor=admin)
+        await chat.say("再聊聊")
         shown = await chat.ask(pointer)
-        assert shown.startswith("error ")
-        assert SAID not in shown
-
-
-async def test_while_paused_nothing_is_shown_and_later_only_the_turn_itself(home: Rig) -> None:
-    chat, service = Chat(home), home.engine.service
-    pointer = await chat.say(SAID, fact=FACT)
-    admin = person(9, admin=True)
-    await service.pause(conversation_id=group(777), actor=admin)
-    await chat.say("别记：我要辞职了", "那祝你顺利")
-    assert SAID not in await chat.ask(pointer)
-    found = await service.transcript(
-        pointer, conversation_id=group(777), kept=partial(kept_history, chat.plugin.astrbot)
-    )
-    assert not hasattr(found, "turns")
-    await service.resume(conversation_id=group(777), actor=admin)
-    await chat.say("再聊聊")
-    shown = await chat.ask(pointer)
-    assert SAID in shown
-    assert "辞职" not in shown
-    assert "顺利" not in shown
-    assert "再聊聊" not in shown
-    assert "暂停记忆时" in shown
-
-
-async def test_a_pause_that_began_in_the_midst_of_a_turn_counts(home: Rig) -> None:
-    chat, service = Chat(home), home.engine.service
-    pointer = await chat.say(SAID, fact=FACT)
-    event, words = chat.event("我要辞职了"), "我要辞职了"
-    request = ProviderRequest(prompt=words, conversation=chat.kept())
-    await chat.plugin.mind.before_request(event, request)
-    await service.pause(conversation_id=group(777), actor=person(9, admin=True))
-    await chat.plugin.finished(event, LLMResponse("assistant", completion_text="好"))
-    chat.messages += [user(words), {"role": "assistant", "content": "好"}]
-    chat.plugin.talks["c1"] = chat.kept()
-    await service.resume(conversation_id=group(777), actor=person(9, admin=True))
-    assert "辞职" not in await chat.ask(pointer)
+        assert SAID in shown
+        assert "辞职" not in shown
+        assert "再聊聊" not in shown  # nor what came later, in such a history
+        assert "暂停记忆时" in shown
 
 
 async def test_a_history_that_was_begun_before_us_shows_the_turn_alone(home: Rig) -> None:
     chat = Chat(home, said=[user("以前的话"), {"role": "assistant", "content": "好"}])
-    pointer = await chat.say(SAID, fact=FACT)
-    shown = await chat.ask(pointer)
+    shown = await chat.ask(await chat.say(SAID, fact=FACT))
     assert SAID in shown
     assert "以前的话" not in shown
-    assert "暂停记忆时" in shown
 
 
-async def test_corrected_words_are_not_shown_again(home: Rig) -> None:
-    chat, service = Chat(home), home.engine.service
-    forgotten = await chat.say("我的备用钥匙放在门垫下面", fact="小明的备用钥匙放在门垫下面")
-    pointer = await chat.say(SAID, "好，吉他的事记下了", fact=FACT)
-    assert "门垫" in await chat.ask(pointer)
-    await service.forget(forgotten, conversation_id=group(777), actor=person(10001))
-    shown = await chat.ask(pointer)
-    assert SAID in shown
-    assert "门垫" not in shown
-    edited = "小明把吉他寄存在老赵那里"
-    admin = person(9, "管理员", admin=True)
-    await service.edit(pointer, edited, conversation_id=group(777), actor=admin)
-    shown = await chat.ask(pointer)
-    assert edited in shown
-    assert "老周" not in shown
-    assert "（这句不显示）" in shown
-
-
-async def test_secrets_and_confidences_are_not_shown(tmp_path: Path) -> None:
+async def test_corrected_words_secrets_and_confidences_are_not_shown(tmp_path: Path) -> None:
     async with running(tmp_path, {}, follow=False) as rig:
-        chat = Chat(rig)
+        chat, service = Chat(rig), rig.engine.service
         await chat.say("别告诉别人，我下个月要结婚了")
+        forgotten = await chat.say("备用钥匙放在门垫下面", fact="小明的备用钥匙放在门垫下面")
         await chat.say("我的手机号是 13800138000")
-        pointer = await chat.say(SAID, fact=FACT)
+        pointer = await chat.say(SAID, "好，吉他的事记下了", fact=FACT)
+        before = await chat.ask(pointer)
+        await service.forget(forgotten, conversation_id=group(777), actor=person(10001))
+        after = await chat.ask(pointer)
+        assert ["门垫" in shown for shown in (before, after)] == [True, False]
+        for words, told in (
+            (SAID, True),
+            ("手机号", True),
+            ("13800138000", False),
+            ("结婚", False),
+        ):
+            assert (words in after) is told
+        edited, admin = "小明把吉他寄存在老赵那里", person(9, "管理员", admin=True)
+        await service.edit(pointer, edited, conversation_id=group(777), actor=admin)
         shown = await chat.ask(pointer)
-        assert SAID in shown
-        assert "手机号" in shown
-        assert "13800138000" not in shown
-        assert "结婚" not in shown
+        assert edited in shown
+        assert "老周" not in shown
+        assert "（这句不显示）" in shown
 
 
 async def test_what_astrbot_has_no_more_is_said_to_be_gone(home: Rig) -> None:

@@ -204,42 +204,31 @@ async def test_the_persona_is_the_one_that_astrbot_selects() -> None:
     }
 
 
-async def test_a_conversation_at_hand_is_not_read_again() -> None:
-    managers = FakeManagers(selected="管家", own="女仆", failing="conversation")
+@pytest.mark.parametrize(
+    ("at_hand", "asked"), [(SimpleNamespace(persona_id="门房"), "门房"), (None, None)]
+)
+async def test_a_conversation_at_hand_or_none_at_all_is_not_read(at_hand: Any, asked: Any) -> None:
+    managers = FakeManagers(selected="管家", current=None, own="女仆", failing="conversation")
     told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
     reader = TurnReader(PersonaReader(managers, Texts("zh-CN")), AGENTS)
-    at_hand = SimpleNamespace(persona_id="门房")
     assert (await reader.conversation_id(told, at_hand)).persona == "管家"
-    assert managers.asked["conversation_persona_id"] == "门房"
+    assert managers.asked["conversation_persona_id"] == asked
 
 
-async def test_a_chat_without_a_conversation_asks_with_none() -> None:
-    managers = FakeManagers(selected="default", current=None, own="女仆", failing="conversation")
-    assert await persona(managers) == "default"
-    assert managers.asked["conversation_persona_id"] is None
-
-
-@pytest.mark.parametrize("selected", [None, "[%None]", ""])
-async def test_no_persona_is_empty_and_not_unknown(selected: str | None) -> None:
-    assert await persona(FakeManagers(selected=selected)) == ""
-
-
-@pytest.mark.parametrize("failing", ["current", "conversation", "resolve", "config"])
-async def test_a_persona_that_astrbot_cannot_tell_is_unknown(failing: str) -> None:
-    assert await persona(FakeManagers(selected="管家", failing=failing)) is None
-
-
-async def test_the_managers_that_are_asked_are_as_they_are_in_astrbot() -> None:
-    from inspect import signature
-
-    from astrbot.core.conversation_mgr import ConversationManager
-    from astrbot.core.persona_mgr import PersonaManager
-
-    asked = FakeManagers(selected="x")
-    await persona(asked)
-    signature(PersonaManager.resolve_selected_persona).bind(None, **asked.asked)
-    signature(ConversationManager.get_curr_conversation_id).bind(None, "umo")
-    signature(ConversationManager.get_conversation).bind(None, "umo", "c1")
+@pytest.mark.parametrize(
+    ("managers", "found"),
+    [
+        *((FakeManagers(selected=selected), "") for selected in (None, "[%None]", "")),
+        *(
+            (FakeManagers(selected="管家", failing=failing), None)
+            for failing in ("current", "conversation", "resolve", "config")
+        ),
+    ],
+)
+async def test_no_persona_is_empty_and_one_that_astrbot_cannot_tell_unknown(
+    managers: FakeManagers, found: str | None
+) -> None:
+    assert await persona(managers) == found
 
 
 def _update(full_name: str) -> SimpleNamespace:

@@ -31,7 +31,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     WhyCode,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.cognitive_service import CognitiveService
 from astrbot_plugin_scoped_memory.tests.core.turn.test_turn_reader import event as message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS, Platform
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
@@ -48,7 +47,7 @@ WEN, MING = MessageMember("1002", "小雯"), MessageMember("1001", "小明")
 GATE = "后门的密码写在鞋柜里"
 
 
-def woken(umo: str, note: str = "该提醒了", **payload: Any) -> CronMessageEvent:
+def woken(umo: str, note: str = "该提醒了", **payload: Any) -> Any:
     """What AstrBot runs an agent under when a timer goes off. Without ``payload``: when a
     background task has ended."""
     session = MessageSession.from_str(umo)
@@ -120,35 +119,30 @@ def forms(platform: Platform) -> list[tuple[str, str]]:
     return [(kind, session.format(**ids)) for kind, session in kinds if session]
 
 
-@pytest.mark.parametrize(
-    ("platform", "kind", "session"),
-    [(platform, *form) for platform in PLATFORMS for form in forms(platform)],
-    ids=lambda value: value.adapter if isinstance(value, Platform) else str(value),
-)
 async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
-    platform: Platform, kind: str, session: str, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
-    group = "777" if kind == "GroupMessage" else ""
-    said = message(
-        MessageType(kind),
-        session,
-        group=group,
-        sender=WEN,
-        adapter=platform.adapter,
-        account=ACCOUNT,
-    )
+    every = [(platform, *form) for platform in PLATFORMS for form in forms(platform)]
     async with running(tmp_path, {}) as rig:
-        bot = Bot(rig, platform.adapter, persona="管家")
-        await bot.hears(said)
-        where = await bot.turns.conversation_id(said)
-        assert not where.hidden
-        for known in (platform.adapter, None):  # the platform manager may know no such account
-            there = await Bot(rig, known, persona="管家").turns.conversation_id(
-                cast("Any", woken(where.umo, sender_id="1002"))
+        for number, (platform, kind, session) in enumerate(every):
+            said = message(
+                MessageType(kind),
+                session,
+                group="777" if kind == "GroupMessage" else "",
+                sender=WEN,
+                adapter=platform.adapter,
+                account=f"{ACCOUNT}{number}",
             )
-            assert there == where
-        actor = await bot.turns.actor(cast("Any", woken(where.umo, sender_id="1002")))
-    assert actor == Actor(f"{platform.adapter}:1002", "机器人（代小雯）", spoke=False)
+            bot = Bot(rig, platform.adapter, persona="管家")
+            await bot.hears(said)
+            where = await bot.turns.conversation_id(said)
+            assert not where.hidden
+            timer = woken(where.umo, sender_id="1002")
+            for known in (platform.adapter, None):  # the manager may know no such account
+                there = Bot(rig, known, persona="管家").turns.conversation_id(timer)
+                assert await there == where, platform
+            actor = Actor(f"{platform.adapter}:1002", "机器人（代小雯）", spoke=False)
+            assert await bot.turns.actor(timer) == actor
 
 
 def test_a_woken_event_names_neither_a_person_nor_a_group() -> None:
@@ -159,28 +153,27 @@ def test_a_woken_event_names_neither_a_person_nor_a_group() -> None:
     assert event.unified_msg_origin == FAMILY_UMO
 
 
-async def test_it_is_told_after_a_restart_too(tmp_path: Path) -> None:
+async def test_it_is_told_after_a_restart_too_unless_the_account_is_of_another_platform_by_then(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path, FAMILY) as rig:
         await Bot(rig).hears(in_family())
     async with running(tmp_path, FAMILY) as rig:
-        there = await Bot(rig).turns.conversation_id(cast("Any", woken(FAMILY_UMO)))
+        there = await Bot(rig).turns.conversation_id(woken(FAMILY_UMO))
         assert (there.group, there.hidden) == ("777", False)
+        assert (await Bot(rig, "telegram").turns.conversation_id(woken(FAMILY_UMO))).hidden
 
 
 async def test_a_conversation_in_which_nobody_has_spoken_reads_public_only(tmp_path: Path) -> None:
     async with running(tmp_path, FAMILY) as rig:
-        bot = Bot(rig)
+        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
         await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
-        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
         there = await bot.turns.conversation_id(timer)
-        assert there.hidden
         report = await bot.service.describe(conversation_id=there)
         assert isinstance(report.resolution, ReadPublicOnly)
         assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
         assert "公园每周一闭园" in await bot.use(RecallTool, timer, query="公园哪天闭园")
-        answer = await remembered(bot, timer, GATE)
-        assert answer.startswith("error")
-        assert "还没有人在这个会话里" in answer
+        assert (await remembered(bot, timer, GATE)).startswith("error")
         assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("error")
         await bot.hears(in_family())
         assert (await remembered(bot, timer, GATE)).startswith("ok")
@@ -194,100 +187,70 @@ async def test_a_key_of_the_whole_origin_needs_nobody_to_have_spoken(tmp_path: P
     assert GATE in entries(tmp_path, "小雯")
 
 
-async def test_one_origin_of_two_groups_cannot_be_told(tmp_path: Path) -> None:
-    """DingTalk's split groups: the session is the sender alone."""
-    both = [
-        message(
-            MessageType.GROUP_MESSAGE,
-            "1002",
-            group=group,
-            sender=WEN,
-            adapter="dingtalk",
-            account=ACCOUNT,
-        )
-        for group in ("777", "888")
-    ]
-    async with running(tmp_path, FAMILY) as rig:
-        bot = Bot(rig, "dingtalk")
-        await bot.hears(*both)
-        timer = cast("Any", woken(f"{ACCOUNT}:GroupMessage:1002", sender_id="1002"))
-        there = await bot.turns.conversation_id(timer)
-        assert there.hidden
-
-
-async def test_an_account_of_another_platform_by_now_is_not_the_one_that_was_seen(
+async def test_an_origin_that_tells_no_conversation_is_hidden_and_stores_nothing(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, {}) as rig:
-        await Bot(rig, "aiocqhttp").hears(in_family())
-        there = await Bot(rig, "telegram").turns.conversation_id(cast("Any", woken(FAMILY_UMO)))
-        assert there.hidden
-
-
-@pytest.mark.parametrize("umo", ["cron:OtherMessage:job-1", "mine:FriendMessage:1002"])
-async def test_a_job_without_a_conversation_stores_nothing(umo: str, tmp_path: Path) -> None:
-    async with running(tmp_path, {}) as rig:
-        assert (await remembered(Bot(rig, None), woken(umo), GATE)).startswith("error")
+        bot, private = Bot(rig, "dingtalk"), f"{ACCOUNT}:FriendMessage:1002"
+        # The session of DingTalk's split groups is the sender alone.
+        two = ({"group": one, "sender": WEN, "adapter": "dingtalk"} for one in ("777", "888"))
+        for more in two:
+            await bot.hears(message(MessageType.GROUP_MESSAGE, "1002", account=ACCOUNT, **more))
+        await bot.hears(woken(private, sender_id="1002"))  # it is no message of anybody
+        for umo in (f"{ACCOUNT}:GroupMessage:1002", private, "cron:OtherMessage:job-1"):
+            timer = woken(umo, sender_id="1002")
+            where = await bot.turns.conversation_id(timer)
+            assert where.hidden
+            assert not (await bot.service.describe(conversation_id=where)).strangers_in_public
+            assert (await remembered(Bot(rig, None), timer, GATE)).startswith("error")
     assert GATE not in entries(tmp_path, "public")
 
 
 # For whom
 
-
-async def acts_for(rig: Rig, timer: Any) -> Actor:
-    return await Bot(rig).turns.actor(timer)
+NOBODY = Actor("", "机器人", spoke=False)
 
 
 async def test_in_a_group_the_job_says_for_whom(tmp_path: Path) -> None:
-    both = [
+    wen, ming = (
         message(MessageType.GROUP_MESSAGE, "777", group="777", sender=one, account=ACCOUNT)
         for one in (WEN, MING)
-    ]
+    )
     umo = f"{ACCOUNT}:GroupMessage:777"
     async with running(tmp_path, FAMILY) as rig:
-        await Bot(rig).hears(both[0])
-        nobody = Actor("", "机器人", spoke=False)
-        assert await acts_for(rig, woken(umo)) == nobody
-        await Bot(rig).hears(both[1])
-        assert (await acts_for(rig, woken(umo, sender_id="1001"))).name == "机器人（代小明）"
-        assert await acts_for(rig, woken(umo)) == nobody
+        bot = Bot(rig)
+        await bot.hears(wen)
+        assert await bot.turns.actor(woken(umo)) == NOBODY
+        await bot.hears(ming)
+        assert await bot.turns.actor(woken(umo)) == NOBODY
         # A timer that a woken agent has set names the session.
-        assert await acts_for(rig, woken(umo, sender_id="777")) == nobody
-        stranger = await acts_for(rig, woken(umo, sender_id="1003"))
-        assert stranger == Actor("aiocqhttp:1003", "机器人（代1003）", spoke=False)
+        assert await bot.turns.actor(woken(umo, sender_id="777")) == NOBODY
+        for sender, name in (("1001", "小明"), ("1003", "1003")):
+            found = await bot.turns.actor(woken(umo, sender_id=sender))
+            assert found == Actor(f"aiocqhttp:{sender}", f"机器人（代{name}）", spoke=False)
 
 
-@pytest.mark.parametrize("payload", [{}, {"sender_id": "1002_777"}, {"origin": "api"}])
-async def test_in_a_session_of_ones_own_it_is_that_person(
-    payload: dict[str, str], tmp_path: Path
+async def test_in_a_session_of_ones_own_it_is_that_person_called_by_no_name_of_another_scope(
+    tmp_path: Path,
 ) -> None:
     async with running(tmp_path, FAMILY) as rig:
-        await Bot(rig).hears(in_family())
-        actor = await acts_for(rig, woken(FAMILY_UMO, **payload))
-    assert actor == Actor("aiocqhttp:1002", "机器人（代小雯）", spoke=False)
-
-
-async def test_a_name_that_was_heard_in_another_scope_is_not_said(tmp_path: Path) -> None:
-    async with running(tmp_path, FAMILY) as rig:
-        await Bot(rig).hears(in_family())
+        bot = Bot(rig)
+        await bot.hears(in_family())
+        for payload in ({}, {"sender_id": "1002_777"}, {"origin": "api"}):
+            actor = await bot.turns.actor(woken(FAMILY_UMO, **payload))
+            assert actor == Actor("aiocqhttp:1002", "机器人（代小雯）", spoke=False)
     async with running(tmp_path, {f"{ACCOUNT}:GroupMessage:777": "公司"}) as rig:
-        assert (await acts_for(rig, woken(FAMILY_UMO))).name == "机器人（代1002）"
+        assert (await Bot(rig).turns.actor(woken(FAMILY_UMO))).name == "机器人（代1002）"
 
 
-async def test_an_event_under_a_platform_of_its_own_is_no_persons(tmp_path: Path) -> None:
-    """As some plugins make them."""
+async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
+    """One under a platform of its own, as some plugins make them; and one of the bot's own account,
+    from which an owner may speak: that is no turn, but no timer."""
     made = message(MessageType.GROUP_MESSAGE, "777", sender=WEN, adapter="diary", account=ACCOUNT)
     async with running(tmp_path, FAMILY) as rig:
-        bot = Bot(rig)
+        bot, said = Bot(rig), in_family(MessageMember("10000", "主人"))
         assert not bot.turns.is_a_persons(made)
         assert not (await bot.turns.actor(made)).spoke
-
-
-async def test_the_bots_own_account_is_where_its_message_is(tmp_path: Path) -> None:
-    """An owner may speak from the account that the bot runs on: it is no turn, but no timer."""
-    own = MessageMember("10000", "主人")  # as the bot's own id
-    async with running(tmp_path, FAMILY) as rig:
-        bot, said = Bot(rig), in_family(own)
         assert not bot.turns.is_a_persons(said)
         assert (await bot.turns.conversation_id(said)).group == "777"
         assert await bot.turns.actor(said) == Actor("aiocqhttp:10000", "主人")
@@ -353,39 +316,30 @@ async def test_it_is_untrusted_said_by_the_bot_and_the_persons_to_forget(tmp_pat
 
 async def test_it_neither_strengthens_nor_replaces_what_the_person_said(tmp_path: Path) -> None:
     async with running(tmp_path, FAMILY) as rig:
-        bot = Bot(rig)
-        await bot.hears(in_family())
-        actor, where = (
-            await bot.turns.actor(in_family()),
-            await bot.turns.conversation_id(in_family()),
-        )
-        own = await rig.remember(GATE, where, actor)
-        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
+        bot, said = Bot(rig), in_family()
+        await bot.hears(said)
+        where, timer = await bot.turns.conversation_id(said), woken(FAMILY_UMO, sender_id="1002")
+        own = (await rig.remember(GATE, where, await bot.turns.actor(said))).memory.memory
         draft = MemoryDraft(GATE, kind=MemoryKind.KNOWLEDGE, actor=await bot.turns.actor(timer))
-        outcome = await bot.service.remember(draft, conversation_id=where)
-        assert isinstance(outcome, Stored)
-        again = await bot.service.remember(draft, conversation_id=where)
-        assert isinstance(again, Reinforced)
-        (kept,) = [
-            one
-            for one in await bot.service.newest(conversation_id=where, limit=5)
-            if one.memory.memory_id == own.memory.memory.memory_id
-        ]
-        assert kept.memory == own.memory.memory
+        for kind in (Stored, Reinforced):
+            outcome = await bot.service.remember(draft, conversation_id=where)
+            assert isinstance(outcome, kind)
+        newest = await bot.service.newest(conversation_id=where, limit=5)
+        assert own in [one.memory for one in newest]
 
 
 async def test_a_task_that_it_adds_is_said_by_the_bot(tmp_path: Path) -> None:
     async with running(tmp_path, FAMILY) as rig:
-        bot = Bot(rig)
+        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
         await bot.hears(in_family())
-        timer = woken(FAMILY_UMO, sender_id="1002")
         assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("ok")
     tasks = entries(tmp_path, "家人")
     assert "谁：机器人（代小雯）" in tasks
     assert "来源：机器人 · 可信：否" in tasks
 
 
-async def test_a_pause_of_its_group_binds_it(tmp_path: Path) -> None:
+async def test_a_pause_and_a_held_key_of_its_group_bind_it(tmp_path: Path) -> None:
+    timer = woken(FAMILY_UMO, sender_id="1002")
     async with running(tmp_path, FAMILY) as rig:
         bot = Bot(rig)
         await bot.hears(in_family(), in_family(MING))
@@ -393,43 +347,22 @@ async def test_a_pause_of_its_group_binds_it(tmp_path: Path) -> None:
         await rig.remember(GATE, where)
         admin = Actor("aiocqhttp:1001", "小明", admin=True)
         await bot.service.pause(conversation_id=where, actor=admin)
-        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
         there = await bot.turns.conversation_id(timer)
         outcome = await bot.service.remember(MemoryDraft("甲乙丙丁"), conversation_id=there)
         assert isinstance(outcome, Rejected)
         assert outcome.reason is RejectReason.OFF_THE_RECORD
         assert GATE not in await bot.use(RecallTool, timer, query="后门的密码在哪里")
-
-
-async def test_a_held_key_of_its_group_binds_it(tmp_path: Path) -> None:
-    async with running(tmp_path, FAMILY) as rig:
-        await Bot(rig).hears(in_family())
+        await bot.service.resume(conversation_id=where, actor=admin)
     async with running(tmp_path, {}) as rig:  # the map has lost all it had
-        timer = woken(FAMILY_UMO, sender_id="1002")
-        assert (await remembered(Bot(rig), timer, GATE)).startswith("error")
-    assert GATE not in entries(tmp_path, "public")
-
-
-async def test_it_is_no_message_of_anybody(tmp_path: Path) -> None:
-    async with running(tmp_path, {}) as rig:
-        bot = Bot(rig)
-        private = message(MessageType.FRIEND_MESSAGE, "1001", sender=MING, account=ACCOUNT)
-        timer = woken(f"{ACCOUNT}:FriendMessage:1002", sender_id="1002")
-        await bot.hears(timer)
-        report = await bot.service.describe(
-            conversation_id=await bot.turns.conversation_id(private)
-        )
-        assert not report.strangers_in_public
-        assert (await bot.turns.conversation_id(cast("Any", timer))).hidden
+        assert (await remembered(Bot(rig), timer, "甲乙丙丁")).startswith("error")
+    assert "甲乙丙丁" not in entries(tmp_path, "public")
 
 
 async def test_an_engine_that_is_closed_costs_no_agent_its_run(tmp_path: Path) -> None:
     async with running(tmp_path, FAMILY) as rig:
-        bot = Bot(rig)
+        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
         await bot.hears(in_family())
         await rig.engine.close()
-        assert isinstance(bot.service, CognitiveService)
-        timer = cast("Any", woken(FAMILY_UMO, sender_id="1002"))
         assert (await bot.turns.conversation_id(timer)).hidden
-        assert await bot.turns.actor(timer) == Actor("", "机器人", spoke=False)
+        assert await bot.turns.actor(timer) == NOBODY
         assert (await remembered(bot, timer, GATE)).startswith("error")
