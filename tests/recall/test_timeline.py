@@ -249,13 +249,15 @@ async def test_a_digest_made_of_entries_answers_for_its_day_and_for_nothing_else
 
 
 async def test_what_a_person_put_into_a_days_journal_belongs_to_that_day(tmp_path: Path) -> None:
-    path = tmp_path / "memory/scopes/家人/journal/2026-11-03.md"
-    path.parent.mkdir(parents=True)
-    path.write_text("## 全家去了千岛湖\n", encoding="utf-8")
-    for _ in range(2):
-        async with living_days(tmp_path) as days:
-            assert await days.told("11月3号那天我们做了什么") == ["全家去了千岛湖"]
-            assert await days.told("今天聊了什么") == []
+    async with living_days(tmp_path) as days:
+        path = tmp_path / "memory/scopes/家人/journal/2026-11-03.md"
+        path.parent.mkdir(parents=True)
+        path.write_text("## 全家去了千岛湖\n", encoding="utf-8")
+        await days.engine.reconcile()
+        assert await days.told("11月3号那天我们做了什么") == ["全家去了千岛湖"]
+        assert await days.told("今天聊了什么") == []
+    async with living_days(tmp_path) as days:
+        assert await days.told("11月3号那天我们做了什么") == ["全家去了千岛湖"]
 
 
 async def test_what_names_the_day_comes_behind_what_was_said_on_it(tmp_path: Path) -> None:
