@@ -43,7 +43,6 @@ from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     spoil_index,
     vector,
 )
-from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
@@ -201,27 +200,6 @@ def test_without_chroma_nothing_is_missing_either(
     expected["uuid-1"] = (document, {**changed, "strength": 99})
     expected["queued"] = ("还在排队,  ", {"judgment": "还在排队"})
     assert found == expected
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no such rights on this system")
-def test_folders_that_may_only_be_read_are_read(
-    chroma: Path, plugins: Path, tmp_path: Path
-) -> None:
-    put(chroma, plugins)
-    row = {"id": "s1", "judgment": "一件事"}
-    make_simple(plugins / ANGEL / "memory_center/index/simple_memory.db", [row])
-    try:
-        found = program.found_by("read_only_stores.py", tmp_path, bound_by_modes=True)
-    finally:
-        for folder in (plugins, *(path for path in plugins.rglob("*") if path.is_dir())):
-            folder.chmod(0o755)
-    assert found == {
-        "locked": True,
-        "angel_memory/memory_openai/chromadb": ["chroma", len(ROWS), ""],
-        "angel_memory/memory_center/index/simple_memory.db": ["simple", 1, ""],
-        "untouched": True,
-        "left": [],
-    }
 
 
 def test_stores_of_no_bytes_hold_nothing(plugins: Path, run: Run) -> None:

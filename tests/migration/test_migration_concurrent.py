@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import MigrationState
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
@@ -22,7 +20,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     group,
     person,
-    plain_words,
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple
@@ -107,27 +104,6 @@ async def test_four_scopes_are_written_and_read_all_the_while_without_a_leak_or_
             assert best == f"旧的第7份{mark(scope)}在柜子里"
             for text in written[scope]:
                 assert text in await rig.texts(text, room)
-
-
-@pytest.mark.parametrize("arriving", [on_a_server, beside_us])
-async def test_done_is_said_when_all_is_found_by_words(
-    tmp_path: Path, arriving: Callable[[Path], dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = plain_words(tmp_path / "index" / "lexical.sqlite")
-    write = words.write
-
-    def slowly(*arguments: Any) -> None:
-        time.sleep(0.3)
-        write(*arguments)
-
-    monkeypatch.setattr(words, "write", slowly)
-    settings = replace(QUICK, adopt_legacy=True)
-    options = arriving(tmp_path)
-    async with running(tmp_path, MAP, settings=settings, words=words, **options) as rig:
-        await rig.engine.migrations.run_once()
-        assert rig.engine.migrations.status().state is MigrationState.DONE
-        assert await asyncio.to_thread(words.count) == COUNT
-        assert (await rig.engine.status()).total == COUNT
 
 
 async def test_a_record_of_our_own_that_lost_its_scope_gets_the_one_of_its_file_and_not_public(

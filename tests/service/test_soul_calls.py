@@ -57,15 +57,6 @@ async def test_an_answer_comes_with_the_tokens_that_were_booked(facts: SqliteLoo
     assert await budget.left_for_the_night() == night == DAY // 5
 
 
-async def test_a_call_that_failed_is_booked_as_well(facts: SqliteLoopFacts) -> None:
-    calls, budget = made(ScriptedChat(ChatFailed("timeout")), facts)
-    with pytest.raises(ChatFailed):
-        await calls.ask("在吗？" * 50, system="", conversation="a:1:2")
-    spent = await budget.today()
-    assert (spent.calls, spent.failed) == (1, 1)
-    assert spent.tokens > 0
-
-
 async def test_what_the_day_has_left_bounds_a_call(facts: SqliteLoopFacts) -> None:
     chat = ScriptedChat(otherwise=Completion("好", (DAY - REPLY_TOKENS - 4) // 2))
     calls, _ = made(chat, facts)

@@ -67,7 +67,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     say,
     with_loop,
 )
-from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedChat, ProbedModel
+from astrbot_plugin_scoped_memory.tests.support.soul_models import GOOD, ProbedChat, ProbedModel
 from astrbot_plugin_scoped_memory.tests.support.soul_nights import night, soul_of
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile_engine import following
 
@@ -215,6 +215,11 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
         assert await warned(rig) == {"soul_applied": (CAT, str(number))}
         (told,) = await rig.engine.service.conversations.claim_decisions(ADMIN)
         assert told.code is NoticeCode.SOUL_APPLIED
+    (kept,) = (tmp_path / "memory" / "soul" / CAT / "evals").iterdir()
+    verdict = kept.read_text("utf-8")
+    assert '"digests"' in verdict
+    answers = ("改进了的回答", "原来的回答", "煮鸡蛋", *(one["zh"] for one in GOOD.values()))
+    assert not [answer for answer in answers if answer in verdict]
     async with engine(tmp_path, SoulEvolution.AUTO, chat=made(), clock=clock) as rig:
         assert await warned(rig) == {"soul_applied": (CAT, str(number))}
         await ask(rig, VetoSoul(number))

@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
-    SoulEvolution,
     SoulLine,
     SoulOrigin,
     SoulProposal,
@@ -35,7 +34,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulEnded,
     SoulFault,
     SoulLog,
-    SoulProposed,
     SoulRefused,
     SoulText,
     SoulVerified,
@@ -186,22 +184,6 @@ async def test_nobody_but_an_admin_has_a_wish(souls: Souls, origin: SoulOrigin) 
     await souls.view()
     outcome = await souls.gov.propose(CAT, SoulDraft(1, origin, RULED), None)
     assert fault(outcome) is SoulFault.NOT_ALLOWED
-
-
-async def test_the_night_applies_what_a_model_passed_under_auto_alone(tmp_path: Path) -> None:
-    for evolution in SoulEvolution:
-        souls = Souls(tmp_path / evolution, evolution=evolution)
-        await souls.view()
-        made = await souls.gov.propose(CAT, SoulDraft(1, SoulOrigin.STYLE, RULED), None)
-        assert isinstance(made, SoulProposed)
-        assert made.proposal.author == "reflection"
-        outcome = await souls.gov.apply(CAT, 1, None, souls.judge)
-        is_auto = evolution is SoulEvolution.AUTO
-        assert isinstance(outcome, SoulChanged) is is_auto
-        assert (await souls.view()).version.origin is (
-            SoulOrigin.STYLE if is_auto else SoulOrigin.SEED
-        )
-        souls.state.close()
 
 
 # The life of a proposal
@@ -642,12 +624,6 @@ async def test_a_newer_format_is_read_and_left_alone(souls: Souls) -> None:
     assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.NEWER
     assert fault(await souls.gov.read(VerifySoul(), CAT, ADMIN)) is SoulFault.NEWER
     assert souls.tree(CAT) == before
-
-
-@pytest.mark.parametrize("role", ["..", "a/b", "", ".", "%zz", "con", "x\0"])
-async def test_what_is_no_roles_folder_is_refused(souls: Souls, role: str) -> None:
-    assert fault(await souls.gov.settle(role)) is SoulFault.NOT_WRITTEN
-    assert list(souls.root.iterdir()) == []
 
 
 async def test_a_folder_that_cannot_be_listed_harms_no_other_persona(souls: Souls) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -17,14 +18,23 @@ from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import (
     rules_of,
     seed,
 )
-from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
+from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import (
+    LINES,
+    line_of,
+    manner_of,
+    with_manner,
+)
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import (
     read_wording,
     wish_prompt,
     worded,
 )
+from astrbot_plugin_scoped_memory.llm_memory.texts import Spoken
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
+
+LANGUAGES: tuple[Spoken, ...] = ("zh", "en")
+ALL = list(itertools.product(Axis, Direction, LANGUAGES))
 
 
 @pytest.mark.parametrize(
@@ -89,3 +99,21 @@ def test_a_model_that_words_a_wish_is_told_the_rules_in_force_and_the_wish_alone
 )
 def test_one_line_is_a_wording_and_nothing_else(reply: str, rule: str) -> None:
     assert read_wording(reply) == rule
+
+
+def test_each_direction_has_its_own_line_in_each_language() -> None:
+    lines = [line_of(*one) for one in ALL]
+    assert len(set(lines)) == len(lines) == len(LINES)
+    assert {line.isascii() for line in lines} == {True, False}
+
+
+@pytest.mark.parametrize(("axis", "direction", "language"), ALL)
+def test_a_direction_takes_the_place_of_its_opposite(
+    axis: Axis, direction: Direction, language: Spoken
+) -> None:
+    line = line_of(axis, direction, language)
+    assert manner_of(line) == (axis, direction)
+    text = with_manner(seed(language), axis, direction.opposite, language)
+    text = with_manner(text, axis, direction, language)
+    assert rules_of(text) == (line,)
+    assert with_manner(text, axis, direction, language) == text
