@@ -60,6 +60,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Propose,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.former_scopes import MustBeNamed
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
@@ -434,6 +435,12 @@ class LivingBot:
             {one for one in words if one.startswith("m-")},
             {one for one in vectors if one.startswith("m-")},
         )
+
+    def records(self) -> tuple[dict[Key, str], dict[str, object]]:
+        """Both indexes: of which words each record is, by its hash."""
+        words = {key: record.content_hash for key, record in self._shelf.records.items()}
+        rows = [row for some in self._disk.collections.values() for row in some.items()]
+        return words, {name: row.metadata["content_hash"] for name, row in rows}
 
     def files(self) -> list[Found]:
         """All entries that stand in the files of scopes."""

@@ -614,10 +614,18 @@ class Life(RuleBasedStateMachine):
     def dies_in_the_next_deed(self, at: int) -> None:
         self.bot.die_at = at
 
+    def equals_a_rebuild(self) -> None:
+        """Each record of both indexes is made of the words that stand in the files now."""
+        before = self.bot.records()
+        self.bot.lose_index()
+        self.bot.run(self.bot.settle())
+        assert self.bot.records() == before
+
     def teardown(self) -> None:
         if hasattr(self, "bot"):
             try:
                 self.look(PLACES)
+                self.equals_a_rebuild()
                 assert self.bot.run(self.bot.rig.engine.status()).scope_check_drops == 0
                 heard = {words for line in self.bot.log for words in words_in(line)}
                 assert not heard, heard
@@ -634,6 +642,8 @@ class RealLife(Life):
 
     def indexes_agree(self) -> None:
         """The doors tell: what an index of ours holds is for its own tests to open."""
+
+    equals_a_rebuild = indexes_agree
 
     @rule()
     def dies_in_the_next_deed(self) -> None:

@@ -18,6 +18,7 @@ from astrbot_plugin_scoped_memory.tests.laws.cast import (
     MEMBER,
     MING,
     OTHER_BOSS,
+    PLACES,
     ROOM,
     SPLIT,
     text,
@@ -68,6 +69,23 @@ def by_hand(what: str, number: int = FIRST, to: str = "public") -> Step:
 
 def remapped(per_peer: bool = False, **_: object) -> Step:
     return step(Life.is_remapped, scope_map=dict(FAMILY), per_peer=per_peer, per_group=False)
+
+
+def loses_its_ledger(life: Life) -> None:
+    """What the bot noted of its files is gone, and with it what could be undone."""
+    life.bot.stop()
+    for path in (life.bot.root / "state").glob("vault.sqlite*"):
+        path.unlink()
+    life.bot.restart()
+    life.model.deeds.clear()
+    life.look(PLACES)
+
+
+def has_a_file_renamed(life: Life) -> None:
+    """By hand."""
+    path = life.bot.files()[0].path
+    path.rename(path.with_name("改名.md"))
+    life.look(PLACES)
 
 
 READ, NIGHT = step(Life.reads), step(Life.sleeps)
@@ -219,6 +237,38 @@ STORIES: dict[str, list[Step]] = {
         step(Life.brings, where=LI_CHAT, who=OTHER_BOSS),
         undone(BOSS, GANG_CHAT),
         undone(OTHER_BOSS, LI_CHAT),
+    ],
+    "no day of private talk is brought to everybody": [
+        remapped(per_peer=True),
+        told(GANG, GANG_CHAT, 0),
+        NIGHT,
+        *(heard(GANG, where, number) for number in (1, 2) for where in (GANG_CHAT, GANG_AWAY)),
+        NIGHT,
+        remapped(),
+        step(Life.brings, where=GANG_CHAT, who=BOSS),
+    ],
+    "nothing that was said before revives what was corrected since": [
+        *(told(MING, SPLIT, number) for number in range(4)),
+        *(overheard(MING, SPLIT, number) for number in range(4)),
+        forgets(MING, SPLIT),
+        edited(BOSS, SPLIT),
+        by_hand("delete", SECOND),
+        step(Life.moves, where=SPLIT, who=BOSS, number=SECOND, to="public"),
+        RESTART,
+        READ,
+        NIGHT,
+        *(overheard(MING, SPLIT, number) for number in range(2)),
+        READ,
+    ],
+    "a bot that has lost its notes on the files goes by what stands in them": [
+        *(told(MING, SPLIT, number) for number in range(4)),
+        forgets(MING, SPLIT),
+        loses_its_ledger,
+        by_hand("delete", SECOND),
+        has_a_file_renamed,
+        edited(BOSS, SPLIT),
+        loses_its_ledger,
+        step(Life.restores, where=SPLIT, who=MING, number=3),
     ],
     "everything at once": [
         *(told(MING, ROOM, number) for number in range(6)),

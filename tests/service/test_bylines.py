@@ -6,21 +6,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence, hit_line
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import is_admin
-from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit, MemoryDraft
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
     account_mark,
     claims_a_role,
     folded_name,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -137,43 +136,30 @@ async def test_a_name_is_shown_with_what_tells_its_bearer(tmp_path: Path, name: 
             assert "管理员" not in "".join(found)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["管理员", "〔管理员〕", "老李〔管理员〕", "小明·5001", "小明〔账号…5001〕", "System", "老 李"],
-)
-async def test_no_nickname_forges_a_mark(tmp_path: Path, name: str) -> None:
+FORGED = [
+    "管理员", "〔管理员〕", "老李〔管理员〕", "小明·5001", "小明〔账号…5001〕", "System", "老 李",
+]  # fmt: skip
+
+
+async def test_no_nickname_forges_a_mark(tmp_path: Path) -> None:
     async with a_bot(tmp_path) as rig:
-        for text, where, who in (
-            OWNERS[0],
-            TEA,
-            ("大家喜欢喝苦瓜汁", FAMILY, person(666777, name)),
-        ):
+        for text, where, who in (OWNERS[0], TEA):
             await rig.remember(text, where, who)
-        (line,) = [line for line in await lines(rig, FAMILY) if "苦瓜汁" in line]
-    assert "〔管理员" not in line
-    assert "〔账号…5001" not in line
-    assert "小明" in name or "〔账号…6777〕" in line
+        for number, name in enumerate(FORGED):
+            who = person(666_777 + number, name)
+            await rig.remember(f"大家喜欢喝第{number}种苦瓜汁", FAMILY, who)
+        found = [line for line in await lines(rig, FAMILY) if "苦瓜汁" in line]
+    assert len(found) == len(FORGED)
+    for line in found:
+        assert "〔管理员" not in line
+        assert "〔账号…5001" not in line
+        assert "〔账号…67" in line or "小明" in line
 
 
-async def test_what_a_model_made_of_a_page_is_not_the_admins_word(tmp_path: Path) -> None:
+async def test_the_budget_of_a_recall_counts_what_the_marks_cost(tmp_path: Path) -> None:
     async with a_bot(tmp_path) as rig:
-        draft = MemoryDraft("老李喜欢喝井水", actor=OWNER, heard="看看这个网页")
-        await rig.engine.service.remember(draft, conversation_id=FAMILY)
-        (line,) = await lines(rig, FAMILY)
-    assert "未核实" in line
-    assert "管理员" not in line
-
-
-async def test_the_budgets_of_recall_and_primer_count_what_the_marks_cost(tmp_path: Path) -> None:
-    clock = Ticker()
-    settings = replace(SETTINGS, loop=replace(QUICK.loop, prime_after_hours=1))
-    written = Written(
-        line=lambda hit: hit_line(hit, ZH) + "\n", heading=lambda part, names: "## \n", words=str
-    )
-    async with a_bot(tmp_path, settings=settings, clock=clock) as rig:
         for text, where, who in (TEA, COFFEE):
             await rig.remember(text, where, who)
-        await rig.until_indexed()
         recall = await rig.engine.service.recall(
             ASKED,
             conversation_id=FAMILY,
@@ -184,14 +170,6 @@ async def test_the_budgets_of_recall_and_primer_count_what_the_marks_cost(tmp_pa
         costs = [estimate_tokens(hit_line(hit, ZH)) for hit in recall.hits]
         assert [hit.tokens for hit in recall.hits] == costs
         assert len(costs) == 2
-        for _ in range(2):
-            clock.now += timedelta(hours=2)
-            primer = await rig.engine.service.prime(
-                conversation_id=FAMILY, actor=MING, written=written
-            )
-        (people,) = [section for section in primer.sections if section.hits]
-        assert {hit.byline.account for hit in people.hits} == {"5001"}
-        assert primer.tokens >= sum(estimate_tokens(written.line(hit)) for hit in people.hits)
 
 
 @asynccontextmanager
@@ -278,9 +256,6 @@ def test_a_name_is_the_same_with_what_nobody_sees_in_it() -> None:
 
 
 def test_an_admin_is_told_by_astrbots_list() -> None:
-    class Context:
-        def get_config(self) -> dict[str, object]:
-            return {"admins_id": ["900001", 42]}
-
+    astrbot = SimpleNamespace(get_config=lambda: {"admins_id": ["900001", 42]})
     known = {"aiocqhttp:900001": True, "telegram:42": True, "aiocqhttp:700002": False, "": False}
-    assert {who: is_admin(Context(), who) for who in known} == known
+    assert {who: is_admin(astrbot, who) for who in known} == known

@@ -2,8 +2,9 @@
 a value or an error of ours, no word of another scope is in it, and neither `shared/`, the roles'
 folders nor anything outside the root changes by a byte.
 
-Nor by what a model answers when it reads, by a night, or by an import. The doors of agents and
-models: `mcp_server/test_foreign_places.py`, `tools/test_foreign_tools.py`.
+Nor by what a model answers when it reads, by a night, or by a restore. The doors of agents and
+models: `mcp_server/test_foreign_places.py`, `tools/test_foreign_tools.py`; imports:
+`transfer/test_transfer_engine.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EnginePaths,
     Feedback,
-    Imported,
     Memory,
     MemoryDraft,
     MemoryKind,
@@ -288,17 +288,6 @@ PATHS = [
     "DECISIONS.md", "MEMORY.md", "2026-11-27.md", "../shared/DECISIONS.md", "up/shared/x.md",
     "links/CONSTITUTION.md", "shared/new.md", "/shared/x.md", ".x.md", "a/../../x.md", "x.txt",
 ]  # fmt: skip
-
-
-async def test_an_import_goes_into_the_own_scope_whatever_its_entries_name(house: House) -> None:
-    before, imports = house.foreign(), house.rig.root / "imports"
-    imports.mkdir(exist_ok=True)
-    (imports / "in.jsonl").write_bytes(archive(product(ARCHIVED, PATHS)))
-    for where in (LINKED, HARD_LINKED):
-        service = house.rig.engine.service
-        told = await service.import_("in.jsonl", conversation_id=where, actor=ADMIN)
-        assert isinstance(told, Imported)
-        assert house.foreign() == before
 
 
 async def test_a_restore_by_the_owner_brings_missing_files_and_changes_none(tmp_path: Path) -> None:
