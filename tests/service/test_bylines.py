@@ -156,22 +156,6 @@ async def test_no_nickname_forges_a_mark(tmp_path: Path) -> None:
         assert "〔账号…67" in line or "小明" in line
 
 
-async def test_the_budget_of_a_recall_counts_what_the_marks_cost(tmp_path: Path) -> None:
-    async with a_bot(tmp_path) as rig:
-        for text, where, who in (TEA, COFFEE):
-            await rig.remember(text, where, who)
-        recall = await rig.engine.service.recall(
-            ASKED,
-            conversation_id=FAMILY,
-            limit=5,
-            token_budget=500,
-            line=lambda hit: hit_line(hit, ZH),
-        )
-        costs = [estimate_tokens(hit_line(hit, ZH)) for hit in recall.hits]
-        assert [hit.tokens for hit in recall.hits] == costs
-        assert len(costs) == 2
-
-
 @asynccontextmanager
 async def with_turns(root: Path) -> AsyncIterator[Rig]:
     """A bot that is asked about turns which wait to be read."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Forgotten, MemoryDraft, MemoryKind, Stored
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, MemoryKind, Stored
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     Ticker,
@@ -60,20 +60,6 @@ async def test_a_clock_set_back_while_the_bot_runs_costs_nothing(tmp_path: Path)
         outcome = await rig.engine.service.remember(again, conversation_id=HOME)
         assert not isinstance(outcome, Stored)  # strengthened, not doubled
         assert await newest(rig) == told
-
-
-async def test_the_same_moment_twice_gives_no_id_twice(tmp_path: Path) -> None:
-    async with running(tmp_path, clock=lambda: DAY) as rig:
-        said = [await rig.remember(f"第{number}件事", HOME) for number in range(50)]
-        assert len({stored.memory.memory.memory_id for stored in said}) == 50
-    async with running(tmp_path, clock=lambda: DAY - timedelta(days=1)) as rig:
-        assert len(await newest(rig)) == 50
-        again = await rig.remember("又一件事", HOME)
-        forgotten = await rig.engine.service.forget(
-            again.memory.memory.memory_id, conversation_id=HOME, actor=person(10001)
-        )
-        assert isinstance(forgotten, Forgotten)
-        assert "又一件事" not in await newest(rig)
 
 
 async def test_a_clock_that_was_a_year_ahead_for_a_night_costs_nothing(tmp_path: Path) -> None:
