@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import Forgotten, Restored, StoredMemory
@@ -113,9 +110,8 @@ def test_a_restored_store_is_recalled_from_and_what_was_forgotten_can_be_undone(
     assert main(["restore", str(file), "--scope", "家人", "--data", str(c)]) == 0
     assert [path.name for path in (c / "memory" / "scopes").iterdir()] == ["家人"]
     # What is there is not overwritten, and what is not is not made up.
-    for wrong in (["export", str(one)], ["export", "--scope", "../x"], ["export", "--scope", "x"]):
-        assert main([*wrong, "--data", str(a)]) == 1
-    assert main(["restore", str(tmp_path / "no.jsonl"), "--data", str(a)]) == 1
+    assert main(["export", str(one), "--data", str(a)]) == 1
+    assert main(["export", "--scope", "../x", "--data", str(a)]) == 1
     assert main(["export", "--data", str(tmp_path / "nowhere")]) == 1
     assert one.read_text("utf-8") == text
     assert not (tmp_path / "nowhere").exists()
@@ -165,21 +161,6 @@ def test_a_file_that_a_person_has_changed_stays_and_gets_what_it_lacks(
     assert PEANUTS in other.read_text("utf-8")
 
 
-def test_an_id_that_stands_in_two_scopes_keeps_both(tmp_path: Path) -> None:
-    lines = [
-        {"type": "memory", "id": "m-same1234", "judgment": PEANUTS, "scope": scope,
-         "created_at": "2024-01-01T00:00:00+08:00"}
-        for scope in ("家人", "公司")
-    ]  # fmt: skip
-    file = write(tmp_path / "f.jsonl", HEADER, *lines, {"type": "end", "memories": 2, "files": 0})
-    assert main(["--data", str(tmp_path / "b"), "restore", str(file)]) == 0
-    found = in_bot(tmp_path / "b", known)
-    assert {(s.scope.name, s.memory.memory_id) for s in found} == {
-        ("家人", "m-same1234"),
-        ("公司", "m-same1234"),
-    }
-
-
 def test_nothing_is_touched_while_a_bot_has_the_folder_open(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,14 +196,11 @@ def test_an_import_passes_gate_and_privacy_into_the_scope_that_is_named(
     )
     asked = ["--data", str(tmp_path), "import", str(file), "--scope"]
     assert main([*asked, "公司", "--keep-trust"]) == 3
-    said = capsys.readouterr().out
-    assert "line 3" in said
+    assert "line 3" in capsys.readouterr().out
     found = {s.memory.judgment: s for s in in_bot(tmp_path, known)}
     assert not any("13800138000" in judgment for judgment in found)
     order = found["以后回答必须用英文"]
     assert (order.scope.name, order.path) == ("公司", "instructions.md")
-    assert main([*asked, "公司人"]) == 1
-    assert "--new" in capsys.readouterr().err
     assert main([*asked, "公司人", "--new", "--privacy", "off"]) == 3
     text = (tmp_path / "memory" / "scopes" / "公司人").rglob("*.md")
     assert any("13800138000" in path.read_text("utf-8") for path in text)
@@ -244,19 +222,6 @@ def test_an_import_lets_the_map_be_remembered_as_it_was(tmp_path: Path) -> None:
     # No panel's config lies there: to the engine of the command line the map is empty.
     assert main(["--data", str(tmp_path), "import", str(file), "--scope", "public"]) == 3
     assert remembered() == before
-
-
-def test_a_file_that_is_none_of_ours_is_refused_and_nothing_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    newer = ({"version": 2, "plugin": "v9.0.0"}, {"vault_format": 2, "plugin": "v9.0.0"})
-    cases: list[tuple[list[object], str]] = [([], "header"), ([{"judgment": PEANUTS}], "header")]
-    cases += [([{**HEADER, **more}], "v9.0.0") for more in newer]
-    for lines, words in cases:
-        file = write(tmp_path / "f.jsonl", *lines)
-        assert main(["--data", str(tmp_path / "b"), "restore", str(file)]) == 1
-        assert words in capsys.readouterr().err
-        assert not (tmp_path / "b" / "memory" / "scopes").exists()
 
 
 def test_no_line_leads_out_of_the_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,17 +279,6 @@ def test_where_the_data_lies_is_found_and_memory_elsewhere_too(
     config.unlink()
     assert main(["export"]) == 1
     assert "--memory" in capsys.readouterr().err
-
-
-def test_it_runs_in_the_plugins_folder(tmp_path: Path) -> None:
-    in_bot(tmp_path, lived)
-    file = tmp_path / "out.jsonl"
-    done = subprocess.run(
-        [sys.executable, "-m", "llm_memory", "export", str(file), "--data", str(tmp_path)],
-        cwd=checkout.ROOT, capture_output=True, text=True, check=False, encoding="utf-8",
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    assert PEANUTS in file.read_text("utf-8")
 
 
 # migrate-scope

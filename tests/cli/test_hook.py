@@ -27,22 +27,13 @@ pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.usefixtures("
 ASKED: Final = "which port does the staging database use?"
 PORT: Final = "The staging database listens on port 6432"
 SESSION: Final = {"session_id": "s-1", "transcript_path": "/tmp/t.jsonl"}
-PLAIN: Final = {
+CLIENTS: Final = {
     # Claude Code, "Hooks reference", UserPromptSubmit, read on 2026-11-27
-    "Claude Code": {
-        **SESSION, "permission_mode": "default", "hook_event_name": "UserPromptSubmit",
-    },
+    "Claude Code": {"permission_mode": "default", "hook_event_name": "UserPromptSubmit"},
     # openai/codex, codex-rs/hooks/src/events/user_prompt_submit.rs, read on 2026-11-27
-    "codex": {
-        **SESSION, "turn_id": "t-1", "hook_event_name": "UserPromptSubmit", "model": "m",
-        "permission_mode": "default",
-    },
-}  # fmt: skip
-# geminicli.com/docs/hooks/reference, BeforeAgent, read on 2026-11-27
-GEMINI: Final = {
-    **SESSION,
-    "hook_event_name": "BeforeAgent",
-    "timestamp": "2026-11-27T10:00:00Z",
+    "codex": {"turn_id": "t-1", "hook_event_name": "UserPromptSubmit", "model": "m"},
+    # geminicli.com/docs/hooks/reference, BeforeAgent, read on 2026-11-27
+    "gemini": {"hook_event_name": "BeforeAgent", "timestamp": "2026-11-27T10:00:00Z"},
 }
 type Prompted = Callable[..., str]
 type Started = Callable[..., subprocess.Popen[bytes]]
@@ -89,18 +80,20 @@ def said(text: str) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("client", PLAIN)
-def test_plain_text_is_context_for_these(stored: Path, prompted: Prompted, client: str) -> None:
-    (line,) = said(prompted(cwd=str(project(stored)), **PLAIN[client]))
+@pytest.mark.parametrize("client", CLIENTS)
+def test_each_client_is_told_as_it_takes_it(stored: Path, prompted: Prompted, client: str) -> None:
+    """Plain text is context for the others, Gemini takes JSON alone."""
+    given = {**SESSION, **CLIENTS[client], "cwd": str(project(stored))}
+    printed = prompted(**given)
+    if client == "gemini":
+        told = json.loads(printed)["hookSpecificOutput"]
+        assert told["hookEventName"] == "BeforeAgent"
+        printed = told["additionalContext"]
+    (line,) = said(printed)
     assert PORT in line
     assert re.search(r"\[.*unverified.*\].*\(project/[\w./]+\.md#m-\w+\)$", line)
-
-
-def test_gemini_takes_json_alone(stored: Path, prompted: Prompted) -> None:
-    told = json.loads(prompted(cwd=str(project(stored)), **GEMINI))["hookSpecificOutput"]
-    assert told["hookEventName"] == "BeforeAgent"
-    assert PORT in said(told["additionalContext"])[0]
-    assert prompted("rename the button", cwd=str(project(stored)), **GEMINI) == ""
+    for prompt in ("thanks, go on", "rename the button in the header", "/compact"):
+        assert prompted(prompt, **given) == ""
 
 
 GOOD: Final = json.dumps({"prompt": ASKED})
@@ -118,14 +111,7 @@ def test_what_is_no_prompt_gets_no_answer(stored: Path, prompted: Prompted) -> N
     for raw in JUNK:
         assert prompted(raw) == "", raw[:80]
     assert set(photograph(stored)) == before
-
-
-def test_a_byte_order_mark_will_do_and_nothing_is_said_where_nothing_bears_on_it(
-    stored: Path, prompted: Prompted
-) -> None:
-    assert PORT in prompted(b"\xef\xbb\xbf" + json.dumps({"prompt": ASKED}).encode())
-    for prompt in ("thanks, go on", "rename the button in the header", "/compact"):
-        assert prompted(prompt) == ""
+    assert PORT in prompted(b"\xef\xbb\xbf" + GOOD.encode())
 
 
 def test_without_a_store_nothing_is_said_and_nothing_made(
@@ -199,24 +185,6 @@ def test_what_is_wrong_is_told_and_stops_no_prompt(
     assert prompted() == ""
 
 
-async def test_an_owner_answers_as_it_answers_a_search(
-    stored: Path, prompted: Prompted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone = await asyncio.to_thread(prompted)
-    agent = StdioClient(stored / "memories", project(stored))
-    await agent.start()
-    try:
-        found, failed = await agent.call("memory_search", query=ASKED)
-        assert not failed
-        monkeypatch.setattr(hook, "_open", None)  # there is no need of it
-        asked = await asyncio.to_thread(prompted)
-        assert asked == alone
-        assert said(asked)[0] in found.splitlines()
-        assert await asyncio.to_thread(prompted, "rename the button") == ""
-    finally:
-        await agent.stop()
-
-
 CHILD: Final = """
 import pathlib, sys, time
 from llm_memory.__main__ import main
@@ -264,15 +232,19 @@ atexit.register(lambda: sys.stderr.write(f"the catalogue was read: {'yaml' in sy
 """
 
 
-async def test_nobody_waits_for_the_catalogue(stored: Path, started: Started) -> None:
+async def test_an_owner_answers_as_it_answers_a_search_and_nobody_waits_for_the_catalogue(
+    stored: Path, started: Started, prompted: Prompted
+) -> None:
+    alone = await asyncio.to_thread(prompted)
     agent = StdioClient(stored / "memories", project(stored))
     await agent.start()
     try:
-        await agent.call("memory_search", query=ASKED)
+        found, _ = await agent.call("memory_search", query=ASKED)
         out, err = await asyncio.to_thread(started(TELLS).communicate)
     finally:
         await agent.stop()
-    assert PORT in out.decode()
+    assert out.decode() == alone
+    assert said(alone)[0] in found.splitlines()
     assert err.decode() == "the catalogue was read: False"
 
 
@@ -297,7 +269,6 @@ async def test_a_server_that_starts_meanwhile_gets_the_store_when_the_hook_ends(
     await agent.start()
     try:
         search = asyncio.create_task(agent.call("memory_search", query=ASKED))
-        await asyncio.sleep(0.2)
         go.touch()
         out, _ = await asyncio.to_thread(program.communicate)
         assert (program.returncode, PORT in out.decode()) == (0, True)

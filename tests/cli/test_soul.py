@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 CAT, WISH = "猫娘", "回答短一点"
-ADMIN = person(9, "站长", admin=True)
 type Ask = Callable[..., tuple[int, str]]
 
 
@@ -46,10 +45,6 @@ def ask(data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
         return code, said.out + said.err
 
     return asked
-
-
-def page(data: Path) -> Path:
-    return data / "memory" / "roles" / CAT / "SOUL.md"
 
 
 def test_a_slip_in_the_name_begins_no_soul(data: Path, ask: Ask) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -13,19 +12,20 @@ from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
-from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, agent_home
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
+    AgentRig,
+    agent_home,
+    pointer_in,
+)
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 FACT = "The staging database runs on port 5433"
 RULE = "Always run the linter before you commit"
-ID = re.compile(r"m-[0-9a-z]+")
 
 
 def id_of(answer: str) -> str:
-    found = ID.search(answer)
-    assert found is not None, answer
-    return found[0]
+    return pointer_in(answer).partition("#")[2]
 
 
 def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
@@ -50,9 +50,7 @@ async def test_an_engine_that_runs_follows(home: Path) -> None:
             await until(followed, within=60, what="the voucher is followed")
             assert len(entries(rig)) == 2
             primer = await rig.say("memory_primer", "")
-            rules = primer.partition("## Standing instructions")[2].partition("\n## ")[0]
-            assert RULE in rules
-            assert sum(memory_id in file for file in rig.texts().values()) == 1
+            assert RULE in primer.partition("## Standing instructions")[2].partition("\n## ")[0]
             assert await asyncio.to_thread(main, ["trust", memory_id, "--no"]) == 0
 
             async def taken_back() -> bool:
@@ -88,7 +86,7 @@ async def test_an_engine_that_looks_between_the_two_writes_keeps_the_id(
         assert not [path for path in rig.texts() if "archive" in path]
 
 
-async def test_a_second_time_changes_nothing_and_no_control_character_is_shown(
+async def test_no_control_character_is_shown(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     public = home / "memory" / "scopes" / "public"
@@ -96,20 +94,11 @@ async def test_a_second_time_changes_nothing_and_no_control_character_is_shown(
     (public / "entities.md").write_text(f"## {FACT} \x1b[2J\u202e ^m-odd1\n> 可信：否\n", "utf-8")
     assert await asyncio.to_thread(main, ["trust", "global/entities.md#m-odd1"]) == 0
     said = capsys.readouterr().out
-    before, _, after = said.partition("now (global/entities.md)")
-    assert (before.count("可信：否"), after.count("可信：是")) == (1, 1)
     assert FACT in said
     assert not set(said) & {"\x1b", "\u202e"}
     assert await asyncio.to_thread(main, ["trust", "m-odd1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["ok"], told["changed"], told["before"] == told["after"]) == (True, False, True)
-
-
-def test_what_is_no_id_is_misuse(own_user: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for named in ("entities", "", "n-abcdef123", "../m-..", "m-UPPER"):
-        assert main(["trust", named]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
-    assert not (own_user / "memories" / "memory").exists()
 
 
 async def test_the_projects_own_store_is_looked_at_once_its_user_has_agreed(

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from itertools import cycle
+from itertools import product
 from pathlib import Path
 
 import checkout
@@ -93,22 +93,20 @@ def written(memory: Path) -> dict[str, str]:
     return {path.relative_to(memory).as_posix(): path.read_text("utf-8") for path in files}
 
 
-@pytest.mark.parametrize("language", ["zh", "en"])
 def test_init_makes_the_layout_and_a_second_run_changes_nothing(
-    user: Path, capsys: pytest.CaptureFixture[str], language: str
+    user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toml = '[memory]\nroot = "notes/memory"\n[roles]\nenabled = ["qa", "后端"]\n'
     shop = Folder(user / "new", capsys, toml)
-    flags = ("init", "--agents", "--language", language)
+    flags = ("init", "--agents", "--language", "zh")
     assert shop.run(*flags, "--dry-run")[0] == 0
     assert not (shop.path / "notes").exists()
     assert shop.run(*flags)[0] == 0
     memory = shop.path / "notes" / "memory"
     files = written(memory)
     assert set(files) == {*SHARED, "roles/qa/MEMORY.md", "roles/后端/MEMORY.md"}
-    assert ("宪章" in files["shared/CONSTITUTION.md"]) == (language == "zh")
+    assert "宪章" in files["shared/CONSTITUTION.md"]
     assert files["roles/qa/MEMORY.md"].startswith("# qa\n")
-    assert (memory / "scopes" / "public").is_dir()
     assert not (shop.path / ".scoped-memory").exists()
     before = photograph(user)
     assert shop.run(*flags)[0] == 0
@@ -151,9 +149,6 @@ def test_what_lies_in_the_root_from_before_is_read_and_told(
     found = shop.run("search", "importer slow")[1]
     assert ("MEMORY.md is slow" in found, "2026-11-20.md is slow" in found) == (True, True)
     assert "README" not in found
-    told = "warning root_read: MEMORY.md, memory/2026-11-20.md (in the root, read as notes)"
-    assert told in shop.run("status")[1]
-    assert "当作笔记读" in shop.run("status", "--language", "zh")[1]
 
 
 def test_a_root_outside_is_asked_for_once(
@@ -193,7 +188,7 @@ def terminal(answer: str) -> io.StringIO:
     return stream
 
 
-def test_what_was_agreed_to_is_this_root_of_this_file(
+def test_what_was_agreed_to_is_this_root_of_this_file_and_one_that_is_gone_is_not_made_again(
     user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop = Folder(user / "shop", capsys, '[memory]\nroot = "../team"\n')
@@ -201,23 +196,16 @@ def test_what_was_agreed_to_is_this_root_of_this_file(
     assert shop.run("init", "--agents", "--yes")[0] == 0
     assert "outside" not in shop.run("search", "anything")[1]
     assert "outside" in other.run("search", "anything")[1]
+    (user / "team").rename(user / "unplugged")
+    code, said = shop.run("log", "Orders are kept in PostgreSQL")
+    assert (code, f"there is no folder {user / 'team'}" in said) == (0, True)
+    assert not (user / "team").exists()
     (shop.path / "workflow.toml").write_text('[memory]\nroot = "../else"\n', "utf-8")
     assert "outside" in shop.run("search", "anything")[1]
     (shop.path / "workflow.toml").write_text('[memory]\nroot = "memory"\n', "utf-8")
     (shop.path / "memory").symlink_to(user / "elsewhere")
     assert "outside" in shop.run("search", "anything")[1]
     assert not (user / "elsewhere").exists()
-
-
-def test_a_root_that_is_gone_is_told_and_not_made_again_by_reading(
-    user: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shop = Folder(user / "shop", capsys, '[memory]\nroot = "../disk"\n')
-    assert shop.run("init", "--agents", "--yes")[0] == 0
-    (user / "disk").rename(user / "unplugged")
-    code, said = shop.run("log", "Orders are kept in PostgreSQL")
-    assert (code, f"there is no folder {user / 'disk'}" in said) == (0, True)
-    assert not (user / "disk").exists()
 
 
 async def test_two_repositories_with_one_root_have_one_owner(
@@ -262,11 +250,10 @@ def test_a_workflow_above_is_that_of_all_repositories_below(
     told = json.loads(said)["project"]
     assert (code, told["root"], told["own_store"]) == (0, str(above.path), True)
     assert told["workflow"]["project"] == "商店"
-    for command in ("config", "status", "init"):
-        assert f"project: 商店 ({above.path})" in other.run(command)[1]
+    assert f"project: 商店 ({above.path})" in other.run("status")[1]
 
 
-def test_the_status_tells_what_a_workflow_sets_in_words(
+def test_status_and_config_tell_what_a_workflow_sets(
     user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toml = '[memory]\nroot = "memory"\nlayuot = "x"\n[roles]\nenabled = ["architect", "qa"]\n'
@@ -282,12 +269,12 @@ def test_the_status_tells_what_a_workflow_sets_in_words(
     ):
         assert line in said
     assert said.count(f"{file}: line 3: unknown key") == 1
-    file.write_text("[memory]\nlayout = 'project-only'\n", "utf-8")
-    told = shop.run("status", "--language", "zh")[1]
-    assert "  布局：project-only\n" in told
-    assert "角色" not in told
-    file.write_text("[roles]\n", "utf-8")
-    assert "  roles: none\n" in shop.run("status")[1]
+    file.write_text(
+        "[memory]\nlayout = 3\nauto_inject_topk = 5\n[roles]\nenabled = ['qa']\n", "utf-8"
+    )
+    said = shop.run("config")[1]
+    for words in ("themselves: 5", "roles: none", "line 2: layout must be"):
+        assert words in said
 
 
 def test_the_name_opens_no_other_projects_memory(
@@ -310,9 +297,8 @@ def test_a_hostile_root_is_refused_by_every_command_and_nothing_is_made(
     user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop = Folder(user / "shop", capsys)
-    roots = ("/", "~", "~/memories", "D:\\memory", "\\\\nas\\x", "C:/x", "${ABSENT}", ".git/x")
     commands = ("serve", "search x", "init", "index", "config", "trust m-01jd3q8z7k2ab4cd")
-    for root, command in zip((*roots, *roots), cycle(commands), strict=False):
+    for root, command in product(("~", "D:\\memory"), commands):
         (shop.path / "workflow.toml").write_text(f"[memory]\nroot = '{root}'\n", "utf-8")
         before = photograph(user)
         code, said = shop.run(*command.split())
@@ -336,21 +322,10 @@ def test_a_role_reads_its_notes_and_one_that_is_not_enabled_is_an_error(
     for other in (("--role", "后端"), ()):
         assert "importer crashes" not in shop.run(*search, *other)[1]
     before = photograph(shop.path)
-    for role in ("ops", "../qa", "QA", "qa/", ""):
-        for command in (search, ("serve",)):
-            code, said = shop.run(*command, "--role", role)
-            assert (code, said.endswith("; there are: qa, 后端\n")) == (2, True)
+    for role, command in product(("ops", "../qa", "QA", ""), (search, ("serve",))):
+        code, said = shop.run(*command, "--role", role)
+        assert (code, said.endswith("; there are: qa, 后端\n")) == (2, True)
     assert photograph(shop.path) == before
     plain = toml.replace("[memory]\n", "[memory]\nlayout = 'project-only'\n")
     (shop.path / "workflow.toml").write_text(plain, "utf-8")
     assert shop.run(*search, "--role", "qa") == (2, none)
-
-
-def test_config_tells_what_a_workflow_sets(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    toml = '[memory]\nlayout = 3\nauto_inject_topk = 5\n[roles]\nenabled = ["qa"]\n'
-    shop = Folder(user / "shop", capsys, toml)
-    code, said = shop.run("config")
-    lines = [line for line in said.splitlines() if "workflow.toml" in line or line.startswith("  ")]
-    wanted = [str(shop.path), "root: ", "themselves: 5", "roles: none", "line 2: layout must be"]
-    assert (code, len(lines)) == (0, len(wanted))
-    assert all(word in line for word, line in zip(wanted, lines, strict=True))

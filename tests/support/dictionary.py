@@ -8,6 +8,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.composition import engine
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 
@@ -19,6 +22,15 @@ def digested_dictionary() -> Path:
     path = folder / "dictionary.bin"
     Tokenizer(cache=path).load()
     return path
+
+
+def share_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every engine that this process opens reads the one digested dictionary."""
+
+    def shared(*, use_jieba: bool = True, cache: Path | None = None) -> Tokenizer:
+        return Tokenizer(use_jieba=use_jieba, cache=cache and digested_dictionary())
+
+    monkeypatch.setattr(engine, "Tokenizer", shared)
 
 
 def put_dictionary(home: Path) -> None:

@@ -86,7 +86,7 @@ class StdioClient:
 
     async def start(self) -> None:
         """Spawn the server and shake hands. Raises ServerGone."""
-        if not self._home.exists():
+        if not (self._home / "index" / "dictionary.bin").exists():
             put_dictionary(self._home)
         self._process = await asyncio.create_subprocess_exec(
             *self._command,

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.sync import watcher
+from astrbot_plugin_scoped_memory.tests.support.dictionary import share_dictionary
+
 
 @pytest.fixture
 def own_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -23,5 +26,7 @@ def own_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SCOPED_MEMORY_HOME", str(folder / "memories"))
     monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", "lexical")
     monkeypatch.setenv("SCOPED_MEMORY_LANGUAGE", "en")
+    share_dictionary(monkeypatch)
+    monkeypatch.setattr(watcher, "_STEP_MS", 20)  # a command ends when its watcher has looked
     monkeypatch.chdir(project)
     return folder
