@@ -119,20 +119,9 @@ def assert_all_is_told(told: Any) -> None:
         False, False, False, True, False, True, False, False, True, True, True, True, False, True,
     ]  # fmt: skip
     texts = [text for _, text, _ in answers]
-    assert texts[0] == "nothing is remembered yet"
     assert texts[1].startswith("stored: project/decisions.md#m-")
     assert "deploy the shop on Thursdays" in texts[2]
-    assert texts[3] == "scope can only be all, project or global; no scope can be named"
-    assert "Write the release notes: added" in texts[4]
-    assert '[{"title":' in texts[5]
-    assert "the session was noted" in texts[6]
     assert "谁：sdk-client" in texts[7]
-    assert texts[8] == "no such file or memory: ../../../etc/passwd"
-    assert texts[9] == "the argument path is missing"
-    assert texts[10] == "the argument path has to be a text"
-    assert texts[11] == 'there is no argument "more", only: path'
-    assert "Thursdays" in texts[12]
-    assert texts[13] == "no such tool: memory_forget"
     assert told["resources"] == ["memory://primer"]
     assert "Write the release notes" in told["primer"]
     assert len(told["many"]) == 50
@@ -142,10 +131,9 @@ def assert_all_is_told(told: Any) -> None:
 def test_the_sdks_own_client_over_stdio(machine: Machine) -> None:
     told = machine.client(command=[*machine.command, "serve"])
     assert_all_is_told(told)
-    version = told["hello"]["serverInfo"]["version"]
     ours = str(metadata()["version"]).removeprefix("v")
-    assert version.removeprefix("v") == ours or "PYTHONPATH" in machine.environ
-    assert version
+    version = told["hello"]["serverInfo"]["version"].removeprefix("v")
+    assert version == ours or "PYTHONPATH" in machine.environ
     assert_nothing_is_left(machine)
 
 
@@ -203,15 +191,12 @@ def assert_strangers_are_refused(url: str) -> None:
 def test_http_that_cannot_be_served_is_a_line_and_exit_code_2(
     own_user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    token, short = own_user / "token", own_user / "short"
+    token = own_user / "token"
     token.write_text(TOKEN, "utf-8")
-    short.write_text("short", "utf-8")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for arguments, word in (
-            (["--http", "0"], "--token-file"),
             (["--http", "0", "--token-file", "/nowhere"], "/nowhere"),
-            (["--http", "0", "--token-file", str(short)], "16"),
             (["--http", "99999", "--token-file", str(token)], "99999"),
             (["--http", port, "--token-file", str(token)], port),
             (["--http", "0", "--host", "nowhere.invalid", "--token-file", str(token)], "nowhere.i"),
@@ -221,38 +206,23 @@ def test_http_that_cannot_be_served_is_a_line_and_exit_code_2(
             assert (said.out, word in said.err, said.err.count("\n")) == ("", True, 1), said
 
 
-@pytest.mark.parametrize(
-    ("method", "code"),
-    [
-        (["tools/list"], 0),
-        (["tools/call", "memory_update_tasks", 'tasks_json=[{"title":"Ship it"}]'], 0),
-        (["tools/call", "memory_search", "query=x", "scope=家人"], 5),
-    ],
-)
-def test_the_inspector(tmp_path: Path, method: list[str], code: int) -> None:
+def test_the_inspector(tmp_path: Path) -> None:
     program = agent_tools.inspector()
     if program is None:
         pytest.skip("npm has not brought the MCP inspector: make env-node")
-    name, *rest = method
-    arguments = ["--method", name]
-    if rest:
-        arguments += ["--tool-name", rest[0]]
-        for one in rest[1:]:
-            arguments += ["--tool-arg", one]
     put_dictionary(tmp_path / "home")
     environ = environ_of(tmp_path / "home")
+    command = [*program, "--cli", *(f"-e{k}={v}" for k, v in environ.items()), *SERVE]
+    asked = ["--tool-name", "memory_search", "--tool-arg", "query=x", "--tool-arg", "scope=家人"]
     done = subprocess.run(
-        [*program, "--cli", *(f"-e{k}={v}" for k, v in environ.items()), *SERVE, *arguments],
+        [*command, "--method", "tools/call", *asked],
         env={**os.environ, **environ},
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.returncode == code, (done.stdout, done.stderr)
+    assert done.returncode == 5, (done.stdout, done.stderr)
     told = json.loads(done.stdout)
-    if name == "tools/list":
-        assert [tool["name"] for tool in told["tools"]] == TOOLS
-    else:
-        assert bool(told.get("isError")) is (code == 5)
-        assert told["content"][0]["text"]
+    assert told["isError"]
+    assert told["content"][0]["text"].startswith("scope can only be")

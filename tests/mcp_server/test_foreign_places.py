@@ -53,16 +53,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 
 def calls(who: str) -> Iterator[tuple[str, dict[str, object]]]:
     """What an agent that wants to write there could try."""
-    types = [
-        "decision",
-        "pattern",
-        "entity",
-        "journal",
-        "task",
-        "instruction",
-        "shared",
-        "roles/qa",
-    ]
+    types = ("decision", "pattern", "entity", "journal", "task", "instruction", "roles/qa")
     texts = [*enumerate((*TEXTS, *TWINS))]
     for number, text in texts[who == "backend" :: 2]:  # each asks for one half
         kind = types[number % len(types)]

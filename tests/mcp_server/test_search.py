@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -69,15 +70,6 @@ async def test_the_answer_keeps_to_the_budget(
         assert all(line.startswith("- ") and line.endswith(")") for line in lines[:-1])
 
 
-async def test_a_budget_is_used(full: AgentRig) -> None:
-    lengths = [
-        len(await full.say("memory_search", query="缓存 数据库 步", max_tokens=budget))
-        for budget in (100, 400, 1600, 6400)
-    ]
-    assert lengths == sorted(lengths)
-    assert lengths[-1] > 5 * lengths[0]
-
-
 async def test_a_budget_out_of_bounds_is_clamped(full: AgentRig) -> None:
     asked = {0: 100, -5: 100, 10**30: 8_000, "250": 250, None: 1_500}
     tools = full.tools()
@@ -95,19 +87,14 @@ async def test_no_scope_can_be_named(full: AgentRig) -> None:
 
 
 async def test_each_level_holds_its_own(full: AgentRig) -> None:
-    both, mine, everywhere = [
-        await full.say("memory_search", query="cache database", scope=scope, max_tokens=8_000)
-        for scope in (" ALL ", "project", "Global")
-    ]
-    for text, label, other in (
-        (mine, "(project/", "(global/"),
-        (everywhere, "(global/", "(project/"),
+    for scope, levels in (
+        (" ALL ", {"project", "global"}),
+        ("project", {"project"}),
+        ("Global", {"global"}),
     ):
-        assert label in text
-        assert other not in text
-    assert "(project/" in both
-    assert "(global/" in both
-    assert "other project" not in both + mine + everywhere
+        text = await full.say("memory_search", query="cache", scope=scope, max_tokens=8_000)
+        assert set(re.findall(r"\((project|global)/", text)) == levels
+        assert "other project" not in text
 
 
 async def test_the_project_is_found_among_many_and_comes_first_of_equals(full: AgentRig) -> None:

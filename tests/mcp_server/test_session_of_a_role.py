@@ -99,16 +99,11 @@ async def test_what_a_session_left_is_opened_by_its_path_and_told_as_an_agents_w
         seat.release()
 
 
-async def test_a_note_that_cannot_be_written_says_why_and_without_a_role_it_is_the_days_journal(
-    tmp_path: Path,
-) -> None:
+async def test_without_a_role_it_is_the_days_journal(tmp_path: Path) -> None:
     async with agent_home(tmp_path) as rig:
         tools, seat = tools_of_role(rig)
-        long = await tools.call("memory_session_end", {"summary": "x" * 8_001})
-        assert (long.text, long.code) == ("too long: at most 8000 characters", 1)
         guess = await tools.call("memory_session_end", {"summary": "TBD"})
         assert guess.text == "nothing was written\nleft out, not settled yet: TBD"
-        assert guess.code == 1
         said = await rig.say("memory_session_end", summary="Wired the pool; 300 cases pass.")
         assert said.startswith("the session was noted: project/journal/")
         assert notes(rig) == {}

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory import RejectReason
-from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, refusal
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig
 
 pytestmark = [
     pytest.mark.engine,
@@ -31,26 +30,22 @@ def stored(rig: AgentRig, project: str) -> str:
 
 
 async def test_each_fate_is_told(rig: AgentRig) -> None:
-    roof, gate = {"title": "Mend the roof"}, {"title": "Oil the gate"}
-    assert (await update(rig, "fates", roof, gate))[:3] == [
-        "- Mend the roof: added",
-        "- Oil the gate: added",
-        "2 open:",
-    ]
-    assert (await update(rig, "fates", roof))[0] == "- Mend the roof: unchanged"
-    news = {**roof, "progress": "half of it", "next": "buy tiles"}
-    assert (await update(rig, "fates", news))[0] == "- Mend the roof: updated"
+    roof = {"title": "Mend the roof"}
+    for news, fate in (
+        ({}, "added"),
+        ({}, "unchanged"),
+        ({"progress": "half of it", "next": "buy tiles"}, "updated"),
+        ({"status": "done"}, "done"),
+        ({"status": "completed"}, "unchanged"),
+        ({"status": "todo"}, "reopened"),
+    ):
+        lines = await update(rig, "fates", {**roof, **news})
+        assert lines[0] == f"- Mend the roof: {fate}"
+        is_done = news.get("status") in ("done", "completed")
+        assert lines[1] == ("no open tasks" if is_done else "1 open:")
     assert "half of it" in stored(rig, "fates")
-    assert "buy tiles" in stored(rig, "fates")
-    lines = await update(rig, "fates", {**roof, "status": "done"})
-    assert lines[:2] == ["- Mend the roof: done", "1 open:"]
-    assert lines[2].startswith("- [ ] Oil the gate (project/TASKS.md#m-")
-    assert (await update(rig, "fates", {**roof, "status": "completed"}))[0].endswith(": unchanged")
-    assert (await update(rig, "fates", {**roof, "status": "todo"}))[0].endswith(": reopened")
     unknown = await update(rig, "fates", {"title": "Never heard of", "status": "done"})
     assert unknown[0].endswith(": no such task, or several")
-    done = [{"title": title, "status": "done"} for title in ("Mend the roof", "Oil the gate")]
-    assert (await update(rig, "fates", *done))[2:] == ["no open tasks"]
 
 
 async def test_a_task_of_everywhere_is_read_only_in_a_project(rig: AgentRig) -> None:
@@ -74,31 +69,13 @@ async def test_a_task_can_be_named_by_its_pointer_as_printed(rig: AgentRig) -> N
     assert stored(rig, "pointer").count("## ") == 1
 
 
-async def test_a_refused_title_is_named_and_the_others_are_taken(rig: AgentRig) -> None:
-    tasks = [{"title": "ok"}, {"title": "Wash the curtains"}, {"title": "x" * 3_000}]
-    answer = await rig.call("memory_update_tasks", project="mixed", tasks_json=json.dumps(tasks))
-    assert (answer.failed, answer.code) == (True, 3)
-    lines = answer.text.splitlines()
-    assert lines[0] == f"- ok: refused: {refusal(RejectReason.FILLER)}"
-    assert lines[1] == "- Wash the curtains: added"
-    assert lines[2].startswith("- xxx")
-    assert lines[3] == "1 open:"
-
-
-NO_JSON = (
-    "", "tasks", "{bad", "[1,", '{"title": "unfinished', "[" * 100_000, '{"a":' * 50_000,
-    "[" * 100_000 + "]" * 100_000, "'single'", "\ufeff[]", "9" * 5_000, "[NaN]]", "\x00",
-)  # fmt: skip
+NO_JSON = ("", "{bad", "[1,", "[" * 100_000, "[" * 100_000 + "]" * 100_000, "9" * 5_000, "[NaN]]")
 WRONG: tuple[tuple[str, Any], ...] = (
-    *(("a list of tasks is wanted", value) for value in (
-        [], {"tasks": []}, {"tasks": "x"}, "Call Ann", 7, None, True,
-    )),
+    *(("a list of tasks is wanted", value) for value in ([], {"tasks": "x"}, "Call Ann", 7, None)),
     *(("number 1 is no task", [value]) for value in (7, None, ["x"])),
-    *(("task 1 has no title", [value]) for value in (
-        {}, {"title": ""}, {"title": " \n"}, {"title": 7}, {"title": ["x"]},
-    )),
+    *(("task 1 has no title", [value]) for value in ({}, {"title": " \n"}, {"title": ["x"]})),
     *(("the status of task 1 can only be open or done", [{"title": "x", "status": value}])
-      for value in ("half", 1, ["done"], {"a": 1}, None)),
+      for value in ("half", 1, ["done"], None)),
     ("at most 50 tasks at once", [{"title": f"task {n}"} for n in range(51)]),
 )  # fmt: skip
 

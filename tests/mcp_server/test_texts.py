@@ -74,9 +74,3 @@ async def test_the_definitions_are_short_and_english() -> None:
         assert hints["openWorldHint"] is False
         if tool["name"] not in READS:
             assert (hints["destructiveHint"], hints["idempotentHint"]) == (False, True)
-
-
-async def test_there_is_one_resource() -> None:
-    resources = await server().list_resources()
-    assert [str(one.uri) for one in resources] == ["memory://primer"]
-    assert await server().list_resource_templates() == []
