@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,31 +13,21 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
-from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
+from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
 
 pytestmark = pytest.mark.engine
 
-PEANUTS, TEA, KEY = "奶奶对花生过敏", "爷爷喜欢喝绿茶", "备用钥匙在门卫那里"
-
-type UndoRecord = Callable[[Bot], None]
-
-
-async def after(root: Path, action: UndoRecord, *, restart: bool) -> Bot:
-    """A bot that knew two things of the family and one of work, after a person's deed."""
-    async with living(root) as bot:
-        await bot.says(PEANUTS)
-        await bot.says(TEA)
-        await bot.says("公司喜欢开晨会", WORK)
-        if not restart:
-            action(bot)
-            await bot.look()
-            bot.check()
-            return bot
-        action(bot)
-    async with living(root) as bot:
-        await bot.look()
-        bot.check()
-        return bot
+PEANUTS, TEA, MEETING = "奶奶对花生过敏", "爷爷喜欢喝绿茶", "公司喜欢开晨会"
+BY_HAND = (
+    "\n## 备用钥匙在门卫那里\n找老王拿。\n\n# 其他\n- 女儿爱吃草莓，\n  不爱吃葡萄\n"
+    "- 门锁的电池一年一换\n\n弟弟在学小提琴，\n每周六上课。\n\n> 引用\n"
+)
+EDITORS_OWN = (
+    ".entities.md.swp", "entities.md~", "4913", "#entities.md#", ".#entities.md",
+    "entities.md.tmp", ".0f0f.tmp", "preferences.conflict.md", ".entities.md.a8Xk2f",
+    ".git/x.md", ".obsidian/x.md", ".trash/x.md", ".entities.md.kate-swp",
+    ".syncthing.entities.md.tmp", "entities.md.part", ".stfolder/x.md",
+)  # fmt: skip
 
 
 def edited(path: Path, *pairs: tuple[str, str]) -> None:
@@ -54,69 +45,151 @@ def block(path: Path, words: str) -> str:
     return next("## " + piece for piece in pieces if words in piece)
 
 
-both = pytest.mark.parametrize("restart", [False, True], ids=["running", "while off"])
+def added(path: Path, text: str) -> None:
+    """Save a file with this behind what stands there."""
+    before = path.read_text("utf-8") if path.exists() else ""
+    path.write_text(before + text, "utf-8")
 
 
-@both
-async def test_a_deleted_entry_is_forgotten_and_can_be_brought_back(
-    tmp_path: Path, restart: bool
-) -> None:
-    def action(bot: Bot) -> None:
-        edited(bot.file(), (block(bot.file(), PEANUTS), ""))
+def cut(bot: Bot) -> str:
+    """One entry, out of its file."""
+    piece = block(bot.file(), PEANUTS)
+    edited(bot.file(), (piece, ""))
+    return piece
 
-    await after(tmp_path, action, restart=restart)
+
+def rename_scope(bot: Bot) -> None:
+    for number in range(6):
+        bot.file(f"{number}.md").write_text(f"## 第{number}件事 ^m-many{number}\n", "utf-8")
+    bot.folder().rename(bot.folder().with_name("家"))
+
+
+def leave_editors_own(bot: Bot) -> None:
+    for name in EDITORS_OWN:
+        bot.file(name).parent.mkdir(exist_ok=True)
+        bot.file(name).write_text("## 不是记忆 ^m-temp1\n", "utf-8")
+
+
+def link_out(bot: Bot) -> None:
+    outside = bot.root / "outside.md"
+    outside.write_text("## 外面的事 ^m-outside\n\n- 没有编号\n", "utf-8")
+    bot.file("entities.md").symlink_to(outside)
+    bot.file("archive").symlink_to(bot.root)
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Something that a person does where the family has two entries and the company one.
+
+    Attributes:
+        do: How.
+        family: What lives in the family's scope then.
+        work: What lives in the company's.
+        forgotten: How many entries lie in the family's archive.
+        more: What else has to be so.
+    """
+
+    do: Callable[[Bot], object]
+    family: tuple[str, ...] = (PEANUTS, TEA)
+    work: tuple[str, ...] = (MEETING,)
+    forgotten: int = 0
+    more: Callable[[Bot], bool] = lambda _: True
+
+
+def places(bot: Bot) -> set[str]:
+    return {stored.path for stored in bot.catalogue.all()}
+
+
+def first_keeps_its_id(bot: Bot) -> bool:
+    """Ids sort by time."""
+    same = [s.memory.memory_id for s in bot.catalogue.all() if s.memory.judgment == PEANUTS]
+    return f"{PEANUTS} ^{min(same)}" in bot.file().read_text("utf-8")
+
+
+def keeps_bytes_and_reason(bot: Bot) -> bool:
+    lines = bot.file().read_text("utf-8").split("\n")
+    reasons = {s.memory.judgment: s.memory.reasoning for s in bot.catalogue.all()}
+    without_ids = "\n".join(line.partition(" ^m-")[0] for line in lines)
+    return without_ids.endswith(BY_HAND) and reasons["备用钥匙在门卫那里"] == "找老王拿。"
+
+
+DEEDS = {
+    "delete an entry": Deed(cut, (TEA,), forgotten=1),
+    "delete a file": Deed(lambda bot: bot.file().unlink(), (), forgotten=2),
+    "move an entry to another scope's file": Deed(
+        lambda bot: added(bot.file(scope=WORK), "\n" + cut(bot)), (TEA,), (MEETING, PEANUTS)
+    ),
+    "move a file to another scope's folder": Deed(
+        lambda bot: bot.file().rename(bot.file("家里的.md", WORK)), (), (MEETING, PEANUTS, TEA)
+    ),
+    "rename a file": Deed(
+        lambda bot: bot.file().rename(bot.file("我的.md")),
+        more=lambda bot: places(bot) == {"我的.md", "preferences.md"},
+    ),
+    "rename a scope's folder": Deed(
+        rename_scope,
+        (),
+        more=lambda bot: bot.catalogue.counts() == {"家": 8, "公司": 1} and bot.held() == {},
+    ),
+    "copy an entry": Deed(
+        lambda bot: added(bot.file("a-copy.md"), block(bot.file(), PEANUTS)),
+        (PEANUTS, PEANUTS, TEA),
+        more=first_keeps_its_id,
+    ),
+    "copy an entry to another scope": Deed(
+        lambda bot: added(bot.file("a-copy.md", WORK), block(bot.file(), PEANUTS)),
+        work=(MEETING, PEANUTS),
+        more=first_keeps_its_id,
+    ),
+    "copy an entry within its file and change the copy": Deed(
+        lambda bot: added(bot.file(), "\n" + block(bot.file(), PEANUTS).replace("花生", "虾")),
+        (PEANUTS, TEA, "奶奶对虾过敏"),
+        more=first_keeps_its_id,
+    ),
+    "write without an id": Deed(
+        lambda bot: added(bot.file(), BY_HAND),
+        (PEANUTS, TEA, "备用钥匙在门卫那里", "女儿爱吃草莓，\n不爱吃葡萄", "门锁的电池一年一换",
+         "弟弟在学小提琴，\n每周六上课。"),
+        more=keeps_bytes_and_reason,
+    ),
+    "write a note of one's own": Deed(
+        lambda bot: added(bot.file("旅行.md"), "## 日本\n- 护照\n"),
+        more=lambda bot: bot.file("旅行.md").read_text("utf-8") == "## 日本\n- 护照\n",
+    ),
+    "leave an editor's own files": Deed(
+        leave_editors_own, more=lambda bot: bot.notices.standing() == ()
+    ),
+    "link out of the tree": Deed(
+        link_out,
+        more=lambda bot: (bot.root / "outside.md").read_text("utf-8").endswith("没有编号\n"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["running", "while off"])
+@pytest.mark.parametrize("name", DEEDS)
+async def test_what_a_person_does_is_followed(tmp_path: Path, name: str, restart: bool) -> None:
+    deed = DEEDS[name]
     async with living(tmp_path) as bot:
-        assert bot.texts() == [TEA]
-        archived = bot.file("archive/preferences.md").read_text("utf-8")
-        assert "忘记者：在文件里删除" in archived
-        memory_id = archived.partition("^")[2].partition("\n")[0]
-        assert await bot.restores(memory_id) is not None
-        assert bot.texts() == sorted([PEANUTS, TEA])
+        ids = [await bot.says(PEANUTS), await bot.says(TEA)]
+        await bot.says(MEETING, WORK)
+        deed.do(bot)
+        if not restart:
+            await bot.look()
+            bot.check()
+    async with living(tmp_path) as bot:
+        await bot.look()
         bot.check()
-
-
-@both
-async def test_a_deleted_file_is_forgotten(tmp_path: Path, restart: bool) -> None:
-    bot = await after(tmp_path, lambda bot: bot.file().unlink(), restart=restart)
-    assert bot.texts() == []
-    assert bot.file("archive/preferences.md").read_text("utf-8").count("## ") == 2
-
-
-@both
-async def test_an_entry_moved_to_another_scopes_file_belongs_to_it(
-    tmp_path: Path, restart: bool
-) -> None:
-    def action(bot: Bot) -> None:
-        moved = block(bot.file(), PEANUTS)
-        edited(bot.file(), (moved, ""))
-        target = bot.file("preferences.md", WORK)
-        target.write_text(target.read_text("utf-8") + "\n" + moved, "utf-8")
-
-    bot = await after(tmp_path, action, restart=restart)
-    assert bot.texts() == [TEA]
-    assert bot.texts(WORK) == sorted(["公司喜欢开晨会", PEANUTS])
-    assert not bot.file("archive").exists()
-
-
-@both
-async def test_a_file_moved_to_another_scopes_folder_belongs_to_it(
-    tmp_path: Path, restart: bool
-) -> None:
-    def action(bot: Bot) -> None:
-        bot.file().rename(bot.file("家里的.md", WORK))
-
-    bot = await after(tmp_path, action, restart=restart)
-    assert bot.texts() == []
-    assert bot.texts(WORK) == sorted(["公司喜欢开晨会", PEANUTS, TEA])
-    assert not bot.file("archive").exists()
-
-
-@both
-async def test_a_renamed_file_keeps_its_entries(tmp_path: Path, restart: bool) -> None:
-    bot = await after(tmp_path, lambda bot: bot.file().rename(bot.file("我的.md")), restart=restart)
-    assert bot.texts() == sorted([PEANUTS, TEA])
-    assert {stored.path for stored in bot.catalogue.all()} == {"我的.md", "preferences.md"}
-    assert not bot.file("archive").exists()
+        assert bot.texts() == sorted(deed.family)
+        assert bot.texts(WORK) == sorted(deed.work)
+        assert deed.more(bot)
+        archive = bot.file("archive/preferences.md")
+        assert archive.exists() is bool(deed.forgotten)
+        if deed.forgotten:
+            assert archive.read_text("utf-8").count("忘记者：在文件里删除") == deed.forgotten
+            assert await bot.restores(ids[0]) is not None
+            assert PEANUTS in bot.texts()
+            bot.check()
 
 
 async def test_a_renamed_file_and_one_that_the_bot_begins_in_its_place_are_two(
@@ -196,36 +269,6 @@ async def test_without_a_ledger_the_files_are_read_all_the_same(
         bot.check()
 
 
-@both
-async def test_a_renamed_scope_folder_is_another_scope(tmp_path: Path, restart: bool) -> None:
-    def action(bot: Bot) -> None:
-        for number in range(6):
-            (bot.folder() / f"{number}.md").write_text(f"## 第{number}件事 ^m-many{number}\n")
-        bot.folder().rename(bot.folder().with_name("家"))
-
-    bot = await after(tmp_path, action, restart=restart)
-    assert bot.texts() == []
-    by_scope = bot.catalogue.counts()
-    assert by_scope == {"家": 8, "公司": 1}
-    assert bot.held() == {}
-
-
-@both
-@pytest.mark.parametrize("elsewhere", [False, True], ids=["same scope", "other scope"])
-async def test_a_copied_entry_gets_an_id_of_its_own(
-    tmp_path: Path, restart: bool, elsewhere: bool
-) -> None:
-    def action(bot: Bot) -> None:
-        scope = WORK if elsewhere else FAMILY
-        bot.file("a-copy.md", scope).write_text(block(bot.file(), PEANUTS), "utf-8")
-
-    bot = await after(tmp_path, action, restart=restart)
-    ids = [s.memory.memory_id for s in bot.catalogue.all() if s.memory.judgment == PEANUTS]
-    assert len(set(ids)) == 2
-    first = min(ids)  # ids sort by time
-    assert f"^{first}" in bot.file().read_text("utf-8")
-
-
 async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -> None:
     """In the look between the two it is a copy, which waits for an id of its own."""
     async with living(tmp_path, pace=VaultPace(quiet_seconds=3600.0)) as bot:
@@ -244,54 +287,6 @@ async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -
         }
         assert not bot.file("archive").exists()
         bot.check()
-
-
-async def test_an_entry_copied_within_its_file_leaves_the_first_its_id(tmp_path: Path) -> None:
-    def action(bot: Bot) -> None:
-        path = bot.file()
-        copy = block(path, PEANUTS).replace("花生", "虾")
-        path.write_text(path.read_text("utf-8") + "\n" + copy, "utf-8")
-
-    bot = await after(tmp_path, action, restart=False)
-    assert bot.texts() == sorted([PEANUTS, TEA, "奶奶对虾过敏"])
-    (first,) = [s for s in bot.catalogue.all() if s.memory.judgment == PEANUTS]
-    assert f"{PEANUTS} ^{first.memory.memory_id}" in bot.file().read_text("utf-8")
-
-
-@both
-async def test_what_a_person_writes_without_an_id_is_remembered(
-    tmp_path: Path, restart: bool
-) -> None:
-    words = (
-        "\n## 备用钥匙在门卫那里\n找老王拿。\n\n# 其他\n- 女儿爱吃草莓，\n  不爱吃葡萄\n"
-        "- 门锁的电池一年一换\n\n弟弟在学小提琴，\n每周六上课。\n\n> 引用\n"
-    )
-
-    def action(bot: Bot) -> None:
-        path = bot.file()
-        path.write_text(path.read_text("utf-8") + words, "utf-8")
-
-    bot = await after(tmp_path, action, restart=restart)
-    assert bot.texts() == sorted(
-        [PEANUTS, TEA, KEY, "女儿爱吃草莓，\n不爱吃葡萄", "门锁的电池一年一换",
-         "弟弟在学小提琴，\n每周六上课。"]
-    )  # fmt: skip
-    text = bot.file().read_text("utf-8")
-    without_ids = "\n".join(line.partition(" ^m-")[0] for line in text.split("\n"))
-    assert without_ids.endswith(words)
-    reasons = {s.memory.judgment: s.memory.reasoning for s in bot.catalogue.all()}
-    assert reasons[KEY] == "找老王拿。"
-
-
-async def test_what_stands_in_a_file_of_a_persons_own_is_a_note_and_no_memory(
-    tmp_path: Path,
-) -> None:
-    def action(bot: Bot) -> None:
-        bot.file("旅行.md").write_text("## 日本\n- 护照\n", "utf-8")
-
-    bot = await after(tmp_path, action, restart=False)
-    assert bot.texts() == sorted([PEANUTS, TEA])
-    assert bot.file("旅行.md").read_text("utf-8") == "## 日本\n- 护照\n"
 
 
 async def test_the_bot_does_not_write_into_a_file_that_is_being_written(tmp_path: Path) -> None:
@@ -325,36 +320,6 @@ async def test_words_that_lose_their_id_get_it_back(tmp_path: Path) -> None:
         assert again["女儿爱吃草莓和葡萄"] == ids["女儿爱吃草莓"]
         assert len(again) == 3
         assert not bot.file("archive").exists()
-
-
-@pytest.mark.parametrize(
-    "name", [".entities.md.swp", "entities.md~", "4913", "#entities.md#", ".#entities.md",
-             "entities.md.tmp", ".0f0f.tmp", "preferences.conflict.md", ".entities.md.a8Xk2f",
-             ".git/x.md", ".obsidian/x.md", ".trash/x.md", ".entities.md.kate-swp",
-             ".syncthing.entities.md.tmp", "entities.md.part", ".stfolder/x.md"],
-)  # fmt: skip
-async def test_an_editors_own_files_are_ignored(tmp_path: Path, name: str) -> None:
-    def action(bot: Bot) -> None:
-        bot.file(name).parent.mkdir(exist_ok=True)
-        bot.file(name).write_text("## 不是记忆 ^m-temp1\n", "utf-8")
-
-    bot = await after(tmp_path, action, restart=False)
-    assert bot.texts() == sorted([PEANUTS, TEA])
-    assert bot.notices.standing() == ()
-
-
-async def test_a_link_out_of_the_tree_is_never_followed(tmp_path: Path) -> None:
-    outside = tmp_path / "outside.md"
-    outside.write_text("## 外面的事 ^m-outside\n\n- 没有编号\n", "utf-8")
-    before = outside.read_bytes()
-
-    def action(bot: Bot) -> None:
-        bot.file("entities.md").symlink_to(outside)
-        bot.file("archive").symlink_to(tmp_path)
-
-    bot = await after(tmp_path, action, restart=False)
-    assert bot.texts() == sorted([PEANUTS, TEA])
-    assert outside.read_bytes() == before
 
 
 async def test_a_file_that_cannot_be_read_is_reported_and_forgets_nothing(tmp_path: Path) -> None:
