@@ -1,22 +1,20 @@
-"""What is to be written to ``shared/`` is on the disk before it is written."""
+"""What is to be written to ``shared/`` and to a soul is on the disk before it is written."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.storage.record_intents import (
-    IntentState,
     RecordIntent,
     RecordIntents,
 )
+from astrbot_plugin_scoped_memory.llm_memory.storage.soul_heads import SoulHeads
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 
 pytestmark = pytest.mark.unit
@@ -39,34 +37,6 @@ def state(path: Path) -> Iterator[SqliteStateStore]:
     store.close()
 
 
-def test_each_step_is_there_after_a_kill(state: SqliteStateStore, path: Path) -> None:
-    def left() -> list[RecordIntent]:
-        """What the next process finds; this one closes nothing."""
-        other = SqliteStateStore(path)
-        other.open()
-        rows = RecordIntents(other).rows()
-        other.close()
-        return rows
-
-    intents = RecordIntents(state)
-    assert left() == []
-    intents.begin(SEVEN)
-    assert left() == [SEVEN]
-    later = NOW + timedelta(seconds=3)
-    for step in (IntentState.WRITTEN, IntentState.SETTLED):
-        intents.advance(7, step, later)
-        assert left() == [replace(SEVEN, state=step, at=later)]
-    latest = later + timedelta(hours=1)
-    intents.note_put_back(7, latest)
-    assert left() == [replace(SEVEN, state=IntentState.SETTLED, at=latest, put_back=True)]
-    intents.drop_payloads([7])
-    assert left() == [
-        replace(SEVEN, state=IntentState.SETTLED, at=latest, put_back=True, payload=b"")
-    ]
-    intents.drop(7)
-    assert left() == []
-
-
 def test_a_number_and_a_proposal_are_taken_once_and_withdrawals_have_no_proposal(
     state: SqliteStateStore,
 ) -> None:
@@ -79,14 +49,6 @@ def test_a_number_and_a_proposal_are_taken_once_and_withdrawals_have_no_proposal
     for withdrawal in withdrawals:
         intents.begin(withdrawal)
     assert [row.number for row in intents.rows()] == [7, 9, 12]
-
-
-def test_every_row_says_that_its_words_are_everybodys(state: SqliteStateStore, path: Path) -> None:
-    intents = RecordIntents(state)
-    intents.begin(SEVEN)
-    intents.begin(replace(SEVEN, number=8, proposal=""))
-    with closing(sqlite3.connect(path)) as connection:
-        assert set(connection.execute("SELECT scope FROM record")) == {("@shared",)}
 
 
 def test_words_that_were_dropped_stand_nowhere_in_the_file(
@@ -102,10 +64,12 @@ def test_words_that_were_dropped_stand_nowhere_in_the_file(
     assert not any("检索面".encode() in content for content in files)
 
 
-def test_a_state_that_would_not_outlive_a_kill_takes_no_intent(path: Path) -> None:
+def test_a_state_that_would_not_outlive_a_kill_takes_neither(path: Path) -> None:
     store = SqliteStateStore(path)
     store.open_in_memory()
     with pytest.raises(StateUnavailable, match="memory only"):
         RecordIntents(store).begin(SEVEN)
     assert RecordIntents(store).rows() == []
+    with pytest.raises(StateUnavailable, match="memory only"):
+        SoulHeads(store).require_durable()
     store.close()

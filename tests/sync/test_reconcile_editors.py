@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,12 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
-from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
-from astrbot_plugin_scoped_memory.llm_memory.vault.rules import stale_saves as old_buffers
 from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, TEA, block, edited
-from astrbot_plugin_scoped_memory.tests.vault.test_vault import NOW
+from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, edited
 
 pytestmark = pytest.mark.engine
 
-DOG, CAT = "小明喜欢狗", "小红喜欢猫"
+DOG = "小明喜欢狗"
 
 both = pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
 
@@ -31,155 +27,6 @@ async def continued(bot: Bot, *, restart: bool) -> Bot:
         await bot.start()
     await bot.look()
     return bot
-
-
-class TestAnOldBuffer:
-    """What an editor saves descends from a version that lacks what the bot appended since."""
-
-    @both
-    async def test_what_the_bot_appended_since_comes_back(
-        self, tmp_path: Path, restart: bool
-    ) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.look()
-            buffer = bot.file().read_text("utf-8")
-            dog, cat = await bot.says(DOG), await bot.says(CAT)
-            bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
-            bot = await continued(bot, restart=restart)
-            bot.check()
-            assert bot.texts() == sorted(["奶奶对核桃过敏", DOG, CAT])
-            assert bot.memory(dog).judgment == DOG
-            assert bot.memory(cat).judgment == CAT
-            assert not bot.file("archive").exists()
-
-    async def test_also_where_the_bot_appends_between_the_save_and_the_look(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.look()
-            first = bot.file().read_text("utf-8").replace("花生", "核桃")
-            bot.file().write_text(first, "utf-8")
-            await bot.says(DOG)
-            await bot.look()
-            bot.file().write_text(first.replace("核桃", "腰果"), "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == sorted(["奶奶对腰果过敏", DOG])
-
-    async def test_saved_as_it_was_it_is_an_old_version_once(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            buffer = bot.file().read_bytes()
-            await bot.says(DOG)
-            bot.file().write_bytes(buffer)
-            await bot.look()
-            bot.check()
-            assert bot.texts() == sorted([PEANUTS, DOG])
-            bot.file().write_bytes(buffer)
-            await bot.look()
-            bot.check()
-            assert bot.texts() == [PEANUTS]
-
-    async def test_what_it_brings_back_is_kept_where_the_archive_is_an_old_one_too(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.says(DOG)
-            await bot.look()
-            buffer = bot.file().read_text("utf-8")
-            await bot.forgets(memory_id)
-            shutil.rmtree(bot.file("archive"))
-            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == ["小明喜欢狼"]
-            assert await bot.restores(memory_id) is not None
-            assert bot.texts() == sorted([PEANUTS, "小明喜欢狼"])
-
-
-class TestADeletion:
-    """Meant, and not undone by us."""
-
-    async def test_one_that_is_older_than_what_the_save_holds_is_forgotten(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            for text in (PEANUTS, TEA, DOG):
-                await bot.says(text)
-            edited(bot.file(), (block(bot.file(), TEA), ""), ("狗", "狼"))
-            await bot.look()
-            bot.check()
-            assert bot.texts() == sorted([PEANUTS, "小明喜欢狼"])
-
-    async def test_one_that_a_person_has_saved_with_the_file_is_forgotten(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.says(DOG)
-            edited(bot.file(), ("花生", "核桃"))
-            await bot.look()
-            edited(bot.file(), (block(bot.file(), DOG), ""), ("核桃", "腰果"))
-            await bot.look()
-            bot.check()
-            assert bot.texts() == ["奶奶对腰果过敏"]
-
-    @pytest.mark.parametrize("content", ["", "\n\n"])
-    async def test_an_emptied_file_is_forgotten(self, tmp_path: Path, content: str) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.says(DOG)
-            bot.file().write_text(content, "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == []
-
-    async def test_a_day_later_no_editor_holds_an_old_version(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.says(DOG)
-            edited(bot.file(), (block(bot.file(), DOG), ""), ("花生", "核桃"))
-            monkeypatch.setattr(old_buffers, "BUFFER_SECONDS", -1.0)
-            await bot.look()
-            bot.check()
-            assert bot.texts() == ["奶奶对核桃过敏"]
-
-
-class TestTheSameEntry:
-    """Changed by both at once: the person's version counts, the bot's is kept aside."""
-
-    async def test_a_reinforcement_that_a_person_did_not_know_of_is_a_conflict(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.look()
-            buffer = bot.file().read_text("utf-8")
-            await bot.says(PEANUTS)
-            bot.file().write_text(buffer.replace("花生", "核桃"), "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.memory(memory_id).judgment == "奶奶对核桃过敏"
-            assert bot.memory(memory_id).strength == 50
-            copy = parse_file(
-                bot.file("preferences.conflict.md").read_text("utf-8"), fallback_time=NOW
-            )
-            assert [(e.memory.judgment, e.memory.strength) for e in copy.entries] == [(PEANUTS, 55)]
-
-    async def test_an_edit_of_what_the_bot_had_changed_before_is_none(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.says(PEANUTS)
-            edited(bot.file(), ("花生", "核桃"))
-            await bot.look()
-            bot.check()
-            assert bot.texts() == ["奶奶对核桃过敏"]
-            assert not list(bot.folder().glob("*.conflict*"))
 
 
 def between(monkeypatch: pytest.MonkeyPatch, save: Callable[[], None], *, times: int = 1) -> None:

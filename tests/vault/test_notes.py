@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import 
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
-    MAP,
     Rig,
     group,
     person,
@@ -95,38 +94,6 @@ def cat(number: int) -> ConversationId:
     return group(number, persona="猫娘")
 
 
-@pytest.mark.parametrize("indexed", [True, False])
-async def test_each_note_is_found_from_where_it_may_be_seen_and_nowhere_else(
-    tmp_path: Path, indexed: bool
-) -> None:
-    async with with_notes(tmp_path, indexed=indexed) as rig:
-        everybody = (group(777), group(888), group(999), private(1001), cat(777), cat(888))
-        for where in everybody:
-            hits = {hit.headings: hit for hit in await notes_for(rig, ASK_RUNBOOK, where)}
-            hit = hits["服务器手册", "备份恢复"]
-            assert hit.pointer == f"shared/RUNBOOK.md#{hit.memory_id}"
-            assert "先停掉机器人" in hit.preview
-            family = where.group == "777"
-            assert bool(await notes_for(rig, ASK_TRIP, where)) is family
-            assert bool(await notes_for(rig, ASK_SOUL, where)) is (where.persona == "猫娘")
-        for persona in ("猫", "", None, "猫娘 ", "猫娘/", "%E7%8C%AB%E5%A8%98"):
-            assert await notes_for(rig, ASK_SOUL, group(999, persona=persona)) == []
-        assert (await rig.engine.status()).scope_check_drops == 0
-
-
-async def test_a_conversation_that_the_map_is_wrong_about_reads_what_is_shared_and_no_more(
-    tmp_path: Path,
-) -> None:
-    put(tmp_path, "shared/a.md", RUNBOOK)
-    put(tmp_path, "roles/猫娘/SOUL.md", SOUL)
-    put(tmp_path, "scopes/家人/旅行.md", TRIP)
-    async with running(tmp_path, {**MAP, "aiocqhttp:GroupMessage:5": "家 人"}) as rig:
-        await rig.until_indexed()
-        assert await notes_for(rig, ASK_RUNBOOK, cat(5))
-        assert await notes_for(rig, ASK_SOUL, cat(5)) == []
-        assert await notes_for(rig, ASK_TRIP, cat(5)) == []
-
-
 async def test_a_conversation_that_is_none_reads_no_note(tmp_path: Path) -> None:
     async with with_notes(tmp_path) as rig:
         (hit, *_) = await notes_for(rig, ASK_RUNBOOK, group(777))
@@ -151,11 +118,6 @@ async def test_a_pointer_opens_the_whole_section_for_those_who_see_it(tmp_path: 
         for pointer in (trip.pointer, trip.memory_id, f"shared/RUNBOOK.md#{trip.memory_id}"):
             assert isinstance(await expand(pointer, conversation_id=private(1002)), ExpandedNote)
             assert await expand(pointer, conversation_id=group(888)) == PointerNotVisible(pointer)
-        (soul,) = await notes_for(rig, ASK_SOUL, cat(777))
-        assert isinstance(await expand(soul.pointer, conversation_id=cat(888)), ExpandedNote)
-        for persona in ("", None, "狗"):
-            asked = await expand(soul.pointer, conversation_id=group(888, persona=persona))
-            assert asked == PointerNotVisible(soul.pointer)
 
 
 async def test_notes_and_memories_share_the_limit_and_the_budget(tmp_path: Path) -> None:
@@ -169,22 +131,6 @@ async def test_notes_and_memories_share_the_limit_and_the_budget(tmp_path: Path)
             ASK_RUNBOOK, conversation_id=group(999), limit=5, token_budget=hits[0].tokens
         )
         assert poor.tokens <= hits[0].tokens
-
-
-async def test_a_change_of_the_files_is_recalled_once_the_book_is_told(tmp_path: Path) -> None:
-    async with with_notes(tmp_path) as rig:
-        (before, *_) = await notes_for(rig, ASK_TRIP, group(777))
-        moved = tmp_path / "memory/scopes/公司/旅行.md"
-        moved.parent.mkdir()
-        (tmp_path / "memory/scopes/家人/旅行.md").rename(moved)
-        await rig.engine.notes.refresh()
-        await rig.until_indexed()
-        assert await notes_for(rig, ASK_TRIP, group(777)) == []
-        (after, *_) = await notes_for(rig, ASK_TRIP, group(888))
-        assert after.preview == before.preview
-        for where in (group(777), group(888)):
-            old = await rig.engine.service.expand(before.pointer, conversation_id=where)
-            assert old == PointerNotVisible(before.pointer)
 
 
 async def test_the_index_keeps_notes_over_a_restart_and_loses_those_that_went(

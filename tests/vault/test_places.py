@@ -99,17 +99,6 @@ def test_every_place_has_a_folder_of_its_own_under_the_root(takers: Takers) -> N
 
 
 @pytest.mark.parametrize("write", TAKERS, ids=lambda write: write.__name__)
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_each_taker_writes_into_the_folder_of_the_place_and_nowhere_else(
-    takers: Takers, place: Place, write: Callable[[Takers, Place], None]
-) -> None:
-    write(takers, place)
-    assert files(takers.root) == [f"{place.folder}/{TAKERS[write]}"]
-    assert not takers.ledger.files(), "a row of a shelf would be taken for a deleted file"
-    assert not takers.ledger.entries_in([(place.name, TAKERS[write])])
-
-
-@pytest.mark.parametrize("write", TAKERS, ids=lambda write: write.__name__)
 def test_no_taker_writes_into_shared_or_the_root_or_for_a_person(
     takers: Takers, write: Callable[[Takers, Place], None]
 ) -> None:

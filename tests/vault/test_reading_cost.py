@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import UTC, datetime
-from pathlib import Path
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import (
     TopicFile,
     parse_file,
 )
-from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import VaultTree
-from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.stalls import LoopSteps
 
 pytestmark = pytest.mark.unit
@@ -70,34 +64,3 @@ def test_the_mark_of_an_entry_is_what_it_always_was(line: str) -> None:
         assert plain is not None
         changed = parsed(line).with_other_ids({entry: "m-other"})
         assert changed == f"{line[: plain.start()]} ^m-other"
-
-
-async def moved(bot: Bot, memory_id: str) -> list[str]:
-    """The files of the target that a move reads."""
-    stored = bot.catalogue.get(Key(FAMILY.name, memory_id))
-    assert stored is not None
-    read: list[str] = []
-    reads = VaultTree.read
-
-    def noted(self: VaultTree, path: Path, **options: object) -> object:
-        read.extend([path.name] * (WORK.name in path.parts))
-        return reads(self, path, **options)  # type: ignore[arg-type]
-
-    with mock.patch.object(VaultTree, "read", noted):
-        there = await asyncio.to_thread(bot.vault.move, stored, WORK)
-    bot.living.drop(stored)
-    bot.living.take(there)
-    return read
-
-
-async def test_a_move_finds_what_a_person_has_just_pasted_into_the_target(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        bot.vault.ensure(WORK)
-        memory_id = await bot.says("奶奶对花生过敏")
-        await bot.look()
-        pasted = bot.file("粘贴.md", WORK)
-        pasted.write_bytes(bot.file().read_bytes())
-        assert await moved(bot, memory_id) == ["粘贴.md"]
-        await bot.look()
-        assert (bot.texts(), bot.texts(WORK)) == ([], ["奶奶对花生过敏"])
-        bot.check()

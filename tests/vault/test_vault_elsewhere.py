@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
-    ADMIN,
     FAMILY,
     NOW,
     WORK,
@@ -55,17 +54,6 @@ class TestLineEnds:
         tree.add(memory(2, reasoning="一\n二"))
         assert path.read_bytes().decode() == windows_text(1, 2)
         assert tree.texts() == ["第1件事", "第2件事"]
-
-    def test_a_replaced_entry_has_them_too(self, tree: Tree) -> None:
-        path = tree.write("entities.md", windows_text(1, 2))
-        tree.vault.replace(tree.find("第1件事"), memory(1, "改了"))
-        expected = windows_text(1, 2).replace("第1件事", "改了").replace("\r\n\r\n一\r\n二", "", 1)
-        assert path.read_bytes().decode() == expected
-
-    def test_a_removed_entry_leaves_every_other_byte(self, tree: Tree) -> None:
-        path = tree.write("entities.md", windows_text(1, 2))
-        tree.vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
-        assert path.read_bytes().decode() == windows_text(2)
 
     @pytest.mark.parametrize("last", ["\r", "", "\r\n"])
     def test_a_last_line_without_its_end_is_read_and_appended_to(
