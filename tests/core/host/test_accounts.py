@@ -28,14 +28,10 @@ def test_what_is_switched_on_or_runs_is_an_account_and_the_web_chat_always_is() 
         {"id": "", "enable": True},
     ]
     assert bot_accounts(context(platforms)) == {"qq", "webchat"}
-    assert bot_accounts(context(platforms, ("telegram",))) == {"qq", "telegram", "webchat"}
-
-
-def test_a_renamed_account_is_seen_at_once() -> None:
-    platforms = [{"id": "qq", "enable": True}]
-    made = context(platforms)
-    platforms[0] = {"id": "xiaobao", "enable": True}
-    assert bot_accounts(made) == {"xiaobao", "webchat"}
+    made = context(platforms, ("telegram",))
+    assert bot_accounts(made) == {"qq", "telegram", "webchat"}
+    platforms[0] = {"id": "xiaobao", "enable": True}  # a renamed account is seen at once
+    assert bot_accounts(made) == {"xiaobao", "telegram", "webchat"}
 
 
 @pytest.mark.parametrize("platforms", [None, ["qq"], 7, [{"enable": True}]])

@@ -88,23 +88,17 @@ async def test_one_that_is_named_is_asked_for_every_conversation() -> None:
     assert context.calls[0]["chat_provider_id"] == "small"
 
 
-@pytest.mark.parametrize("name", ["gone", "vectors", ""])
-async def test_one_that_is_named_and_not_there_is_never_replaced_by_another(name: str) -> None:
-    context = FakeContext(said("{}"), "big")
+@pytest.mark.parametrize(
+    ("name", "runner"), [("gone", "local"), ("vectors", "local"), ("", "local"), ("auto", "dify")]
+)
+async def test_one_that_is_not_there_is_never_replaced_by_another(name: str, runner: str) -> None:
+    """Where another program answers, no model is the conversation's own."""
+    context = FakeContext(said("{}"), "big", runner=runner)
     assert not AstrBotChat(context, name).is_there(HERE)
+    assert AstrBotChat(context, name).is_there("") is (name == "auto")
     with pytest.raises(ChatFailed, match="gone"):
         await ask(context, name)
     assert context.calls == []
-
-
-async def test_where_another_program_answers_no_model_is_the_conversations_own() -> None:
-    context = FakeContext(said("{}"), "big", runner="dify")
-    chat = AstrBotChat(context, "auto")
-    assert chat.is_there("")
-    assert not chat.is_there(HERE)
-    with pytest.raises(ChatFailed, match="gone"):
-        await ask(context)
-    assert not AstrBotChat(FakeContext(said("{}")), "auto").is_there("")
 
 
 async def test_tokens_are_what_the_service_counted_or_not_known() -> None:
@@ -131,14 +125,13 @@ async def test_whatever_goes_wrong_is_a_chat_failed_that_quotes_nothing(
     assert str(failed.value) == told
 
 
-async def test_an_answer_in_the_role_of_an_error_is_one() -> None:
-    with pytest.raises(ChatFailed, match="failed"):
-        await ask(FakeContext(LLMResponse("err", completion_text="timeout"), "big"))
-
-
-@pytest.mark.parametrize("text", ["timeout", "rate limit exceeded", "429"])
-async def test_the_words_of_an_answer_are_no_error(text: str) -> None:
-    assert (await ask(FakeContext(said(text), "big"))).text == text
+async def test_an_answer_in_the_role_of_an_error_is_one_and_the_words_of_an_answer_are_none() -> (
+    None
+):
+    for text in ("timeout", "rate limit exceeded", "429"):
+        with pytest.raises(ChatFailed, match="failed"):
+            await ask(FakeContext(LLMResponse("err", completion_text=text), "big"))
+        assert (await ask(FakeContext(said(text), "big"))).text == text
 
 
 def test_no_model_reads_where_reading_is_off() -> None:

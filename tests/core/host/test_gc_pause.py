@@ -11,24 +11,14 @@ from astrbot_plugin_scoped_memory.core.host.gc_pause import gc_paused
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
-def test_it_is_off_inside_and_as_it_was_afterwards() -> None:
-    assert gc.isenabled()
-    with gc_paused():
-        assert not gc.isenabled()
-    assert gc.isenabled()
-
-
-def test_an_import_that_fails_leaves_it_on() -> None:
-    with pytest.raises(ImportError), gc_paused():
-        raise ImportError
-    assert gc.isenabled()
-
-
-def test_who_has_switched_it_off_finds_it_off() -> None:
-    gc.disable()
+@pytest.mark.parametrize("before", [True, False])
+def test_it_is_off_inside_and_as_it_was_afterwards_though_the_import_fails(before: bool) -> None:
     try:
-        with gc_paused():
+        if not before:
+            gc.disable()
+        with pytest.raises(ImportError), gc_paused():
             assert not gc.isenabled()
-        assert not gc.isenabled()
+            raise ImportError
+        assert gc.isenabled() is before
     finally:
         gc.enable()

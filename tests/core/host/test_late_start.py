@@ -6,18 +6,20 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Coroutine
 
 import checkout
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host import late_start
 from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
-from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, chosen_language
+from astrbot_plugin_scoped_memory.tests.laws.turned_clock import TurnedLoop, turned
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-LONG = 30.0
+A_WHILE = 5.0
+"""Of a time that passes only where nobody has anything left to do."""
+LONG = 90.0
 
 
 class Made:
@@ -34,19 +36,19 @@ class Made:
 
 
 class Making:
-    """Loads on ``may``; notes where it loaded and what was made of it."""
+    """Loads, where it is ``slow`` until it is let go; notes where it loaded and what was made."""
 
-    def __init__(self) -> None:
-        self.may = threading.Event()
-        self.began = threading.Event()
+    def __init__(self, loop: TurnedLoop) -> None:
+        self.loop = loop
+        self.slow = False
         self.threads: list[threading.Thread] = []
         self.made: list[tuple[str, bool]] = []
         self.parts: list[Made] = []
 
     def load(self) -> str:
         self.threads.append(threading.current_thread())
-        self.began.set()
-        assert self.may.wait(LONG)
+        if self.slow:
+            self.loop.rest(None)
         return "code"
 
     async def make(self, code: str, just_started: bool) -> Made:
@@ -55,62 +57,74 @@ class Making:
         self.parts.append(Made())
         return self.parts[-1]
 
-
-@pytest.fixture
-def making() -> Making:
-    return Making()
-
-
-@pytest.fixture
-def late(making: Making) -> LateStart[str, Made]:
-    return LateStart(making.load, making.make, lambda _: pytest.fail("nothing fails here"))
+    async def held(self, late: Late) -> Made:
+        """The first parts, which are about to be closed for the next, and cannot be yet."""
+        await late.now()
+        (old,) = self.parts
+        old.may.clear()
+        return old
 
 
+type Late = LateStart[str, Made]
+type Story = Callable[[Making, Late], Coroutine[None, None, None]]
+
+
+def told(story: Story) -> Callable[[], None]:
+    """A story as a test, on a loop whose time is turned by hand."""
+
+    async def begin(loop: TurnedLoop) -> None:
+        making = Making(loop)
+        await story(making, LateStart(making.load, making.make, pytest.fail))
+
+    return lambda: turned(begin)
+
+
+@told
 async def test_nothing_is_loaded_before_astrbot_is_up_and_then_off_the_event_loop(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
+    making.slow = True
     late.later()
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(A_WHILE)
     assert not making.threads
     late.astrbot_is_up()
-    await until(making.began.is_set)
+    await asyncio.sleep(A_WHILE)
     assert late.here is None
-    making.may.set()
+    assert making.threads != [threading.main_thread()]
+    making.loop.let_go()
     assert await late.within(LONG) is late.here is making.parts[0]
     assert making.made == [("code", True)]
-    assert making.threads != [threading.main_thread()]
 
 
+@told
 async def test_who_asks_shows_that_astrbot_is_up_and_waits_no_longer_than_it_said(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
+    making.slow = True
     late.later()
-    assert await late.within(0.01) is None
-    await until(making.began.is_set)
-    making.may.set()
+    assert await late.within(A_WHILE) is None
+    assert making.loop.time() == A_WHILE
+    making.loop.let_go()
     assert await late.within(LONG) is making.parts[0]
 
 
-async def test_an_astrbot_that_never_says_so_is_taken_to_be_up(
-    making: Making, late: LateStart[str, Made], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(late_start, "_UP_SECONDS", 0.01)
-    making.may.set()
+@told
+async def test_an_astrbot_that_never_says_so_is_taken_to_be_up(making: Making, late: Late) -> None:
     late.later()
-    await until(lambda: late.here is not None)
+    await asyncio.sleep(LONG)
     assert making.made == [("code", False)]
 
 
+@told
 async def test_a_reload_is_over_when_all_is_made_and_who_asks_meanwhile_waits(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
+    making.slow = True
     reload = asyncio.create_task(late.now())
-    await until(making.began.is_set)
     asking = asyncio.create_task(late.within(LONG))
-    await asyncio.sleep(0.05)
-    assert not reload.done()
-    assert not asking.done()
-    making.may.set()
+    await asyncio.sleep(A_WHILE)
+    assert [reload.done(), asking.done()] == [False, False]
+    making.loop.let_go()
     await reload
     assert (late.here, making.made) == (making.parts[0], [("code", False)])
     assert await asking is late.here
@@ -123,73 +137,64 @@ async def test_what_fails_is_raised_in_a_reload_and_told_after_a_start() -> None
     async def make(_: str, __: bool) -> Made:
         raise AssertionError("nothing was loaded")
 
-    told: list[str] = []
+    faults: list[str] = []
     with pytest.raises(ImportError):
-        await LateStart(load, make, told.append).now()
-    assert told == []
-    late = LateStart(load, make, told.append)
+        await LateStart(load, make, faults.append).now()
+    assert faults == []
+    late = LateStart(load, make, faults.append)
     late.later()
     assert await late.within(LONG) is None
-    assert told == [late.fault] == ["ImportError: 没有这个模块"]
+    assert faults == [late.fault] == ["ImportError: 没有这个模块"]
     await late.close()
 
 
+@told
 async def test_who_closes_meanwhile_waits_for_the_import_and_nothing_is_made(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
+    making.slow = True
     late.later()
     late.astrbot_is_up()
-    await until(making.began.is_set)
+    await asyncio.sleep(A_WHILE)
     closing = asyncio.create_task(late.close())
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(A_WHILE)
     assert not closing.done()
-    making.may.set()
+    making.loop.let_go()
     await closing
-    assert (making.made, late.here) == ([], None)
-    assert await late.within(0.01) is None
+    assert (making.made, late.here, await late.within(A_WHILE)) == ([], None, None)
 
 
-async def test_who_closes_before_the_start_stops_it(
-    making: Making, late: LateStart[str, Made]
-) -> None:
+@told
+async def test_who_closes_before_the_start_stops_it(making: Making, late: Late) -> None:
     late.later()
     await late.close()
     late.astrbot_is_up()
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(LONG)
     assert not making.threads
 
 
-async def test_what_was_made_is_closed_once(making: Making, late: LateStart[str, Made]) -> None:
-    making.may.set()
-    await late.now()
-    await late.close()
-    await late.close()
-    assert (late.here, making.parts[0].closings) == (None, 1)
-
-
+@told
 async def test_again_closes_the_old_before_it_makes_the_new_and_who_asks_waits_for_it(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
-    making.may.set()
-    late.later()
-    old = await late.within(LONG)
-    assert old is not None
-    old.may.clear()
+    old = await making.held(late)
     again = asyncio.create_task(late.again())
-    await until(lambda: late.here is None)
     asking = asyncio.create_task(late.within(LONG))
-    await asyncio.sleep(0.05)
-    assert (old.closings, len(making.parts), asking.done()) == (0, 1, False)
+    await asyncio.sleep(A_WHILE)
+    assert (late.here, old.closings, len(making.parts), asking.done()) == (None, 0, 1, False)
     old.may.set()
     assert await asking is making.parts[1]
     await again
-    assert (old.closings, making.parts[1].closings) == (1, 0)
+    for _ in range(2):  # what was made is closed once
+        await late.close()
+    assert [made.closings for made in making.parts] == [1, 1]
+    assert late.here is None
 
 
+@told
 async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
-    making.may.set()
     await late.now()
     seen: list[tuple[int, int, Made | None]] = []
 
@@ -204,20 +209,20 @@ async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(
     assert len(seen) == 1
 
 
+@told
 async def test_of_two_at_once_the_second_closes_what_the_first_has_made(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
-    making.may.set()
     await late.now()
     open_between: list[int] = []
 
     async def between() -> None:
-        open_between.append(sum(not made.closings for made in making.parts))
-        await asyncio.sleep(0.01)
-        open_between.append(sum(not made.closings for made in making.parts))
+        for _ in range(2):
+            open_between.append(sum(not made.closings for made in making.parts))
+            await asyncio.sleep(A_WHILE)
 
     both = asyncio.gather(late.again(between), late.again(between))
-    await until(lambda: late.here is None)
+    await asyncio.sleep(0)
     assert await late.within(LONG) is making.parts[2]
     await both
     assert open_between == [0, 0, 0, 0]
@@ -226,37 +231,18 @@ async def test_of_two_at_once_the_second_closes_what_the_first_has_made(
     assert [made.closings for made in making.parts] == [1, 1, 1]
 
 
-async def test_who_waits_for_another_to_finish_makes_nothing_after_a_close(
-    making: Making, late: LateStart[str, Made]
-) -> None:
-    making.may.set()
-    await late.now()
-    (old,) = making.parts
-    old.may.clear()
-    both = [asyncio.create_task(late.again()) for _ in range(2)]
-    await until(lambda: late.here is None)
-    closing = asyncio.create_task(late.close())
-    await asyncio.sleep(0.01)
-    old.may.set()
-    await asyncio.gather(closing, *both)
-    assert (old.closings, len(making.parts), late.here) == (1, 1, None)
-
-
+@told
 async def test_who_closes_while_it_is_made_anew_waits_for_the_old_and_nothing_new_is_made(
-    making: Making, late: LateStart[str, Made]
+    making: Making, late: Late
 ) -> None:
-    making.may.set()
-    await late.now()
-    (old,) = making.parts
-    old.may.clear()
-    again = asyncio.create_task(late.again())
-    await until(lambda: late.here is None)
+    old = await making.held(late)
+    two = [asyncio.create_task(late.again()) for _ in range(2)]
+    await asyncio.sleep(A_WHILE)
     closing = asyncio.create_task(late.close())
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(A_WHILE)
     assert not closing.done()
     old.may.set()
-    await closing
-    await again
+    await asyncio.gather(closing, *two)
     await late.again()
     assert (old.closings, len(making.parts), late.here) == (1, 1, None)
 

@@ -127,16 +127,15 @@ async def test_a_marker_that_makes_no_sense_is_no_marker(
     assert json.loads(marker.read_text("utf-8")) == {"version": "1.0"}
 
 
-async def test_nothing_is_installed_where_it_could_not_be_remembered(
-    pip: Pip, wanted: Path
+@pytest.mark.parametrize("in_the_way", [True, False])
+async def test_nothing_is_installed_that_could_not_be_remembered_or_is_not_missing(
+    pip: Pip, wanted: Path, in_the_way: bool
 ) -> None:
-    (wanted.parent / "state").write_text("in the way", encoding="utf-8")
+    state = wanted.parent / "state"
+    if in_the_way:
+        state.write_text("in the way", encoding="utf-8")
+    else:
+        wanted.write_text("pyyaml\n", encoding="utf-8")
     assert not load(pip, wanted).names()
     assert pip.asked == []
-
-
-async def test_nothing_is_written_where_nothing_is_missing(pip: Pip, tmp_path: Path) -> None:
-    path = tmp_path / "requirements.txt"
-    path.write_text("pyyaml\n", encoding="utf-8")
-    assert not load(pip, path).names()
-    assert not (tmp_path / "state").exists()
+    assert state.exists() is in_the_way

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from astrbot.core.provider.entities import ProviderType
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.host.late_start import providers_are_loaded
@@ -22,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed, RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -157,7 +159,10 @@ async def test_auto_without_a_provider_takes_the_first_model_on_disk(
     await embedder.close()
 
 
-async def test_auto_takes_an_onnx_export_without_that_package(tmp_path: Path) -> None:
+async def test_auto_takes_an_onnx_export_without_that_package_and_nothing_is_words_alone(
+    tmp_path: Path,
+) -> None:
+    assert chosen(tmp_path, "auto") is None
     make_model(tmp_path, "bge")
     export = EnginePaths.under(tmp_path).models / "e5" / "onnx" / "model.onnx"
     export.parent.mkdir(parents=True)
@@ -170,34 +175,31 @@ async def test_auto_takes_an_onnx_export_without_that_package(tmp_path: Path) ->
     await embedder.close()
 
 
-def test_auto_with_nothing_is_words_alone(tmp_path: Path) -> None:
-    assert chosen(tmp_path, "auto") is None
-    EnginePaths.under(tmp_path).models.mkdir(parents=True)
-    assert chosen(tmp_path, "auto") is None
-    assert list(tmp_path.rglob("*.*")) == []
-
-
-@pytest.mark.parametrize("torch", [True, False])
 async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(
-    tmp_path: Path, torch: bool
+    tmp_path: Path,
 ) -> None:
     make_model(tmp_path, "bge")
-    embedder = chosen(tmp_path, "gone", "one", torch=torch)
+    embedder = chosen(tmp_path, "gone", "one", torch=False)
     assert embedder.label == "local:gone"
     with pytest.raises(EmbeddingFailed):
         await embedder.prepare()
     await embedder.close()
 
 
-async def test_a_provider_is_looked_up_at_every_call() -> None:
+async def test_a_provider_is_looked_up_at_every_call_and_fails_while_it_is_gone() -> None:
     context = FakeContext([FakeProvider("one", dim=4, first=1.0)])
     embedding = AstrBotEmbedding(context, "one")
-    assert await embedding.embed(["ab"]) == [[1.0, 0.0, 0.0, 2.0]]
-    assert (embedding.dim, embedding.model) == (4, "m")
-    new = FakeProvider("one", dim=8, model="m2", first=2.0)
-    context.providers = [FakeProvider("two"), new]
-    assert await embedding.embed(["ab"]) == [[2.0, 0.0, 0.0, 2.0]]
-    assert (embedding.dim, embedding.model) == (8, "m2")
+    for new in (None, FakeProvider("one", dim=8, model="m2", first=2.0)):
+        context.providers = [FakeProvider("two"), new] if new else context.providers
+        found = await embedding.embed(["ab"]), embedding.dim, embedding.model
+        expected = ([[2.0, 0.0, 0.0, 2.0]], 8, "m2") if new else ([[1.0, 0.0, 0.0, 2.0]], 4, "m")
+        assert found == expected
+    back, context.providers = context.providers, []
+    assert (embedding.dim, embedding.model) == (0, "")
+    with pytest.raises(LookupError, match="one"):
+        await embedding.embed(["ab"])
+    context.providers = back
+    assert len(await embedding.embed(["ab", "c"])) == 2
 
 
 async def test_a_long_list_goes_to_the_provider_in_parts_and_comes_back_in_order() -> None:
@@ -209,42 +211,40 @@ async def test_a_long_list_goes_to_the_provider_in_parts_and_comes_back_in_order
     assert max(provider.sizes) <= 10
 
 
-async def test_a_provider_that_is_gone_is_a_failure_until_it_is_back() -> None:
-    context = FakeContext()
-    embedding = AstrBotEmbedding(context, "one")
-    assert (embedding.dim, embedding.model) == (0, "")
-    with pytest.raises(LookupError, match="one"):
-        await embedding.embed(["ab"])
-    context.providers = [FakeProvider("one")]
-    assert len(await embedding.embed(["ab", "c"])) == 2
-
-
-async def test_a_chosen_provider_that_goes_away_fails_as_an_embedder_does() -> None:
-    context = FakeContext([FakeProvider("one")])
-    paths = EnginePaths.under(Path("nowhere"))
-    config = PluginConfig(embedding="one")
-    embedder = choose_embedder(
-        context, config, paths, None, FakeEmbedder, bundled_is_there=False, torch=True
+async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_prepared_anew() -> (
+    None
+):
+    provider = FakeProvider("one")
+    context = FakeContext([provider])
+    embedder = ProviderEmbedder(AstrBotEmbedding(context, "one"))
+    before = await embedder.prepare()
+    provider.model = "second"
+    for call in (embedder.embed_documents(["abc"]), embedder.embed_query("abc")):
+        with pytest.raises(EmbeddingFailed, match="model_changed"):
+            await call
+    assert await embedder.prepare() != before
+    context.providers = []  # which is no other model
+    with pytest.raises(LookupError):
+        await embedder.embed_documents(["abc"])
+    chosen_one = choose_embedder(
+        context,
+        PluginConfig(embedding="one"),
+        EnginePaths.under(Path("nowhere")),
+        None,
+        FakeEmbedder,
+        bundled_is_there=False,
+        torch=True,
     )
-    context.providers = []
     with pytest.raises(EmbeddingFailed):
-        await embedder.prepare()
-    await embedder.close()
+        await chosen_one.prepare()
+    await chosen_one.close()
+    context.providers = [provider]
+    await embedder.embed_documents(["abc"])
 
 
 @pytest.mark.parametrize("fault", [ValueError("x"), TypeError("x")])
 def test_a_provider_that_cannot_tell_its_dimension_says_none(fault: Exception) -> None:
     assert AstrBotEmbedding(FakeContext([FakeProvider("one", dim=fault)]), "one").dim == 0
-
-
-def test_a_provider_without_a_model_name_can_be_chosen() -> None:
-    context = FakeContext([FakeProvider("one", model=None)])
-    paths = EnginePaths.under(Path("nowhere"))
-    config = PluginConfig(embedding="one")
-    embedder = choose_embedder(
-        context, config, paths, None, FakeEmbedder, bundled_is_there=False, torch=True
-    )
-    assert embedder.label == "provider:one"
 
 
 def test_providers_are_loaded_once_there_is_one() -> None:
@@ -288,45 +288,28 @@ def test_no_rerank_provider_is_asked_unless_one_is_named() -> None:
     assert reranker_of(context).label == "r"
 
 
-async def test_the_scores_of_a_reranker_come_in_the_order_of_the_texts() -> None:
+async def test_the_scores_of_a_reranker_come_in_the_order_of_the_texts_or_not_at_all() -> None:
     provider = FakeRerankProvider("r", step=1.0)
     reranker = reranker_of(FakeContext(others=[provider]))
     assert await reranker.rerank("q", ("bb", "dddd", "a")) == [2.0, 4.0, 1.0]
     assert provider.calls == [("q", ["bb", "dddd", "a"], 3)]
-
-
-async def test_a_reranker_is_looked_up_at_every_call() -> None:
-    context = FakeContext()
-    reranker = reranker_of(context)
-    assert not reranker.is_there
-    with pytest.raises(RerankFailed, match=r"^gone"):
-        await reranker.rerank("q", ["a"])
-    for step in (1.0, 2.0):
-        context.others = [FakeRerankProvider("r", step=step)]
-        assert reranker.is_there
-        assert await reranker.rerank("q", ["a"]) == [step]
-    context.others = []
-    with pytest.raises(RerankFailed, match=r"^gone"):
-        await reranker.rerank("q", ["a"])
-
-
-@pytest.mark.parametrize("kind", ["chat_completion", "embedding", ""])
-async def test_a_provider_of_another_kind_is_no_reranker(kind: str) -> None:
-    reranker = reranker_of(FakeContext(others=[FakeRerankProvider("r", kind)]))
-    assert not reranker.is_there
-    with pytest.raises(RerankFailed, match=r"^gone"):
-        await reranker.rerank("q", ["a"])
-
-
-async def test_a_reranker_that_leaves_texts_out_has_not_answered() -> None:
-    reranker = reranker_of(FakeContext(others=[FakeRerankProvider("r", lost=1)]))
+    provider.lost = 1
     with pytest.raises(RerankFailed, match=r"^wrong_count: 1 for 2"):
         await reranker.rerank("q", ["a", "b"])
 
 
-def test_what_astrbot_calls_a_rerank_provider_is_one_here() -> None:
-    entities = pytest.importorskip("astrbot.core.provider.entities")
-    provider = FakeRerankProvider("r", entities.ProviderType.RERANK.value)
-    assert reranker_of(FakeContext(others=[provider])).is_there
-    result = entities.RerankResult(index=1, relevance_score=0.5)
-    assert (result.index, result.relevance_score) == (1, 0.5)
+@pytest.mark.parametrize("kind", ["chat_completion", "embedding", "", None])
+async def test_a_reranker_is_looked_up_at_every_call_and_another_kind_of_provider_is_none(
+    kind: str | None,
+) -> None:
+    """``None``: no provider of that name."""
+    context = FakeContext()
+    reranker = reranker_of(context)
+    for step in (1.0, 2.0):
+        context.others = [] if kind is None else [FakeRerankProvider("r", kind)]
+        assert not reranker.is_there
+        with pytest.raises(RerankFailed, match=r"^gone"):
+            await reranker.rerank("q", ["a"])
+        context.others = [FakeRerankProvider("r", ProviderType.RERANK.value, step)]
+        assert reranker.is_there
+        assert await reranker.rerank("q", ["a"]) == [step]

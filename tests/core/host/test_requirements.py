@@ -41,12 +41,9 @@ def test_a_package_is_looked_for_under_its_modules_name(tmp_path: Path) -> None:
     path.write_text("No-Such-Thing[x]>=1,<2; python_version>'3'\n", encoding="utf-8")
     found = Missing("no-such-thing", "no_such_thing", "No-Such-Thing[x]<2,>=1")
     assert missing_packages(path) == (found,)
+    assert missing_packages(tmp_path / "none.txt") == ()
     assert is_installed("PyYAML")
     assert not is_installed("a-package-that-nobody-has")
-
-
-def test_no_requirements_file_means_nothing_is_missing(tmp_path: Path) -> None:
-    assert missing_packages(tmp_path / "none.txt") == ()
 
 
 def test_our_own_requirements_name_modules_that_exist_under_that_name() -> None:

