@@ -232,24 +232,6 @@ async def test_an_admin_brings_anothers_from_afar_by_its_name(tmp_path: Path) ->
         assert await rig.texts(QUESTION, ONE) == []
 
 
-async def test_what_was_changed_since_is_not_taken_back(tmp_path: Path) -> None:
-    async with running(tmp_path, settings=to(), follow=False) as rig:
-        await say(rig, "存折放在饼干盒里", ONE)
-        await say(rig, "备用钥匙在花盆下面", ONE)
-        former = await scope_of(rig, ONE)
-    async with running(tmp_path, settings=to(DmScope.PER_CHANNEL_PEER), follow=False) as rig:
-        service = rig.engine.service
-        assert counted(await bring(rig, ONE)) == [(2, 0)]
-        hit = (await rig.recall(QUESTION, ONE)).hits[0]
-        await service.edit(
-            hit.memory_id, "存折放在书柜里", conversation_id=ONE, actor=replace(ADMIN, person="x:1")
-        )
-        undone = await service.restore(conversation_id=ONE, actor=ADMIN)
-        assert undone == BroughtBack(former, await scope_of(rig, ONE), 1, 1)
-        assert await rig.texts(QUESTION, ONE) == ["存折放在书柜里"]
-        assert await left(rig, ONE) == {former: 1}
-
-
 async def test_queued_turns_stay_where_they_were_said_unless_the_scope_is_brought_along(
     tmp_path: Path,
 ) -> None:

@@ -73,20 +73,6 @@ async def test_a_renamed_account_publishes_nothing_and_its_repaired_map_reads_as
         assert bot.notices.standing() == ()
 
 
-@pytest.mark.parametrize("spoke", [False, True])
-async def test_of_several_accounts_there_is_a_line_for_each_or_for_the_one_that_spoke(
-    bot: Bot, spoke: bool
-) -> None:
-    bot.accounts = frozenset({"one", NEW, "webchat"})
-    book = bot.start({FAMILY_ROOM: "家人"})
-    if spoke:
-        await book.meet(renamed(group(777)), person(1), book.resolve(renamed(group(777))))
-        bot.start({FAMILY_ROOM: "家人"})
-    meant = [NEW] if spoke else ["one", NEW]
-    lines = [f"{account}:GroupMessage:777 → 家人" for account in meant]
-    assert bot.told(NoticeCode.MAP_ACCOUNTS_GONE).params["lines"].split("\n") == lines
-
-
 async def test_an_admin_may_say_that_an_account_is_gone_for_good(bot: Bot) -> None:
     bot.rename()
     book = bot.start(MAP)
@@ -261,19 +247,6 @@ def test_keys_that_a_former_version_remembered_short_are_the_same_keys(
 
 
 # What is said of keys
-
-
-async def test_an_unreadable_key_is_told_with_the_line_that_repairs_it_once_its_group_speaks(
-    bot: Bot,
-) -> None:
-    book = bot.start({"777": "家人"})
-    told = bot.told(NoticeCode.MAP_ODD_KEY)
-    assert told.params["odd"] == "unreadable"
-    await book.meet(group(777), person(1), book.resolve(group(777)))
-    for _ in range(2):
-        told = bot.told(NoticeCode.MAP_ODD_KEY)
-        assert (told.params["odd"], told.params["closest"]) == ("meant", FAMILY_ROOM)
-        bot.start({"777": "家人"})
 
 
 @pytest.mark.parametrize("drop", [True, False])

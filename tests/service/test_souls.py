@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 
@@ -47,7 +46,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     VetoSoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
-from astrbot_plugin_scoped_memory.llm_memory.service import souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.vocabulary import line_of
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
@@ -545,26 +543,6 @@ async def test_a_hand_edit_is_no_note_where_the_chain_is_gone(tmp_path: Path) ->
         await rig.engine.notes.refresh()
         assert [note.path for note in rig.engine.notes.all()] == ["别的.md"]
         assert injected(rig) == BLOCK
-
-
-async def test_why_a_soul_cannot_be_read_is_logged_once(tmp_path: Path) -> None:
-    chain = tmp_path / "memory" / "soul" / CAT / "chain.jsonl"
-    async with engine(tmp_path) as rig:
-        await applied(rig)
-    raw = chain.read_bytes()
-    with mock.patch.object(souls.logger, "warning") as warning:
-        async with engine(tmp_path) as rig:
-            for _ in range(2):
-                chain.rename(chain.with_suffix(".away"))
-                chain.symlink_to(chain.with_suffix(".away"))
-                page = tmp_path / "memory" / "roles" / CAT / "SOUL.md"
-                for turn in range(3):
-                    page.write_text(f"{turn}", "utf-8")
-                    await rig.engine.service.souls.follow()
-                chain.unlink()
-                chain.write_bytes(raw)
-                await rig.engine.service.souls.follow()
-    assert [call.args for call in warning.call_args_list] == [("soul_not_followed",)] * 2
 
 
 class Silent(ProbedChat):

@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     End,
     EntryState,
@@ -232,14 +232,6 @@ def test_a_line_reads_back_as_the_record_that_it_was(
 
 FAMILY = Scope.parse("家人")
 ONE = Memory("m-abcd", "奶奶对花生过敏", NO_TIME + timedelta(days=20_000))
-
-
-@given(memories, st.sampled_from([FAMILY, PUBLIC]))
-def test_a_memory_comes_back_from_its_fields_as_it_was(memory: Memory, scope: Scope) -> None:
-    fields = json.loads(json.dumps(StoredMemory(scope, "entities.md", memory).to_dict()))
-    assert (fields["memory_scope"], fields["path"]) == (scope.name, "entities.md")
-    assert fields == memory.to_dict(memory_scope=scope.name) | {"path": "entities.md"}
-    assert Memory.from_dict(fields) == memory
 
 
 def test_only_the_judgment_must_be_said() -> None:

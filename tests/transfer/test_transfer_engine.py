@@ -322,18 +322,12 @@ async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stor
     assert report.cut_short
 
 
-async def test_the_same_file_twice_and_the_own_export_add_nothing(rig: Rig) -> None:
+async def test_the_same_file_twice_adds_nothing(rig: Rig) -> None:
     await told(rig)
     put(rig, HEADER, memory(OFFICE, who="小红", created_at="2024-01-01T00:00:00+08:00"))
     first = await bring(rig, group(777))
     second = await bring(rig, group(777))
     assert (first.stored, second.stored, second.known) == (1, 0, 1)
-    outcome = await rig.engine.service.export(conversation_id=group(777), actor=ADMIN)
-    assert isinstance(outcome, Exported)
-    (rig.root / "exports" / outcome.name).rename(rig.root / "imports" / "own.jsonl")
-    own = await bring(rig, group(777), "own.jsonl")
-    assert (own.known, own.stored) == (2, 1)  # the public one comes into the family, too
-    assert not own.cut_short
 
 
 async def test_forgotten_entries_and_files_are_passed_by(rig: Rig) -> None:

@@ -14,7 +14,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
     ReadPublicOnly,
-    Refused,
     Resolution,
     Usable,
     WhyCode,
@@ -133,119 +132,121 @@ def test_a_mark_in_the_accounts_name_is_no_thread() -> None:
     assert scope_of(found).name.startswith("group-")
 
 
-@pytest.mark.parametrize("policy", [*DmScope, None])
-def test_a_malformed_id_is_refused_under_every_policy(policy: DmScope | None) -> None:
-    for umo in ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : "):
-        chat = ConversationId(umo, None, "", ConversationKind.OTHER)
-        found = resolve(chat, settings({umo: "家人"}, dm=policy))
-        assert isinstance(found, Refused)
-        assert found.why.code is WhyCode.MALFORMED_ID
-
-
-def test_an_unknown_policy_closes_unmapped_conversations_only() -> None:
-    panel = settings({"qq:FriendMessage:1": "家人"}, dm=None, groups=None)
-    assert scope_of(resolve(private("1"), panel)).name == "家人"
-    for chat in (private("2"), group("tg:GroupMessage:1", "1")):
-        found = resolve(chat, panel)
-        assert isinstance(found, ReadPublicOnly)
-        assert found.why.code is WhyCode.UNKNOWN_POLICY
-    assert not scope_of(resolve(other(), panel)).is_public
-
-
-def test_an_unknown_persona_closes_only_where_a_persona_is_mapped() -> None:
-    unknown = private("2", persona=None)
-    assert scope_of(resolve(unknown, settings({"qq:FriendMessage:1": "家人"}))).is_public
-    for panel in (
-        settings({PERSONA: "家人"}),
-        settings({PERSONA: ""}),
-        settings(held=frozenset({PERSONA})),
-    ):
-        found = resolve(unknown, panel)
-        assert isinstance(found, ReadPublicOnly)
-        assert found.why.code is WhyCode.UNKNOWN_PERSONA
-    exact = settings({PERSONA: "别", "qq:FriendMessage:2": "家人"})
-    assert scope_of(resolve(unknown, exact)).name == "家人"
-
-
-@pytest.mark.parametrize("policy", ISOLATING)
-def test_a_private_chat_without_a_person_or_a_platform_is_never_public(policy: DmScope) -> None:
-    panel = settings(dm=policy)
-    nobody = scope_of(resolve(private(None), panel))
-    assert not nobody.is_public
-    assert nobody != scope_of(resolve(private(None, account="qq2"), panel))
-    found = resolve(private("1", adapter=None), panel)
-    assert isinstance(found, Refused)
-    assert found.why.code is WhyCode.NO_ADAPTER
-
-
-@pytest.mark.parametrize(
-    ("dm", "groups"),
-    [
-        *((policy, GroupScope.PUBLIC) for policy in (DmScope.MAIN, *ISOLATING)),
-        (DmScope.PUBLIC, GroupScope.PER_GROUP),
-        (None, GroupScope.PUBLIC),
-        (DmScope.PUBLIC, None),
-    ],
-)
-def test_an_unknown_kind_is_public_only_where_everything_is(
-    dm: DmScope | None, groups: GroupScope | None
-) -> None:
-    assert scope_of(resolve(other(), settings())).is_public
-    own = scope_of(resolve(other(), settings(dm=dm, groups=groups)))
-    assert not own.is_public
-    assert own != scope_of(resolve(other("x:SpaceMessage:2"), settings(dm=dm, groups=groups)))
-
-
-def test_a_group_without_a_platform_is_refused_and_without_an_id_keeps_to_itself() -> None:
-    panel = settings(groups=GroupScope.PER_GROUP)
-    assert isinstance(resolve(group("tg:GroupMessage:1", "1", adapter=None), panel), Refused)
-    one = scope_of(resolve(group("tg:GroupMessage:1"), panel))
-    two = scope_of(resolve(group("tg:GroupMessage:2"), panel))
-    assert len({one, two, scope_of(resolve(group("tg:GroupMessage:1", "1"), panel))}) == 3
-
-
-def test_a_topic_and_a_split_group_share_their_groups_scope() -> None:
-    panel = settings(groups=GroupScope.PER_GROUP)
-    whole = scope_of(resolve(group(CHAT, "-100"), panel))
-    assert scope_of(resolve(group(TOPIC, "-100#7"), panel)) == whole
-    assert scope_of(resolve(group(SPLIT, "-100#7"), panel)) == whole
-    assert scope_of(resolve(group("tg:GroupMessage:43_-100", "-100"), panel)) == whole
-
-
 QQ, QQ_2, TG = private("10001"), private("10001", account="qq2"), private("42", "telegram", "tg")
 TG_SAME_NUMBER = private("10001", "telegram", "tg")
 LINKS = {"aiocqhttp:10001": "小明", "telegram:42": "小明", "aiocqhttp:7": "小明"}
 
 
+def dm(policy: DmScope) -> ScopeSettings:
+    """A policy for private chats, and links of accounts."""
+    return settings(dm=policy, links=LINKS)
+
+
+EACH, CHANNEL, ACCOUNT = (
+    DmScope.PER_PEER,
+    DmScope.PER_CHANNEL_PEER,
+    DmScope.PER_ACCOUNT_CHANNEL_PEER,
+)
+TAKEOVER = settings(dm=EACH, links={"telegram:42": "10001", "telegram:43": "aiocqhttp"})
+GROUPS = settings(groups=GroupScope.PER_GROUP)
+
+
 @pytest.mark.parametrize(
-    ("policy", "linked", "one", "two", "same"),
+    ("panel", "one", "two", "same"),
     [
-        (DmScope.PUBLIC, False, QQ, TG, True),
-        (DmScope.MAIN, False, QQ, TG, True),
-        (DmScope.MAIN, False, QQ, private(None, adapter=None), True),
-        (DmScope.PER_PEER, True, QQ, TG, True),
-        (DmScope.PER_PEER, True, QQ, private("7"), True),
-        (DmScope.PER_PEER, True, QQ, TG_SAME_NUMBER, False),
-        (DmScope.PER_CHANNEL_PEER, True, QQ, TG, False),
-        (DmScope.PER_CHANNEL_PEER, True, QQ, private("7"), True),
-        (DmScope.PER_ACCOUNT_CHANNEL_PEER, True, QQ, QQ_2, False),
-        (DmScope.PER_ACCOUNT_CHANNEL_PEER, True, QQ, TG, False),
-        (DmScope.PER_ACCOUNT_CHANNEL_PEER, True, QQ, private("7"), True),
+        (settings(dm=DmScope.PUBLIC), QQ, TG, True),
+        (settings(dm=DmScope.MAIN), QQ, private(None, adapter=None), True),
+        (dm(DmScope.MAIN), QQ, TG, True),
+        (dm(EACH), QQ, TG, True),
+        (dm(EACH), QQ, private("7"), True),
+        (dm(EACH), QQ, TG_SAME_NUMBER, False),
+        (dm(CHANNEL), QQ, TG, False),
+        (dm(CHANNEL), QQ, private("7"), True),
+        (dm(ACCOUNT), QQ, QQ_2, False),
+        (dm(ACCOUNT), QQ, TG, False),
+        (dm(ACCOUNT), QQ, private("7"), True),
+        # A link cannot take over an unlinked person's scope.
+        (TAKEOVER, QQ, TG, False),
+        (TAKEOVER, QQ, private("43", "telegram", "tg"), False),
+        *((dm(policy), private(None), private(None, account="qq2"), False) for policy in ISOLATING),
+        *((dm(policy), other(), other("x:SpaceMessage:2"), False) for policy in ISOLATING),
+        # A topic and a split group share their group's scope; one without an id keeps to itself.
+        (GROUPS, group(CHAT, "-100"), group(TOPIC, "-100#7"), True),
+        (GROUPS, group(CHAT, "-100"), group(SPLIT, "-100#7"), True),
+        (GROUPS, group(CHAT, "-100"), group("tg:GroupMessage:43_-100", "-100"), True),
+        (GROUPS, group("tg:GroupMessage:1"), group("tg:GroupMessage:2"), False),
+        (GROUPS, group("tg:GroupMessage:1"), group("tg:GroupMessage:1", "1"), False),
     ],
 )
-def test_who_shares_a_private_scope(
-    policy: DmScope, linked: bool, one: ConversationId, two: ConversationId, same: bool
+def test_who_shares_a_scope(
+    panel: ScopeSettings, one: ConversationId, two: ConversationId, same: bool
 ) -> None:
-    panel = settings(dm=policy, links=LINKS if linked else {})
     assert (scope_of(resolve(one, panel)) == scope_of(resolve(two, panel))) is same
 
 
-def test_a_link_cannot_take_over_an_unlinked_persons_scope() -> None:
-    panel = settings(
-        dm=DmScope.PER_PEER, links={"telegram:42": "10001", "telegram:43": "aiocqhttp"}
-    )
-    scopes = {scope_of(resolve(c, panel)) for c in (QQ, TG, private("43", "telegram", "tg"))}
-    assert len(scopes) == 3
+def said(resolution: Resolution) -> str:
+    """The scope's name, ``own`` for a derived one, or in brackets why there is none."""
+    if isinstance(resolution, Usable):
+        name = resolution.scope.name
+        return "own" if name.startswith(("dm-", "group-")) else name
+    reads = "reads public" if isinstance(resolution, ReadPublicOnly) else "refused"
+    return f"<{reads}: {resolution.why.code}>"
+
+
+NO_ID, NO_ADAPTER = f"<refused: {WhyCode.MALFORMED_ID}>", f"<refused: {WhyCode.NO_ADAPTER}>"
+BAD_POLICY = f"<reads public: {WhyCode.UNKNOWN_POLICY}>"
+NO_PERSONA = f"<reads public: {WhyCode.UNKNOWN_PERSONA}>"
+ONE_MAPPED, UNTOLD = {"qq:FriendMessage:1": "家人"}, private("2", persona=None)
+MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
+
+
+@pytest.mark.parametrize(
+    ("chat", "panel", "expected"),
+    [
+        *(
+            (
+                ConversationId(umo, None, "", ConversationKind.OTHER),
+                settings({umo: "家"}, one),
+                NO_ID,
+            )
+            for umo in MALFORMED
+            for one in (*DmScope, None)
+        ),
+        # An unknown policy closes what is not mapped.
+        (private("1"), settings(ONE_MAPPED, None, None), "家人"),
+        (private("2"), settings(ONE_MAPPED, None, None), BAD_POLICY),
+        (group("tg:GroupMessage:1", "1"), settings(ONE_MAPPED, None, None), BAD_POLICY),
+        (other(), settings(ONE_MAPPED, None, None), "own"),
+        # An unknown persona closes where a persona is mapped.
+        (UNTOLD, settings(ONE_MAPPED), "public"),
+        (UNTOLD, settings({PERSONA: "家人"}), NO_PERSONA),
+        (UNTOLD, settings({PERSONA: ""}), NO_PERSONA),
+        (UNTOLD, settings(held=frozenset({PERSONA})), NO_PERSONA),
+        (UNTOLD, settings({PERSONA: "别", "qq:FriendMessage:2": "家人"}), "家人"),
+        # Without a person, or a platform, nothing is public where a policy isolates.
+        *((private(None), settings(dm=policy), "own") for policy in ISOLATING),
+        *((private("1", adapter=None), settings(dm=policy), NO_ADAPTER) for policy in ISOLATING),
+        (group("tg:GroupMessage:1", "1", adapter=None), GROUPS, NO_ADAPTER),
+        # An unknown kind is public only where everything is.
+        (other(), settings(), "public"),
+        *((other(), settings(dm=policy), "own") for policy in (DmScope.MAIN, *ISOLATING, None)),
+        (other(), GROUPS, "own"),
+        (other(), settings(groups=None), "own"),
+        (other(), settings(accounts=None), "own"),
+        # A bad policy of an account closes that account alone, a bad table of them every one.
+        (QQ, settings(accounts={"qq2": None}), "public"),
+        (QQ_2, settings(accounts={"qq2": None}), BAD_POLICY),
+        (private("1", account="qq2"), settings({"qq2:FriendMessage:1": "家"}, accounts={"qq2": None}), "家"),
+        (QQ, settings(dm=None, accounts={"qq2": EACH}), BAD_POLICY),
+        (QQ_2, settings(dm=None, accounts={"qq2": EACH}), "own"),
+        (QQ, settings(accounts=None), BAD_POLICY),
+        (TG, settings(accounts=None), BAD_POLICY),
+    ],
+)
+def test_what_cannot_be_told_is_closed_and_the_rest_is_not(
+    chat: ConversationId, panel: ScopeSettings, expected: str
+) -> None:
+    assert said(resolve(chat, panel)) == expected
 
 
 PINNED = [
@@ -286,31 +287,13 @@ def test_an_account_follows_its_own_policy_and_all_others_the_common_one() -> No
     assert scope_of(resolve(QQ, panel)).is_public
     assert scope_of(resolve(QQ_2, panel)) == scope_of(resolve(QQ, settings(dm=DmScope.MAIN)))
     assert scope_of(resolve(TG, panel)) == scope_of(resolve(TG, settings(dm=DmScope.PER_PEER)))
-    assert (resolve(QQ, panel).why.value, resolve(TG, panel).why.value) == (
+    bad = settings(accounts={"qq2": None})
+    assert (
+        resolve(QQ, panel).why.value,
+        resolve(TG, panel).why.value,
+        resolve(QQ_2, bad).why.key,
+    ) == (
         "dm_scope",
         "advanced.dm_scope_by_account",
-    )
-
-
-def test_a_bad_policy_of_an_account_closes_that_account_alone() -> None:
-    panel = settings({"qq2:FriendMessage:1": "家人"}, accounts={"qq2": None})
-    assert scope_of(resolve(QQ, panel)).is_public
-    assert scope_of(resolve(private("1", account="qq2"), panel)).name == "家人"
-    found = resolve(QQ_2, panel)
-    assert isinstance(found, ReadPublicOnly)
-    assert (found.why.code, found.why.key) == (
-        WhyCode.UNKNOWN_POLICY,
         "advanced.dm_scope_by_account",
     )
-
-
-def test_a_good_policy_of_an_account_holds_where_the_common_one_is_bad() -> None:
-    panel = settings(dm=None, accounts={"qq2": DmScope.PER_PEER})
-    assert isinstance(resolve(QQ, panel), ReadPublicOnly)
-    assert isinstance(resolve(QQ_2, panel), Usable)
-
-
-def test_a_table_of_accounts_that_is_none_closes_every_account() -> None:
-    for chat in (QQ, TG):
-        assert isinstance(resolve(chat, settings(accounts=None)), ReadPublicOnly)
-    assert not scope_of(resolve(other(), settings(accounts=None))).is_public
