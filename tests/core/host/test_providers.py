@@ -223,9 +223,6 @@ async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_pre
         with pytest.raises(EmbeddingFailed, match="model_changed"):
             await call
     assert await embedder.prepare() != before
-    context.providers = []  # which is no other model
-    with pytest.raises(LookupError):
-        await embedder.embed_documents(["abc"])
     chosen_one = choose_embedder(
         context,
         PluginConfig(embedding="one"),
@@ -235,6 +232,9 @@ async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_pre
         bundled_is_there=False,
         torch=True,
     )
+    context.providers = []  # which is no other model
+    with pytest.raises(LookupError):
+        await embedder.embed_documents(["abc"])
     with pytest.raises(EmbeddingFailed):
         await chosen_one.prepare()
     await chosen_one.close()
