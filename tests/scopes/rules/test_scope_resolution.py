@@ -236,7 +236,11 @@ MALFORMED = ("", "x", "a:b", "a::c", ":b:c", "a:b:", " : : ")
         # A bad policy of an account closes that account alone, a bad table of them every one.
         (QQ, settings(accounts={"qq2": None}), "public"),
         (QQ_2, settings(accounts={"qq2": None}), BAD_POLICY),
-        (private("1", account="qq2"), settings({"qq2:FriendMessage:1": "家"}, accounts={"qq2": None}), "家"),
+        (
+            private("1", account="qq2"),
+            settings({"qq2:FriendMessage:1": "家"}, accounts={"qq2": None}),
+            "家",
+        ),
         (QQ, settings(dm=None, accounts={"qq2": EACH}), BAD_POLICY),
         (QQ_2, settings(dm=None, accounts={"qq2": EACH}), "own"),
         (QQ, settings(accounts=None), BAD_POLICY),
