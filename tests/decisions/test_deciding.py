@@ -287,17 +287,6 @@ async def test_a_link_and_an_open_fence_are_not_written_through(tmp_path: Path) 
         assert (await accepted(rig, memory_id)).number == 1, "no number was used up"
 
 
-async def test_a_purged_proposal_leaves_no_copy_of_its_words_in_the_state(tmp_path: Path) -> None:
-    async with deciding(tmp_path) as (rig, (memory_id,)):
-        await accepted(rig, memory_id)
-        assert b"PostgreSQL" in b"".join(
-            row[0] for row in rig.engine.parts.state.rows("SELECT payload FROM record")
-        )
-        await rig.engine.service.forget(memory_id, conversation_id=HOME, actor=ADMIN, for_good=True)
-        rows = rig.engine.parts.state.rows("SELECT scope, payload FROM record")
-        assert list(rows) == [("@shared", None)]
-
-
 async def test_what_was_accepted_without_its_state_is_marked_at_the_next_start(
     tmp_path: Path,
 ) -> None:

@@ -30,27 +30,6 @@ def numbers(root: Path) -> list[int]:
     return [int(found) for found in re.findall(r"(?m)^## D-(\d+)", shared(root).read_text("utf-8"))]
 
 
-async def test_a_save_right_before_the_next_accept(tmp_path: Path) -> None:
-    async with deciding(tmp_path, WORDS[:3]) as (rig, ids):
-        await accepted(rig, ids[0])
-        buffer = shared(tmp_path).read_text("utf-8")
-        await accepted(rig, ids[1])
-        shared(tmp_path).write_text(f"{buffer}\n人写的。\n", "utf-8")
-        assert (await accepted(rig, ids[2])).number == 3
-        assert numbers(tmp_path) == [1, 2, 3]
-        assert "人写的。" in shared(tmp_path).read_text("utf-8")
-
-
-async def test_what_a_person_has_deleted_stays_deleted(tmp_path: Path) -> None:
-    async with deciding(tmp_path, WORDS[:3]) as (rig, ids):
-        await accepted(rig, ids[0])
-        await accepted(rig, ids[1])
-        text = shared(tmp_path).read_text("utf-8")
-        shared(tmp_path).write_text(text.replace("D-0001", "从前的"), "utf-8")
-        await accepted(rig, ids[2])
-        assert numbers(tmp_path) == [2, 3]
-
-
 async def test_a_save_while_a_record_is_being_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,8 +16,6 @@ from astrbot_plugin_scoped_memory.tests.decisions.test_deciding import (
     accepted,
     decide,
     deciding,
-    items,
-    shared,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person
 
@@ -73,18 +71,3 @@ async def test_a_decision_that_no_longer_holds_is_not_told_as_one_that_does(
         told = {hit.headings[-1]: hit.closed for hit in await hits(rig)}
         assert told[f"D-0001 {WORDS}"]
         assert all(number.startswith("D-") for number in told)
-
-
-async def test_two_records_of_one_number_are_each_their_own_proposals(tmp_path: Path) -> None:
-    async with deciding(tmp_path) as (rig, (memory_id,)):
-        await accepted(rig, memory_id)
-        file = shared(tmp_path)
-        other = "## D-0001 发版在周四\n> 已接受 · 2026-11-20T09:00:00+00:00 · 提案：sha256:0123\n\n"
-        text = file.read_text("utf-8")
-        at = text.index("## D-0001")
-        file.write_text(text[:at] + other + text[at:], "utf-8")
-        await rig.engine.rooms.notes.refresh()
-        told = [hit.headings[-1] for hit in await hits(rig)]
-        assert told[0] == f"D-0001 {WORDS}"
-        twice = {item.line for item in await items(rig) if item.twice}
-        assert len(twice) == 2

@@ -81,20 +81,16 @@ def test_a_link_is_no_mark_and_no_store(user: Path) -> None:
     assert find_project(root) == Project("shop", root, own_store=False)
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="gives a folder away")
-def test_another_users_folder_above_takes_in_no_project(user: Path) -> None:
-    root = made(user / "open" / ".scoped-memory", user / "open" / "shop")
-    os.chown(user / "open" / ".scoped-memory", 12345, 12345)
-    assert find_project(root) is None
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="gives a file away")
-def test_another_users_workflow_above_takes_in_no_project(user: Path) -> None:
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="gives files away")
+@pytest.mark.parametrize("mark", [".scoped-memory", "workflow.toml"])
+def test_what_another_user_has_above_takes_in_no_project(user: Path, mark: str) -> None:
     root = made(user / "open" / "shop")
-    workflow = user / "open" / "workflow.toml"
-    workflow.write_text("[memory]\n", "utf-8")
+    if mark == "workflow.toml":
+        (user / "open" / mark).write_text("[memory]\n", "utf-8")
+    else:
+        made(user / "open" / mark)
     assert find_root(root) == user / "open"
-    os.chown(workflow, 12345, 12345)
+    os.chown(user / "open" / mark, 12345, 12345)
     assert find_root(root) is None
 
 

@@ -154,15 +154,11 @@ def test_who_does_not_hold_the_role_writes_nothing_and_is_told_who_does(desk: De
     for folder in ("qa", "../backend", "", "backend/../qa", "BACKEND"):
         assert desk.says("改了超时。", RoleLease(folder, desk.held.token)) == NotHeld()
     token = desk.held.token
+    copy = lease_file(desk.leases, "qa")  # of the token, without the lock
+    copy.write_bytes(lease_file(desk.leases, "backend").read_bytes())
+    assert desk.says("改了超时。", RoleLease("qa", token)) == NotHeld()
     desk.held.release()
     assert desk.says("改了超时。", RoleLease("backend", token)) == NotHeld()
-    assert desk.files() == {}
-
-
-def test_a_copied_token_without_the_lock_is_none(desk: Desk) -> None:
-    copy = lease_file(desk.leases, "qa")
-    copy.write_bytes(lease_file(desk.leases, "backend").read_bytes())
-    assert desk.says("改了超时。", RoleLease("qa", desk.held.token)) == NotHeld()
     assert desk.files() == {}
 
 
@@ -189,15 +185,23 @@ def test_a_link_to_shared_or_to_another_role_is_refused(desk: Desk, where: str) 
     assert desk.files() == before
 
 
-@needs_links
-def test_a_page_that_is_a_link_is_left_and_the_note_is_kept(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    "linked", [pytest.param(True, marks=needs_links), False], ids=["link", "damaged marks"]
+)
+def test_a_page_that_cannot_be_written_is_left_and_the_note_is_kept(
+    desk: Desk, linked: bool
+) -> None:
     desk.put("shared/CONSTITUTION.md", b"# C\n")
-    (desk.root / "roles" / "backend").mkdir(parents=True)
-    page = desk.root / "roles" / "backend" / "MEMORY.md"
-    page.symlink_to(desk.root / "shared" / "CONSTITUTION.md")
+    page, damaged = desk.root / "roles/backend/MEMORY.md", f"mine\n{BEGIN}\n".encode()
+    page.parent.mkdir(parents=True)
+    if linked:
+        page.symlink_to(desk.root / "shared" / "CONSTITUTION.md")
+    else:
+        page.write_bytes(damaged)
     assert desk.says("改了超时。") == Noted(DAY, page_left=True)
     assert desk.files()["shared/CONSTITUTION.md"] == b"# C\n"
-    assert page.is_symlink()
+    assert page.read_bytes() == (b"# C\n" if linked else damaged)
+    assert DAY in desk.files()
 
 
 # What is not written
@@ -243,28 +247,20 @@ def test_private_data_is_hidden_or_its_line_left_out_as_the_setting_says(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("content", "answer"),
+    ("content", "note", "answer"),
     [
-        (b"# mine\n```\nx\n", NotNoted(NoteFault.OPEN_FENCE, "2")),
-        (b"\xff\xfe#\0", NotNoted(NoteFault.NOT_TEXT)),
+        (b"# mine\n```\nx\n", "改了超时。", NotNoted(NoteFault.OPEN_FENCE, "2")),
+        (b"\xff\xfe#\0", "改了超时。", NotNoted(NoteFault.NOT_TEXT)),
+        (
+            b"# mine\n",
+            "长" * (MOST_CHARACTERS + 1),
+            NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS)),
+        ),
     ],
 )
-def test_a_file_that_would_swallow_the_note_is_left_alone(
-    desk: Desk, content: bytes, answer: NotNoted
+def test_a_note_that_is_too_long_or_would_be_swallowed_is_refused_whole(
+    desk: Desk, content: bytes, note: str, answer: NotNoted
 ) -> None:
     desk.put(DAY, content)
-    assert desk.says("改了超时。") == answer
+    assert desk.says(note) == answer
     assert desk.files() == {DAY: content}
-
-
-def test_a_note_that_is_too_long_is_refused_whole(desk: Desk) -> None:
-    answer = desk.says("长" * (MOST_CHARACTERS + 1))
-    assert answer == NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS))
-    assert desk.files() == {}
-
-
-def test_a_page_with_damaged_marks_is_left_and_the_note_is_kept(desk: Desk) -> None:
-    desk.put("roles/backend/MEMORY.md", f"mine\n{BEGIN}\n".encode())
-    assert desk.says("改了超时。") == Noted(DAY, page_left=True)
-    assert desk.files()["roles/backend/MEMORY.md"] == f"mine\n{BEGIN}\n".encode()
-    assert DAY in desk.files()

@@ -3,7 +3,6 @@ engines."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -39,7 +38,8 @@ def reporting(home: Path, folder: Path, report: Path) -> StdioClient:
 async def test_a_follower_loads_no_engine(tmp_path: Path) -> None:
     home, report = tmp_path / "home", tmp_path / "modules"
     (tmp_path / "shop" / ".git").mkdir(parents=True)
-    owner = StdioClient(home, tmp_path)
+    of_owner = tmp_path / "owner"
+    owner = reporting(home, tmp_path, of_owner)
     follower = reporting(home, tmp_path / "shop", report)
     try:
         await owner.start()
@@ -53,29 +53,17 @@ async def test_a_follower_loads_no_engine(tmp_path: Path) -> None:
             ("memory_log", {"content": "We decided to use port 5433 for staging"}),
             ("memory_update_tasks", {"tasks_json": tasks}),
             ("memory_read", {"path": "global/entities.md"}),
-            ("memory_session_end", {"summary": "Wrote the release notes and tagged 2.1"}),
         ):
             said, failed = await follower.call(tool, **arguments)
             assert not failed, (tool, said)
         await follower.stop()
-        loaded = (await asyncio.to_thread(report.read_text, "utf-8")).split()
+        await owner.stop()
     finally:
         await follower.stop()
         await owner.stop()
+    loaded, whole = (file.read_text("utf-8").split() for file in (report, of_owner))
     assert "llm_memory.sharing.remote_memory" in loaded
     assert not [name for name in loaded if name.startswith(ENGINE)]
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
-
-
-async def test_the_same_program_as_an_owner_has_the_engine(tmp_path: Path) -> None:
-    """So the list of what a follower must not have is not made of names that nothing has."""
-    report = tmp_path / "modules"
-    owner = reporting(tmp_path / "home", tmp_path, report)
-    try:
-        await owner.start()
-        await owner.call("memory_search", query="anything")
-    finally:
-        await owner.stop()
-    loaded = (await asyncio.to_thread(report.read_text, "utf-8")).split()
-    missing = [room for room in ENGINE if not [n for n in loaded if n.startswith(room)]]
-    assert missing == ["llm_memory.api"]
+    missing = [room for room in ENGINE if not [name for name in whole if name.startswith(room)]]
+    assert missing == ["llm_memory.api"], "names that nothing has would prove nothing"

@@ -23,8 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineClosed,
     MemoryDraft,
-    Rejected,
-    RejectReason,
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
@@ -128,43 +126,25 @@ def reading(where: str, conversation: object = str(SITE)) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    "shown",
-    [
-        {"Authorization": ""},
-        {"Authorization": "Bearer "},
-        {"Authorization": "Bearer wrong"},
-        {"Authorization": "Basic " + "x" * 43},
-        {"Authorization": "Bearer \u00e9"},
-        {"Authorization": "Bearer {first}"},
-        {"Authorization": "Bearer {more}"},
-        {"Authorization": "Bearer {upper}"},
-    ],
+    "shown", ["", "Bearer ", "Basic {0}", "Bearer \u00e9", "Bearer {1}", "Bearer {0}x"]
 )
-async def test_without_the_token_nothing_is_answered(owner: Owner, shown: dict[str, str]) -> None:
+async def test_without_the_token_nothing_is_answered(owner: Owner, shown: str) -> None:
     token = owner.endpoint.token
-    parts = {"first": token[:-1], "more": f"{token}x", "upper": token.upper()}
-    shown = {name: text.format(**parts) for name, text in shown.items()}
-    assert await owner.post("read", reading("decisions.md"), **shown) == (
-        401,
-        {"error": "a wrong token"},
-    )
+    header = shown.format(token, token[:-1])
+    told = await owner.post("read", reading("decisions.md"), Authorization=header)
+    assert told == (401, {"error": "a wrong token"})
 
 
 @pytest.mark.parametrize(
     "umo",
     [
         "aiocqhttp:GroupMessage:777",
-        "aiocqhttp:FriendMessage:1002",
-        "mcp:GroupMessage:777",
         "mcp:FriendMessage:1002",
         "MCP:project:site",
         " mcp:project:site",
-        "mcp :project:site",
         "ｍｃｐ:project:site",
         "mcp\x00:project:site",
-        "webchat:FriendMessage:webchat!astrbot!1",
         "",
-        "mcp",
         "mcp:project",
         "mcp:project:",
         "mcp::site",
@@ -188,9 +168,7 @@ async def test_no_other_conversation_is_reached(owner: Owner, umo: object) -> No
         assert "米缸" not in json.dumps(answer, ensure_ascii=False)
 
 
-@pytest.mark.parametrize(
-    "umo", ["mcp:project:家人", "mcp:OtherMessage:x", "mcp:global:家人", "mcp:x:y"]
-)
+@pytest.mark.parametrize("umo", ["mcp:project:家人", "mcp:OtherMessage:x"])
 async def test_an_unmapped_agent_reads_public_and_writes_nothing(owner: Owner, umo: str) -> None:
     recall = {"query": "存折 米缸", "limit": 9, "token_budget": 900, "conversation_id": umo}
     status, answer = await owner.post("recall", recall)
@@ -208,7 +186,6 @@ async def test_an_unmapped_agent_reads_public_and_writes_nothing(owner: Owner, u
     [
         {"person": "aiocqhttp:1002", "name": "小明", "admin": True},
         {"person": "", "name": "管理员", "admin": True, "spoke": True},
-        {"person": "aiocqhttp:1", "name": "x", "admin": True, "spoke": False},
         None,
     ],
 )
@@ -251,48 +228,26 @@ async def test_a_change_of_tasks_claims_nobodys_words(owner: Owner) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("forget", {}, "no such call: forget"),
         ("export", {}, "no such call: export"),
-        ("close", {}, "no such call: close"),
-        ("__init__", {}, "no such call: __init__"),
         ("__class__", {}, "no such call: __class__"),
-        ("_is_protocol", {}, "no such call: _is_protocol"),
         ("READ", {}, "no such call: READ"),
         ("read", [], "the arguments are no object"),
-        ("read", None, "the arguments are no object"),
-        ("read", "x", "the arguments are no object"),
         ("read", {**reading("x"), "persona": "x"}, "unknown argument: persona"),
         ("read", {**reading("x"), "\ud800": 1}, "unknown argument: \ud800"),
         ("read", {"conversation_id": str(SITE)}, "missing argument: where"),
         ("read", {"where": "x"}, "missing argument: conversation_id"),
         ("read", reading(7), "in the arguments of read"),  # type: ignore[arg-type]
-        ("recall", {**reading("x"), "only": ["scan"]}, "unknown argument: only"),
-        (
-            "recall",
-            {"query": "x", "limit": "many", "token_budget": 9, "conversation_id": str(SITE)},
-            "in the arguments of recall",
-        ),
-        (
-            "remember",
-            {"draft": {"judgment": "x", "trusted": True}, "conversation_id": str(SITE)},
-            "",
-        ),
-        ("remember", {"draft": "x", "conversation_id": str(SITE)}, "in the arguments of remember"),
         ("remember", {"draft": {}, "conversation_id": str(SITE)}, "in the arguments of remember"),
     ],
 )
 async def test_bad_calls_are_named(owner: Owner, name: str, arguments: object, said: str) -> None:
     status, answer = await owner.post(name, arguments)
-    if said:
-        assert (status, said in answer["error"]) == (400, True), answer
-    else:  # an unknown field says nothing
-        assert status in (200, 400)
-        assert 'trusted": true' not in json.dumps(answer)
+    assert (status, said in answer["error"]) == (400, True), answer
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"1" * 100_000, b"NaN", b"{}{}"],
+    [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 100_000, b"NaN"],
 )
 async def test_what_is_no_json_is_refused(owner: Owner, body: bytes) -> None:
     status, answer = await owner.post("read", None, raw=body)
@@ -301,12 +256,14 @@ async def test_what_is_no_json_is_refused(owner: Owner, body: bytes) -> None:
 
 
 async def test_other_paths_and_methods_are_refused(owner: Owner) -> None:
-    for path in ("", "read/x", "../v1/read", "%2e%2e/read", "read%00", "r" * 9_000):
+    for path in ("", "read/x", "../v1/read", "read%00", "r" * 9_000):
         status, _ = await owner.post(path, reading("x"))
         assert status in (400, 401, 404), path
-    for method in ("GET", "PUT", "DELETE", "TRACE"):
-        answer = await owner.raw(f"{owner.head.replace('POST', method)}\r\n".encode())
-        assert b"404" in answer.split(b"\r\n")[0]
+    answer = await owner.raw(f"{owner.head.replace('POST', 'GET')}\r\n".encode())
+    assert b"404" in answer.split(b"\r\n")[0]
+    half = f"{owner.head}Content-Length: 4000\r\n\r\n{{".encode()
+    await owner.raw(half, end=True)  # a caller that leaves in the middle harms nobody
+    assert (await owner.post("read", reading("x")))[0] == 200
 
 
 @pytest.mark.parametrize("name", sorted(n for n in vars(OwnerMemory) if not n.startswith("_")))
@@ -314,9 +271,8 @@ async def test_a_bot_has_no_owners_calls(owner: Owner, name: str) -> None:
     """The token of a bot's port is an agent's: it is not given an admin's rights."""
     before = [one.memory for one in owner.bot.engine.rooms.catalogue.all()]
     asked = {"conversation_id": str(SITE), "memory_id": before[0].memory_id, "text": "x"}
-    for arguments in (asked, {**asked, "limit": 5}, {"conversation_id": str(SITE)}):
-        status, answer = await owner.post(name, arguments)
-        assert (status, answer) == (400, {"error": f"no such call: {name}"})
+    told = await owner.post(name, asked)
+    assert told == (400, {"error": f"no such call: {name}"})
     remote = RemoteMemory(owner.endpoint)
     with pytest.raises(ScopedMemoryError, match="older, or a bot"):
         await remote.owner.status(conversation_id=SITE)
@@ -327,26 +283,16 @@ async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:
     for length in (
         f"Content-Length: {MOST_BYTES + 1}",
         f"Content-Length: {10**30}",
+        "Content-Length: -1",
+        "Content-Length: 5, 5",
         "Transfer-Encoding: chunked",
         "X: no length",
     ):
-        answer = await owner.raw(f"{owner.head}{length}\r\n\r\n".encode())
-        assert answer.split(b" ")[1] in (b"413", b"400"), (length, answer)
-    for length in ("-1", "+5", "0x10", "5, 5", "five"):
-        answer = await owner.raw(f"{owner.head}Content-Length: {length}\r\n\r\n{{}}".encode())
+        answer = await owner.raw(f"{owner.head}{length}\r\n\r\n{{}}".encode())
         assert answer.split(b" ")[1] in (b"413", b"400"), (length, answer)
     # One that is as long as it says, and no longer than may be, is read.
     status, answer = await owner.post("read", reading("x" * (MOST_BYTES // 2)))
     assert (status, answer["type"]) == (200, "PointerNotVisible")
-
-
-async def test_a_caller_that_leaves_in_the_middle_harms_nobody(owner: Owner) -> None:
-    half = f"{owner.head}Content-Length: 4000\r\n\r\n{{".encode()
-    await owner.raw(half, end=True)
-    with socket.create_connection((owner.endpoint.host, owner.endpoint.port)) as gone:
-        gone.sendall(half)
-    status, _ = await owner.post("read", reading("x"))
-    assert status == 200
 
 
 async def test_fifty_calls_at_once(owner: Owner) -> None:
@@ -409,8 +355,6 @@ async def served(
         (ScopedMemoryError("a \ud800 word"), ScopedMemoryError, "word"),
         (OSError(28, "No space left"), ScopedMemoryError, "No space left"),
         (KeyError("secret/path"), ScopedMemoryError, "KeyError in read"),
-        (TypeError("x"), ScopedMemoryError, "TypeError in read"),
-        (AssertionError("x"), ScopedMemoryError, "AssertionError in read"),
     ],
 )
 async def test_what_fails_is_told_and_a_living_owner_is_not_taken_for_a_dead_one(
@@ -424,56 +368,27 @@ async def test_what_fails_is_told_and_a_living_owner_is_not_taken_for_a_dead_one
     assert "secret/path" not in str(caught.value)
 
 
-@pytest.mark.parametrize("answer", [None, 7, Rejected(RejectReason.EMPTY), object()])
-async def test_an_answer_of_a_wrong_type_is_an_error(tmp_path: Path, answer: object) -> None:
-    async with served(failing(answer=answer), tmp_path) as (_, remote):
-        with pytest.raises(ScopedMemoryError):
-            await remote.memory.read("x", conversation_id=SITE)
-
-
-async def test_odd_texts_come_back_as_they_went(tmp_path: Path) -> None:
-    text = "\x00\x7f\u2028\U0001f600 \n\t\\ \"'</script>" + "长" * 10_000
-    async with served(failing(answer=FileText("a.md", text)), tmp_path) as (_, remote):
-        assert await remote.memory.read("x", conversation_id=SITE) == FileText("a.md", text)
-
-
 async def test_the_endpoint_is_private_and_goes_with_the_server(tmp_path: Path) -> None:
-    server = SharingServer(failing(answer=PointerNotVisible("x")), tmp_path)
-    endpoint = await server.open()
+    first, second = (SharingServer(failing(), tmp_path) for _ in range(2))
+    endpoint = await first.open()
     file = tmp_path / FILE_NAME
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert read_endpoint(tmp_path) == endpoint
     assert (endpoint.host, endpoint.protocol) == ("127.0.0.1", PROTOCOL)
     assert len(endpoint.token) >= 43
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
-    await server.close()
-    await server.close()
-    assert list(tmp_path.iterdir()) == []
-    remote = RemoteMemory(endpoint)
-    with pytest.raises(OwnerGone):
-        await remote.memory.read("x", conversation_id=SITE)
-
-
-async def test_each_server_has_another_token(tmp_path: Path) -> None:
-    servers = [SharingServer(failing(), tmp_path / name) for name in "ab"]
-    for name in "ab":
-        (tmp_path / name).mkdir()
-    one, other = [await server.open() for server in servers]
-    assert one.token != other.token
-    stranger = RemoteMemory(Endpoint(other.host, other.port, one.token, other.pid))
+    other = await second.open()
+    assert other.token != endpoint.token
+    stranger = RemoteMemory(replace(other, token=endpoint.token))
     with pytest.raises(OwnerGone, match="token"):  # as where another owner has the port by now
         await stranger.memory.read("x", conversation_id=SITE)
-    for server in servers:
-        await server.close()
-
-
-async def test_the_next_owners_file_stays(tmp_path: Path) -> None:
-    first, second = SharingServer(failing(), tmp_path), SharingServer(failing(), tmp_path)
-    await first.open()
-    kept = await second.open()
     await first.close()
-    assert read_endpoint(tmp_path) == kept
+    assert read_endpoint(tmp_path) == other
     await second.close()
+    await second.close()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OwnerGone):
+        await RemoteMemory(endpoint).memory.read("x", conversation_id=SITE)
 
 
 async def test_a_server_that_cannot_say_where_it_is_is_shut(tmp_path: Path) -> None:
@@ -572,14 +487,9 @@ async def test_more_calls_than_the_owner_takes_at_once_are_asked_again_later(
     [
         "",
         "[]",
-        "null",
-        "{",
         "[" * 10_000,
         "{}",
         '{"host": "127.0.0.1", "port": "80", "token": "x", "pid": 1, "protocol": 1}',
-        '{"host": 1, "port": 80, "token": "x", "pid": 1, "protocol": 1}',
-        '{"host": "127.0.0.1", "port": 80, "token": null, "pid": 1, "protocol": 1}',
-        '{"host": "127.0.0.1", "port": 80, "token": "x", "pid": 1, "protocol": "1"}',
         '{"host": "127.0.0.1", "port": 80, "token": "x", "pid": 1, "protocol": 1, "more": 1}',
     ],
 )
@@ -605,9 +515,7 @@ async def following(stranger: Any, *, seconds: float) -> AsyncIterator[RemoteMem
     [
         b"",
         b"garbage\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{",
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
         b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"type": "None"}',
     ],
 )
@@ -619,12 +527,6 @@ async def test_a_stranger_on_the_port_is_no_owner(said: bytes) -> None:
 
     async with following(answer, seconds=5) as remote:
         with pytest.raises(OwnerGone):
-            await remote.memory.read("x", conversation_id=SITE)
-
-
-async def test_an_owner_that_hangs_is_gone_after_a_while() -> None:
-    async with following(lambda *_: None, seconds=0.2) as remote:
-        with pytest.raises(OwnerGone, match="timed out"):
             await remote.memory.read("x", conversation_id=SITE)
 
 
@@ -647,7 +549,7 @@ async def test_an_owner_elsewhere_is_met_by_its_address_and_a_token(
     await home.close()
 
 
-@pytest.mark.parametrize("address", ["nowhere", ":99", "host:", "host:0", "host:70000", "host:x"])
+@pytest.mark.parametrize("address", ["nowhere", ":99", "host:0", "host:x"])
 async def test_what_is_no_address_is_named(tmp_path: Path, address: str) -> None:
     (tmp_path / "token").write_text("t" * 20, "utf-8")
     with pytest.raises(HomeError, match="host:port"):

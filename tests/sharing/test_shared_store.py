@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +33,20 @@ HOME = ConversationId.parse("mcp:global:home")
 
 
 class Memory:
-    """Answers reads with its own name, as slowly as it is told."""
+    """Answers reads with its own name, once it may go on."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.asked = 0
-        self.seconds = 0.0
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
         self.error: Exception | None = None
 
     async def read(self, where: str, **_: object) -> FileText | PointerNotVisible:
         if not where:
             return PointerNotVisible(where)  # as a follower knocks
         self.asked += 1
-        await asyncio.sleep(self.seconds)
+        await self.goes_on.wait()
         if self.error is not None:
             raise self.error
         return FileText(where, self.name)
@@ -95,54 +96,59 @@ def opening(*made: Opened) -> Callable[[], Awaitable[Any]]:
     return own
 
 
-async def test_the_second_follows_and_takes_over(tmp_path: Path) -> None:
-    first = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "first")))
-    second = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "second")))
-    assert await first.memory.read("x", conversation_id=HOME) == FileText("x", "first")
-    assert await second.memory.read("x", conversation_id=HOME) == FileText("x", "first")
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Callable[..., SharedStore]]:
+    """Makes a program's view of the one store; ``made`` is what it opens, one after another."""
+    all_ = []
+
+    def make(*made: Opened, own: bool = True, **options: float) -> SharedStore:
+        opens: Any = opening(*made) if own else None
+        all_.append(SharedStore(tmp_path, tmp_path, opens, **options))  # type: ignore[arg-type]
+        return all_[-1]
+
+    yield make
+    for one in all_:
+        await one.close()
+
+
+async def read(store: SharedStore, where: str = "x") -> str:
+    """The name of the memory that answers."""
+    found = await store.memory.read(where, conversation_id=HOME)
+    assert isinstance(found, FileText)
+    assert found.path == where
+    return found.text
+
+
+type Stores = Callable[..., SharedStore]
+
+
+async def test_many_calls_open_it_once_and_the_second_follows_and_takes_over(
+    tmp_path: Path, store: Stores
+) -> None:
+    first, second = store(Opened(tmp_path, "first")), store(Opened(tmp_path, "second"))
+    names = await asyncio.gather(*(read(first, str(n)) for n in range(1, 51)))
+    assert set(names) == {"first"}
+    assert await read(second) == "first"
     await first.close()
-    async with asyncio.timeout(30):
-        assert await second.memory.read("x", conversation_id=HOME) == FileText("x", "second")
-    await second.close()
+    assert await read(second) == "second"
 
 
-async def test_many_calls_at_once_open_it_once(tmp_path: Path) -> None:
-    store = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "one")))
-    answers = await asyncio.gather(
-        *(store.memory.read(str(n), conversation_id=HOME) for n in range(1, 51))
-    )
-    assert [answer.path for answer in answers if isinstance(answer, FileText)] == [
-        str(n) for n in range(1, 51)
-    ]
-    await store.close()
-
-
-async def test_many_calls_survive_the_owners_end(tmp_path: Path) -> None:
+async def test_many_calls_survive_the_owners_end(tmp_path: Path, store: Stores) -> None:
     old = Opened(tmp_path, "old")
-    owner = SharedStore(tmp_path, tmp_path, opening(old))
-    await owner.memory.read("x", conversation_id=HOME)
-    follower = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "new")))
-    await follower.memory.read("x", conversation_id=HOME)
+    owner, follower = store(old), store(Opened(tmp_path, "new"))
+    assert (await read(owner), await read(follower)) == ("old", "old")
     old.memory.error = EngineClosed("closing")
-    calls = [
-        asyncio.create_task(follower.memory.read(f"{n}", conversation_id=HOME))
-        for n in range(1, 21)
-    ]
+    calls = [asyncio.create_task(read(follower, f"{n}")) for n in range(1, 21)]
     await until(lambda: old.memory.asked >= len(calls))
     await owner.close()
-    assert {
-        answer.text for answer in await asyncio.gather(*calls) if isinstance(answer, FileText)
-    } == {"new"}
-    await follower.close()
+    assert set(await asyncio.gather(*calls)) == {"new"}
 
 
-async def test_what_the_owner_asks_is_asked_once(tmp_path: Path) -> None:
+async def test_what_the_owner_asks_is_asked_once(tmp_path: Path, store: Stores) -> None:
     """An undo that is cut off may be done, and a second one would take back something else."""
     old, new = Opened(tmp_path, "old"), Opened(tmp_path, "new")
-    owner = SharedStore(tmp_path, tmp_path, opening(old))
-    await owner.memory.read("x", conversation_id=HOME)
-    follower = SharedStore(tmp_path, tmp_path, opening(new))
-    await follower.memory.read("x", conversation_id=HOME)
+    owner, follower = store(old), store(new)
+    assert (await read(owner), await read(follower)) == ("old", "old")
     old.memory.error = EngineClosed("closing")
     with pytest.raises(NoOwner, match="may have done it"):
         await follower.owner.restore(conversation_id=HOME)
@@ -150,134 +156,102 @@ async def test_what_the_owner_asks_is_asked_once(tmp_path: Path) -> None:
     await owner.close()
     assert await follower.owner.restore("m-1234", conversation_id=HOME) == NotVisible("m-1234")
     assert new.memory.asked == 1
-    await follower.close()
 
 
-async def test_what_could_not_be_opened_is_tried_again(tmp_path: Path) -> None:
+async def test_what_could_not_be_opened_is_tried_again(tmp_path: Path, store: Stores) -> None:
     faults: list[Exception] = [
         EngineOff("format_newer", "memory: format 99"),
         PermissionError(13, "Permission denied"),
         ImportError("No module named 'numpy'"),
     ]
     made = [Opened(tmp_path, "", error) for error in faults]
-    store = SharedStore(tmp_path, tmp_path, opening(*made, Opened(tmp_path, "at last")))
+    mine = store(*made, Opened(tmp_path, "at last"))
     for error in faults:
         with pytest.raises(type(error)):
-            await store.memory.read("x", conversation_id=HOME)
-    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "at last")
-    await store.close()
+            await read(mine)
+    assert await read(mine) == "at last"
 
 
 async def test_a_fault_that_nobody_waits_for_leaves_no_noise(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, store: Stores, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = [Opened(tmp_path, "", EngineOff("format_newer")), Opened(tmp_path, "next")]
-    store = SharedStore(tmp_path, tmp_path, opening(*made))
+    mine = store(Opened(tmp_path, "", EngineOff("format_newer")), Opened(tmp_path, "next"))
     before = asyncio.all_tasks()
-    store.start()
+    mine.start()
     await until(lambda: asyncio.all_tasks() == before)
-    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "next")
-    await store.close()
+    assert await read(mine) == "next"
     assert "never retrieved" not in caplog.text
 
 
-async def test_without_an_owner_a_call_is_answered_in_time(tmp_path: Path) -> None:
-    store = SharedStore(tmp_path, tmp_path, None, timeout=0.3)
-    async with asyncio.timeout(30):
-        with pytest.raises(NoOwner, match="no program has it open"):
-            await store.memory.read("x", conversation_id=HOME)
-    await store.close()
-
-
-async def test_a_lock_that_is_held_by_a_program_without_a_server(tmp_path: Path) -> None:
+async def test_who_has_no_owner_is_told_why_in_time(tmp_path: Path, store: Stores) -> None:
+    with pytest.raises(NoOwner, match="no program has it open"):
+        await read(store(own=False, timeout=0.1))
     lock = DirectoryLock(tmp_path)
-    lock.acquire()
-    store = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "mine")), timeout=0.3)
+    lock.acquire()  # by a program without a server
     with pytest.raises(NoOwner, match="does not answer"):
-        await store.memory.read("x", conversation_id=HOME)
-    lock.release()
-    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "mine")
-    await store.close()
-
-
-async def test_a_file_left_by_a_dead_owner_is_passed_over(tmp_path: Path) -> None:
-    Endpoint("127.0.0.1", 1, "x" * 43, 999_999).write(tmp_path)
-    store = SharedStore(tmp_path, tmp_path, opening(Opened(tmp_path, "mine")))
-    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "mine")
-    await store.close()
-
-
-async def test_an_owner_of_another_protocol_is_named(tmp_path: Path) -> None:
-    lock = DirectoryLock(tmp_path)
-    lock.acquire()
+        await read(store(Opened(tmp_path, "mine"), timeout=0.1))
     Endpoint("127.0.0.1", 1, "x" * 43, 999_999, 7).write(tmp_path)
-    store = SharedStore(tmp_path, tmp_path, opening())
     with pytest.raises(NoOwner, match="protocol 7"):
-        await store.memory.read("x", conversation_id=HOME)
-    await store.close()
+        await read(store())
     lock.release()
+    Endpoint("127.0.0.1", 1, "x" * 43, 999_999).write(tmp_path)  # left by a dead one
+    assert await read(store(Opened(tmp_path, "mine"))) == "mine"
 
 
-async def test_what_is_refused_is_not_asked_again(tmp_path: Path) -> None:
+async def test_what_is_refused_is_not_asked_again(tmp_path: Path, store: Stores) -> None:
     opened = Opened(tmp_path, "mine")
-    owner = SharedStore(tmp_path, tmp_path, opening(opened))
-    await owner.memory.read("x", conversation_id=HOME)
-    follower = SharedStore(tmp_path, tmp_path, opening())
+    assert await read(store(opened)) == "mine"
     opened.memory.error = KeyError("a fault of ours")
     opened.memory.asked = 0
     with pytest.raises(ScopedMemoryError) as caught:
-        await follower.memory.read("x", conversation_id=HOME)
+        await read(store())
     assert not isinstance(caught.value, NoOwner | OwnerGone)
     assert opened.memory.asked == 1
-    await follower.close()
-    await owner.close()
 
 
-async def test_a_closed_store_is_not_opened_again(tmp_path: Path) -> None:
+async def test_a_closed_store_is_not_opened_again(tmp_path: Path, store: Stores) -> None:
     opened, spare = Opened(tmp_path, "mine"), Opened(tmp_path, "spare")
-    store = SharedStore(tmp_path, tmp_path, opening(opened, spare))
-    await store.memory.read("x", conversation_id=HOME)
-    opened.memory.seconds, opened.memory.error = 0.1, EngineClosed("closed")
-    under_way = asyncio.create_task(store.memory.read("x", conversation_id=HOME))
-    await asyncio.sleep(0)
-    await store.close()
-    await store.close()
+    mine = store(opened, spare)
+    await read(mine)
+    opened.memory.goes_on.clear()
+    opened.memory.error = EngineClosed("closed")
+    under_way = asyncio.create_task(read(mine))
+    await until(lambda: opened.memory.asked == 2)
+    await mine.close()
+    opened.memory.goes_on.set()
     with pytest.raises(NoOwner):
         await under_way
-    store.start()
+    mine.start()
     with pytest.raises(NoOwner):
-        await store.memory.read("x", conversation_id=HOME)
-    assert opened.closed
-    assert spare.memory.asked == 0
+        await read(mine)
+    assert (opened.closed, spare.memory.asked) == (True, 0)
     DirectoryLock(tmp_path).acquire()  # nobody has it
 
 
-async def test_closing_while_it_opens_lets_go_of_it(tmp_path: Path) -> None:
+async def test_closing_while_it_opens_lets_go_of_it(tmp_path: Path, store: Stores) -> None:
     begun = asyncio.Event()
 
     class Slow(Opened):
         async def open(self) -> None:
             await super().open()
             begun.set()
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
 
     slow = Slow(tmp_path, "slow")
-    store = SharedStore(tmp_path, tmp_path, opening(slow))
-    call = asyncio.create_task(store.memory.read("x", conversation_id=HOME))
+    mine = store(slow)
+    call = asyncio.create_task(read(mine))
     await begun.wait()
-    await store.close()
+    await mine.close()
     with pytest.raises(NoOwner):
         await call
     assert slow.closed
     DirectoryLock(tmp_path).acquire()
 
 
-async def test_a_store_that_opens_at_the_last_moment_is_used(tmp_path: Path) -> None:
+async def test_a_store_that_opens_at_the_last_moment_is_used(tmp_path: Path, store: Stores) -> None:
     class Blocking(Opened):
         async def open(self) -> None:
             await super().open()
-            time.sleep(0.5)
+            time.sleep(0.3)
 
-    store = SharedStore(tmp_path, tmp_path, opening(Blocking(tmp_path, "late")), timeout=0.2)
-    assert await store.memory.read("x", conversation_id=HOME) == FileText("x", "late")
-    await store.close()
+    assert await read(store(Blocking(tmp_path, "late"), timeout=0.1)) == "late"

@@ -65,7 +65,7 @@ class Agent:
 
 
 @pytest.mark.parametrize(
-    ("logs", "kills"), [(300, 4), pytest.param(1_000, 10, marks=pytest.mark.soak)]
+    ("logs", "kills"), [(300, 3), pytest.param(1_000, 10, marks=pytest.mark.soak)]
 )
 async def test_the_owner_dies_again_and_again(tmp_path: Path, logs: int, kills: int) -> None:
     home, folder = tmp_path / "home", tmp_path / "site"
