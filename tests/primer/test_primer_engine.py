@@ -47,7 +47,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
-FAMILY, COMPANY, PUBLIC = group(777), group(888), group(999)
+FAMILY, COMPANY = group(777), group(888)
 MING, ADMIN = person(10001, "小明"), person(9, "老李", admin=True)
 HOURS = timedelta(hours=1)
 
@@ -174,25 +174,6 @@ async def test_what_the_question_recalls_stands_beside_it_and_is_not_told_twice(
     assert text.count("房东姓王") == 1
     assert text.count("交房租") == 1
     assert room.plugin.texts.say("primer.recalled") in text
-
-
-async def test_every_conversation_has_its_own_pause_and_its_own_scope(room: Room) -> None:
-    await remember(room.rig, "公司换了门禁", COMPANY, kind=MemoryKind.EVENT)
-    await remember(room.rig, "广场上有集市", PUBLIC, kind=MemoryKind.EVENT)
-    family = await room.after_a_pause(*map(hello, (777, 888, 999)))
-    shared_room = await turn(room.plugin, hello(888))
-    public = await turn(room.plugin, hello(999))
-    dm = await turn(room.plugin, FakeEvent.in_private(1002, "嗨"))
-    assert dm == ""  # the first message there
-    assert "全家搬到了杭州" in family
-    assert "广场上有集市" in family
-    assert "公司" not in family
-    assert "公司换了门禁" in shared_room
-    assert "搬到了杭州" not in shared_room
-    assert "过敏" not in shared_room
-    assert "广场上有集市" in public
-    for word in ("搬到了杭州", "门禁", "过敏", "房租", "中文"):
-        assert word not in public
 
 
 async def test_a_conversation_off_the_record_is_told_nothing_and_nothing_is_noted(

@@ -4,7 +4,7 @@ turn is told to nobody, and no reader of it is shown, or learns, what was correc
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -12,19 +12,18 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory, Ticket, Turn
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Edited,
-    Forgotten,
-    Moved,
+    NotAllowed,
+    NotVisible,
     Purged,
-    Restored,
-    Undone,
+    Rejected,
 )
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
+    Bot,
     StandingClock,
     answer,
     learned,
+    reading,
     reflect,
     say,
     texts_of,
@@ -47,85 +46,54 @@ LEARNED = ("小明住在幸福路88号", HOME, "小明的家在幸福路三单�
 OTHER = "小明不愿意说住处"
 ASKED = ("幸福路88号三单元", "Xingfu Road", "小明住在哪里")
 
-type Correct = Callable[[Rig, StoredMemory], Awaitable[None]]
+type Correct = Callable[[Rig, StoredMemory], Awaitable[object]]
 
 
-def file_of(rig: Rig, stored: StoredMemory) -> Path:
-    return rig.root / "memory" / "scopes" / stored.scope.name / stored.path
+def by_hand(words: str | None, to: str = "") -> Correct:
+    """A person rewords an entry in its file, or takes it out, and puts it into another scope."""
+
+    async def save(rig: Rig, stored: StoredMemory) -> None:
+        path = rig.root / "memory" / "scopes" / stored.scope.name / stored.path
+        whole = path.read_text("utf-8")
+        (begin,) = [line for line in whole.splitlines() if stored.memory.memory_id in line]
+        entry = begin + whole.partition(begin)[2].partition("\n## ")[0]
+        left = "" if words is None else entry.replace(HOME, words)
+        path.write_text(whole.replace(entry, left), "utf-8")
+        if to:
+            target = rig.root / "memory" / "scopes" / to / "preferences.md"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(f"{entry}\n", "utf-8")
+        await rig.engine.reconcile()
+
+    return save
 
 
-def entry_of(rig: Rig, stored: StoredMemory) -> str:
-    """The text of an entry in its file."""
-    whole = file_of(rig, stored).read_text("utf-8")
-    (begin,) = [line for line in whole.splitlines() if stored.memory.memory_id in line]
-    return begin + whole.partition(begin)[2].partition("\n## ")[0]
-
-
-def rewrite(rig: Rig, stored: StoredMemory, entry: str) -> None:
-    path = file_of(rig, stored)
-    whole = path.read_text("utf-8").replace(entry_of(rig, stored), entry)
-    path.write_text(whole, "utf-8")
-
-
-async def forget(rig: Rig, stored: StoredMemory) -> None:
-    done = await rig.forget(stored.memory.memory_id, SQUARE, MING)
-    assert isinstance(done, Forgotten)
-
-
-async def purge(rig: Rig, stored: StoredMemory) -> None:
+async def purge_and_sleep(rig: Rig, stored: StoredMemory) -> object:
     done = await rig.forget(stored.memory.memory_id, SQUARE, ADMIN, for_good=True)
-    assert isinstance(done, Purged)
+    assert not (await rig.night(patient=False)).errors
+    return done
 
 
-async def purge_and_sleep(rig: Rig, stored: StoredMemory) -> None:
-    await purge(rig, stored)
-    report = await rig.night("nightly", patient=False)
-    assert not report.errors
+UNDOABLE: dict[str, Correct] = {
+    "forgotten": lambda rig, one: rig.forget(one.memory.memory_id, SQUARE, MING),
+    "edited": lambda rig, one: rig.edit(one.memory.memory_id, OTHER, SQUARE, ADMIN),
+    "moved": lambda rig, one: rig.move(one.memory.memory_id, "家人", SQUARE, ADMIN),
+}
+CORRECTIONS: dict[str, Correct] = {
+    **UNDOABLE,
+    "purged": lambda rig, one: rig.forget(one.memory.memory_id, SQUARE, ADMIN, for_good=True),
+    "purged and slept on": purge_and_sleep,
+    "deleted by hand": by_hand(None),
+    "edited by hand": by_hand(OTHER),
+    "moved by hand": by_hand(None, "家人"),
+}
 
 
-async def edit(rig: Rig, stored: StoredMemory) -> None:
-    done = await rig.edit(stored.memory.memory_id, OTHER, SQUARE, ADMIN)
-    assert isinstance(done, Edited)
-
-
-async def move(rig: Rig, stored: StoredMemory) -> None:
-    done = await rig.move(stored.memory.memory_id, "家人", SQUARE, ADMIN)
-    assert isinstance(done, Moved)
-
-
-async def delete_by_hand(rig: Rig, stored: StoredMemory) -> None:
-    rewrite(rig, stored, "")
-    await rig.engine.reconcile()
-
-
-async def edit_by_hand(rig: Rig, stored: StoredMemory) -> None:
-    rewrite(rig, stored, entry_of(rig, stored).replace(HOME, OTHER))
-    await rig.engine.reconcile()
-
-
-async def move_by_hand(rig: Rig, stored: StoredMemory) -> None:
-    entry = entry_of(rig, stored)
-    rewrite(rig, stored, "")
-    target = rig.root / "memory" / "scopes" / "家人" / "preferences.md"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(f"{entry}\n", "utf-8")
-    await rig.engine.reconcile()
-
-
-async def take_back(rig: Rig, stored: StoredMemory) -> None:
-    undone = await rig.restore(stored.memory.memory_id, SQUARE, ADMIN)
-    assert isinstance(undone, Restored | Undone)
-
-
-UNDOABLE: Final[tuple[Correct, ...]] = (forget, edit, move)
-CORRECTIONS: Final[tuple[Correct, ...]] = (
-    *UNDOABLE,
-    purge,
-    purge_and_sleep,
-    delete_by_hand,
-    edit_by_hand,
-    move_by_hand,
-)
+async def correct(bot: Bot, how: str, stored: StoredMemory) -> None:
+    """A minute later a person does it, and may."""
+    bot.clock.forward(minutes=1)
+    done = await CORRECTIONS[how](bot, stored)
+    assert not isinstance(done, NotAllowed | NotVisible | Rejected), done
 
 
 async def talk(rig: Rig, sayings: tuple[str, ...]) -> StoredMemory:
@@ -152,104 +120,94 @@ async def told(rig: Rig) -> set[str]:
 
 
 @pytest.mark.parametrize("last", [SAID[0], FOREIGN], ids=["same words", "another language"])
-@pytest.mark.parametrize("correct", CORRECTIONS)
+@pytest.mark.parametrize("how", CORRECTIONS)
 async def test_no_correction_leaves_another_copy_in_the_queue(
-    correct: Correct, last: str, tmp_path: Path
+    how: str, last: str, tmp_path: Path
 ) -> None:
-    sayings = (*SAID, last)
-    chat = ScriptedChat(otherwise=answer(*(learned(text, who="s1") for text in LEARNED)))
     clock = StandingClock()
-    async with running(tmp_path, chat=chat, clock=clock, words_alone=True) as rig:
-        stored = await talk(rig, sayings)
-        assert await told(rig) >= {HARMLESS, SAID[0]}
-        clock.forward(minutes=1)
-        await correct(rig, stored)
-        assert await told(rig) - {OTHER} == {HARMLESS}
-    async with running(tmp_path, chat=chat, clock=clock, words_alone=True) as rig:
-        await rig.engine.reconcile()
-        assert await told(rig) - {OTHER} == {HARMLESS}
-        await reflect(rig, SQUARE)
-        prompts = [call.prompt for call in chat.calls]
+    async with reading(tmp_path, clock, words_alone=True) as bot:
+        stored = await talk(bot, (*SAID, last))
+        assert await told(bot) >= {HARMLESS, SAID[0]}
+        await correct(bot, how, stored)
+        assert await told(bot) - {OTHER} == {HARMLESS}
+    async with reading(tmp_path, clock, words_alone=True) as bot:
+        bot.chat.otherwise = answer(*(learned(text, who="s1") for text in LEARNED))
+        await bot.engine.reconcile()
+        assert await told(bot) - {OTHER} == {HARMLESS}
+        await reflect(bot, SQUARE)
+        prompts = [call.prompt for call in bot.chat.calls]
         shown_turns = [one.partition("<turns>")[2] for one in prompts if "<turns>" in one]
         assert shown_turns  # what is in no turn is asked for once more
         for shown in shown_turns:
             assert HARMLESS in shown
             assert not any(word in shown for word in ("幸福路", "三单元", "Xingfu"))
         # Of what was purged only hashes are left, and no reader can repeat what is in no turn.
-        forbidden = HOME if correct is purge_and_sleep else "幸福路"
-        assert not any(forbidden in text for text in texts_of(rig).get("public", []))
+        forbidden = HOME if how == "purged and slept on" else "幸福路"
+        assert not any(forbidden in text for text in texts_of(bot).get("public", []))
 
 
-@pytest.mark.parametrize("correct", UNDOABLE)
-async def test_what_was_undone_is_told_and_read_again(correct: Correct, tmp_path: Path) -> None:
-    chat, clock = ScriptedChat(), StandingClock()
-    async with running(tmp_path, chat=chat, clock=clock, words_alone=True) as rig:
-        stored = await talk(rig, SAID)
-        before = await told(rig)
-        clock.forward(minutes=1)
-        await correct(rig, stored)
-        assert SAID[0] not in await told(rig)
-        await take_back(rig, stored)
-        assert await told(rig) == before >= set(SAID[:2])
-        await reflect(rig, SQUARE)
-        assert all(text in chat.calls[0].prompt for text in SAID)
+@pytest.fixture
+async def bot(tmp_path: Path) -> AsyncIterator[Bot]:
+    """With an index of words alone, and a clock that stands."""
+    async with reading(tmp_path, StandingClock(), words_alone=True) as opened:
+        yield opened
 
 
-async def test_what_was_said_anew_after_the_correction_is_told_and_read(tmp_path: Path) -> None:
-    chat, clock = ScriptedChat(), StandingClock()
-    async with running(tmp_path, chat=chat, clock=clock, words_alone=True) as rig:
-        stored = await talk(rig, SAID)
-        clock.forward(minutes=1)
-        await forget(rig, stored)
-        clock.forward(minutes=1)
-        await say(rig, SAID[1], where=SQUARE, who=MING)
-        await say(rig, SAID[0], where=SQUARE, who=HONG)
-        await rig.engine.loop.reflection.follow()
-        assert await told(rig) == {HARMLESS, SAID[1], SAID[0]}
-        await reflect(rig, SQUARE)
-        assert chat.calls[0].prompt.count("幸福路") == 2
+@pytest.mark.parametrize("how", UNDOABLE)
+async def test_what_was_undone_is_told_and_read_again(bot: Bot, how: str) -> None:
+    stored = await talk(bot, SAID)
+    before = await told(bot)
+    await correct(bot, how, stored)
+    assert SAID[0] not in await told(bot)
+    await bot.restore(stored.memory.memory_id, SQUARE, ADMIN)
+    assert await told(bot) == before >= set(SAID[:2])
+    await reflect(bot, SQUARE)
+    assert all(text in bot.chat.calls[0].prompt for text in SAID)
 
 
-async def test_of_a_copy_only_what_was_corrected_is_kept_from_the_reader(tmp_path: Path) -> None:
-    chat, clock = ScriptedChat(), StandingClock()
-    whole = f"{SAID[0]}，妹妹在北京学画画"
-    async with running(tmp_path, chat=chat, clock=clock, words_alone=True) as rig:
-        stored = await talk(rig, (whole,))
-        clock.forward(minutes=1)
-        await forget(rig, stored)
-        assert await told(rig) == {HARMLESS}
-        await reflect(rig, SQUARE)
-        assert "妹妹在北京学画画" in chat.calls[0].prompt
-        assert "幸福路" not in chat.calls[0].prompt
+async def test_what_was_said_anew_after_the_correction_is_told_and_read(bot: Bot) -> None:
+    stored = await talk(bot, SAID)
+    await correct(bot, "forgotten", stored)
+    bot.clock.forward(minutes=1)
+    await say(bot, SAID[1], where=SQUARE, who=MING)
+    await say(bot, SAID[0], where=SQUARE, who=HONG)
+    await bot.engine.loop.reflection.follow()
+    assert await told(bot) == {HARMLESS, SAID[1], SAID[0]}
+    await reflect(bot, SQUARE)
+    assert bot.chat.calls[0].prompt.count("幸福路") == 2
 
 
-async def test_a_forgotten_turn_goes_with_what_its_preview_did_not_show(tmp_path: Path) -> None:
-    chat, clock = ScriptedChat(), StandingClock()
+async def test_of_a_copy_only_what_was_corrected_is_kept_from_the_reader(bot: Bot) -> None:
+    stored = await talk(bot, (f"{SAID[0]}，妹妹在北京学画画",))
+    await correct(bot, "forgotten", stored)
+    assert await told(bot) == {HARMLESS}
+    await reflect(bot, SQUARE)
+    assert "妹妹在北京学画画" in bot.chat.calls[0].prompt
+    assert "幸福路" not in bot.chat.calls[0].prompt
+
+
+async def test_a_forgotten_turn_goes_with_what_its_preview_did_not_show(bot: Bot) -> None:
     long = f"{SAID[0]}，{'门口有一棵很老的槐树，' * 60}妹妹在北京学画画"
-    async with running(tmp_path, chat=chat, clock=clock, words_alone=True) as rig:
-        await say(rig, long, where=SQUARE, who=MING)
-        await say(rig, HARMLESS, where=SQUARE, who=HONG)
-        await rig.engine.loop.reflection.follow()
-        (hit,) = (await rig.recall("幸福路88号", SQUARE)).hits
-        clock.forward(minutes=1)
-        forgotten = await rig.forget(hit.memory_id, SQUARE, MING)
-        assert isinstance(forgotten, Purged)
-        await reflect(rig, SQUARE)
-        assert "妹妹" not in chat.calls[0].prompt
-        assert HARMLESS in chat.calls[0].prompt
+    await say(bot, long, where=SQUARE, who=MING)
+    await say(bot, HARMLESS, where=SQUARE, who=HONG)
+    await bot.engine.loop.reflection.follow()
+    (hit,) = (await bot.recall("幸福路88号", SQUARE)).hits
+    bot.clock.forward(minutes=1)
+    assert isinstance(await bot.forget(hit.memory_id, SQUARE, MING), Purged)
+    await reflect(bot, SQUARE)
+    assert "妹妹" not in bot.chat.calls[0].prompt
+    assert HARMLESS in bot.chat.calls[0].prompt
 
 
 async def test_what_was_answered_before_the_correction_is_not_learned_in_other_words(
-    tmp_path: Path,
+    bot: Bot,
 ) -> None:
-    chat, clock = ScriptedChat(answer(learned("小明住在幸福路88号"))), StandingClock()
-    async with running(tmp_path, chat=chat, clock=clock, words_alone=True) as rig:
-        stored = await talk(rig, SAID)
-        clock.forward(minutes=1)
-        chat.release.clear()
-        reading = asyncio.create_task(reflect(rig, SQUARE))
-        await chat.asked.wait()
-        await forget(rig, stored)
-        chat.release.set()
-        await reading
-        assert texts_of(rig)["家人"] and not texts_of(rig).get("public")
+    bot.chat.add(answer(learned("小明住在幸福路88号")))
+    stored = await talk(bot, SAID)
+    bot.chat.release.clear()
+    begun = asyncio.create_task(reflect(bot, SQUARE))
+    await bot.chat.asked.wait()
+    await correct(bot, "forgotten", stored)
+    bot.chat.release.set()
+    await begun
+    assert texts_of(bot)["家人"] and not texts_of(bot).get("public")

@@ -86,16 +86,6 @@ def test_a_turn_comes_back_as_it_was_put_in_and_once(stores: Stores) -> None:
     assert stores.turns.turns([]) == []
 
 
-def test_turns_are_found_by_their_conversation_or_by_what_the_map_calls_it(stores: Stores) -> None:
-    member = "aiocqhttp:GroupMessage:1_777"
-    for put in (turn(1), turn(2, conversation=member, map_key=FAMILY), turn(3, "公司")):
-        stores.turns.put(put)
-    assert stores.turns.tickets("家人", {FAMILY}) == ["t-1", "t-2"]
-    assert stores.turns.tickets("家人", {member}) == ["t-2"]
-    assert stores.turns.tickets("家人", {WORK}) == []
-    assert stores.turns.scopes() == {"家人", "公司"}
-
-
 def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_none(
     stores: Stores,
 ) -> None:
@@ -166,17 +156,6 @@ def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
     assert [line.count for line in stores.turns.lines()] == [5, 1, 1]
 
 
-def test_what_is_in_a_batch_waits_in_no_line_and_comes_in_its_order(stores: Stores) -> None:
-    for number in (1, 2, 3):
-        stores.turns.put(turn(number))
-    stores.turns.make_batch(batch("b-1"), ["t-3", "t-1"])
-    assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1", "t-3"]
-    (line,) = stores.turns.lines()
-    assert (line.count, line.oldest) == (1, turn(2).observed_at)
-    assert [one.ticket_id for one in stores.turns.turns(["t-1", "t-2"])] == ["t-1", "t-2"]
-    assert stores.turns.batches() == [batch("b-1")]
-
-
 def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
     stores: Stores,
 ) -> None:
@@ -187,30 +166,6 @@ def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
     assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1"]
     assert stores.turns.of_batch("b-2") == []
     assert [line.scope for line in stores.turns.lines()] == ["公司"]
-
-
-def test_turns_that_go_take_an_empty_batch_with_them(stores: Stores) -> None:
-    for number in (1, 2, 3):
-        stores.turns.put(turn(number))
-    stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
-    stores.turns.drop(["t-1", "t-9"])
-    assert [one.batch_id for one in stores.turns.batches()] == ["b-1"]
-    assert stores.turns.turns(["t-1"]) == []
-    stores.turns.drop(["t-2"])
-    assert stores.turns.batches() == []
-    assert stores.turns.size() == QueueSize(1, 0, turn(3).observed_at)
-
-
-def test_the_newest_unread_turns_are_told_but_for_what_was_given_up(stores: Stores) -> None:
-    for put in (turn(1), turn(2), turn(3, "公司", WORK), turn(4)):
-        stores.turns.put(put)
-    stores.turns.make_batch(batch("b-1"), ["t-1"])
-    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
-    stores.turns.make_batch(batch("b-2"), ["t-2"])
-    assert stores.turns.unread(9) == [("t-4", "家人"), ("t-3", "公司"), ("t-2", "家人")]
-    assert stores.turns.unread(1) == [("t-4", "家人")]
-    stores.turns.drop_read()
-    assert stores.turns.count() == 4
 
 
 def test_the_size_tells_what_waits_and_what_was_given_up(stores: Stores) -> None:
@@ -227,22 +182,12 @@ def test_the_size_tells_what_waits_and_what_was_given_up(stores: Stores) -> None
 
 
 STRANGER, ADMIN = Party("public", "qq:5", known=False), Party("public", "qq:5", known=True)
-MOTHER = Party("家人", "aiocqhttp:2001", known=True)
 
 
 def said_by(number: int, party: Party, **more: object) -> QueuedTurn:
     """A turn of a party; in an unmapped scope a known one is an admin's."""
     is_admin = party.known and party.scope == "public"
     return turn(number, party.scope, person=party.speaker, admin=is_admin, **more)
-
-
-def test_turns_are_held_by_scope_and_speaker_and_an_admins_by_themselves(stores: Stores) -> None:
-    for number, party in enumerate((STRANGER, STRANGER, ADMIN, MOTHER)):
-        stores.turns.put(said_by(number, party))
-    stores.turns.put(turn(9, "公司", WORK, person=""))
-    nameless = Party("公司", WORK, known=True)
-    assert stores.turns.held() == {STRANGER: 2, ADMIN: 1, MOTHER: 1, nameless: 1}
-    assert stores.turns.turns(["t-2"]) == [said_by(2, ADMIN)]
 
 
 def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: Stores) -> None:
@@ -275,34 +220,6 @@ def test_of_a_line_each_speaker_is_told_as_often_as_any_other(stores: Stores) ->
     assert told(4) == ["t-0", "t-1", "t-6", "t-7"]
     assert told(5) == ["t-0", "t-1", "t-2", "t-6", "t-7"]
     assert told(9) == [f"t-{number}" for number in range(8)]
-
-
-def test_a_line_knows_its_groups_and_gives_an_admins_turns_alone(stores: Stores) -> None:
-    for number, party in enumerate((STRANGER, ADMIN, STRANGER)):
-        stores.turns.put(said_by(number, party))
-    for number in (3, 4):
-        stores.turns.put(turn(number, conversation=WORK, admin=number == 4))
-    mixed, mapped = stores.turns.lines()
-    assert (mixed.groups, mixed.count) == ((UNMAPPED, "public"), 3)
-    assert (mapped.groups, mapped.count) == (("家人",), 2)
-    assert [one.ticket_id for one in stores.turns.waiting(mixed, 9, admins=True)] == ["t-1"]
-    assert len(stores.turns.waiting(mixed, 9)) == 3
-
-
-def test_what_calls_cost_is_counted_by_group_and_kept_for_a_week(stores: Stores) -> None:
-    stores.book.spend(TODAY, tokens=10, parts={UNMAPPED: 4, "家人": 6})
-    stores.book.spend(TODAY, tokens=3, parts={UNMAPPED: 3})
-    stores.book.spend(TODAY, tokens=5)
-    assert stores.book.shares(TODAY) == [Share(UNMAPPED, 7), Share("家人", 6)]
-    assert stores.book.spent(TODAY).tokens == 18
-    last = TODAY + timedelta(days=6)
-    stores.book.spend(last, tokens=1, parts={"公司": 1})
-    assert stores.book.shares(last) == [Share("公司", 1), Share(UNMAPPED), Share("家人")]
-    assert stores.book.shares(TODAY)[0] == Share(UNMAPPED, 7)  # the clock was set back
-    after = TODAY + timedelta(days=7)
-    stores.book.spend(after, tokens=1, parts={"家人": 1})
-    assert stores.book.shares(after) == [Share("家人", 1), Share("公司")]
-    assert stores.book.shares(TODAY) == []
 
 
 def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: Stores) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
-    ConversationId,
-    EngineSettings,
-    LoopSettings,
     NoticeCode,
     NotObserved,
     ObserveOutcome,
@@ -35,6 +32,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     private,
     running,
 )
+from astrbot_plugin_scoped_memory.tests.support.reflecting import with_loop
 
 pytestmark = pytest.mark.engine
 
@@ -62,96 +60,87 @@ def everything(root: Path) -> bytes:
     return b"".join(path.read_bytes() for path in (root / "state").glob("loop.sqlite*"))
 
 
+OTHER_MAP = {key: "别处" if "777" in key else name for key, name in MAP.items()}
+
+
 async def test_an_answer_to_what_was_shown_under_another_map_is_not_kept(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
         view = await rig.engine.service.view(conversation_id=group(777))
         assert "家人" not in view
         seen = {"view": view, "recalled": ("m-aaaaaaaaaa",)}
         await observe(rig, reply="不能，奶奶对花生过敏", **seen)
-    async with running(
-        tmp_path, {key: name for key, name in MAP.items() if "777" not in key}
-    ) as rig:
+    async with running(tmp_path, OTHER_MAP) as rig:
         await observe(rig, "奶奶能吃花生吗", "不能，奶奶对花生过敏", **seen)
     same, other = rows(tmp_path)
     assert (same["scope"], same["reply_text"]) == ("家人", "不能，奶奶对花生过敏")
-    assert (other["scope"], other["user_text"]) == ("public", "奶奶能吃花生吗")
+    assert (other["scope"], other["user_text"]) == ("别处", "奶奶能吃花生吗")
     assert (other["reply_text"], other["recalled"]) == ("", "[]")
 
 
-OTHER_MAP = {key: "别处" if "777" in key else name for key, name in MAP.items()}
+@dataclass(frozen=True)
+class Answer:
+    """In the family's group a model was given a history, and answered. ``mapped``: what the map
+    calls the group then, empty while all scopes are shown; ``kept``: what is left of the answer."""
+
+    history: str
+    mapped: str
+    kept: bool
+    empty: bool = False
+    """Nothing was said in the history before."""
 
 
-async def begin(rig: Rig, history: str, *, empty: bool = False) -> str:
-    """The model is about to be asked in the family's group, and given this history."""
-    return await rig.engine.service.view(conversation_id=group(777), history=history, empty=empty)
+HISTORIES = {
+    "after a switch replies are kept back until the history is a new one": [
+        Answer("h1", "家人", kept=True, empty=True),
+        Answer("h1", "别处", kept=False),
+        Answer("h1", "别处", kept=False),
+        Answer("h2", "别处", kept=True, empty=True),
+        Answer("h1", "别处", kept=False),  # AstrBot can go back to a former one
+        Answer("h1", "别处", kept=True, empty=True),  # and empty it
+    ],
+    "a history that went to another scope and back holds words of both": [
+        Answer("h1", "家人", kept=True),
+        Answer("h1", "别处", kept=False),
+        Answer("h1", "家人", kept=False),
+    ],
+    "a history that was used while all scopes were shown is mixed": [
+        Answer("h1", "", kept=False, empty=True),
+        Answer("h1", "家人", kept=False),
+    ],
+}
 
 
-async def test_after_a_switch_replies_are_kept_back_until_the_history_is_a_new_one(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path) as rig:
-        await begin(rig, "h1", empty=True)
-        await observe(rig, "一", "答一", history="h1")
-    async with running(tmp_path, OTHER_MAP) as rig:
-        await begin(rig, "h1")
-        await observe(rig, "二", "答二", history="h1")
-        report = await rig.engine.service.describe(conversation_id=group(777))
-        assert report.mixed_history
-    async with running(tmp_path, OTHER_MAP) as rig:  # a restart does not forget it
-        await begin(rig, "h1")
-        await observe(rig, "三", "答三", history="h1")
-        await begin(rig, "h2", empty=True)
-        await observe(rig, "四", "答四", history="h2")
-        report = await rig.engine.service.describe(conversation_id=group(777))
-        assert not report.mixed_history
-        await begin(rig, "h1")  # AstrBot can go back to a former one
-        await observe(rig, "五", "答五", history="h1")
-        await begin(rig, "h1", empty=True)  # and empty it
-        await observe(rig, "六", "答六", history="h1")
-    told = [(row["scope"], row["user_text"], row["reply_text"]) for row in rows(tmp_path)]
-    assert told == [
-        ("家人", "一", "答一"),
-        ("别处", "二", ""),
-        ("别处", "三", ""),
-        ("别处", "四", "答四"),
-        ("别处", "五", ""),
-        ("别处", "六", "答六"),
-    ]
-
-
-async def test_a_history_that_went_to_another_scope_and_back_holds_words_of_both(
-    tmp_path: Path,
-) -> None:
-    for number, scopes in enumerate((MAP, OTHER_MAP, MAP)):
-        async with running(tmp_path, scopes) as rig:
-            await begin(rig, "h1")
-            await observe(rig, f"问{number}", "答", history="h1")
-    assert [row["reply_text"] for row in rows(tmp_path)] == ["答", "", ""]
+@pytest.mark.parametrize("story", HISTORIES)
+async def test_what_is_kept_of_answers_from_a_history(tmp_path: Path, story: str) -> None:
+    """After a restart each: nothing is forgotten of it."""
+    here, kept = group(777), []
+    for number, one in enumerate(HISTORIES[story]):
+        settings = replace(QUICK, scope_filter_enabled=bool(one.mapped))
+        scopes = OTHER_MAP if one.mapped == "别处" else MAP
+        async with running(tmp_path, scopes, settings=settings) as rig:
+            service = rig.engine.service
+            await service.view(conversation_id=here, history=one.history, empty=one.empty)
+            await observe(rig, f"问{number}", f"答{number}", history=one.history)
+            if one.mapped:
+                kept.append((one.mapped, f"答{number}" if one.kept else ""))
+                report = await service.describe(conversation_id=here)
+                assert report.mixed_history is not one.kept
+    assert [(row["scope"], row["reply_text"]) for row in rows(tmp_path)] == kept
 
 
 async def test_an_answer_begun_before_the_switch_taints_the_history_it_ends_in(
     tmp_path: Path,
 ) -> None:
+    here = {"conversation_id": group(777), "history": "h1"}
     async with running(tmp_path) as rig:
-        view = await begin(rig, "h1", empty=True)
+        view = await rig.engine.service.view(**here, empty=True)
     async with running(tmp_path, OTHER_MAP) as rig:
-        await begin(rig, "h1", empty=True)  # AstrBot saves the first answer only afterwards
+        # AstrBot saves the first answer only afterwards
+        await rig.engine.service.view(**here, empty=True)
         await observe(rig, "一", "答一", history="h1", view=view)
-        await begin(rig, "h1")
+        await rig.engine.service.view(**here)
         await observe(rig, "二", "答二", history="h1")
     assert [row["reply_text"] for row in rows(tmp_path)] == ["", ""]
-
-
-async def test_a_history_that_was_used_while_all_scopes_were_shown_is_mixed(
-    tmp_path: Path,
-) -> None:
-    everything_shown = replace(QUICK, scope_filter_enabled=False)
-    async with running(tmp_path, settings=everything_shown) as rig:
-        await begin(rig, "h1", empty=True)
-    async with running(tmp_path) as rig:
-        await begin(rig, "h1")
-        await observe(rig, "一", "答一", history="h1")
-    assert [row["reply_text"] for row in rows(tmp_path)] == [""]
 
 
 async def test_a_persona_that_has_a_scope_of_its_own_is_a_switch_and_another_is_none(
@@ -169,18 +158,17 @@ async def test_a_persona_that_has_a_scope_of_its_own_is_a_switch_and_another_is_
 
 
 async def test_a_reply_from_a_history_of_unknown_scope_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(*_: object) -> None:
         raise StateUnavailable("disk I/O error", "state.sqlite")
 
-    async with running(tmp_path) as rig:
-        monkeypatch.setattr(SqliteStateStore, "model_history", gone)
-        await begin(rig, "h1")
-        await observe(rig, "一", "答一", history="h1")
-        monkeypatch.undo()
-        await observe(rig, "二", "答二", history="h1")
-    assert [row["reply_text"] for row in rows(tmp_path)] == ["", "答二"]
+    monkeypatch.setattr(SqliteStateStore, "model_history", gone)
+    await rig.engine.service.view(conversation_id=group(777), history="h1")
+    await observe(rig, "一", "答一", history="h1")
+    monkeypatch.undo()
+    await observe(rig, "二", "答二", history="h1")
+    assert [row["reply_text"] for row in rows(rig.root)] == ["", "答二"]
 
 
 @pytest.mark.parametrize("mode", [PrivacyMode.REDACT, PrivacyMode.REJECT])
@@ -199,11 +187,10 @@ async def test_no_number_and_no_secret_reaches_the_disk_in_either_mode(
     assert "身份证号" in str(row["user_text"])
 
 
-async def test_half_a_number_at_the_place_of_the_cut_is_not_left(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        for length in range(3976, 4004, 3):
-            await observe(rig, "话" * length + f" 证件{ID_CARD} " + "尾" * 500)
-    for row in rows(tmp_path):
+async def test_half_a_number_at_the_place_of_the_cut_is_not_left(rig: Rig) -> None:
+    for length in range(3976, 4004, 3):
+        await observe(rig, "话" * length + f" 证件{ID_CARD} " + "尾" * 500)
+    for row in rows(rig.root):
         text = str(row["user_text"])
         assert len(text) <= 4000
         assert ID_CARD[:4] not in text
@@ -222,17 +209,15 @@ async def test_pictures_tool_output_and_what_was_recalled_are_not_kept(tmp_path:
     assert "秘密".encode() not in held
 
 
-@pytest.mark.parametrize(
-    ("words", "reply"), [("", ""), (" \n", "\u200b"), ("data:;base64,QUJD", "<think>x</think>")]
-)
-async def test_a_turn_without_words_is_none(tmp_path: Path, words: str, reply: str) -> None:
-    async with running(tmp_path) as rig:
+async def test_a_turn_without_words_or_in_a_conversation_without_an_id_is_none(rig: Rig) -> None:
+    for words, reply in (("", ""), (" \n", "\u200b"), ("data:;base64,QUJD", "<think>x</think>")):
         assert await observe(rig, words, reply) == NotObserved(note="empty")
-    assert rows(tmp_path) == []
-
-
-def with_loop(**changes: object) -> EngineSettings:
-    return replace(QUICK, loop=replace(LoopSettings(), **changes))  # type: ignore[arg-type]
+    for umo in ("", "x", "a:b", "a:GroupMessage: "):
+        turn = Turn(Actor("", ""), "你好", "你好")
+        where = replace(group(777), umo=umo)
+        outcome = await rig.engine.service.observe(turn, conversation_id=where)
+        assert isinstance(outcome, NotObserved)
+    assert rows(rig.root) == []
 
 
 async def test_without_a_reader_no_turn_is_kept(tmp_path: Path) -> None:
@@ -287,14 +272,3 @@ async def test_what_is_overheard_leaves_half_of_the_queue_to_those_who_talk_to_t
         assert isinstance(await observe(rig, "又闲聊", ""), Ticket)
         assert isinstance(await observe(rig, "又叫你"), Ticket)
         assert (await rig.engine.status()).notices == ()
-
-
-@pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage: "])
-async def test_a_conversation_with_an_invalid_id_leaves_nothing(tmp_path: Path, umo: str) -> None:
-    nowhere = replace(group(777), umo=umo)
-    where: ConversationId = nowhere
-    async with running(tmp_path) as rig:
-        turn = Turn(Actor("", ""), "你好", "你好")
-        outcome = await rig.engine.service.observe(turn, conversation_id=where)
-        assert isinstance(outcome, NotObserved)
-    assert rows(tmp_path) == []

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import PartlyWritten
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import running
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
     FAMILY,
     NOW,
@@ -145,14 +145,6 @@ def test_what_a_person_saves_meanwhile_is_not_written_over(
     text = (tree.folder() / "entities.md").read_text(encoding="utf-8")
     assert text.startswith("我刚刚写的\n\n## 第1件事")
     assert tree.texts() == ["第1件事", "第2件事"]
-
-
-async def test_what_is_taken_in_is_recalled_at_once_and_in_its_scope_only(rig: Rig) -> None:
-    stored = await rig.engine.intake.take(FAMILY, [memory(1, "奶奶对花生过敏"), memory(2)])
-    assert [s.path for s in stored] == ["preferences.md", "entities.md"]
-    assert await rig.texts("奶奶对什么过敏", group(777)) == ["奶奶对花生过敏"]
-    assert await rig.texts("奶奶对什么过敏", group(888)) == []
-    await rig.until_indexed()
 
 
 async def test_a_batch_that_is_brought_again_adds_nothing(tmp_path: Path) -> None:

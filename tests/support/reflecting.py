@@ -52,6 +52,10 @@ class Bot(Rig):
 
     chat: ScriptedChat
 
+    async def read_due(self) -> ReflectionReport:
+        """What is due is read."""
+        return await self.engine.loop.reflection.read_due()
+
     async def hears(
         self, text: str, *memories: dict[str, Any], where: ConversationId = FAMILY, **more: Any
     ) -> ReflectionReport:
