@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,11 +13,19 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, IndexState, Recall
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    Feedback,
+    IndexState,
+    Recall,
+    Ticket,
+    Turn,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust
+from astrbot_plugin_scoped_memory.tests.support.days import FAMILY, Days
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -120,3 +129,131 @@ async def test_an_embedder_that_is_not_trusted_is_not_asked(tmp_path: Path) -> N
         assert recall.trace.arm is Arm.LEXICAL
         assert all(one.similarity is None for one in recall.trace.considered)
         assert embedder.calls == calls
+
+
+HERE = group(777)
+OLD, NEW = "姑妈家养着一盆兰花", "舅舅家养着一盆菊花"
+QUERY = "谁家养着一盆花"
+
+
+async def found_useful(rig: Rig, *memory_ids: str, times: int = 1) -> None:
+    for _ in range(times):
+        turn = Turn(Actor("aiocqhttp:1", "小明", False), QUERY, "兰花")
+        ticket = await rig.engine.service.observe(turn, conversation_id=HERE)
+        assert isinstance(ticket, Ticket)
+        report = await rig.engine.service.feedback(Feedback(useful_ids=memory_ids), ticket=ticket)
+        assert report.counted == memory_ids
+
+
+async def test_of_two_that_answer_alike_the_useful_one_comes_first_and_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        old = await rig.remember(OLD, HERE)
+        await rig.remember(NEW, HERE)
+        await rig.until_indexed()
+        assert await rig.texts(QUERY, HERE) == [NEW, OLD]
+        await found_useful(rig, old.memory.memory.memory_id, times=3)
+        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        await rig.until_indexed()
+        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
+
+
+async def test_a_recall_reads_no_counts_from_the_disk(tmp_path: Path) -> None:
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        old = await rig.remember(OLD, HERE)
+        await rig.remember(NEW, HERE)
+        await found_useful(rig, old.memory.memory.memory_id, times=3)
+        with sqlite3.connect(tmp_path / "state" / "state.sqlite") as connection:
+            connection.execute("DELETE FROM use_count")
+        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
+
+
+async def shown(rig: Rig, query: str) -> list[str]:
+    """What one recall of at most one memory shows."""
+    recall = await rig.recall(query, HERE, 1)
+    return [hit.preview for hit in recall.hits]
+
+
+async def test_a_recall_that_shows_a_memory_counts_as_an_access_without_any_reader(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        await rig.remember(OLD, HERE)
+        await rig.remember(NEW, HERE)
+        await rig.until_indexed()
+        assert await rig.texts(QUERY, HERE) == [NEW, OLD]
+        for _ in range(6):
+            assert await shown(rig, "兰花") == [OLD]
+        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
+    # It stands in the state, with its scope.
+    with sqlite3.connect(tmp_path / "state" / "state.sqlite") as connection:
+        counted = connection.execute("SELECT scope, uses FROM use_count ORDER BY uses").fetchall()
+    assert counted == [("家人", 2), ("家人", 8)]
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        await rig.until_indexed()
+        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
+
+
+async def test_what_nobody_is_shown_is_no_access(tmp_path: Path) -> None:
+    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
+        old = await rig.remember(OLD, HERE)
+        await rig.remember(NEW, HERE)
+        await rig.until_indexed()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):  # the deadline gave up
+                await shown(rig, "兰花")
+        await rig.engine.service.explain(conversation_id=HERE)
+        await rig.engine.service.newest(conversation_id=HERE, limit=5)
+        await rig.engine.service.expand(old.memory.pointer, conversation_id=HERE)
+    with sqlite3.connect(tmp_path / "state" / "state.sqlite") as connection:
+        assert connection.execute("SELECT * FROM use_count").fetchall() == []
+
+
+FRIDAY = datetime(2026, 10, 16, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("right", "other", "query", "in_talk"),
+    [
+        ("小雯预约了牙科", "第{}位预约了牙科", "上个月谁预约了牙科", False),
+        ("小雯预约了牙科", "第{}位预约了牙科", "上个月谁预约了牙科", True),
+        ("Wen saw the dentist", "No {} saw the dentist", "who saw the dentist last month", False),
+    ],
+)
+async def test_of_a_day_and_a_thing_the_day_chooses_among_ever_so_many(
+    days: Days, right: str, other: str, query: str, in_talk: bool
+) -> None:
+    await days.happened(FRIDAY, right)
+    for number in range(230):
+        at = FRIDAY + timedelta(days=20, minutes=number)
+        await days.happened(at, other.format(number))
+    days.clock.now = FRIDAY + timedelta(days=25)
+    recall = await days.recall(query, FAMILY, 5, in_talk=in_talk)
+    assert [hit.preview for hit in recall.hits][:1] == [right]
+
+
+@pytest.mark.parametrize("query", ["你还记得上周五吗", "do you remember last Friday?"])
+async def test_a_day_is_no_person(days: Days, query: str) -> None:
+    await days.happened(FRIDAY, "爬了香山")
+    await days.happened(FRIDAY + timedelta(days=1), "上周五 last Friday 不是名字")
+    days.clock.now = FRIDAY + timedelta(days=4)
+    recall = await days.recall(query, FAMILY, 5, in_talk=True)
+    assert recall.trace.arm is Arm.DATES
+    assert recall.hits[0].preview == "爬了香山"
+
+
+@pytest.mark.parametrize(
+    ("memory", "query"),
+    [
+        ("天天是大伟家的狗", "明天会下雪吗"),
+        ("Sunday is the name of Wen's dog", "will it snow on Sunday?"),
+    ],
+)
+async def test_the_letters_of_a_time_are_no_content(days: Days, memory: str, query: str) -> None:
+    await days.happened(FRIDAY, memory)
+    days.clock.now = FRIDAY + timedelta(days=30)
+    for in_talk in (False, True):
+        recall = await days.recall(query, FAMILY, 5, in_talk=in_talk)
+        assert recall.hits == ()

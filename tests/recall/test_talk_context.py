@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -37,20 +38,24 @@ def texts(recall: Recall) -> list[str]:
     return [hit.preview for hit in recall.hits]
 
 
-async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_nothing(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    """It knows the facts, by an index of words."""
+    async with running(tmp_path, words_alone=True) as opened:
         for fact in FACTS:
-            await rig.remember(fact, HERE)
-        await rig.until_indexed()
-        before = await line(rig, "我昨天碰到小刚了")
-        alone = await ask(rig, "那他呢？")
-        found = await ask(rig, "那他呢？", before)
-        quiet = [
-            await ask(rig, said, before) for said in ("哈哈", "好的", "谢谢", "真的吗？", "晚安")
-        ]
-        changed = await ask(rig, "备用钥匙放在哪里？", before)
+            await opened.remember(fact, HERE)
+        await opened.until_indexed()
+        yield opened
+
+
+async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_nothing(
+    rig: Rig,
+) -> None:
+    before = await line(rig, "我昨天碰到小刚了")
+    alone = await ask(rig, "那他呢？")
+    found = await ask(rig, "那他呢？", before)
+    quiet = [await ask(rig, said, before) for said in ("哈哈", "好的", "谢谢", "真的吗？", "晚安")]
+    changed = await ask(rig, "备用钥匙放在哪里？", before)
     assert texts(alone) == []
     assert texts(found) == ["小刚在华为做硬件工程师"]
     assert found.trace.talk.carried
@@ -71,40 +76,30 @@ async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
     assert found.trace.talk.voices == (Voice.ASKER, Voice.BOT)
 
 
-async def test_what_was_said_under_another_map_is_no_context(tmp_path: Path) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        await rig.remember(FACTS[0], HERE)
-        await rig.until_indexed()
-        before = await line(rig, "我昨天碰到小刚了")
-        elsewhere = await ask(rig, "那他呢？", before, where=group(888))
-        unseen = ContextLine(Voice.ASKER, "我昨天碰到小刚了", rig.clock())
-        unknown = await ask(rig, "那他呢？", unseen)
+async def test_what_was_said_under_another_map_is_no_context(rig: Rig) -> None:
+    before = await line(rig, "我昨天碰到小刚了")
+    elsewhere = await ask(rig, "那他呢？", before, where=group(888))
+    unseen = ContextLine(Voice.ASKER, "我昨天碰到小刚了", rig.clock())
+    unknown = await ask(rig, "那他呢？", unseen)
     for recall in (elsewhere, unknown):
         assert texts(recall) == []
         assert recall.trace.talk.voices == ()
 
 
 async def test_the_trace_says_that_the_talk_was_used_and_holds_none_of_its_words(
-    tmp_path: Path,
+    rig: Rig,
 ) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        await rig.remember(FACTS[0], HERE)
-        await rig.until_indexed()
-        await ask(rig, "那他呢？", await line(rig, "我昨天碰到小刚了"))
-        (explained,) = await rig.engine.service.explain(conversation_id=HERE)
+    await ask(rig, "那他呢？", await line(rig, "我昨天碰到小刚了"))
+    (explained,) = await rig.engine.service.explain(conversation_id=HERE)
     assert explained.told.query == "那他呢？"
     assert explained.told.trace.talk.carried
     assert "小刚" not in repr(explained.told)
 
 
 @pytest.mark.parametrize("quoted", ["小雯：我下班了", "小雯"])
-async def test_what_is_replied_to_says_whom_one_means(tmp_path: Path, quoted: str) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        for fact in FACTS:
-            await rig.remember(fact, HERE)
-        await rig.until_indexed()
-        reply = ContextLine(Voice.QUOTED, quoted, rig.clock())
-        found = await ask(rig, "她呢？", await line(rig, "我昨天碰到小刚了"), reply)
+async def test_what_is_replied_to_says_whom_one_means(rig: Rig, quoted: str) -> None:
+    reply = ContextLine(Voice.QUOTED, quoted, rig.clock())
+    found = await ask(rig, "她呢？", await line(rig, "我昨天碰到小刚了"), reply)
     assert texts(found)[:1] == ["小雯在人民医院当护士"]
 
 
@@ -135,14 +130,10 @@ async def test_an_embedder_is_asked_once_and_shown_the_talk_where_a_question_poi
 
 
 async def test_a_question_about_days_or_a_topic_is_answered_as_without_any_talk(
-    tmp_path: Path,
+    rig: Rig,
 ) -> None:
-    async with running(tmp_path, words_alone=True) as rig:
-        for fact in FACTS:
-            await rig.remember(fact, HERE)
-        await rig.until_indexed()
-        before = await line(rig, "我昨天碰到小刚了")
-        for query in ("今天聊了什么？", "我有什么待办？", "我是谁？"):
-            with_talk, alone = await ask(rig, query, before), await ask(rig, query)
-            assert texts(with_talk) == texts(alone)
-            assert with_talk.trace.arm is alone.trace.arm
+    before = await line(rig, "我昨天碰到小刚了")
+    for query in ("今天聊了什么？", "我有什么待办？", "我是谁？"):
+        with_talk, alone = await ask(rig, query, before), await ask(rig, query)
+        assert texts(with_talk) == texts(alone)
+        assert with_talk.trace.arm is alone.trace.arm

@@ -1,14 +1,20 @@
-"""Small functions over texts: what is invisible, what is the same, what it costs."""
+"""Small functions over texts: what is invisible, what is the same or shared, what it costs."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Memory,
+    Provenance,
+    Rejected,
+    RejectReason,
+)
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import (
     clean,
     content_hash,
@@ -19,6 +25,9 @@ from astrbot_plugin_scoped_memory.llm_memory.text.normalising import (
     preview,
     same_words,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.overlap import shortlist
+from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
+from astrbot_plugin_scoped_memory.llm_memory.text.scripts import fold
 
 pytestmark = pytest.mark.unit
 
@@ -127,3 +136,67 @@ def test_the_speaker_and_the_tags_are_embedded_and_the_reasoning_is_not() -> Non
 def test_every_text_has_a_hash(text: str) -> None:
     assert len(content_hash(text)) == 64
     assert content_hash(text) != content_hash(text + "x")
+
+
+TEXTS = [
+    "奶奶对花生过敏",
+    "图书馆周一闭馆",
+    "Anna is allergic to shellfish",
+    "花生酱在冰箱里",
+    "😀",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("给奶奶做饭，菜里能放花生吗", 0),
+        ("图书馆哪天不开门", 1),
+        ("Does ANNA have allergies", 2),
+        ("ｓｈｅｌｌｆｉｓｈ", 2),
+        ("冰箱里有什么", 3),
+    ],
+)
+def test_what_shares_the_most_comes_first(query: str, first: int) -> None:
+    assert shortlist(query, [fold(text) for text in TEXTS], 10)[0] == first
+
+
+def test_a_number_is_compared_as_a_whole() -> None:
+    texts = [f"第{number}号用户喜欢第{number}种茶" for number in range(1000)]
+    assert shortlist("第3号用户喜欢第几种茶", texts, 50)[0] == 3
+    assert shortlist("电话13812345678是谁的", ["13812345678", "13812345679"], 5) == [0]
+
+
+@pytest.mark.parametrize("query", ["", "😀！？", "xyz", "……"])
+def test_a_query_that_shares_nothing_has_no_shortlist(query: str) -> None:
+    assert shortlist(query, [fold(text) for text in TEXTS], 10) == []
+
+
+@given(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=10), st.integers(0, 5))
+def test_places_are_different_in_range_and_within_the_limit(
+    query: str, texts: list[str], limit: int
+) -> None:
+    places = shortlist(query, texts, limit)
+    assert len(places) <= limit
+    assert len(set(places)) == len(places)
+    assert all(0 <= place < len(texts) for place in places)
+
+
+@given(
+    st.text(alphabet="奶花生过敏猫狗ab ", min_size=1, max_size=12), st.lists(st.text(), max_size=5)
+)
+def test_the_same_words_are_always_on_a_long_enough_list(text: str, others: list[str]) -> None:
+    if text.strip():
+        assert len(others) in shortlist(text, [*others, fold(text)], len(others) + 1)
+
+
+HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+
+
+@pytest.mark.parametrize("reason", RejectReason)
+def test_each_reason_is_told_in_one_language_with_what_is_filled_in(reason: RejectReason) -> None:
+    said = refusal_words(Rejected(reason, detail="{0.__class__}"))
+    zh, en = said.text("zh"), said.text("en")
+    assert HAN.search(zh)
+    assert not HAN.search(en)
+    assert zh.count("{0.__class__}") == en.count("{0.__class__}") == zh.count("{")

@@ -1,6 +1,8 @@
-"""What a draft must be to be stored, and how it is tidied."""
+"""What is worth a memory, what a draft must be to be stored, and what of it does not last."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Rejected,
     RejectReason,
 )
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.lasting import passing
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
     MAX_JUDGMENT,
     MAX_NAME,
@@ -20,6 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
     MAX_TAGS,
     tidy,
 )
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.quality import flaw, is_code
 
 pytestmark = pytest.mark.unit
 
@@ -98,3 +102,140 @@ def test_who_speaks_is_not_changed_by_what_is_said() -> None:
     )
     assert isinstance(tidied, MemoryDraft)
     assert tidied.actor == Actor("qq:1", "小 明", admin=False)
+
+
+R = RejectReason
+KEPT = [
+    "好的咖啡店在三楼", "Surekha is my sister", "from Beijing he moved to Xi'an", "奶奶对花生过敏",
+    "吃素", "A型血", "同样的话", "会议室", "行李在车上", "对面是银行", "对花生过敏", "可以吃花生",
+    "不用洗碗机", "谢谢餐厅在二楼", "是小明的妹妹", "好丽友是他最爱的零食", "早上好好吃药",
+    "台风可能周三登陆", "明天可能下雨，也可能不下", "我可能会晚到", "小明说他也许去北京",
+    "我不确定是否应该换工作", "我猜拳总是输给妹妹", "估计费用三千元", "他大概一米八",
+    "老师说应该多喝水", "我们好像在大理见过面，那是 2019 年", "if he calls, say no",
+    "class starts at 9", "return the book on Friday", "import duties rose last year",
+    "select the red one from the menu", "for sale: a red bike", "let me know on Monday",
+    "Tom might move to Berlin", "He would probably like tea", "I think of Anna as a friend",
+    "I am not sure whether to move to Oslo", "ok sign means fine in diving", "No nuts for Tom",
+    "Thanksgiving is at Joe's", "good morning coffee is at 8", "okra is his favourite",
+    "hi-fi is in the attic", "WiFi = home5G 在客厅", "Tom (my brother) likes tea",
+    "(see the lawyer on May 3)", "密码在抽屉里", "用 git rebase 前先备份分支",
+    "部署用 make zip，再上传面板", "print() 在他的课上要加括号",
+    "https://example.org/wiki 是团队手册",
+    "{小明} 生日在五月", "[重要] 周五交房租", "x = 5 是他设的上限", "爸，妈：身体都好",
+    "7 号楼 3 单元",
+    "了解一下：年会在一月", "嗯嗯是我家猫的名字", "那就是他的车", "666 路公交到他家", "2333 房间",
+    "笑死我了是她的网名", "我觉得可能是过敏", "感觉他可能生病了", "也许他会来",
+    "只用 git 的 main 分支", "systemctl restart docker 能解决卡死", "pip install is slow for Tom",
+    "docker compose is on his laptop", "go get milk", "make all of them happy",
+    "kubectl 要先登录再用", "git push to main needs a review", "## 决定：用 PostgreSQL",
+    "score: 小明考了 92 分", "来源：妈妈", "source: my aunt Anna", "service at the cafe is slow",
+    "npm run build 之前先清缓存", "brew coffee at 7", "小明的决定：搬去成都", "Rank: Tom is first",
+    "git is hard for Tom", "docker runs on his laptop", "export duties rose for a while",
+    "find the spare key - it is in the shed", "for him: tea, for her: pass the coffee",
+    "select the wine from the list", "x = 3 for him, 4 for her", "用 git push -f 之前先问小王",
+]  # fmt: skip
+FILLER = [
+    "嗯嗯好的", "ok thanks", "好的", "好的好的，谢谢！", "哈哈哈哈", "收到", "知道了", "没问题",
+    "晚安",
+    "早上好", "谢谢大家", "嗯", "哦哦", "行", "对对对", "好吧", "OK", "Thank you so much!", "lol",
+    "haha", "Yes, sure.", "no problem", "got it, thanks", "Hmm", "hi", "you're welcome", "ｏｋ",
+    "はい、ありがとうございます", "好的👌", "嗯……好吧。", "那好吧", "哈哈哈哈哈笑死",
+    "233333", "66666", "好滴好滴", "thank u", "okey dokey",
+]  # fmt: skip
+SPECULATION = [
+    "可能吧", "I guess maybe", "也许吧", "说不定", "大概是吧", "不确定", "maybe", "Probably not.",
+    "who knows", "我猜他可能是北京人吧", "我估计大概下周吧", "I guess he might like tea",
+    "not sure, maybe on Monday", "我也不太确定，好像是三楼", "嗯，可能会吧",
+    "I'm just guessing, perhaps it is blue", "我觉得可能是吧", "感觉好像是吧",
+]  # fmt: skip
+SHORT = [
+    "Tom", "7", "猫", "x1", "^_^ 猫", "[猫]", "v2", "a b", "## 小明的决定", "# Decisions of Tom",
+    "### 偏好\n\n---", "小明的决定：", "Shopping list:",
+]  # fmt: skip
+CODE = [
+    "print('hi')", "import os\nprint(os.getcwd())",
+    "from math import pi\narea = pi * 2\nprint(area)",
+    "def f(x):\n    return x + 1", "```python\nx = 1\n```", "const a = 1;\nlet b = a + 2;",
+    "#include <stdio.h>\nint main() {\n  return 0;\n}",
+    '{"name": "小明", "age": 7}', "[1, 2, 3, 4]",
+    "SELECT name FROM users WHERE id = 3;", "<div><br></div>", "if (a > b) {\n  run();\n}",
+    "public class A {\n  int x = 1;\n}", "for i in range(3):\n    print(i)  # 打印",
+    "x = compute(y)", "@app.route('/')\ndef home():\n    pass", "function f() { return 1; }",
+    "while True: pass", "SELECT * FROM users", "export PATH=$PATH:/usr/bin", "ls -la | grep foo",
+    "systemctl restart docker", "pip install torch", "kubectl get pods",
+    "sudo systemctl stop nginx", "kubectl rollout restart deployment/web", "docker compose up",
+    "git push origin main", "npm ci",
+    "cd /srv/app && git pull && docker compose up", "$ apt update", "go test ./...",
+    "python -m pip install torch==2.1", "score: 0.83 | source: notes/tea.md", "[相似度：0.91]",
+    "score=0.7, id=m-1234\nscore=0.5, id=m-2345", "Source: a.md · Score: 83%",
+    'git commit -m "fix"', "a = [i * 2 for i in range(10)]", "curl -s https://example.org/x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_says_something_is_kept(text: str) -> None:
+    assert flaw(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        *((text, R.FILLER) for text in FILLER),
+        *((text, R.SPECULATION) for text in SPECULATION),
+        *((text, R.TOO_SHORT) for text in SHORT),
+        *((text, R.CODE) for text in CODE),
+    ],
+)
+def test_what_says_nothing_is_refused_with_its_reason(text: str, reason: RejectReason) -> None:
+    assert flaw(text) is reason
+
+
+@pytest.mark.parametrize("text", FILLER + SPECULATION)
+def test_chatter_before_a_fact_does_not_hide_the_fact(text: str) -> None:
+    assert flaw(f"{text} 奶奶对花生过敏") is not RejectReason.FILLER
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_code_with_a_word_about_it_is_kept(code: str) -> None:
+    assert not is_code(f"小明的备份脚本\n{code}")
+
+
+NOW = datetime(2026, 11, 27, 18, 0, tzinfo=UTC)  # a Friday
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        ("我猜可能是网络的问题", [("guess", "我猜可能是网络的问题")]),
+        ("I guess it might be the network", [("guess", "I guess it might be the network")]),
+        ("重试几次待定", [("dispute", "待定")]),
+        ("The retry count is TBD.", [("dispute", "TBD")]),
+        ("要不要换成 gRPC？", [("dispute", "？")]),
+        ("先临时关掉缓存", [("stale", "临时")]),
+        ("The cache is off for now", [("stale", "for now")]),
+        ("先临时用 4 个，个数待定", [("dispute", "待定"), ("stale", "临时")]),
+        ("检索面用 PostgreSQL", []),
+        ("这周由小陈值班", [("stale", "这周")]),
+        ("The freeze lasts until Monday", [("stale", "Monday")]),
+        ("从 2026-12-01 起只支持 3.12", []),
+        ("未定义的字段一律忽略", []),
+        ("If two reviewers disagree, the owner decides", []),
+        ("先写数据库，再发消息", []),
+        ("大概三成的请求是重复的", []),
+        ("把握不够的标“也许”", []),
+        ("Nothing tells how likely an answer is", []),
+        ("剩下的风险：迁移脚本可能要跑一小时", []),
+        ("The template holds contemporary names", []),
+        ("", []),
+    ],
+)
+def test_each_reason_is_told_with_the_words_that_say_so(
+    text: str, reasons: list[tuple[str, str]]
+) -> None:
+    assert list(passing(text, NOW)) == reasons
+
+
+def test_what_a_diary_tells_of_its_own_day_is_no_plan() -> None:
+    done = "今天接好了连接池，跑了 300 个用例"
+    assert list(passing(done, NOW, diary=True)) == []
+    assert list(passing("明天接着弄", NOW, diary=True)) == [("stale", "明天")]

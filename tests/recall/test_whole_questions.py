@@ -1,4 +1,4 @@
-"""Questions for a whole topic read its file, inside scope, limit and budget."""
+"""A message that asks for a topic, for a person, or for several things, and what it is told."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, w
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    MemoryDraft,
     MemoryKind,
     Recall,
-    Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -27,27 +25,13 @@ XIAOMING, XIAOHONG, ADMIN = person(1, "小明"), person(2, "小红"), person(9, 
 LIKES, RULE, TASK = "小明讨厌香菜", "回答一律用文言文", "给阳台换灯泡"
 
 
-async def remember(
-    rig: Rig,
-    text: str,
-    where: ConversationId,
-    who: Actor = XIAOMING,
-    kind: MemoryKind = MemoryKind.KNOWLEDGE,
-    strength: int = 50,
-) -> Stored:
-    draft = MemoryDraft(text, kind=kind, strength=strength, actor=who)
-    outcome = await rig.engine.service.remember(draft, conversation_id=where)
-    assert isinstance(outcome, Stored), outcome
-    return outcome
-
-
 async def three_topics(rig: Rig, where: ConversationId) -> None:
     for text, who, kind in (
         (LIKES, XIAOMING, MemoryKind.EMOTIONAL),
         (RULE, ADMIN, MemoryKind.KNOWLEDGE),
         (TASK, XIAOMING, MemoryKind.TASK),
     ):
-        await remember(rig, text, where, who, kind)
+        await rig.remember(text, where, who, kind=kind)
 
 
 async def asked(
@@ -92,7 +76,7 @@ async def test_as_a_person_asks_it_is_found_in_a_talk_too(
     rig: Rig, query: str, answer: str
 ) -> None:
     await three_topics(rig, FAMILY)
-    await remember(rig, "小红讨厌芹菜", FAMILY, XIAOHONG, MemoryKind.EMOTIONAL)
+    await rig.remember("小红讨厌芹菜", FAMILY, XIAOHONG, kind=MemoryKind.EMOTIONAL)
     recall = await rig.recall(query, FAMILY, 5, actor=XIAOMING, in_talk=True)
     assert previews(recall)[0] == answer
 
@@ -107,7 +91,7 @@ async def test_a_text_that_merely_holds_the_word_reads_no_file(rig: Rig) -> None
 
 async def test_the_topics_of_another_scope_never_come(rig: Rig) -> None:
     await three_topics(rig, FAMILY)
-    await remember(rig, "小红讨厌芹菜", PUBLIC, XIAOHONG, MemoryKind.EMOTIONAL)
+    await rig.remember("小红讨厌芹菜", PUBLIC, XIAOHONG, kind=MemoryKind.EMOTIONAL)
     for query, answer, topic in QUESTIONS:
         for where in (COMPANY, PUBLIC):
             recall = await asked(rig, query, where, XIAOMING)
@@ -125,7 +109,7 @@ async def test_what_the_asker_said_comes_first_then_the_stronger_then_the_newer(
         ("堵车真烦", XIAOMING, 90),
         ("小说真长", XIAOHONG, 100),
     ):
-        await remember(rig, text, FAMILY, who, MemoryKind.EMOTIONAL, strength)
+        await rig.remember(text, FAMILY, who, kind=MemoryKind.EMOTIONAL, strength=strength)
     of_ming = ["堵车真烦", "雨天真烦", "小说真长", "香菜难吃"]
     assert previews(await asked(rig, "我有什么偏好", FAMILY, XIAOMING)) == of_ming
     of_hong = ["小说真长", "香菜难吃", "堵车真烦", "雨天真烦"]
@@ -134,7 +118,7 @@ async def test_what_the_asker_said_comes_first_then_the_stronger_then_the_newer(
 
 async def test_limit_and_budget_hold_for_a_topic_too(rig: Rig) -> None:
     for number in range(8):
-        await remember(rig, f"给{number}号房间换灯泡", FAMILY, kind=MemoryKind.TASK)
+        await rig.remember(f"给{number}号房间换灯泡", FAMILY, kind=MemoryKind.TASK)
     few = await asked(rig, "还有哪些待办", FAMILY, XIAOMING, limit=3)
     assert len(few.hits) == 3
     assert few.trace.dropped[DropReason.LIMIT] == 5
@@ -150,7 +134,7 @@ async def test_a_file_that_goes_on_in_another_counts_and_what_was_forgotten_does
     folder.mkdir(parents=True)
     (folder / "tasks-2.md").write_text("## 浇花 ^m-aaaaaaaaaa\n\n", encoding="utf-8")
     async with running(tmp_path) as rig:
-        stored = await remember(rig, TASK, FAMILY, kind=MemoryKind.TASK)
+        stored = await rig.remember(TASK, FAMILY, kind=MemoryKind.TASK)
         assert set(previews(await asked(rig, "还有哪些待办", FAMILY, XIAOMING))) == {TASK, "浇花"}
         await rig.forget(stored.memory.memory.memory_id, FAMILY, ADMIN)
         assert previews(await asked(rig, "还有哪些待办", FAMILY, XIAOMING)) == ["浇花"]
@@ -164,3 +148,93 @@ async def test_why_names_the_file_that_was_read(rig: Rig) -> None:
     (explained,) = await rig.engine.service.explain(conversation_id=FAMILY)
     for language in ("zh-CN", "en-US"):
         assert "TASKS.md" in why_text(Texts(language), explained, detail=True).splitlines()[2]
+
+
+WEN = person(2, "小雯")
+
+
+async def _known(rig: Rig) -> None:
+    await rig.remember("大伟是做产品经理的", FAMILY, WEN)
+    await rig.remember("昨天和大伟去爬了香山", FAMILY, WEN, kind=MemoryKind.EVENT)
+    await rig.remember("大伟不吃香菜", FAMILY, WEN, kind=MemoryKind.EMOTIONAL)
+    await rig.remember("小明对猫毛过敏", FAMILY, XIAOMING)
+    await rig.remember("厨房的灯泡是暖光的", FAMILY, XIAOMING)
+    await rig.remember("大伟的工资是两万", COMPANY, WEN)
+
+
+async def _told(
+    rig: Rig, query: str, where: ConversationId = FAMILY, who: Actor = XIAOMING, limit: int = 3
+) -> list[str]:
+    return previews(await asked(rig, query, where, who, limit))
+
+
+async def test_what_is_known_of_another_comes_facts_first(rig: Rig) -> None:
+    await _known(rig)
+    for query in ("介绍一下大伟", "大伟是个什么样的人", "你知道大伟什么"):
+        told = await _told(rig, query)
+        assert set(told[:2]) == {"大伟不吃香菜", "大伟是做产品经理的"}, query
+        assert "香山" in told[2], query
+
+
+async def test_what_is_known_of_the_asker_begins_with_what_names_them(rig: Rig) -> None:
+    await _known(rig)
+    assert await _told(rig, "你知道我什么", limit=2) == ["小明对猫毛过敏", "厨房的灯泡是暖光的"]
+    of_her = await _told(rig, "你对我了解多少", who=WEN, limit=5)
+    assert "小明对猫毛过敏" not in of_her
+    assert "大伟不吃香菜" in of_her
+
+
+async def test_a_request_in_a_talk_needs_no_form_of_a_question(rig: Rig) -> None:
+    await _known(rig)
+    recall = await rig.recall("介绍一下大伟", FAMILY, 2, in_talk=True)
+    assert set(previews(recall)) == {"大伟不吃香菜", "大伟是做产品经理的"}
+
+
+async def test_it_stays_inside_the_scope(rig: Rig) -> None:
+    await _known(rig)
+    assert await _told(rig, "介绍一下大伟", COMPANY, WEN, 5) == ["大伟的工资是两万"]
+    for where in (FAMILY, group(999)):
+        assert "大伟的工资是两万" not in await _told(rig, "大伟是谁", where, WEN, 9)
+
+
+async def test_the_name_of_a_thing_is_answered_as_any_question(rig: Rig) -> None:
+    await _known(rig)
+    assert await _told(rig, "介绍一下法国的首都") == []
+    told = await _told(rig, "说说厨房的灯泡")
+    assert told == ["厨房的灯泡是暖光的"]
+
+
+NOISE = [f"第{number}号储物柜里放着第{number}箱旧杂志" for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        (
+            ["妈妈的生日是五月三号", "爸爸的鞋码是四十三码"],
+            "妈妈的生日是哪天，爸爸的鞋码是多少？",
+        ),
+        (
+            ["Mom's birthday is the third of May", "Dad's shoes are size forty-three"],
+            "When is mom's birthday and what size are dad's shoes?",
+        ),
+    ],
+    ids=["Chinese", "English"],
+)
+@pytest.mark.parametrize("in_talk", [True, False])
+async def test_each_of_two_things_is_found(
+    rig: Rig, facts: list[str], message: str, *, in_talk: bool
+) -> None:
+    for text in (*NOISE, *facts):
+        await rig.remember(text, FAMILY)
+    found = await rig.recall(message, FAMILY, 3, in_talk=in_talk, token_budget=400)
+    assert {hit.preview for hit in found.hits} >= set(facts)
+    assert sum(hit.tokens for hit in found.hits) <= 400
+    assert len(found.hits) <= 3
+
+
+async def test_the_second_thing_is_asked_of_whom_the_first_named(rig: Rig) -> None:
+    for text in (*NOISE, "小刚的生日是五月三号", "小刚在华为上班", "小雯在医院上班"):
+        await rig.remember(text, FAMILY)
+    found = await rig.recall("小刚的生日是哪天？他在哪里上班？", FAMILY, 3, token_budget=400)
+    assert [hit.preview for hit in found.hits][:2] == ["小刚的生日是五月三号", "小刚在华为上班"]

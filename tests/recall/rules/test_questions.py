@@ -1,0 +1,179 @@
+"""What a message asks for, part by part, and which part of a long piece answers it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.excerpt import excerpt
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.parts import MOST, only_asks, parts_of
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.questions.heads import Asked, asked_for
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(
+    ("message", "parts"),
+    [
+        ("妈妈的生日是哪天，爸爸的鞋码是多少？", 2),
+        ("妈妈的生日是哪天？我忘了。还有爸爸的鞋码是多少", 2),
+        ("When is mom's birthday and what size are dad's shoes?", 2),
+        ("When is mom's birthday? What size are dad's shoes?", 2),
+        ("今天好累啊，明天几点开会？", 1),
+        ("小明和小红的生日是哪天", 1),
+        ("你知道吗？奶奶对花生过敏", 1),
+        ("Does grandma like tea and coffee?", 1),
+        ("When I was in the library, I read a novel. What was its name?", 1),
+        ("The fourth is not my birthday, right?", 1),
+        ("When I was ill, who helped me and what did they cook?", 2),
+    ],
+)
+def test_things_that_are_asked_for(message: str, parts: int) -> None:
+    assert len(parts_of(message)) == parts
+
+
+@given(st.text(alphabet="妈生日哪天？，。 and what is?", max_size=60))
+def test_parts_hold_the_whole_message_in_order(message: str) -> None:
+    parts = parts_of(message)
+    assert 1 <= len(parts) <= MOST
+    assert "".join("".join(parts).split()) == "".join(message.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [
+        ("奶奶能吃花生吗（急）", True),
+        ("奶奶能吃花生吗？谁知道她能吃什么？", True),
+        ("May grandma eat walnuts in her salad", True),
+        ("我下周二去体检。你能提醒我吗？", False),
+        ("奶奶对花生过敏", False),
+        ("Grandma is allergic to walnuts", False),
+    ],
+)
+def test_a_question_tells_nothing(text: str, is_question: bool) -> None:
+    assert only_asks(text) is is_question
+
+
+TOPICS = {
+    Topic.PREFERENCES: "我有什么偏好|请问我的偏好是什么|列出我的所有喜好|你还记得我的爱好吗|"
+    "我喜欢什么|"
+    "What are my preferences?|do you remember my likes and dislikes|what do I like",
+    Topic.INSTRUCTIONS: "我们定了什么规矩|你要遵守哪些规矩|你的规则是什么|还记得我给你定的规矩吗|"
+    "我们有什么约定|"
+    "what rules did I give you|what are your rules|which rules must you follow",
+    Topic.TASKS: "我有哪些待办|还有什么任务没做|有没有未完成的任务|还有什么没做的|列出我的待办|"
+    "我有什么计划|待办|"
+    "what are my open tasks|any open tasks?|what's on my todo list|which tasks are still open",
+    Topic.DECISIONS: "我们做了什么决定|what decisions did we make|what did we decide",
+}
+PEOPLE = {
+    "": "你知道我什么|你都知道我些什么呀？|你对我了解多少|介绍一下我|我是谁|你认识我吗|"
+    "What do you know about me?|who am I|tell me about myself",
+    "大伟": "介绍一下大伟|请给我介绍一下大伟吧|大伟是谁|大伟是个什么样的人啊|谁是大伟？|"
+    "你知道大伟的什么|"
+    "你知道大伟的哪些事|你对大伟了解多少|你还记得大伟吗",
+    "tom": "What do you know about Tom?|tell me about Tom|Who is Tom?|do you remember Tom",
+    "ann lee": "tell me about Ann Lee",
+}
+ANYTHING_ELSE = """
+你是谁
+这是谁
+他是谁
+你还记得吗
+奶奶能吃花生吗
+大伟在哪里上班
+说说厨房的灯泡
+介绍一下法国的首都
+我不知道该说什么
+我有一个任务想交给你
+我喜欢吃什么
+你有什么爱好
+他有什么偏好
+在那部电影里，我最喜欢哪个场景
+what tasks can you do
+what do you like
+what is it like
+what are my preferences.json settings for
+what time is it
+tell me
+早
+
+。？！
+""".splitlines()
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_nothing_left_beside_a_head_asks_for_the_topic(topic: Topic) -> None:
+    asked = {text: asked_for(text) for text in TOPICS[topic].split("|")}
+    assert {text: one for text, one in asked.items() if one != Asked(topic)} == {}
+
+
+@pytest.mark.parametrize("name", PEOPLE)
+def test_a_name_and_nothing_else_asks_for_the_person(name: str) -> None:
+    asked = {text: asked_for(text) for text in PEOPLE[name].split("|")}
+    assert {text: one for text, one in asked.items() if one != Asked(None, name=name)} == {}
+
+
+def test_a_topic_may_be_a_persons() -> None:
+    assert asked_for("小明喜欢什么") == Asked(Topic.PREFERENCES, name="小明")
+    assert asked_for("What does Tom like?") == Asked(Topic.PREFERENCES, name="tom")
+
+
+def test_of_tasks_those_that_are_done_may_be_asked_for() -> None:
+    for text in ("哪些任务完成了", "完成了哪些任务", "which tasks are done"):
+        assert asked_for(text) == Asked(Topic.TASKS, done=True), text
+    for text in ("哪些任务没完成", "哪些任务还没做完", "which tasks are not done"):
+        assert asked_for(text) == Asked(Topic.TASKS), text
+
+
+@pytest.mark.parametrize("text", ANYTHING_ELSE)
+def test_where_something_is_left_it_is_a_question_as_any_other(text: str) -> None:
+    assert asked_for(text) is None
+
+
+LONG = (
+    "第一天到东京。"
+    + "逛了很多地方，走了很多路。" * 20
+    + "旅馆在鸭川边上，早餐七点。"
+    + "晚上回家。" * 50
+)
+
+
+def test_the_sentence_that_was_asked_for_is_shown() -> None:
+    shown = excerpt(LONG, "鸭川的旅馆几点早餐", 60)
+    assert shown.startswith("…")
+    assert "旅馆在鸭川边上，早餐七点。" in shown
+    assert len(shown) <= 60
+
+
+def test_an_english_sentence_is_shown_from_its_beginning() -> None:
+    text = "We walked a lot. " * 40 + "The hotel is by the river.\nBreakfast is at 7.30 sharp. " * 2
+    assert excerpt(text, "breakfast time", 70).startswith("…Breakfast is at 7.30 sharp.")
+    assert excerpt(text, "breakfast sharp", 30).startswith("…Breakfast is at 7.30 sharp.")
+
+
+def test_without_anything_shared_the_beginning_is_shown() -> None:
+    for query in ("", "完全无关", "？"):
+        assert excerpt(LONG, query, 60).startswith("第一天到东京。")
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    assert excerpt("# 甲\n  乙", "乙", 60) == "# 甲 乙"
+
+
+@given(st.text(max_size=300), st.text(max_size=40), st.integers(1, 100))
+def test_it_is_one_line_of_the_text_and_no_longer_than_allowed(
+    text: str, query: str, limit: int
+) -> None:
+    shown = excerpt(text, query, limit)
+    assert len(shown) <= limit
+    assert len(shown.splitlines()) <= 1
+    bare = "".join(shown.removeprefix("…").removesuffix("…").split())
+    assert bare in "".join(text.split())
+
+
+def test_a_megabyte_without_an_end_takes_no_time() -> None:
+    assert len(excerpt("字" * 1_000_000, "字", 240)) == 240
+    assert len(excerpt("字。" * 500_000, "猫" * 800, 240)) == 240
