@@ -14,7 +14,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     ConversationKind,
-    MemoryDraft,
     ReadPublicOnly,
     Refused,
     Rejected,
@@ -28,7 +27,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     QUICK,
     group,
-    person,
     private,
     running,
 )
@@ -87,9 +85,7 @@ async def test_whatever_cannot_be_told_writes_nothing_and_sees_nothing_private(
         report = await rig.engine.service.describe(conversation_id=where)
         assert type(report.resolution) is outcome
         assert report.resolution.why.code is why
-        refused = await rig.engine.service.remember(
-            MemoryDraft(TEXT, actor=person(1)), conversation_id=where
-        )
+        refused = await rig.tell(TEXT, where)
         assert isinstance(refused, Rejected)
         assert refused.reason in (RejectReason.READ_ONLY, RejectReason.REFUSED)
         assert await rig.texts("奶奶能吃花生吗", where) == []

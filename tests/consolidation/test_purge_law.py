@@ -11,8 +11,9 @@ import json
 import os
 import sqlite3
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from itertools import batched
 from pathlib import Path
@@ -189,41 +190,90 @@ async def test_what_is_left_is_named_and_tried_again(tmp_path: Path, faults: lis
     assert traces() == set()
 
 
-async def test_a_folder_of_backups_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+@dataclass
+class Home:
+    """A bot that remembers the secret and something harmless."""
+
+    rig: Rig
+    clock: StandingClock
+    memory_id: str
+
+    async def purge(self) -> None:
+        assert isinstance(await purge(self.rig, self.memory_id), Purged)
+
+    async def night(self) -> int:
+        """How many were purged."""
+        return await night(self.rig, self.clock)
+
+    @property
+    def unfinished(self) -> str:
+        return unfinished(self.rig)
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> AsyncIterator[Home]:
     clock = StandingClock(EVENING)
     async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
-        await purge(rig, memory_id)
-
-        def shut(_: object) -> list[str]:
-            raise TransferFailed(TransferFault.UNREADABLE, "backups/daily: Permission denied")
-
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(DailyBackups, "names", shut)
-            clock.forward(days=1)
-            await rig.until_words()
-            report = await rig.engine.loop.sleep.run_once("nightly", patient=False)
-        assert report.purged == 0
-        assert "backups/daily" in unfinished(rig)
-        assert await night(rig, clock) == 1
-        assert not unfinished(rig)
+        memory_id = await rig.stored_id(SECRET, FAMILY, SPEAKER)
+        await rig.remember(HARMLESS, FAMILY, SPEAKER)
+        clock.forward(minutes=1)
+        yield Home(rig, clock, memory_id)
 
 
-async def test_a_busy_file_is_no_news_where_nothing_is_to_be_purged(tmp_path: Path) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        await say(rig, "明天要去开会讨论项目", who=SPEAKER)
-        with read_by_another(tmp_path, file="state/loop.sqlite"):
-            assert await night(rig, clock) == 0
-        assert not unfinished(rig)
+async def test_a_folder_of_backups_that_cannot_be_read_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shut(_: object) -> list[str]:
+        raise TransferFailed(TransferFault.UNREADABLE, "backups/daily: Permission denied")
+
+    await home.purge()
+    with monkeypatch.context() as patched:
+        patched.setattr(DailyBackups, "names", shut)
+        home.clock.forward(days=1)
+        await home.rig.until_words()
+        report = await home.rig.night(patient=False)
+    assert report.purged == 0
+    assert "backups/daily" in home.unfinished
+    assert await home.night() == 1
+    assert not home.unfinished
 
 
-def plain(path: Path, words: str) -> None:
-    path.write_text(f"## {words}\n", "utf-8")
+async def test_a_busy_file_is_no_news_where_nothing_is_to_be_purged(
+    home: Home, tmp_path: Path
+) -> None:
+    with read_by_another(tmp_path, file="state/loop.sqlite"):
+        assert await home.night() == 0
+    assert not home.unfinished
 
 
-def utf_16(path: Path, words: str) -> None:
-    path.write_text(f"## {words}\n", "utf-16")
+async def test_records_of_walks_over_memories_forget_its_id(home: Home, tmp_path: Path) -> None:
+    walks, memory_id = home.rig.engine.parts.migrations, home.memory_id
+    walks.keep_added("b", [Added("家人", memory_id, "d"), Added("家人", "m-other", "d")])
+    for record in ("1", f"家人/{memory_id}"):
+        walks.note_outcomes("j", [Outcome(record, Fate.ADOPTED, True, "家人", memory_id, "")])
+    await home.purge()
+    assert await home.night() == 1, home.unfinished
+    assert walks.added("b") == (Added("家人", "m-other", "d"),)
+    assert walks.ids_with_outcome("j") == {"1"}
+    assert files_holding(tmp_path, memory_id) == set()
+
+
+def vectors(root: Path) -> set[tuple[str, str]]:
+    """Whose vectors the cache keeps: scope and hash of the text."""
+    with contextlib.closing(sqlite3.connect(root / "index/embeddings.sqlite")) as cache:
+        return set(cache.execute("SELECT scope, content_hash FROM vector"))
+
+
+async def test_its_vector_leaves_the_cache_and_no_other(home: Home, tmp_path: Path) -> None:
+    await home.rig.until_indexed()
+    before = vectors(tmp_path)
+    await home.purge()
+    assert await home.night() == 1
+    assert len(before - vectors(tmp_path)) == 1
+
+
+def plain(path: Path, words: str, encoding: str = "utf-8") -> None:
+    path.write_text(f"## {words}\n", encoding)
 
 
 def lines(path: Path, words: str) -> None:
@@ -244,25 +294,9 @@ def gzipped(path: Path, words: str) -> None:
         file.write(words)
 
 
-async def test_records_of_walks_over_memories_forget_its_id(tmp_path: Path) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
-        walks = rig.engine.parts.migrations
-        walks.keep_added("b", [Added("家人", memory_id, "d"), Added("家人", "m-other", "d")])
-        for record in ("1", f"家人/{memory_id}"):
-            outcome = Outcome(record, Fate.ADOPTED, True, "家人", memory_id, "")
-            walks.note_outcomes("j", [outcome])
-        await purge(rig, memory_id)
-        assert await night(rig, clock) == 1, unfinished(rig)
-        assert walks.added("b") == (Added("家人", "m-other", "d"),)
-        assert walks.ids_with_outcome("j") == {"1"}
-        assert files_holding(tmp_path, memory_id) == set()
-
-
 COPIES: dict[str, Callable[[Path, str], None]] = {
     "memory/scopes/家人/.entities.md.swp": plain,
-    "memory/scopes/家人/entities.md~": utf_16,
+    "memory/scopes/家人/entities.md~": partial(plain, encoding="utf-16"),
     "memory/scopes/家人/entities.sync-conflict-20261120.md": plain,
     "memory/.trash/entities.md": plain,
     "state/loop.broken-1.sqlite": plain,
@@ -281,28 +315,24 @@ COPIES: dict[str, Callable[[Path, str], None]] = {
 
 @pytest.mark.parametrize("by", ["words", "id"])
 async def test_an_owners_own_copy_is_named_every_night_and_left_as_it_is(
-    tmp_path: Path, by: str
+    home: Home, tmp_path: Path, by: str
 ) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
-        await rig.remember(HARMLESS, FAMILY, SPEAKER)
-        await purge(rig, memory_id)
-        for some in batched(COPIES, 5):  # a notice has no room for more
-            for name in some:
-                path = tmp_path / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                COPIES[name](path, SECRET if by == "words" else f"^{memory_id}")
-            written = {name: (tmp_path / name).read_bytes() for name in some}
-            for _ in range(2):
-                assert await night(rig, clock) == 0
-                assert sorted(unfinished(rig).split("; ")) == sorted(some)
-            assert {name: (tmp_path / name).read_bytes() for name in some} == written
-            for name in some:
-                (tmp_path / name).unlink()
-        assert await night(rig, clock) == 1
-        assert not unfinished(rig)
-    assert files_holding(tmp_path, SECRET, memory_id) == set()
+    await home.purge()
+    for some in batched(COPIES, 5):  # a notice has no room for more
+        for name in some:
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            COPIES[name](path, SECRET if by == "words" else f"^{home.memory_id}")
+        written = {name: (tmp_path / name).read_bytes() for name in some}
+        for _ in range(2):
+            assert await home.night() == 0
+            assert sorted(home.unfinished.split("; ")) == sorted(some)
+        assert {name: (tmp_path / name).read_bytes() for name in some} == written
+        for name in some:
+            (tmp_path / name).unlink()
+    assert await home.night() == 1
+    assert not home.unfinished
+    assert files_holding(tmp_path, SECRET, home.memory_id) == set()
 
 
 ALSO = "听说奶奶把存折藏在米缸底下，爷爷不知道"
@@ -310,57 +340,29 @@ ALSO = "听说奶奶把存折藏在米缸底下，爷爷不知道"
 
 @pytest.mark.parametrize("others", ["an entry", "a note", "a turn"])
 async def test_what_others_say_as_well_stays_where_they_say_it_alone(
-    tmp_path: Path, others: str
+    home: Home, tmp_path: Path, others: str
 ) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
-        await rig.remember(HARMLESS, FAMILY, SPEAKER)
-        clock.forward(minutes=1)
-        await purge(rig, memory_id)
-        clock.forward(minutes=1)
-        match others:
-            case "an entry":
-                await rig.remember(ALSO, group(888), person(2))
-            case "a note":
-                path = tmp_path / "memory/scopes/家人/家事/奶奶.md"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(f"# 奶奶\n\n{ALSO}\n", "utf-8")
-                await rig.engine.notes.refresh()
-            case "a turn":
-                await say(rig, ALSO, who=person(2))
-        exports = tmp_path / "exports"
-        exports.mkdir(exist_ok=True)
-        (exports / "theirs.txt").write_text(f"{HARMLESS}\n{ALSO}\n", "utf-8")
-        copies = {"exports/its.txt": SECRET, "exports/id.txt": f"{ALSO} {memory_id}"}
-        for name, content in copies.items():
-            (tmp_path / name).write_text(content, "utf-8")
-        assert await night(rig, clock) == 0
-        assert sorted(unfinished(rig).split("; ")) == sorted(copies)
-        for name in copies:
-            (tmp_path / name).unlink()
-        assert await night(rig, clock) == 1
-        assert files_holding(tmp_path, ALSO) > {"exports/theirs.txt"}
-        assert files_holding(tmp_path, memory_id) == set()
-
-
-def vectors(root: Path) -> set[tuple[str, str]]:
-    """Whose vectors the cache keeps: scope and hash of the text."""
-    with contextlib.closing(sqlite3.connect(root / "index/embeddings.sqlite")) as cache:
-        return set(cache.execute("SELECT scope, content_hash FROM vector"))
-
-
-async def test_its_vectors_leave_the_cache(tmp_path: Path) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        await rig.remember(HARMLESS, FAMILY, SPEAKER)
-        await rig.until_indexed()
-        others = vectors(tmp_path)
-        memory_id = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory.memory.memory_id
-        await rig.until_indexed()
-        its = vectors(tmp_path) - others
-        assert its
-        await purge(rig, memory_id)
-        assert await night(rig, clock) == 1
-        assert others <= vectors(tmp_path)
-        assert its.isdisjoint(vectors(tmp_path))
+    await home.purge()
+    home.clock.forward(minutes=1)
+    match others:
+        case "an entry":
+            await home.rig.remember(ALSO, group(888), person(2))
+        case "a note":
+            path = tmp_path / "memory/scopes/家人/家事/奶奶.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"# 奶奶\n\n{ALSO}\n", "utf-8")
+            await home.rig.engine.notes.refresh()
+        case "a turn":
+            await say(home.rig, ALSO, who=person(2))
+    (tmp_path / "exports").mkdir(exist_ok=True)
+    (tmp_path / "exports/theirs.txt").write_text(f"{HARMLESS}\n{ALSO}\n", "utf-8")
+    copies = {"exports/its.txt": SECRET, "exports/id.txt": f"{ALSO} {home.memory_id}"}
+    for name, content in copies.items():
+        (tmp_path / name).write_text(content, "utf-8")
+    assert await home.night() == 0
+    assert sorted(home.unfinished.split("; ")) == sorted(copies)
+    for name in copies:
+        (tmp_path / name).unlink()
+    assert await home.night() == 1
+    assert files_holding(tmp_path, ALSO) > {"exports/theirs.txt"}
+    assert files_holding(tmp_path, home.memory_id) == set()

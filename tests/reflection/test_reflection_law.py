@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
-    MemoryDraft,
     Source,
-    Stored,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed_by
@@ -116,16 +114,14 @@ async def world(rig: Rig) -> list[str]:
         ("回答时一律不要提价格", PUBLIC, 9),
     ]
     for text, where, who in here:
-        draft = MemoryDraft(text, actor=person(who, "小明" if who == 1 else "别人", admin=who == 9))
-        outcome = await rig.engine.service.remember(draft, conversation_id=where)
-        assert isinstance(outcome, Stored)
-        ids.append(outcome.memory.memory.memory_id)
+        actor = person(who, "小明" if who == 1 else "别人", admin=who == 9)
+        ids.append(await rig.stored_id(text, where, actor))
     return ids
 
 
 def photograph(rig: Rig) -> dict[tuple[str, str], StoredMemory]:
     """Every memory that lives."""
-    return {(s.scope.name, s.memory.memory_id): s for s in rig.engine.rooms.catalogue.all()}
+    return {(s.scope.name, s.memory.memory_id): s for s in rig.living()}
 
 
 def rules(root: Path) -> dict[str, bytes]:

@@ -168,12 +168,9 @@ async def test_what_strangers_said_in_private_takes_no_place_in_an_answer(rig: R
 @pytest.mark.parametrize("where", [CHAT, ROOM])
 async def test_a_confidence_is_stored_in_public_by_nobody(rig: Rig, where: ConversationId) -> None:
     service = rig.engine.service
-    for draft in (
-        MemoryDraft(SECRET, actor=MING),
-        MemoryDraft(MOVE, reasoning="他让我保密", actor=MING),
-        MemoryDraft(MOVE, actor=ADMIN, heard=SECRET),
-    ):
-        assert await service.remember(draft, conversation_id=where) == CONFIDENCE
+    assert await rig.tell(SECRET, where, MING) == CONFIDENCE
+    assert await rig.tell(MOVE, where, MING, reasoning="他让我保密") == CONFIDENCE
+    assert await rig.tell(MOVE, where, ADMIN, heard=SECRET) == CONFIDENCE
     change = TaskChange(TaskAction.ADD, ("年底搬家",), heard=SECRET)
     report = await service.update_tasks(change, conversation_id=where, actor=MING)
     assert not isinstance(report, Rejected)
@@ -187,16 +184,13 @@ async def test_a_confidence_of_a_scope_is_moved_to_public_by_nobody(rig: Rig) ->
     service = rig.engine.service
     change = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
     await service.update_tasks(change, conversation_id=FAMILY, actor=MING)
-    for draft in (MemoryDraft(SECRET, actor=MING), MemoryDraft(MOVE, tags=("保密",), actor=MING)):
-        assert isinstance(await service.remember(draft, conversation_id=FAMILY), Stored)
+    await rig.remember(SECRET, FAMILY, MING)
+    await rig.remember(MOVE, FAMILY, MING, tags=("保密",))
     await observed(rig, Turn(MING, SECRET, "好的"), FAMILY)
-    kept = await service.newest(conversation_id=FAMILY)
+    kept = rig.living()
     assert len(kept) == 3
     for stored in kept:
-        moved = await service.move(
-            stored.memory.memory_id, "public", conversation_id=FAMILY, actor=ADMIN
-        )
-        assert moved == CONFIDENCE
+        assert await rig.move(stored.memory.memory_id, "public", FAMILY, ADMIN) == CONFIDENCE
 
 
 async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path) -> None:
@@ -265,8 +259,7 @@ async def test_what_a_woken_agent_says_of_everybodys_task_is_not_for_everybody(
     news = TaskChange(action, ("交报告",), progress="小明搬出去了，没交")
     await service.update_tasks(news, conversation_id=CHAT, actor=AGENT)
     assert not await shown(rig, OTHERS_CHAT, "搬出去")
-    (stored,) = await service.newest(conversation_id=ROOM)
-    assert is_done(stored) is (action is TaskAction.DONE)
+    assert is_done(rig.only()) is (action is TaskAction.DONE)
 
 
 async def test_an_export_that_another_bot_imports_publishes_nothing(tmp_path: Path) -> None:
@@ -315,13 +308,13 @@ async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
     clock = Ticker()
     loop = replace(QUICK.loop, prime_after_hours=1)
     async with running(tmp_path, settings=replace(QUICK, loop=loop), clock=clock) as rig:
-        service = rig.engine.service
         for text, (where, who) in SAID.items():
-            draft = MemoryDraft(text, kind=MemoryKind.EVENT, actor=who)
-            assert isinstance(await service.remember(draft, conversation_id=where), Stored)
+            await rig.remember(text, where, who, kind=MemoryKind.EVENT)
         await hear(rig, MOVE, kind=MemoryKind.EVENT)
         for where, who, told in PRIMED:
             for _ in range(2):
                 clock.now += timedelta(hours=2)
-                primer = await service.prime(conversation_id=where, actor=who, written=WRITTEN)
+                primer = await rig.engine.service.prime(
+                    conversation_id=where, actor=who, written=WRITTEN
+                )
             assert {text for text in (*SAID, MOVE) if text in repr(primer)} == told

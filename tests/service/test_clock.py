@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, MemoryKind, Stored
+from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, Reinforced, Stored
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     Ticker,
@@ -26,16 +26,7 @@ SHANGHAI, NEW_YORK = timezone(timedelta(hours=8)), timezone(timedelta(hours=-5))
 
 async def happened(rig: Rig, text: str) -> Stored:
     """An event, which goes to the journal of its day."""
-    draft = MemoryDraft(text, kind=MemoryKind.EVENT, actor=person(1))
-    outcome = await rig.engine.service.remember(draft, conversation_id=HOME)
-    assert isinstance(outcome, Stored)
-    return outcome
-
-
-async def newest(rig: Rig) -> list[str]:
-    """The family's memories, the newest first."""
-    found = await rig.engine.service.newest(conversation_id=HOME, limit=99)
-    return [stored.memory.judgment for stored in found]
+    return await rig.remember(text, HOME, person(1), kind=MemoryKind.EVENT)
 
 
 async def test_a_clock_set_back_while_the_bot_runs_costs_nothing(tmp_path: Path) -> None:
@@ -53,13 +44,11 @@ async def test_a_clock_set_back_while_the_bot_runs_costs_nothing(tmp_path: Path)
     async with running(tmp_path, clock=clock) as rig:
         await rig.until_indexed()
         assert rig.notices == []
-        assert await newest(rig) == told
+        assert await rig.newest(HOME) == told
         assert PEANUTS in await rig.texts(QUESTION, HOME)
         assert "奶奶喜欢豆浆" in await rig.texts("奶奶喜欢喝什么豆浆", HOME)
-        again = MemoryDraft(PEANUTS, actor=person(10001))
-        outcome = await rig.engine.service.remember(again, conversation_id=HOME)
-        assert not isinstance(outcome, Stored)  # strengthened, not doubled
-        assert await newest(rig) == told
+        assert isinstance(await rig.tell(PEANUTS, HOME), Reinforced)
+        assert await rig.newest(HOME) == told
 
 
 async def test_a_clock_that_was_a_year_ahead_for_a_night_costs_nothing(tmp_path: Path) -> None:
@@ -69,17 +58,17 @@ async def test_a_clock_that_was_a_year_ahead_for_a_night_costs_nothing(tmp_path:
         await happened(rig, "邻居搬了家")
     clock.now = DAY + timedelta(days=365)
     async with running(tmp_path, clock=clock) as rig:
-        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+        assert not (await rig.night()).errors
         await rig.until_indexed()
         assert PEANUTS in await rig.texts(QUESTION, HOME)
         assert "邻居搬了家" in await rig.texts("去年11月21号我们做了什么", HOME)
         await happened(rig, "客厅装好了灯")
     clock.now = DAY + timedelta(days=1)
     async with running(tmp_path, clock=clock) as rig:
-        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+        assert not (await rig.night()).errors
         await happened(rig, "阳台种了葱")
         await rig.until_indexed()
-        assert await newest(rig) == ["客厅装好了灯", "阳台种了葱", "邻居搬了家", PEANUTS]
+        assert await rig.newest(HOME) == ["客厅装好了灯", "阳台种了葱", "邻居搬了家", PEANUTS]
         assert "邻居搬了家" in await rig.texts("昨天我们做了什么", HOME)
         assert "阳台种了葱" in await rig.texts("今天我们做了什么", HOME)
     journals = {path.stem for path in (tmp_path / "memory/scopes/家人/journal").glob("*.md")}
@@ -95,10 +84,10 @@ async def test_another_time_zone_after_a_restart_counts_days_its_own_way(tmp_pat
         for event in sorted(events):
             await happened(rig, event)
         clock.now += timedelta(days=1)
-        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+        assert not (await rig.night()).errors
     clock.now = datetime(2026, 11, 23, 9, 0, tzinfo=NEW_YORK)
     async with running(tmp_path, clock=clock) as rig:
-        assert not (await rig.engine.loop.sleep.run_once("nightly")).errors
+        assert not (await rig.night()).errors
         await rig.until_indexed()
         assert rig.notices == []
         assert set(await rig.texts("11月20号我们做了什么", HOME)) == events

@@ -229,14 +229,14 @@ async def test_what_was_asked_for_was_done_where_it_may_be(house: House) -> None
     for name in (*TEXTS[::15], *ODD[:3]):
         for call in calls(house.rig.engine.service, HARD_LINKED, name):
             await answered(call)
-    found = list(house.rig.engine.rooms.catalogue.all())
+    found = house.rig.living()
     places = {stored.path for stored in found if stored.scope.name == "公司"}
     assert {f"{topic.value}.md" for topic in Topic if topic is not Topic.JOURNAL} <= places
 
 
 async def test_no_answer_of_a_model_leads_there(house: House) -> None:
     before, chat = house.foreign(), house.chat
-    stored = [one.memory.memory_id for one in house.rig.engine.rooms.catalogue.all()][:12]
+    stored = [one.memory.memory_id for one in house.rig.living()][:12]
     for some in batched([*TEXTS[::2], *ODD, *stored], 16):
         new = [
             learned(f"{name} 的规矩", reasoning=name, tags=[name], asks=[name], kind=name)
@@ -262,7 +262,7 @@ async def test_no_answer_of_a_model_leads_there(house: House) -> None:
 async def test_no_night_writes_there(house: House) -> None:
     before = house.foreign()
     await house.rig.engine.reconcile()
-    await house.rig.engine.loop.sleep.run_once("nightly")
+    await house.rig.night()
     for where in (LINKED, HARD_LINKED, PUBLIC):
         await answered(house.rig.engine.service.refresh_overview(conversation_id=where))
     assert house.foreign() == before
