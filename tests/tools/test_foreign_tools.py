@@ -49,7 +49,7 @@ async def test_no_tool_writes_there_and_each_answers_in_words(tmp_path: Path, nu
         plugin, before = TurnPlugin(rig), bytes_in(memory)
         tools = {tool.name: tool for tool in (made(source=holding(plugin)) for made in TOOLS)}
         asked = set()
-        for name in (*TEXTS[number % 5 :: 5], *TWINS[::2]):
+        for name in (*TEXTS[number % 9 :: 9], *TWINS[number % 3 :: 3]):
             for tool, given in calls(name):
                 event = FakeEvent.in_group(number, f"记住 {name}", admin=True)
                 said = await tools[tool].call(tool_context(event), **given)
@@ -76,7 +76,7 @@ async def test_no_command_writes_there_but_an_accept(tmp_path: Path, number: int
         names = [row.name for row in COMMANDS]
         others = ("scopes", ".pauses.json")
         before = bytes_in(memory, but=others)
-        for text in (*TEXTS[number % 9 :: 9], *TWINS[::3]):
+        for text in (*TEXTS[number % 17 :: 17], *TWINS[number % 5 :: 5]):
             for name in names:
                 decided = ("list", "propose", "reject", "supersede D-0001", "撤回 D-0009", "yes")
                 for first in decided if name == "decide" else ("", "公共", "确认"):
