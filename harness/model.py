@@ -19,7 +19,7 @@ from .script import (
     ToolCall,
     is_reading,
 )
-from .vectors import Embedding, base64_floats, spoiled
+from .vectors import base64_floats, vector
 from .waiting import until_true
 
 CHAT_MODEL = "scripted-chat"
@@ -37,7 +37,8 @@ class ScriptedModel(Opened):
         self.reading_tokens = 1
         """What the service says that each answer to those cost."""
         self.embedded: list[str] = []
-        self.embedding = Embedding.FINE
+        self.embeds = True
+        """Else its service of vectors answers with an error."""
         self.dimensions = dimensions
         self.script = Script()
         self.port = 0
@@ -101,11 +102,9 @@ class ScriptedModel(Opened):
         body: JsonObject = await http.json()
         texts = [body["input"]] if isinstance(body["input"], str) else list(body["input"])
         self.embedded += texts
-        if self.embedding is Embedding.HANG:
-            await asyncio.Event().wait()
-        if self.embedding is Embedding.FAIL:
+        if not self.embeds:
             return web.json_response({"error": {"message": "scripted failure"}}, status=500)
-        vectors = [spoiled(text, self.dimensions, self.embedding) for text in texts]
+        vectors = [vector(text, self.dimensions) for text in texts]
         packed = body.get("encoding_format") == "base64"
         rows = [
             {"object": "embedding", "index": i, "embedding": base64_floats(v) if packed else v}

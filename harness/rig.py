@@ -19,7 +19,7 @@ from .onebot import OneBot
 from .opened import Opened
 from .panel import Panel
 from .places import TELEGRAM, Person, Place
-from .release import CHECKOUT, install
+from .release import install
 from .replies import REPLY_SECONDS, Account
 from .script import JsonObject, ModelRequest, call
 from .settings import BotSettings
@@ -61,7 +61,6 @@ class Rig(Opened):
     root: Path
     _: KW_ONLY
     python: Path | None = None
-    source: Path = CHECKOUT
     panel_port: int | None = None
     admins: Sequence[int] = ()
     embedding_dimensions: int | None = None
@@ -97,7 +96,7 @@ class Rig(Opened):
             index = self.bot.plugin_data / "index"
             index.mkdir(parents=True, exist_ok=True)
             shutil.copy(self.dictionary, index / "dictionary.bin")
-        install(self.bot.plugins, source=self.source)
+        install(self.bot.plugins)
         if not self.as_shipped:
             config = json.dumps(self._plugin_config())
             self.bot.plugin_config.write_text(config, encoding="utf-8")

@@ -1,23 +1,11 @@
-"""Deterministic embedding vectors, and the ways in which an embedding service can fail."""
+"""Deterministic embedding vectors."""
 
 import base64
 import hashlib
 import math
 from array import array
-from enum import Enum
 
 from ..llm_memory.recall.rules.trust import PROBES
-
-
-class Embedding(Enum):
-    """How `/v1/embeddings` behaves."""
-
-    FINE = "fine"
-    FAIL = "fail"
-    NAN = "nan"
-    WRONG_DIMENSIONS = "wrong dimensions"
-    HANG = "hang"
-
 
 _UNDERSTOOD = {
     text: f"{language}-{number}"
@@ -41,13 +29,6 @@ def vector(text: str, dimensions: int) -> list[float]:
     if length == 0.0:
         values[0] = length = 1.0
     return [value / length for value in values]
-
-
-def spoiled(text: str, dimensions: int, behaviour: Embedding) -> list[float]:
-    """The vector that a service with this behaviour answers."""
-    if behaviour is Embedding.NAN:
-        return [math.nan] * dimensions
-    return vector(text, dimensions + 3 * (behaviour is Embedding.WRONG_DIMENSIONS))
 
 
 def base64_floats(values: list[float]) -> str:

@@ -20,22 +20,25 @@ from xdist.scheduler import LoadFileScheduling
 
 from astrbot_plugin_scoped_memory.harness.places import ADAPTER, TELEGRAM, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.harness.story_steps import CONFIG
-from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP
-from astrbot_plugin_scoped_memory.tests.e2e.clock import MovedClock
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP, SHORT_KEYS
 
 type WhileDown = Callable[[], object] | None
 """What is done to a bot's files while it does not run."""
 type Scenario = Callable[..., AsyncGenerator[WhileDown]]
 
-DAYS_PASS: Final = ("learning", "soul")
-"""In these, by a clock that tests move."""
 UNREAD: Final = {"reflect_after_turns": 40, "reflect_idle_minutes": 1440, "prime_after_hours": 0}
 """Turns are queued, and read when an admin says so."""
 BOTS: Final[dict[str, dict[str, Any]]] = {
-    "plain": {"admins": [ADMIN.user_id], "config": {"conversation_scope_map": MAP}},
+    "plain": {
+        "admins": [ADMIN.user_id],
+        "config": {
+            "conversation_scope_map": MAP | SHORT_KEYS,
+            "reflection_provider": "auto",
+            "advanced": UNREAD | {"observe_groups": True},
+        },
+    },
     "learning": {
-        "admins": [2001, 1002, 2201, 3001, 9001, 9100],
+        "admins": [ADMIN.user_id, 2001, 1002, 3001, 9001, 9100],
         "config": {
             "conversation_scope_map": {
                 group(777).umo: "家人",
@@ -45,35 +48,16 @@ BOTS: Final[dict[str, dict[str, Any]]] = {
                 f"{ADAPTER}:FriendMessage:9001": "小家",
                 group(8801).umo: "单位",
                 group(8851).umo: "社团",
-                group(7771).umo: "老家",
+                group(6201).umo: "枫林",
+                group(6202).umo: "竹海",
             },
             "reflection_provider": "auto",
+            "soul_evolution": "auto",
         },
     },
-    "queueing": {
-        "admins": [ADMIN.user_id],
-        "config": {
-            "conversation_scope_map": {**MAP, group(581).umo: "家里"},
-            "reflection_provider": "auto",
-            "advanced": UNREAD | {"observe_groups": True},
-        },
-    },
-    "vectors": {
+    "accounts": {
+        "admins": [ADMIN.user_id, 4201],
         "embedding_dimensions": 64,
-        "config": {"conversation_scope_map": {group(555).umo: "重启"}},
-    },
-    "splitting": {
-        "admins": [5810],
-        "unique_session": True,
-        "future_tasks": True,
-        "config": {
-            "conversation_scope_map": {group(571).umo: "合租", group(591).umo: "租客"},
-            "group_scope": "per-group",
-            "dm_scope": "per-peer",
-        },
-    },
-    "telegram": {
-        "admins": [4201],
         "config": {
             "conversation_scope_map": {
                 f"{TELEGRAM}:GroupMessage:-1001234": "家人",
@@ -89,29 +73,13 @@ BOTS: Final[dict[str, dict[str, Any]]] = {
             "advanced": {"mcp_share": True},
         },
     },
-    "soul": {
-        "admins": [ADMIN.user_id],
-        "config": {
-            "conversation_scope_map": {group(6201).umo: "枫林", group(6202).umo: "竹海"},
-            "soul_evolution": "auto",
-            "reflection_provider": "auto",
-            "advanced": UNREAD,
-        },
-    },
-    "owners": {"admins": [2001, 9300], "config": CONFIG},
-    "mapped": {
-        "admins": [9100],
-        "config": {
-            "conversation_scope_map": {
-                f"{ADAPTER}:group:777001": "家人",
-                "888002": "公司",
-                f"{ADAPTER}:friend:8811": "家人",
-            }
-        },
-    },
     "moved": {
         "admins": [9300],
+        "unique_session": True,
+        "future_tasks": True,
         "config": {
+            "conversation_scope_map": {group(571).umo: "合租", group(591).umo: "租客"},
+            "group_scope": "per-group",
             "dm_scope": "per-peer",
             "advanced": {"chroma_headers": {"Authorization": "token-7431"}},
         },
@@ -120,19 +88,12 @@ BOTS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def rig_of(name: str, root: Path, **more: Any) -> Rig:
-    """This bot, in a folder of its own."""
-    clock = MovedClock(root / "ahead") if name in DAYS_PASS else None
-    return Rig(root, clock=clock, **BOTS.get(name, {}), **more)
-
-
 def bot(name: str, *, scope: Any = "module", **more: Any) -> Any:
     """The fixture ``rig``: this bot, as long as the tests of the file, or folder, run."""
 
     @pytest_asyncio.fixture(scope=scope, loop_scope="session", name="rig")
     async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
-        root = tmp_path_factory.mktemp(f"{name}-bot")
-        async with rig_of(name, root, **more) as rig:
+        async with Rig(tmp_path_factory.mktemp(f"{name}-bot"), **BOTS[name], **more) as rig:
             yield rig
 
     return running

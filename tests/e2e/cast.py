@@ -1,13 +1,15 @@
 """Who plays in these tests, which of their conversations are mapped, and what many files do."""
 
-import contextlib
 import re
-import sqlite3
 from pathlib import Path
-from typing import Any
 
-from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
-from astrbot_plugin_scoped_memory.harness.records import files_with, noted_turns, scopes_with
+from astrbot_plugin_scoped_memory.harness.places import ADAPTER, Person, Place, group, private
+from astrbot_plugin_scoped_memory.harness.records import (
+    files_with,
+    history,
+    noted_turns,
+    scopes_with,
+)
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.waiting import until
@@ -23,6 +25,14 @@ MAP = {
     ROOM_B.umo: "测试乙",
     ROOM_C.umo: "测试丙",
 }
+SHORT, UNREADABLE = group(777_001), group(888_002)
+SHORT_KEYS = {
+    f"{ADAPTER}:group:{SHORT.number}": "家人",
+    f"{ADAPTER}:friend:8811": "家人",
+    str(UNREADABLE.number): "公司",
+}
+"""As owners write them, who do not know the ids of AstrBot; the last says too little."""
+ABSENT = "a-package-that-nobody-has"
 POINTER = re.compile(r"[\w./-]+\.md#m-[0-9a-z]+")
 
 
@@ -61,11 +71,14 @@ async def sees(rig: Rig, place: Place, person: Person, words: str, secret: str) 
     return secret in turn.injected or secret in await rig.recall(place, person, words)
 
 
-async def saves(rig: Rig, *, advanced: dict[str, object] | None = None, **changes: Any) -> None:
-    """The owner saves these settings, and the plugin is back."""
-    held = (await rig.panel.config())["advanced"]
-    await rig.panel.save(**changes, advanced={**held, **(advanced or {})})
-    await rig.panel.ready()
+async def warned(rig: Rig, *words: str) -> str:
+    """A warning of the status with all these words, waited for."""
+
+    async def probe() -> str | None:
+        told = (await rig.panel.ready())["warnings"]
+        return next((one for one in told if all(word in one for word in words)), None)
+
+    return await until(probe, within=90, what=f"a warning with {words!r}")
 
 
 async def plays(rig: Rig, persona: str, *places: Place) -> None:
@@ -92,6 +105,16 @@ async def queued(rig: Rig, words: str) -> None:
     await until(probe, within=30, what=f"a turn with {words!r} in the queue")
 
 
+async def saved_history(rig: Rig, place: Place, words: str) -> list[JsonObject]:
+    """What AstrBot keeps of a chat, once these words are in it: it may answer a moment before."""
+
+    async def probe() -> list[JsonObject] | None:
+        saved = history(rig.bot.data, place.umo)
+        return saved if any(words in str(message) for message in saved) else None
+
+    return await until(probe, within=30, what=f"{words!r} in a chat's history")
+
+
 async def slept(rig: Rig, place: Place, admin: Person) -> None:
     """A nightly run of the next day, at once and to its end."""
     rig.clock.move(days=1)
@@ -114,10 +137,3 @@ def memory_id(memory: Path, words: str, *, archived: bool = False) -> str:
                     return "m-" + line.partition("^m-")[2].split()[0]
     message = f"no such entry with {words!r}"
     raise AssertionError(message)
-
-
-def rows(database: Path, query: str, *given: object) -> list[Any]:
-    """What a database holds that the bot writes meanwhile."""
-    uri = f"file:{database}?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=30)) as connection:
-        return connection.execute(query, given).fetchall()

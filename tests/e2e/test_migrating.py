@@ -7,35 +7,39 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.harness.places import Person, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.harness.settings import EMBEDDING_PROVIDER
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.e2e.cast import saves, sees
-from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, photograph
+from astrbot_plugin_scoped_memory.tests.e2e.cast import sees
+from astrbot_plugin_scoped_memory.tests.support.legacy_stores import ANGEL, make_simple, photograph
 from astrbot_plugin_scoped_memory.tests.support.migrating import fields, legacy
-from astrbot_plugin_scoped_memory.tests.support.programs.adopting import found, make_sources
+from astrbot_plugin_scoped_memory.tests.support.programs.adopting import found
 from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import ServerProcess
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
 HOME, ELSEWHERE = group(561), group(562)
 OWNER = Person(5561, "阿丁")
-COUNT = 100
+COUNT = 300
 RECORDS: dict[str, dict[str, Any]] = {
     **legacy(COUNT),
     "blank": fields("空白也是公共的", memory_scope=" ", ratio=0.25),
     "home": fields("奶奶的存折在衣柜里", memory_scope="家人"),
     "wild": fields("存折的密语是芝麻开门", memory_scope="../x"),
 }
-TOOL, TEA = f"小明在第{COUNT - 1}号柜子放了什么工具", "第3号用户喜欢第几种茶"
-SAVINGS, AUNT = "奶奶的存折在哪里，密语是什么", "外婆的第235件事是什么"
+AUNTS = {f"外婆的第{number}件事": "家人" if number % 3 else "public" for number in range(9)}
+"""In the other plugin's own folder, by scope."""
+TOOL, SAVINGS = f"小明在第{COUNT - 1}号柜子放了什么工具", "奶奶的存折在哪里，密语是什么"
+AUNT = "外婆的第7件事是什么"
 
 
 @contextlib.contextmanager
@@ -87,24 +91,29 @@ async def migration(rig: Rig, reached: Callable[[JsonObject], bool], what: str) 
     return await until(probe, within=200, what=what)
 
 
-async def test_old_memories_come_once_each_to_their_scopes_and_the_source_gets_all_back(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    server = ServerProcess(tmp_path_factory.mktemp("old-server") / "data")
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(tmp_path: Path) -> AsyncIterator[ServerProcess]:
+    server = ServerProcess(tmp_path / "server")
     await asyncio.to_thread(server.start)
     try:
-        await comes_and_goes(server, tmp_path_factory)
+        await asyncio.to_thread(leave_behind, server)
+        yield server
     finally:
         await asyncio.to_thread(server.kill)
 
 
-async def comes_and_goes(server: ServerProcess, folders: pytest.TempPathFactory) -> None:
-    await asyncio.to_thread(leave_behind, server)
+async def test_old_memories_come_once_each_to_their_scopes_and_the_source_gets_all_back(
+    server: ServerProcess, tmp_path: Path
+) -> None:
     snapshot = await asyncio.to_thread(held, server)
-    root = folders.mktemp("migrating-bot")
-    plugins = root / "data" / "plugin_data"
-    expected = await asyncio.to_thread(make_sources, plugins, 300)
-    theirs = photograph(plugins / ANGEL)
+    root = tmp_path / "bot"
+    theirs = root / "data" / "plugin_data" / ANGEL
+    rows = [
+        {"id": f"s{number}", "judgment": judgment, "memory_scope": scope}
+        for number, (judgment, scope) in enumerate(AUNTS.items())
+    ]
+    make_simple(theirs / "memory_center" / "index" / "simple_memory.db", rows)
+    files = photograph(theirs)
     config: JsonObject = {
         "adopt_legacy": True,
         "advanced": {"chroma_url": server.url, "migration_batch": 20},
@@ -117,49 +126,44 @@ async def comes_and_goes(server: ServerProcess, folders: pytest.TempPathFactory)
         await rig.crash()
         await rig.turn(ELSEWHERE, OWNER, TOOL)
         scope_map = {HOME.umo: "家人", ELSEWHERE.umo: "公司"}
-        await saves(rig, conversation_scope_map=scope_map, embedding=EMBEDDING_PROVIDER)
-
+        await rig.panel.save(conversation_scope_map=scope_map, embedding=EMBEDDING_PROVIDER)
         status = await migration(rig, lambda found: found["state"] in ("done", "failed"), "an end")
-        adopted, merged, quarantined, broken = expected.tally
-        assert status == {
+        ends = {
             "state": "done",
-            "mode": "auto",
-            "mode_on": False,
-            "scanned": COUNT + 4 + sum(expected.tally),
+            "scanned": COUNT + 4 + len(AUNTS),
             "patched": COUNT + 2,
-            "skipped": 2,
             "remaining": 0,
-            "adopted": COUNT + 3 + adopted,
-            "merged": merged,
-            "quarantined": 1 + quarantined,
-            "broken": broken,
+            "adopted": COUNT + 3 + len(AUNTS),
+            "merged": 0,
+            "quarantined": 1,
+            "broken": 0,
         }
-        wanted = {scope: Counter(texts) for scope, texts in expected.judgments.items()}
-        wanted["public"].update(
-            [one["judgment"] for one in legacy(COUNT).values()]
-            + ["空白也是公共的", "只有文本的一条"]
-        )
-        wanted["家人"]["奶奶的存折在衣柜里"] += 1
-        wanted["quarantine"]["存折的密语是芝麻开门"] += 1
+        assert {name: status[name] for name in ends} == ends
+        wanted = {
+            "public": {one["judgment"] for one in legacy(COUNT).values()}
+            | {"空白也是公共的", "只有文本的一条"}
+            | {text for text, scope in AUNTS.items() if scope == "public"},
+            "家人": {"奶奶的存折在衣柜里"} | {t for t, scope in AUNTS.items() if scope == "家人"},
+            "quarantine": {"存折的密语是芝麻开门"},
+        }
         here = found(rig.bot.plugin_data)
-        assert {scope: Counter(one.judgment for one in here[scope]) for scope in here} == wanted
-        assert photograph(plugins / ANGEL) == theirs, "the other plugin's files"
+        texts = {scope: Counter(one.judgment for one in here[scope]) for scope in wanted}
+        assert texts == {scope: Counter(wanted[scope]) for scope in wanted}
+        assert photograph(theirs) == files
         status = await rig.panel.indexed(within=200)
         assert EMBEDDING_PROVIDER in status["embedder"]
-        warnings = "\n".join(status["warnings"])
-        assert "memory/scopes/quarantine/" in warnings
+        assert "memory/scopes/quarantine/" in "\n".join(status["warnings"])
         for place, question, answer, there in (
             (ELSEWHERE, TOOL, f"工具{COUNT - 1}x", True),
-            (ELSEWHERE, TEA, "第3号用户喜欢第3种茶", True),
             (HOME, SAVINGS, "在衣柜里", True),
-            (HOME, AUNT, "外婆的第235件事", True),
+            (HOME, AUNT, "外婆的第7件事", True),
             (HOME, SAVINGS, "芝麻开门", False),
-            (ELSEWHERE, SAVINGS, "存折", False),
-            (ELSEWHERE, AUNT, "外婆的第235件事", False),
+            (ELSEWHERE, AUNT, "外婆的第7件事", False),
         ):
             assert await sees(rig, place, OWNER, question, answer) is there, answer
 
-        for name, (document, vector, metadata) in (await asyncio.to_thread(held, server)).items():
+        now = await asyncio.to_thread(held, server)
+        for name, (document, vector, metadata) in now.items():
             before = snapshot[name][2]
             marked = before if name in ("home", "wild") else before | {"memory_scope": "public"}
             assert (document, vector, metadata) == (*snapshot[name][:2], marked)

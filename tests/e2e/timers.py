@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from astrbot_plugin_scoped_memory.harness.places import Person, Place, group, private
-from astrbot_plugin_scoped_memory.harness.records import scopes_with
+from astrbot_plugin_scoped_memory.harness.places import Person, Place, private
+from astrbot_plugin_scoped_memory.harness.records import files_with, scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import ToolCall, call
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.tests.e2e.cast import sees, stored
-from astrbot_plugin_scoped_memory.tests.support.legacy_stores import photograph
 
-ROOM = group(591)
-ADMIN, WEN = Person(5810, "当家的"), Person(5811, "小雯")
 STRANGER = Person(5812, "路人")
 NEVER = "2099-01-01T08:00:00+08:00"
 _WOKEN = "You are now responding to a scheduled task"
@@ -45,27 +41,6 @@ async def goes_off(rig: Rig, timer: str, *calls: ToolCall) -> list[str]:
     return await until(probe, within=60, what="the end of a timer's run")
 
 
-def remember(judgment: str) -> ToolCall:
-    """The agent stores something."""
-    return call("core_memory_remember", {"judgment": judgment, "reasoning": "网页上写的"})
-
-
-def recall(query: str) -> ToolCall:
-    """The agent looks for something."""
-    return call("core_memory_recall", {"query": query})
-
-
-def about(memory: Path, words: str) -> dict[str, str]:
-    """The files with these words, and the metadata lines below them."""
-    found = {}
-    for path in sorted(memory.rglob("*.md")):
-        text = path.read_text("utf-8")
-        if words in text:
-            below = text.split(words, 1)[1].split("\n## ", 1)[0]
-            found[path.relative_to(memory / "scopes").as_posix()] = below
-    return found
-
-
 async def a_timer(rig: Rig, place: Place, person: Person, scope: str) -> None:
     """Set by this person, it finds what was said here and stores here, and nothing elsewhere."""
     here = f"{place.number}号的"
@@ -73,31 +48,28 @@ async def a_timer(rig: Rig, place: Place, person: Person, scope: str) -> None:
     await stored(rig, place, person, key)
     timer = await set_timer(rig, place, person, f"每天看看门卫室的包裹：{place.number}号")
     results = await goes_off(
-        rig, timer, recall(f"{here}备用钥匙"), remember(parcel), remember(rule)
+        rig,
+        timer,
+        call("core_memory_recall", {"query": f"{here}备用钥匙"}),
+        call("core_memory_remember", {"judgment": parcel, "reasoning": "网页上写的"}),
+        call("core_memory_remember", {"judgment": rule, "reasoning": "网页上写的"}),
     )
     assert key in results[0]
     assert [result for result in results[1:] if not result.startswith("ok")] == []
     for words in (key, parcel, rule):
-        (found,) = scopes_with(rig.memory, words)
-        assert found.startswith(scope)
-    for words in (parcel, rule):
-        ((path, lines),) = about(rig.memory, words).items()
-        assert f"谁：机器人（代{person.nickname}）" in lines
-        assert f"号：aiocqhttp:{person.user_id}" in lines
-        assert "来源：机器人 · 可信：否" in lines
-        assert not path.endswith("instructions.md")
+        (path,) = files_with(rig.memory, words)
+        assert path.parts[1].startswith(scope)
+        assert path.name != "instructions.md"
+    lines = (rig.memory / path).read_text("utf-8").split(rule, 1)[1].split("\n## ", 1)[0]
+    for field in (
+        f"谁：机器人（代{person.nickname}）",
+        f"号：aiocqhttp:{person.user_id}",
+        "来源：机器人 · 可信：否",
+    ):
+        assert field in lines
     assert not await sees(rig, private(STRANGER), STRANGER, f"{here}包裹在哪里", "三号柜")
     answer = await rig.recall(place, person, f"{here}包裹")
     line = next(line for line in answer.splitlines() if parcel in line)
     memory_id = line.partition("#")[2].partition("]")[0]
     await rig.turn(place, person, f"/memory forget {memory_id}")
     assert scopes_with(rig.memory, parcel) == set()
-
-
-async def play(rig: Rig) -> None:
-    """In a mapped group, and where the policies ``per-peer`` and ``per-group`` say."""
-    before = photograph(rig.memory / "scopes" / "public")
-    await a_timer(rig, ROOM, ADMIN, "租客")
-    await a_timer(rig, private(WEN), WEN, "dm-")
-    await a_timer(rig, group(592), WEN, "group-")
-    assert photograph(rig.memory / "scopes" / "public") == before

@@ -1,5 +1,5 @@
-"""The plugin switched off and on, saved, reloaded and killed while people talk, and what its owner
-reads of it: the status and the log."""
+"""The plugin switched off and on, saved and reloaded while people talk, and what its owner reads
+of it: the status and the log."""
 
 import uuid
 
@@ -8,13 +8,15 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness.logs import plugin_lines
 from astrbot_plugin_scoped_memory.harness.panel import USER
-from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
+from astrbot_plugin_scoped_memory.harness.places import Person, Place
 from astrbot_plugin_scoped_memory.harness.records import files_with, scopes_with
 from astrbot_plugin_scoped_memory.harness.release import PLUGIN
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import ModelRequest, call
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.tests.e2e.cast import MAP, MEMBER, ROOM_A, ROOM_C, stored
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, EngineSettings, build_engine
+from astrbot_plugin_scoped_memory.tests.e2e import transcript
+from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MAP, MEMBER, ROOM_A, ROOM_C, stored
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
@@ -30,23 +32,34 @@ def held(rig: Rig) -> list[str]:
     return sorted(files) + [" ".join(child.cmdline()) for child in process.children()]
 
 
-async def test_switched_off_it_answers_and_holds_nothing_and_on_again_it_goes_on(rig: Rig) -> None:
+async def test_switched_off_it_answers_and_holds_nothing_and_on_again_once_the_folder_is_free(
+    rig: Rig,
+) -> None:
     await rig.remember(ROOM_A, MEMBER, "门铃的电池是七号的")
     before = held(rig)
     await rig.panel.enable(enabled=False)
+    turn = await rig.turn(ROOM_A, MEMBER, "门铃的电池是几号的")
+    assert turn.first.injected == []
+    assert "core_memory_remember" not in turn.first.tool_names
+    await until_true(lambda: held(rig) == [])
+
+    another = build_engine(EnginePaths.under(rig.bot.plugin_data), EngineSettings())
+    await another.open()
     try:
-        turn = await rig.turn(ROOM_A, MEMBER, "门铃的电池是几号的")
-        assert turn.first.injected == []
-        assert "core_memory_remember" not in turn.first.tool_names
-        await until_true(lambda: held(rig) == [])
-    finally:
         await rig.panel.enable(enabled=True)
         await rig.panel.activated()
+        result = await rig.remember(ROOM_A, MEMBER, "第二个机器人不该写下这句")
+        assert result.startswith("error")
+        status = await rig.panel.status()
+        assert status["ready"] is False
+        assert status["warnings"] != []
+    finally:
+        await another.close()
+    assert files_with(rig.memory, "第二个机器人不该写下这句") == []
+    await rig.panel.reload()
+    await rig.panel.ready()
     turn = await rig.turn(ROOM_A, MEMBER, "门铃的电池是几号的")
     assert "门铃的电池是七号的" in turn.injected
-    await stored(rig, ROOM_A, MEMBER, "钟表的电池是五号的")
-    assert "钟表的电池是五号的" in await rig.recall(ROOM_A, MEMBER, "钟表的电池")
-    await rig.panel.ready()
     await until_true(lambda: len(held(rig)) <= len(before))
 
 
@@ -71,47 +84,36 @@ async def test_a_tool_of_an_instance_that_a_reload_has_ended_says_so_and_stores_
     await stored(rig, room, person, judgment)
 
 
-async def test_the_web_chat_and_a_typo_in_the_map(rig: Rig, room: Place, person: Person) -> None:
-    """The panel's own chat reads and writes the scope that it is mapped to; where a scope's name
-    cannot be read, public is read and nothing stored."""
+async def test_the_web_chat_has_the_scope_that_it_is_mapped_to(rig: Rig) -> None:
     question, answer = "阁楼的望远镜归谁保管", "阁楼的望远镜归姐姐保管"
     await rig.remember(ROOM_A, MEMBER, answer)
-    await rig.remember(room, person, "社区医院周末只开半天")
     mapped, unmapped = str(uuid.uuid4()), str(uuid.uuid4())
-    umo, broken = f"webchat:FriendMessage:webchat!{USER}!{mapped}", group(599)
-    await rig.panel.map_scopes({**MAP, umo: "测试甲", broken.umo: "家 人!"})
+    held = (await rig.panel.config())["conversation_scope_map"]
+    umo = f"webchat:FriendMessage:webchat!{USER}!{mapped}"
+    await rig.panel.map_scopes(held | {umo: "测试甲"})
+    await rig.panel.ready()
 
     async def asked(chat: str) -> ModelRequest:
         """AstrBot also asks the model for a title of the chat."""
         assert await rig.panel.chat(chat, question) != ""
         return [one for one in rig.model.asked(question) if one.user_text == question][-1]
 
-    try:
-        status = await rig.panel.ready()
-        assert any(broken.umo in str(warning) for warning in status["warnings"])
-        assert answer in (await asked(mapped)).everything
-        assert answer not in (await asked(unmapped)).everything
-        said = "网页里说的暗号是蓝色风筝"
-        remember = call("core_memory_remember", {"judgment": said})
-        rig.model.on("网页上记一下", remember, then="好。")
-        await rig.panel.chat(mapped, f"网页上记一下{said}")
-        assert scopes_with(rig.memory, said) == {"测试甲"}
-        turn = await rig.turn(broken, person, "社区医院周末开半天吗")
-        assert "社区医院周末只开半天" in turn.injected
-        assert (await rig.remember(broken, person, "这句不能公开")).split()[0] == "error"
-        assert scopes_with(rig.memory, "这句不能公开") == set()
-    finally:
-        await rig.panel.map_scopes(MAP)
-    status = await rig.panel.ready()
-    assert not any(broken.umo in str(warning) for warning in status["warnings"])
+    assert answer in (await asked(mapped)).everything
+    assert answer not in (await asked(unmapped)).everything
+    said = "网页里说的暗号是蓝色风筝"
+    remember = call("core_memory_remember", {"judgment": said})
+    rig.model.on("网页上记一下", remember, then="好。")
+    await rig.panel.chat(mapped, f"网页上记一下{said}")
+    assert scopes_with(rig.memory, said) == {"测试甲"}
+
+
+async def test_a_memory_leads_to_its_talk_as_long_as_astrbot_has_it(rig: Rig) -> None:
+    await transcript.play(rig, ADMIN)
 
 
 async def test_the_status_needs_a_login_and_counts_the_memories_of_the_vault(rig: Rig) -> None:
     assert await rig.panel.without_login(STATUS) == 401
     before = await rig.panel.ready()
-    assert set(before) >= {"version", "embedder", "queue", "warnings"}
-    assert before["memories"]["total"] == sum(before["memories"]["by_scope"].values())
-    assert before["migration"]["state"] == "idle"
     await rig.remember(ROOM_A, MEMBER, "雨伞在玄关的铁桶里")
     after = (await rig.panel.ready())["memories"]
     assert after["total"] == before["memories"]["total"] + 1

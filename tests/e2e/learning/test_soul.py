@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,12 +12,12 @@ from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.tests.e2e.bots import through_a_kill
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER, answers_as, plays, slept
-from astrbot_plugin_scoped_memory.tests.e2e.soul.services import ANSWER, Mind, Services
+from astrbot_plugin_scoped_memory.tests.e2e.learning.services import ANSWER, Mind, Services
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
-MAPLE, BAMBOO, OPEN = group(6201), group(6202), group(6203)
-"""Of two private scopes and the public one."""
+MAPLE, BAMBOO = group(6201), group(6202)
+"""Of two scopes."""
 GENTLE, BRIEF = "说话温和一点。", "句子短一点。"
 LEARNED = "\n# 学到的说话习惯\n"
 NONE = "[%None]"
@@ -66,46 +65,28 @@ async def test_only_what_passed_is_in_force_and_veto_and_rollback_give_the_bytes
     assert (await system(rig, room), page(rig, "岚").read_bytes()) == (bare, seed)
     assert "没有可以退回的版本" in await soul(rig, room, "退回 2")
 
-    rig.clock.move(days=1)
-    mind.passes(GENTLE)
-    assert "提议 3" in await soul(rig, room, f"提议 {GENTLE}")
-    assert "用第 4 版" in await soul(rig, room, "生效 3")
-    gentle = page(rig, "岚").read_bytes()
-    await soul(rig, room, "退回 1")
-    assert (await system(rig, room), page(rig, "岚").read_bytes()) == (bare, seed)
-    await soul(rig, room, "退回 4")
-    assert await system(rig, room) == f"{bare}{LEARNED}- {GENTLE}\n"
-    assert page(rig, "岚").read_bytes() == gentle
-
 
 async def test_a_change_of_one_persona_shows_in_no_other_and_without_one_there_is_an_own(
-    rig: Rig, mind: Mind
+    rig: Rig, room: Place, mind: Mind
 ) -> None:
     """Else a rule of one persona would stand in a prompt of another, or of a conversation that has
     none, in whatever scope."""
     alone = group(6213)
     await plays(rig, "猫娘", MAPLE, BAMBOO)
-    await plays(rig, "犬娘", OPEN)
+    await plays(rig, "犬娘", room)
     await answers_as(rig, NONE, alone)
-    rooms = {"猫娘": (MAPLE, BAMBOO), "犬娘": (OPEN,), "": (alone,)}
+    rooms = {"猫娘": (MAPLE, BAMBOO), "犬娘": (room,), "": (alone,)}
     bare = {place: await system(rig, place) for places in rooms.values() for place in places}
     rules = dict.fromkeys(rooms, "")
-
-    async def each_has_its_own() -> None:
-        for persona, places in rooms.items():
-            for place in places:
-                assert await system(rig, place) == bare[place] + rules[persona]
-
     for persona, rule in (("猫娘", GENTLE), ("", BRIEF)):
         rig.clock.move(days=1)
         mind.passes(rule)
         assert "记下了" in await soul(rig, rooms[persona][0], f"提议 {rule}")
         assert "生效了" in await soul(rig, rooms[persona][-1], "生效")
         rules[persona] = f"{LEARNED}- {rule}\n"
-        await each_has_its_own()
-    await soul(rig, alone, "退回")
-    rules[""] = ""
-    await each_has_its_own()
+        for whose, places in rooms.items():
+            for place in places:
+                assert await system(rig, place) == bare[place] + rules[whose]
 
 
 @through_a_kill
@@ -132,16 +113,6 @@ async def test_a_bot_killed_in_an_apply_has_the_old_manner_or_the_new_one(
     assert (await system(rig, room), file.read_bytes()) == (bare, seed)
 
 
-def settings(runner: str, url: str) -> JsonObject:
-    """What an owner fills in for it."""
-    return {
-        "dify": {"dify_api_key": "key", "dify_api_base": url},
-        "coze": {"coze_api_key": "key", "bot_id": "bot", "coze_api_base": url},
-        "dashscope": {"dashscope_api_key": "key", "dashscope_app_id": "app"},
-        "deerflow": {"deerflow_api_base": url},
-    }[runner]
-
-
 async def answered_by(rig: Rig, place: Place, runner: str, config: JsonObject) -> None:
     """The owner has this runner answer there, by a profile of settings of its own."""
     profile = await rig.panel.call("GET", "/api/v1/config-profiles/default")
@@ -152,57 +123,41 @@ async def answered_by(rig: Rig, place: Place, runner: str, config: JsonObject) -
     await rig.panel.call("PUT", f"/api/v1/config-routes/{place.umo}", route)
 
 
-def variable(body: JsonObject) -> Any:
-    return body["inputs"]["system_prompt"]
+MANNER = f"{LEARNED}- {GENTLE}\n"
+ALWAYS, FIRST, NEVER = (MANNER,) * 3, (MANNER, None, MANNER), (None,) * 3
+DIFY: JsonObject = {"dify_api_key": "key", "dify_api_type": "chat"}
+COZE: JsonObject = {"coze_api_key": "key", "bot_id": "bot"}
+DASHSCOPE: JsonObject = {"dashscope_api_key": "key", "dashscope_app_id": "app"}
+RUNNERS = [
+    pytest.param("dify", DIFY, ALWAYS, id="dify"),
+    pytest.param("coze", COZE | {"auto_save_history": True}, FIRST, id="coze-keeps-history"),
+    pytest.param("coze", COZE | {"auto_save_history": False}, ALWAYS, id="coze"),
+    pytest.param("deerflow", {}, ALWAYS, id="deerflow"),
+    pytest.param("dashscope", DASHSCOPE, NEVER, id="dashscope"),
+]
+"""The runner, settings of it, and what is told in the first turn of a conversation, in the second,
+and in the first of the next: docs/soul.md tells it."""
 
 
-def of_the_system(messages: list[JsonObject]) -> Any:
-    """What the messages with the role of the system hold, None if there is none."""
+def manner_in(runner: str, body: JsonObject) -> str | None:
+    """What a request tells of the manner, where this runner's service looks for it."""
+    if runner == "dify":
+        told: str = body["inputs"]["system_prompt"]
+        return told
+    if runner == "dashscope":
+        return MANNER if GENTLE in json.dumps(body, ensure_ascii=False) else None
+    messages = body["additional_messages"] if runner == "coze" else body["input"]["messages"]
     return "".join(one["content"] for one in messages if one["role"] == "system") or None
 
 
-def coze(body: JsonObject) -> Any:
-    return of_the_system(body["additional_messages"])
-
-
-def deerflow(body: JsonObject) -> Any:
-    return of_the_system(body["input"]["messages"])
-
-
-MANNER = f"{LEARNED}- {GENTLE}\n"
-
-
-def anywhere(body: JsonObject) -> Any:
-    """The manner, wherever it stands in the request."""
-    return MANNER if GENTLE in json.dumps(body, ensure_ascii=False) else None
-
-
-ALWAYS, NEVER = (MANNER,) * 3, (None,) * 3
-FIRST = (MANNER, None, MANNER)
-RUNNERS = [
-    pytest.param("dify", {"dify_api_type": "chat"}, variable, ALWAYS, id="dify-chat"),
-    pytest.param("dify", {"dify_api_type": "agent"}, variable, ALWAYS, id="dify-agent"),
-    pytest.param("dify", {"dify_api_type": "chatflow"}, variable, ALWAYS, id="dify-chatflow"),
-    pytest.param("dify", {"dify_api_type": "workflow"}, variable, ALWAYS, id="dify-workflow"),
-    pytest.param("coze", {"auto_save_history": True}, coze, FIRST, id="coze-keeps-history"),
-    pytest.param("coze", {"auto_save_history": False}, coze, ALWAYS, id="coze"),
-    pytest.param("deerflow", {}, deerflow, ALWAYS, id="deerflow"),
-    pytest.param("dashscope", {}, anywhere, NEVER, id="dashscope-agent"),
-    pytest.param("dashscope", {"dashscope_app_type": "workflow"}, anywhere, NEVER, id="dashscope"),
-]
-"""The runner, a setting of it, where a request of it has the manner, and what is there in the first
-turn of a conversation, in the second, and in the first of the next: docs/soul.md tells it."""
-
-
-@pytest.mark.parametrize(("runner", "more", "found", "told"), RUNNERS)
+@pytest.mark.parametrize(("runner", "config", "told"), RUNNERS)
 async def test_a_runner_is_told_what_the_page_says(
     rig: Rig,
     services: Services,
     room: Place,
     mind: Mind,
     runner: str,
-    more: JsonObject,
-    found: Any,
+    config: JsonObject,
     told: tuple[str | None, ...],
 ) -> None:
     own = group(6100)  # AstrBot's own agent answers there
@@ -210,13 +165,13 @@ async def test_a_runner_is_told_what_the_page_says(
         mind.passes(GENTLE)
         await soul(rig, own, f"提议 {GENTLE}")
         assert "生效了" in await soul(rig, own, "生效")
-    await answered_by(rig, room, runner, {**settings(runner, services.url), **more})
+    await answered_by(rig, room, runner, config | {f"{runner}_api_base": services.url})
     before, words = len(services.bodies), ("在吗", "那下周呢", "你好")
     for said in words:
         if said == words[-1]:
             await rig.onebot.ask(room, ADMIN, "/reset")
         assert (await rig.turn(room, MEMBER, said)).reply == ANSWER
     bodies = services.bodies[before:]
-    assert [found(body) for body in bodies] == [*told]
+    assert [manner_in(runner, body) for body in bodies] == [*told]
     for said, body in zip(words, bodies, strict=True):
         assert said in json.dumps(body, ensure_ascii=False)

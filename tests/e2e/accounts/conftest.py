@@ -1,11 +1,12 @@
-"""A bot with a Telegram account beside its QQ one, that shares its memory with coding agents."""
+"""A bot with a Telegram account beside its QQ one, and with an embedding provider, that shares its
+memory with coding agents."""
 
 import json
 import sys
 
 from astrbot_plugin_scoped_memory.harness.rig import Rig
+from astrbot_plugin_scoped_memory.tests.e2e.accounts.bot_api import Telegram
 from astrbot_plugin_scoped_memory.tests.e2e.bots import bot
-from astrbot_plugin_scoped_memory.tests.e2e.telegram.bot_api import Telegram
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import environ_of
 
 
@@ -21,4 +22,4 @@ def with_a_server_of_its_own(rig: Rig) -> None:
     (rig.bot.data / "mcp_server.json").write_text(text, "utf-8")
 
 
-rig = bot("telegram", scope="package", telegram=Telegram(), before_start=with_a_server_of_its_own)
+rig = bot("accounts", scope="package", telegram=Telegram(), before_start=with_a_server_of_its_own)

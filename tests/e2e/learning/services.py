@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Coroutine
+from contextlib import AsyncExitStack
 from typing import Any
 
 from aiohttp import web
 
+from astrbot_plugin_scoped_memory.harness.opened import Opened, serve
 from astrbot_plugin_scoped_memory.harness.script import JsonObject, ModelRequest, Script, ToolCall
 from astrbot_plugin_scoped_memory.tests.support.soul_models import ProbedModel, prefers
 
 ANSWER = "好的。"
-_COZE = (
-    ("conversation.chat.created", {"conversation_id": "coze-1"}),
-    ("conversation.message.delta", {"content": ANSWER}),
-    ("conversation.chat.completed", {"status": "completed"}),
-)
-_WORKFLOW = {
-    "event": "workflow_finished",
-    "workflow_run_id": "run-1",
-    "data": {"status": "succeeded", "outputs": {"astrbot_wf_output": ANSWER}},
-}
-_DEERFLOW = {"messages": [{"type": "ai", "id": "ai-1", "content": ANSWER}]}
-_DASHSCOPE = {
-    "request_id": "1",
-    "output": {"text": ANSWER, "session_id": "bailian-1", "finish_reason": "stop"},
-    "usage": {},
-}
 
 
 def _events(*told: tuple[str, Any]) -> str:
@@ -37,40 +23,41 @@ def _events(*told: tuple[str, Any]) -> str:
     )
 
 
-_DIFY = _events(
-    ("", {"event": "message", "answer": ANSWER, "conversation_id": "dify-1"}),
-    ("", {"event": "message_end"}),
-)
 _ANSWERS: dict[str, str | JsonObject] = {
-    "/chat-messages": _DIFY,
-    "/workflows/run": _events(("", _WORKFLOW)),
-    "/v3/chat": _events(*_COZE),
-    "/apps/{app}/completion": _DASHSCOPE,
-    "/api/langgraph/threads/{thread}/runs/stream": _events(("values", _DEERFLOW), ("end", {})),
+    "/chat-messages": _events(
+        ("", {"event": "message", "answer": ANSWER, "conversation_id": "dify-1"}),
+        ("", {"event": "message_end"}),
+    ),
+    "/v3/chat": _events(
+        ("conversation.chat.created", {"conversation_id": "coze-1"}),
+        ("conversation.message.delta", {"content": ANSWER}),
+        ("conversation.chat.completed", {"status": "completed"}),
+    ),
+    "/apps/{app}/completion": {
+        "request_id": "1",
+        "output": {"text": ANSWER, "session_id": "bailian-1", "finish_reason": "stop"},
+        "usage": {},
+    },
+    "/api/langgraph/threads/{thread}/runs/stream": _events(
+        ("values", {"messages": [{"type": "ai", "id": "ai-1", "content": ANSWER}]}), ("end", {})
+    ),
 }
 
 
-class Services:
+class Services(Opened):
     """``async with Services() as services``."""
 
     def __init__(self) -> None:
         self.bodies: list[JsonObject] = []
         """Of the requests for an answer, oldest first."""
         self.url = ""
+
+    async def _open(self, stack: AsyncExitStack) -> None:
         app = web.Application()
         for path, answer in _ANSWERS.items():
             app.router.add_post(path, self._answers(answer))
         app.router.add_post("/api/langgraph/threads", self._thread)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-
-    async def __aenter__(self) -> Services:
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._runner.cleanup()
+        self.url = f"http://127.0.0.1:{await serve(app, stack)}"
 
     def _answers(self, answer: str | JsonObject) -> Any:
         async def said(http: web.Request) -> web.Response:
@@ -86,7 +73,7 @@ class Services:
 
 
 class Mind(Script):
-    """Answers turns as ever. What the memory asks by itself is answered by ``model``."""
+    """Answers turns, and readings of them, as ever. What a soul asks is answered by ``model``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,13 +83,9 @@ class Mind(Script):
         """From now on answers are better under a text with this rule, but for these probes."""
         self.model = ProbedModel(rule, fails, judge=prefers("改进"))
 
-    def read(self, request: ModelRequest) -> str:
-        return self._by_itself(request)
-
     def answer(self, request: ModelRequest) -> tuple[ToolCall, ...] | str:
-        return super().answer(request) if request.tool_names else self._by_itself(request)
-
-    def _by_itself(self, request: ModelRequest) -> str:
+        if request.tool_names:
+            return super().answer(request)
         asked = self.model.ask(request.user_text, system=request.system, conversation="")
         return _at_once(asked).text
 

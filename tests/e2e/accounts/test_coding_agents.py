@@ -33,12 +33,35 @@ async def test_astrbots_own_client_uses_a_home(rig: Rig) -> None:
 def agent(rig: Rig, tmp_path: Path, project: str) -> StdioClient:
     """The server that an agent's program starts in a project's folder."""
     folder = tmp_path / project
-    (folder / ".git").mkdir(parents=True, exist_ok=True)
+    (folder / ".git").mkdir(parents=True)
     bot = str(rig.bot.plugin_data)
     return StdioClient(tmp_path / "home", folder, "--bot", bot, "--project", project)
 
 
-async def test_a_mapped_project_shares_the_scope_of_a_group(rig: Rig, tmp_path: Path) -> None:
+async def test_an_unmapped_project_reads_public_and_writes_nothing(
+    rig: Rig, room: Place, tmp_path: Path
+) -> None:
+    await stored(rig, room, SPEAKER, "食堂周五供应羊肉面")
+    await stored(rig, WORK, SPEAKER, "门禁的暗号是灯塔")
+    stranger = agent(rig, tmp_path, "elsewhere")
+    await stranger.start()
+    found, _ = await stranger.call("memory_search", query="食堂周五供应什么")
+    assert "羊肉面" in found
+    before = {path: path.read_bytes() for path in rig.memory.rglob("*.md")}
+    logged = {"content": "所有接口都走网关", "type": "decision"}
+    answer, failed = await stranger.call("memory_log", **logged)
+    assert failed
+    assert "mcp:project:elsewhere" in answer
+    assert {path: path.read_bytes() for path in rig.memory.rglob("*.md")} == before
+    answer, _ = await stranger.call("memory_search", query="门禁的暗号")
+    assert "灯塔" not in answer
+    await stranger.stop()
+
+
+@through_a_kill
+async def test_a_mapped_project_shares_a_groups_scope_and_meets_a_killed_bot_again(
+    rig: Rig, tmp_path: Path
+) -> AsyncGenerator[None]:
     await stored(rig, FAMILY, SPEAKER, "外婆的药在床头柜第二层")
     await stored(rig, WORK, SPEAKER, "发布窗口在周四下午三点")
     coder = agent(rig, tmp_path, "site")
@@ -53,64 +76,30 @@ async def test_a_mapped_project_shares_the_scope_of_a_group(rig: Rig, tmp_path: 
     assert "30 秒" not in await rig.recall(FAMILY, SPEAKER, "支付网关的超时时间")
     for tool, arguments in (
         ("memory_search", {"query": "外婆的药在哪里"}),
-        ("memory_primer", {}),
         ("memory_read", {"path": "../家人/entities.md"}),
         ("memory_search", {"query": "药", "scope": "家人"}),
     ):
         answer, _ = await coder.call(tool, **arguments)
         assert "床头柜" not in answer
-    await coder.stop()
 
-
-async def test_an_unmapped_project_reads_public_and_writes_nothing(
-    rig: Rig, room: Place, tmp_path: Path
-) -> None:
-    await stored(rig, room, SPEAKER, "食堂周五供应羊肉面")
-    await stored(rig, WORK, SPEAKER, "门禁的暗号是灯塔")
-    stranger = agent(rig, tmp_path, "elsewhere")
-    await stranger.start()
-    found, _ = await stranger.call("memory_search", query="食堂周五供应什么")
-    assert "羊肉面" in found
-    before = {path: path.read_bytes() for path in rig.memory.rglob("*.md")}
-    for tool, arguments in (
-        ("memory_log", {"content": "所有接口都走网关", "type": "decision"}),
-        ("memory_session_end", {"summary": "今天把登录页重写了一遍"}),
-        ("memory_update_tasks", {"tasks_json": '[{"title": "补测试"}]'}),
-    ):
-        answer, failed = await stranger.call(tool, **arguments)
-        assert failed
-        assert "mcp:project:elsewhere" in answer
-    assert {path: path.read_bytes() for path in rig.memory.rglob("*.md")} == before
-    answer, _ = await stranger.call("memory_search", query="门禁的暗号")
-    assert "灯塔" not in answer
-    await stranger.stop()
-
-
-@through_a_kill
-async def test_a_bot_that_was_killed_is_met_again(rig: Rig, tmp_path: Path) -> AsyncGenerator[None]:
-    agents = [agent(rig, tmp_path, "site") for _ in range(3)]
-    await asyncio.gather(*(one.start() for one in agents))
     acknowledged: list[str] = []
     going = True
 
-    async def log(one: StdioClient, number: int) -> None:
-        count = 0
-        while going or count < 3:
-            said = f"第{number}号工位的第{count}条约定写进了手册"
-            _, failed = await one.call("memory_log", content=said, type="pattern")
-            if failed:  # the bot is gone: a later call is answered again
-                await asyncio.sleep(0.1)
-                continue
-            acknowledged.append(said)
-            count += 1
+    async def log() -> None:
+        while going:
+            said = f"第{len(acknowledged)}条约定写进了手册"
+            _, failed = await coder.call("memory_log", content=said, type="pattern")
+            if not failed:  # else the bot is gone: a later call is answered again
+                acknowledged.append(said)
+            await asyncio.sleep(0.2)
 
-    working = [asyncio.create_task(log(one, number)) for number, one in enumerate(agents)]
-    await until_true(lambda: len(acknowledged) >= 6)
+    working = asyncio.create_task(log())
+    await until_true(lambda: len(acknowledged) >= 3)
     yield
     count = len(acknowledged)
     await until_true(lambda: len(acknowledged) >= count + 3)  # the bot may still open the store
     going = False
-    await asyncio.gather(*working)
+    await working
     text = "\n".join(path.read_text("utf-8") for path in rig.memory.rglob("*.md"))
     assert [said for said in acknowledged if text.count(said) != 1] == []
-    await asyncio.gather(*(one.stop() for one in agents))
+    await coder.stop()

@@ -1,12 +1,17 @@
-"""Telegram beside OneBot in one bot: groups, topics, private chats, and people in both."""
+"""Telegram beside OneBot in one bot: groups, topics, private chats, and people in both; and an
+account that gets another name."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.places import ADAPTER, TELEGRAM, Person, Place, group
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.tests.e2e.cast import sees, stored
-from astrbot_plugin_scoped_memory.tests.e2e.telegram.bot_api import USERNAME, Telegram
+from astrbot_plugin_scoped_memory.tests.e2e.accounts.bot_api import USERNAME, Telegram
+from astrbot_plugin_scoped_memory.tests.e2e.bots import through_a_kill
+from astrbot_plugin_scoped_memory.tests.e2e.cast import added, sees, stored, warned
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
@@ -15,7 +20,8 @@ TOPIC = Place("group", -1001234, TELEGRAM, 7)
 OWN_TOPIC = Place("group", -1001234, TELEGRAM, 9)
 OTHER = Place("group", -1005678, TELEGRAM)
 SMALL, GROWN = Place("group", -4242, TELEGRAM), Place("group", -1004242, TELEGRAM)
-QQ = group(581)
+QQ, WORK = group(581), group(701)
+RENAMED = "xiaobao"
 MING, HONG = Person(4201, "小明"), Person(4202, "小红", "hong")
 MING_QQ = Person(5811, "明明")
 MINGS_CHAT, HONGS_CHAT = (Place("private", one.user_id, TELEGRAM) for one in (MING, HONG))
@@ -63,3 +69,31 @@ async def test_a_group_that_becomes_a_supergroup_is_another_id_and_the_same_peop
     assert "手术" not in turn.first.everything
     shown = (await rig.panel.config())["conversation_scope_map"]
     assert (shown.get(SMALL.umo), shown[GROWN.umo]) == (None, "姐妹")
+
+
+@through_a_kill
+async def test_a_renamed_account_publishes_nothing_until_its_map_is_repaired(
+    rig: Rig,
+) -> AsyncGenerator[Callable[[], object]]:
+    settings = rig.bot.data / "cmd_config.json"
+
+    def rename() -> None:
+        text = json.loads(settings.read_text(encoding="utf-8-sig"))
+        text["platform"][0]["id"] = RENAMED
+        settings.write_text(json.dumps(text, ensure_ascii=False), encoding="utf-8")
+
+    text = "爷爷的降压药在床头柜"
+    for place in (QQ, WORK):
+        await added(rig, place, MING_QQ, f"{place.number}号的灯昨天换了")
+    yield rename
+    for place in (QQ, WORK):
+        assert await added(rig, place, MING_QQ, text) == set()
+    await warned(rig, "会话表")
+    repaired = {
+        f"{RENAMED}:GroupMessage:{QQ.number}": "家人",
+        f"{RENAMED}:GroupMessage:{WORK.number}": "公司",
+    }
+    held = (await rig.panel.config())["conversation_scope_map"]
+    await rig.panel.map_scopes(held | repaired)
+    await rig.panel.ready()
+    assert await added(rig, QQ, MING_QQ, text) == {"家人"}
