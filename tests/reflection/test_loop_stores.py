@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.consolidation.sleep_store import SqliteSleepStore
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
     UNMAPPED,
@@ -38,11 +37,16 @@ FAMILY, WORK = "aiocqhttp:GroupMessage:777", "aiocqhttp:GroupMessage:888"
 
 @dataclass
 class Stores:
-    """All of them, over one open file."""
+    """Both, over one open file."""
 
     turns: SqliteTurnStore
     book: SqliteLoopFacts
-    nights: SqliteSleepStore
+
+    def put(self, *turns: QueuedTurn) -> Sequence[QueuedTurn]:
+        """They wait to be read."""
+        for one in turns:
+            self.turns.put(one)
+        return turns
 
 
 @pytest.fixture(params=[SqliteLoopFile, ForgetfulLoopFile])
@@ -50,7 +54,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     file = request.param(tmp_path / "state" / "loop.sqlite")
     opened: SqliteLoopFile = file
     assert opened.open()
-    yield Stores(SqliteTurnStore(file), SqliteLoopFacts(file), SqliteSleepStore(file))
+    yield Stores(SqliteTurnStore(file), SqliteLoopFacts(file))
     opened.close()
 
 
@@ -89,9 +93,8 @@ def test_a_turn_comes_back_as_it_was_put_in_and_once(stores: Stores) -> None:
 def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_none(
     stores: Stores,
 ) -> None:
-    for number in range(1, 6):
-        stores.turns.put(turn(number))
-    stores.turns.put(turn(6, "公司"))
+    stores.put(*(turn(number) for number in range(1, 6)))
+    stores.put(turn(6, "公司"))
     stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
     stores.turns.make_batch(batch("b-2"), ["t-3", "t-4"])
     named = ["t-1", "t-2", "t-3", "t-5", "t-6", "t-9"]  # t-3 is read together with t-4
@@ -109,15 +112,13 @@ def test_turns_get_another_scope_with_what_they_are_read_in_and_all_of_it_or_non
 def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_first(
     stores: Stores,
 ) -> None:
-    put = [
+    put = stores.put(
         turn(1),
         turn(2, "公司", WORK),
         turn(3),
         turn(4, persona="猫"),
         turn(5, "公司"),  # the map was changed meanwhile
-    ]
-    for one in put:
-        stores.turns.put(one)
+    )
     lines = stores.turns.lines()
     assert [replace(line, groups=(), chars=0) for line in lines] == [
         WaitingLine("家人", FAMILY, "管家", 2, put[0].observed_at, put[2].observed_at),
@@ -134,16 +135,14 @@ def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_firs
 def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
     stores: Stores,
 ) -> None:
-    put = [
+    put = stores.put(
         turn(1, reply_text=""),
         turn(2),
         turn(3, reply_text=""),
         turn(4),
         turn(5, reply_text=""),
         turn(6, "公司", WORK, reply_text=""),
-    ]
-    for one in put:
-        stores.turns.put(one)
+    )
     assert len(stores.turns.lines(addressed=True)) == 1
     private = turn(7, conversation="aiocqhttp:FriendMessage:5", reply_text="")
     stores.turns.put(private)
@@ -151,7 +150,7 @@ def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
     said = (put[1].observed_at, put[3].observed_at)
     assert replace(line, groups=(), chars=0) == WaitingLine("家人", FAMILY, "管家", 2, *said)
     assert stores.turns.waiting(line, 9, addressed=True) == [put[1], put[3]]
-    assert stores.turns.waiting(line, 9) == put[:5]
+    assert stores.turns.waiting(line, 9) == list(put[:5])
     assert stores.turns.waiting(alone, 9, addressed=True) == [private]
     assert [line.count for line in stores.turns.lines()] == [5, 1, 1]
 
@@ -159,8 +158,8 @@ def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
 def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
     stores: Stores,
 ) -> None:
-    stores.turns.put(turn(1))
-    stores.turns.put(turn(2, "公司", WORK))
+    stores.put(turn(1))
+    stores.put(turn(2, "公司", WORK))
     stores.turns.make_batch(batch("b-1"), ["t-1", "t-2"])
     stores.turns.make_batch(batch("b-2"), ["t-1"])
     assert [one.ticket_id for one in stores.turns.of_batch("b-1")] == ["t-1"]
@@ -170,8 +169,7 @@ def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
 
 def test_the_size_tells_what_waits_and_what_was_given_up(stores: Stores) -> None:
     assert stores.turns.size() == QueueSize()
-    for number in range(6):
-        stores.turns.put(turn(number))
+    stores.put(*(turn(number) for number in range(6)))
     stores.turns.make_batch(batch("b-1"), ["t-0", "t-1"])
     stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
     stores.turns.make_batch(batch("b-2"), ["t-2"])
@@ -191,9 +189,8 @@ def said_by(number: int, party: Party, **more: object) -> QueuedTurn:
 
 
 def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: Stores) -> None:
-    for number in range(4):
-        stores.turns.put(said_by(number, STRANGER))
-    stores.turns.put(said_by(4, ADMIN))
+    stores.put(*(said_by(number, STRANGER) for number in range(4)))
+    stores.put(said_by(4, ADMIN))
     stores.turns.make_batch(batch("b-1", scope="public"), ["t-1"])
     expected = [{"t-1", "t-2", "t-3"}, {"t-1", "t-3"}, {"t-1"}]
     for number, left in enumerate(expected):
@@ -208,10 +205,9 @@ def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: St
 
 
 def test_of_a_line_each_speaker_is_told_as_often_as_any_other(stores: Stores) -> None:
-    for number in range(6):
-        stores.turns.put(turn(number, person="qq:1"))
+    stores.put(*(turn(number, person="qq:1") for number in range(6)))
     for number in (6, 7):
-        stores.turns.put(turn(number, person="qq:2"))
+        stores.put(turn(number, person="qq:2"))
     (line,) = stores.turns.lines()
 
     def told(limit: int) -> list[str]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import Axis, Direction
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import MANNER
-from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
+    Bot,
     StandingClock,
-    answer,
     learned,
-    reflect,
+    reading,
     say,
     texts_of,
     with_loop,
@@ -52,15 +49,12 @@ def rows(root: Path) -> list[tuple[str, ...]]:
 
 
 async def test_a_wish_is_counted_in_its_scope_for_its_speaker(tmp_path: Path) -> None:
-    chat = ScriptedChat()
-    clock = StandingClock()
-    async with running(tmp_path, chat=chat, clock=clock, settings=COUNTING) as rig:
+    async with reading(tmp_path, StandingClock(), settings=COUNTING) as rig:
         await say(rig, "以后说短一点", who=person(1))
-        await say(rig, "多发点表情", who=person(2, "小红"))
         style = [["length", "less", "s1"], ["emoji", "more", "s2"], ["length", "less", "s1"]]
-        chat.add(answer(learned("小明说以后说短一点"), style=style))
-        assert (await reflect(rig)).read == 2
-        assert MANNER in chat.calls[0].system
+        wish, who = learned("小明说以后说短一点"), person(2, "小红")
+        assert (await rig.hears("多发点表情", wish, who=who, style=style)).read == 2
+        assert MANNER in rig.chat.calls[0].system
         found = rows(tmp_path)
         assert [one[:5] for one in found] == [
             ("家人", "%none", "2026-11-16", "emoji", "more"),
@@ -73,9 +67,7 @@ async def test_a_wish_is_counted_in_its_scope_for_its_speaker(tmp_path: Path) ->
         assert texts_of(rig) == {"家人": ["小明说以后说短一点"]}
         # Said again in the same week it is no other wish, and in another scope no other person.
         for where in (FAMILY, group(888)):
-            await say(rig, "还是太长了", where=where)
-            chat.add(answer(style=[["length", "less"]]))
-            await reflect(rig, where)
+            await rig.hears("还是太长了", where=where, style=[["length", "less"]])
     found = rows(tmp_path)
     assert [one[0] for one in found if one[3] == "length"] == ["公司", "家人"]
     assert len({one[5] for one in found if one[3] == "length"}) == 1
@@ -85,11 +77,8 @@ async def test_a_wish_is_counted_in_its_scope_for_its_speaker(tmp_path: Path) ->
 async def test_anything_else_under_the_key_is_dropped_and_stands_nowhere(
     tmp_path: Path, style: object
 ) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat, settings=COUNTING) as rig:
-        await say(rig, "我对花生过敏")
-        chat.add(answer(learned("小明对花生过敏"), style=style))
-        report = await reflect(rig)
+    async with reading(tmp_path, settings=COUNTING) as rig:
+        report = await rig.hears("我对花生过敏", learned("小明对花生过敏"), style=style)
         assert (report.read, report.stored, report.dead) == (1, 1, 0)
         assert rows(tmp_path) == []
         assert texts_of(rig) == {"家人": ["小明对花生过敏"]}
@@ -98,20 +87,14 @@ async def test_anything_else_under_the_key_is_dropped_and_stands_nowhere(
             assert SECRET.encode() not in path.read_bytes(), path
 
 
-async def test_where_nothing_is_counted_the_reader_is_not_asked(tmp_path: Path) -> None:
-    chat = ScriptedChat(otherwise=json.dumps({"style": [["length", "less", "s1"]]}))
-    settings = replace(COUNTING, loop=replace(COUNTING.loop, counts_manner=False))
-    async with running(tmp_path, chat=chat, settings=settings) as rig:
-        await say(rig, "短一点")
-        assert (await reflect(rig)).read == 1
-        assert MANNER not in chat.calls[0].system
-    assert rows(tmp_path) == []
+async def test_where_nothing_is_counted_the_reader_is_not_asked(bot: Bot) -> None:
+    await bot.hears("短一点", style=[["length", "less", "s1"]])
+    assert MANNER not in bot.chat.calls[0].system
+    assert rows(bot.root) == []
 
 
 async def test_all_of_the_vocabulary_can_be_counted(tmp_path: Path) -> None:
     every = [[axis, direction] for axis in Axis for direction in Direction]
-    chat = ScriptedChat(otherwise=json.dumps({"style": every}))
-    async with running(tmp_path, chat=chat, settings=COUNTING) as rig:
-        await say(rig, "短一点，又长一点")
-        await reflect(rig)
+    async with reading(tmp_path, settings=COUNTING) as rig:
+        await rig.hears("短一点，又长一点", style=every)
     assert {(one[3], one[4]) for one in rows(tmp_path)} == {(a, d) for a, d in every}

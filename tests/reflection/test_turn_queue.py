@@ -101,26 +101,26 @@ async def test_a_conversation_that_may_not_learn_queues_nothing(
         assert (await rig.engine.status()).queue == 0
 
 
-@pytest.mark.parametrize("text", ["\ud83d", "\0", "x y " * 99_000, "'; DROP TABLE turn; --", ""])
-async def test_any_words_and_any_name_can_be_queued(rig: Rig, text: str) -> None:
-    await observed(rig, Turn(Actor("aiocqhttp:1", text), f"我说{text}", text))
-    assert (await rig.engine.status()).queue == 1
+async def test_any_words_and_any_name_can_be_queued(rig: Rig) -> None:
+    odd = ("\ud83d", "\0", "x y " * 99_000, "'; DROP TABLE turn; --", "")
+    for number, text in enumerate(odd, 1):
+        await observed(rig, Turn(Actor("aiocqhttp:1", text), f"我说{text}", text))
+        assert (await rig.engine.status()).queue == number
 
 
 async def test_what_the_disk_refused_stays_in_the_queue(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    async with running(tmp_path) as rig:
-        ticket = await observed(rig)
-        with monkeypatch.context() as patch:
-            patch.setattr(files, "write_all", full)
-            (refused,) = (await settle(rig, ticket)).outcomes
-        assert isinstance(refused, Rejected)
-        assert refused.reason is RejectReason.NOT_WRITTEN
-        assert (await rig.engine.status()).queue == 1
-        (stored,) = (await settle(rig, ticket)).outcomes
-        assert isinstance(stored, Stored)
-        assert (await rig.engine.status()).queue == 0
+    ticket = await observed(rig)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_all", full)
+        (refused,) = (await settle(rig, ticket)).outcomes
+    assert isinstance(refused, Rejected)
+    assert refused.reason is RejectReason.NOT_WRITTEN
+    assert (await rig.engine.status()).queue == 1
+    (stored,) = (await settle(rig, ticket)).outcomes
+    assert isinstance(stored, Stored)
+    assert (await rig.engine.status()).queue == 0

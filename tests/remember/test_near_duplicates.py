@@ -68,12 +68,6 @@ async def say(rig: Rig, text: str, where: ConversationId, who: Actor = ME) -> Re
     return await rig.tell(text, where, who)
 
 
-async def told(rig: Rig, where: ConversationId) -> set[str]:
-    """All that lives and can be seen there."""
-    newest = await rig.engine.service.newest(conversation_id=where, limit=50)
-    return {stored.memory.judgment for stored in newest}
-
-
 type Play = Callable[..., AbstractAsyncContextManager[Rig]]
 
 
@@ -85,36 +79,47 @@ def play(request: pytest.FixtureRequest) -> Play:
     return partial(running, embedder=OneDirection(), settings=PATIENT)
 
 
-async def test_a_contradiction_and_another_speaker_are_kept_beside_each_other(
-    tmp_path: Path,
-    play: Play,
-) -> None:
-    async with play(tmp_path) as rig:
-        for text, who in [
-            ("小明对猫毛过敏", ME),
-            ("小明对猫毛不过敏", ME),
-            ("小明对猫毛过敏", person(10002, "小红")),
-        ]:
-            assert isinstance(await say(rig, text, HERE, who), Stored)
-        newest = await rig.engine.service.newest(conversation_id=HERE, limit=5)
-        assert sorted(s.memory.judgment for s in newest) == [
-            "小明对猫毛不过敏",
-            "小明对猫毛过敏",
-            "小明对猫毛过敏",
-        ]
+HONG = person(10002, "小红")
+ALLERGIC = "小明对猫毛过敏"
+type Said = tuple[ConversationId, Actor, str, type[RememberOutcome]]
+SAID: dict[str, list[Said]] = {
+    "a denial, and what another says": [
+        (HERE, ME, ALLERGIC, Stored),
+        (HERE, ME, "小明对猫毛不过敏", Stored),
+        (HERE, HONG, ALLERGIC, Stored),
+    ],
+    "the same in other words": [(HERE, ME, OLD, Stored), (HERE, ME, NEW, Reinforced)],
+    "in each scope for itself, not even beside public": [
+        one
+        for where in (SQUARE, OFFICE, HERE)
+        for one in ((where, ME, OLD, Stored), (where, ME, NEW, Reinforced))
+    ],
+    "beside a busy public scope": [
+        *((SQUARE, ME, f"广场上第 {number} 个摊位是空的", Stored) for number in range(15)),
+        (HERE, ME, OLD, Stored),
+        (HERE, ME, NEW, Reinforced),
+    ],
+    "what is vouched for and what is not": [
+        (HERE, ME, OLD, Stored),
+        (HERE, replace(ME, admin=True), NEW, Stored),
+    ],
+}
 
 
-async def test_the_same_in_other_words_makes_the_first_one_stronger(
-    tmp_path: Path, play: Play
-) -> None:
+@pytest.mark.parametrize("name", SAID)
+async def test_what_becomes_of_what_is_said(tmp_path: Path, play: Play, name: str) -> None:
     async with play(tmp_path) as rig:
-        first = await say(rig, OLD, HERE)
-        again = await say(rig, NEW, HERE)
-        assert isinstance(first, Stored)
-        assert isinstance(again, Reinforced)
-        assert again.memory.memory.memory_id == first.memory.memory.memory_id
-        assert again.memory.memory.strength == first.memory.memory.strength + 5
-        assert await told(rig, HERE) == {OLD}
+        first: dict[str, Stored] = {}
+        for where, who, text, outcome in SAID[name]:
+            found = await say(rig, text, where, who)
+            assert isinstance(found, outcome), (text, found)
+            if isinstance(found, Reinforced):
+                known = first[where.umo].memory.memory
+                assert found.memory.memory == replace(known, strength=known.strength + 5)
+            elif isinstance(found, Stored):
+                first[where.umo] = found
+        stored = [text for *_, text, outcome in SAID[name] if outcome is Stored]
+        assert sorted(one.memory.judgment for one in rig.living()) == sorted(stored)
 
 
 async def test_turns_not_read_yet_hide_nothing_that_was_said_before(
@@ -138,31 +143,12 @@ async def test_who_tells_more_replaces_what_they_said_and_can_have_it_back(
         assert isinstance(first, Stored)
         assert isinstance(more, Replaced)
         assert more.former.memory == first.memory.memory
-        assert await told(rig, HERE) == {MORE}
+        assert await rig.newest(HERE) == [MORE]
         archive = tmp_path / "memory/scopes/家人/archive" / first.memory.path
         assert f"被 {more.memory.memory.memory_id} 取代" in archive.read_text("utf-8")
         back = await rig.restore(first.memory.memory.memory_id, HERE, ME)
         assert isinstance(back, Restored)
-        assert await told(rig, HERE) == {MORE, "我住在苏州"}
-
-
-async def test_no_other_scope_is_looked_at_not_even_public(tmp_path: Path, play: Play) -> None:
-    async with play(tmp_path) as rig:
-        for where in (SQUARE, OFFICE, HERE):
-            assert isinstance(await say(rig, OLD, where), Stored)
-            assert isinstance(await say(rig, NEW, where), Reinforced)
-        for where, scope in ((SQUARE, "public"), (OFFICE, "公司"), (HERE, "家人")):
-            newest = await rig.engine.service.newest(conversation_id=where, limit=5)
-            own = [s.memory.strength for s in newest if s.scope.name == scope]
-            assert own == [55]
-
-
-async def test_a_busy_public_scope_hides_no_neighbour(tmp_path: Path, play: Play) -> None:
-    async with play(tmp_path) as rig:
-        for number in range(15):
-            await say(rig, f"广场上第 {number} 个摊位是空的", SQUARE)
-        await say(rig, OLD, HERE)
-        assert isinstance(await say(rig, NEW, HERE), Reinforced)
+        assert set(await rig.newest(HERE)) == {MORE, "我住在苏州"}
 
 
 class Talkative(InMemoryVectorStore):
@@ -178,15 +164,6 @@ async def test_a_store_that_answers_from_elsewhere_is_not_believed(tmp_path: Pat
         await say(rig, OLD, OFFICE)
         await say(rig, OLD, SQUARE)
         assert isinstance(await say(rig, NEW, HERE), Stored)
-
-
-async def test_what_is_vouched_for_and_what_is_not_stay_apart(tmp_path: Path, play: Play) -> None:
-    async with play(tmp_path) as rig:
-        await say(rig, OLD, HERE)
-        raised = await say(rig, NEW, HERE, replace(ME, admin=True))
-        assert isinstance(raised, Stored)
-        newest = await rig.engine.service.newest(conversation_id=HERE, limit=5)
-        assert [s.memory.provenance.trusted for s in newest] == [True, False]
 
 
 class Unwritable(SqliteLexicalIndex):
