@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.primer.last_seen import WRITTEN_EVERY, LastSeen
 
 pytestmark = pytest.mark.unit
@@ -46,33 +46,6 @@ async def test_each_turn_is_told_of_the_one_before(book: Any) -> None:
         assert await seen.before(HERE, FAMILY, at) == at - MINUTE
     assert book.writes == 1 + 19 * MINUTE // WRITTEN_EVERY
     assert await seen.before("qq1:GroupMessage:888", FAMILY, NOON) is None
-
-
-async def test_after_a_kill_a_pause_is_at_most_a_little_too_long(book: Any) -> None:
-    seen = LastSeen(book)
-    for number in range(10):
-        await seen.before(HERE, FAMILY, NOON + number * MINUTE)
-    last, now = NOON + 9 * MINUTE, NOON + timedelta(hours=8)
-    told = await LastSeen(book).before(HERE, FAMILY, now)
-    assert told is not None
-    assert last - WRITTEN_EVERY <= told <= last
-
-
-async def test_a_scope_that_has_changed_is_written_at_once(book: Any) -> None:
-    seen = LastSeen(book)
-    await seen.before(HERE, FAMILY, NOON)
-    await seen.before(HERE, FAMILY, NOON + MINUTE)
-    assert await seen.before(HERE, PUBLIC, NOON + 2 * MINUTE) == NOON + MINUTE
-    assert book.rows[HERE] == (PUBLIC.name, NOON + 2 * MINUTE)
-
-
-async def test_a_clock_that_was_set_back_leaves_no_time_in_the_future(book: Any) -> None:
-    seen = LastSeen(book)
-    await seen.before(HERE, FAMILY, NOON)
-    yesterday = NOON - timedelta(days=1)
-    assert await seen.before(HERE, FAMILY, yesterday) == NOON
-    assert book.rows[HERE][1] == yesterday
-    assert await seen.before(HERE, FAMILY, yesterday + MINUTE) == yesterday
 
 
 class Slow(Book):

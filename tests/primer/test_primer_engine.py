@@ -17,7 +17,6 @@ from astrbot.api.provider import ProviderRequest
 from astrbot.core.agent.message import TextPart
 from astrbot.core.star.filter.command import CommandFilter
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import OPEN
 from astrbot_plugin_scoped_memory.llm_memory import (
@@ -325,16 +324,6 @@ async def _with_prime(rig: Rig, broken: Callable[..., Any], plugin: TurnPlugin) 
         return await turn(plugin, hello(text="奶奶对花生过敏吗"))
     finally:
         del primers.prime
-
-
-async def test_why_tells_that_the_conversation_was_told_where_things_stand(room: Room) -> None:
-    commands = Commands(room.plugin)  # type: ignore[arg-type]
-    await room.after_a_pause()
-    text = await commands.why(FAMILY, MING, "")
-    assert "隔了 7.0 小时" in text
-    assert "4 条" in text
-    other = await commands.why(COMPANY, MING, "")
-    assert "小时" not in other
 
 
 async def test_a_pause_is_counted_in_true_hours_whatever_the_clocks_do(tmp_path: Path) -> None:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
-    UNMAPPED,
     Batch,
-    BatchState,
-    Party,
-    QueueSize,
-    Share,
     WaitingLine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence, SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import (
     ForgetfulLoopFile,
     SqliteLoopFile,
@@ -31,7 +25,6 @@ pytestmark = [pytest.mark.unit, pytest.mark.contract]
 
 ZONE = timezone(timedelta(hours=8))
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=ZONE)
-TODAY = date(2026, 11, 21)
 FAMILY, WORK = "aiocqhttp:GroupMessage:777", "aiocqhttp:GroupMessage:888"
 
 
@@ -132,29 +125,6 @@ def test_lines_tell_what_waits_by_scope_conversation_and_persona_the_oldest_firs
     assert stores.turns.waiting(lines[3], 9) == [put[4]]
 
 
-def test_turns_that_were_said_to_the_bot_are_told_as_if_there_were_no_others(
-    stores: Stores,
-) -> None:
-    put = stores.put(
-        turn(1, reply_text=""),
-        turn(2),
-        turn(3, reply_text=""),
-        turn(4),
-        turn(5, reply_text=""),
-        turn(6, "公司", WORK, reply_text=""),
-    )
-    assert len(stores.turns.lines(addressed=True)) == 1
-    private = turn(7, conversation="aiocqhttp:FriendMessage:5", reply_text="")
-    stores.turns.put(private)
-    line, alone = stores.turns.lines(addressed=True)
-    said = (put[1].observed_at, put[3].observed_at)
-    assert replace(line, groups=(), chars=0) == WaitingLine("家人", FAMILY, "管家", 2, *said)
-    assert stores.turns.waiting(line, 9, addressed=True) == [put[1], put[3]]
-    assert stores.turns.waiting(line, 9) == list(put[:5])
-    assert stores.turns.waiting(alone, 9, addressed=True) == [private]
-    assert [line.count for line in stores.turns.lines()] == [5, 1, 1]
-
-
 def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
     stores: Stores,
 ) -> None:
@@ -167,65 +137,14 @@ def test_a_batch_takes_no_turn_of_another_scope_and_none_that_another_batch_has(
     assert [line.scope for line in stores.turns.lines()] == ["公司"]
 
 
-def test_the_size_tells_what_waits_and_what_was_given_up(stores: Stores) -> None:
-    assert stores.turns.size() == QueueSize()
-    stores.put(*(turn(number) for number in range(6)))
-    stores.turns.make_batch(batch("b-1"), ["t-0", "t-1"])
-    stores.turns.put_batch(replace(batch("b-1"), state=BatchState.DEAD))
-    stores.turns.make_batch(batch("b-2"), ["t-2"])
-    stores.turns.drop(["t-5"])
-    size = stores.turns.size()
-    assert size == QueueSize(waiting=3, dead=2, oldest=turn(2).observed_at)
-    assert stores.turns.count() == 5
-
-
-STRANGER, ADMIN = Party("public", "qq:5", known=False), Party("public", "qq:5", known=True)
-
-
-def said_by(number: int, party: Party, **more: object) -> QueuedTurn:
-    """A turn of a party; in an unmapped scope a known one is an admin's."""
-    is_admin = party.known and party.scope == "public"
-    return turn(number, party.scope, person=party.speaker, admin=is_admin, **more)
-
-
-def test_the_oldest_unread_turn_gives_way_and_none_that_is_being_read(stores: Stores) -> None:
-    stores.put(*(said_by(number, STRANGER) for number in range(4)))
-    stores.put(said_by(4, ADMIN))
-    stores.turns.make_batch(batch("b-1", scope="public"), ["t-1"])
-    expected = [{"t-1", "t-2", "t-3"}, {"t-1", "t-3"}, {"t-1"}]
-    for number, left in enumerate(expected):
-        assert stores.turns.put_instead(turn(10 + number), STRANGER, day=TODAY)
-        mine = {one.ticket_id for one in stores.turns.turns(["t-0", "t-1", "t-2", "t-3"])}
-        assert mine == left
-    assert not stores.turns.put_instead(turn(20), STRANGER, day=TODAY)
-    assert stores.turns.turns(["t-20"]) == []
-    assert stores.turns.turns(["t-4"]) == [said_by(4, ADMIN)]
-    assert stores.turns.count() == 5
-    assert stores.book.shares(TODAY) == [Share(UNMAPPED, dropped=3)]
-
-
-def test_of_a_line_each_speaker_is_told_as_often_as_any_other(stores: Stores) -> None:
-    stores.put(*(turn(number, person="qq:1") for number in range(6)))
-    for number in (6, 7):
-        stores.put(turn(number, person="qq:2"))
-    (line,) = stores.turns.lines()
-
-    def told(limit: int) -> list[str]:
-        return [one.ticket_id for one in stores.turns.waiting(line, limit)]
-
-    assert told(4) == ["t-0", "t-1", "t-6", "t-7"]
-    assert told(5) == ["t-0", "t-1", "t-2", "t-6", "t-7"]
-    assert told(9) == [f"t-{number}" for number in range(8)]
-
-
-def test_evidence_is_counted_in_the_memorys_own_scope_and_weighed_once(stores: Stores) -> None:
-    one, other = Key("家人", "m-1"), Key("家人", "m-2")
-    stores.book.count_evidence([one, one], [other])
-    stores.book.count_evidence([], [one, Key("公司", "m-1")])
-    weighed = stores.book.evidence("家人")
-    assert weighed == [Evidence(one, 2, 1), Evidence(other, 0, 1)]
-    assert stores.book.evidence("公司") == [Evidence(Key("公司", "m-1"), 0, 1)]
-    stores.book.count_evidence([other], [])
-    stores.book.take_off(weighed)
-    assert stores.book.evidence("家人") == [Evidence(other, 1, 0)]
-    assert stores.book.evidence("公司") != []
+def test_every_table_of_the_night_has_a_scope(tmp_path: Path) -> None:
+    """But for that of whole nights, which holds numbers, and what a disk said."""
+    file = SqliteLoopFile(tmp_path / "loop.sqlite")
+    file.open()
+    tables = file.rows("SELECT name FROM sqlite_master WHERE name LIKE 'sleep_%'")
+    names = {str(name) for (name,) in tables} - {"sleep_run"}
+    assert len(names) >= 2
+    for name in names:
+        columns = {str(row[1]) for row in file.rows(f"PRAGMA table_info({name})")}
+        assert "scope" in columns, name
+    file.close()

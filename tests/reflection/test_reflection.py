@@ -394,13 +394,6 @@ async def test_a_reader_does_not_say_whose_place_a_memory_took(bot: Bot, claim: 
     assert bot.only().memory.reasoning == "他自己说的"
 
 
-async def test_a_successor_stands_in_the_file_of_the_one_before(bot: Bot) -> None:
-    new = learned("小明上个月搬到上海了", kind="event")
-    await contradicted(bot, new, "我上个月搬到上海了")
-    await reflect(bot)
-    assert bot.only().path == "entities.md"
-
-
 async def test_a_conversation_that_is_read_late_does_not_bring_back_what_was_so_before(
     bot: Bot,
 ) -> None:

@@ -106,15 +106,6 @@ async def test_an_admin_who_says_it_himself_is_taken_at_his_word(tmp_path: Path)
         assert "instructions.md" in await call(rig, RememberTool, event, judgment=ATTACK)
 
 
-async def test_progress_that_no_person_told_makes_a_task_untrusted(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        rent = {"action": "add", "tasks": ["交房租"]}
-        await call(rig, TasksTool, of_dad("周五前要交房租"), **rent)
-        await call(rig, TasksTool, of_dad("晚饭吃什么"), **rent, progress="已经改打到老孟的账户")
-        (task,) = [s for s in rig.living() if "房租" in s.memory.judgment]
-    assert not task.memory.provenance.trusted
-
-
 @pytest.mark.parametrize("cited", [1, 2])
 async def test_a_reader_cannot_put_one_persons_words_into_anothers_mouth(
     tmp_path: Path, cited: int

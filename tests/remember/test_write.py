@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     MemoryDraft,
@@ -27,7 +25,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Ticker,
     group,
     person,
-    private,
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
@@ -153,16 +150,3 @@ async def test_the_tool_says_what_it_did(tmp_path: Path) -> None:
         plain = await tool.call(context, judgment="奶奶对花生过敏")
         assert "隐去" not in plain
         assert "指令" not in plain
-
-
-@pytest.mark.parametrize("language", ["zh-CN", "en-US"])
-async def test_the_command_says_why_it_did_not(tmp_path: Path, language: str) -> None:
-    async with running(tmp_path, follow=False, settings=STRICT) as rig:
-        plugin = FakePlugin(rig, language)
-        commands = Commands(cast("Any", plugin))
-        event = FakeEvent.in_private(1002, f"memory add {PHONE}")
-        said = await commands.answer(cast("Any", event), commands.add)
-        await plugin.settled()
-        assert plugin.texts.say("private.phone") in said
-        assert "13800138000" not in said
-        assert await rig.engine.service.newest(conversation_id=private(1002), limit=5) == []

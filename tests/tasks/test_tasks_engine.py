@@ -19,13 +19,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MemoryKind,
     Reinforced,
-    Restored,
     Stored,
     TaskAction,
     TaskChange,
     TaskFate,
     TaskReport,
-    Undone,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
     task_key,
@@ -194,22 +192,6 @@ async def test_a_done_task_that_is_remembered_again_is_reopened(
         again = await rig.engine.service.remember(asked, conversation_id=FAMILY)
         assert isinstance(again, Reinforced)
         assert open_titles(await update(rig, TaskAction.LIST)) == ["交停车费"]
-
-
-async def test_how_a_task_was_stays_in_the_archive_and_an_admin_brings_it_back(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        stored = (await add(rig, "交房租", progress="问过房东")).open[0]
-        await update(rig, TaskAction.DONE, "交房租", who=MOTHER)
-        memory_id = stored.memory.memory_id
-        undo = rig.engine.service.restore
-        assert not isinstance(
-            await undo(memory_id, conversation_id=COMPANY, actor=ADMIN), Undone | Restored
-        )
-        outcome = await undo(memory_id, conversation_id=FAMILY, actor=ADMIN)
-        assert isinstance(outcome, Undone)
-        assert open_titles(await update(rig, TaskAction.LIST)) == ["交房租 (问过房东)"]
 
 
 async def test_unvouched_words_make_a_task_untrusted(tmp_path: Path) -> None:

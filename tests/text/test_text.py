@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import (
     clean,
-    content_hash,
     embedded_text,
     estimate_tokens,
     normalise,
@@ -130,12 +129,6 @@ def test_the_speaker_and_the_tags_are_embedded_and_the_reasoning_is_not() -> Non
     )
     assert embedded_text(memory) == "小明: 对猫毛 过敏 健康"
     assert embedded_text(Memory("m-0000", "x", NOW)) == "x"
-
-
-@given(any_text)
-def test_every_text_has_a_hash(text: str) -> None:
-    assert len(content_hash(text)) == 64
-    assert content_hash(text) != content_hash(text + "x")
 
 
 TEXTS = [

@@ -52,12 +52,6 @@ def test_no_token_is_empty_or_crosses_into_another_script(tokenizer: Tokenizer, 
 
 @BOTH
 @given(text=TEXTS)
-def test_the_same_text_gives_the_same_tokens(tokenizer: Tokenizer, text: str) -> None:
-    assert tokenizer.tokens(text) == tokenizer.tokens(text)
-
-
-@BOTH
-@given(text=TEXTS)
 def test_tokens_do_not_depend_on_the_unicode_form(tokenizer: Tokenizer, text: str) -> None:
     composed = unicodedata.normalize("NFKC", text)
     assert tokenizer.tokens(composed) == tokenizer.tokens(text)

@@ -44,14 +44,6 @@ PHONE = "我的手机号是13800138000，有事打给我"
 KEY = "sk-" + "a1B2c3D4e5F6g7H8i9J0k1L2"
 
 
-def test_the_labelled_set_is_large_and_mixed() -> None:
-    assert len(LINES) >= 800
-    assert {line.lang for line in LINES} == {"zh", "en"}
-    clean = [line for line in LINES if not line.private]
-    assert len(clean) > len(LINES) / 2
-    assert {kind for line in LINES for kind, _, _ in line.private} == set(PrivateKind)
-
-
 @pytest.mark.parametrize(
     ("finder", "recall", "precision"),
     [(PrivateData(), 0.98, 0.98), (find, 0.95, 0.98)],
