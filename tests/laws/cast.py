@@ -3,6 +3,7 @@ holds, so that it is known wherever it turns up."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +121,7 @@ def text(number: int) -> str:
     return _SENTENCES[number % len(_SENTENCES)].format(canary(number))
 
 
+_CANARY = re.compile(rf"qux(?:{'|'.join(_SYLLABLES)}){{2}}x")
 MOST_TEXTS = len(_SYLLABLES) ** 2
 SAID = 8
 """So many texts are said, perhaps again and again; what is edited gets new words each time."""
@@ -130,4 +132,4 @@ CANARIES = {canary(number): text(number) for number in range(MOST_TEXTS)}
 
 def words_in(shown: str) -> set[str]:
     """The texts of a story of which the word is in something that was shown."""
-    return {whole for mark, whole in CANARIES.items() if mark in shown}
+    return {CANARIES[mark] for mark in _CANARY.findall(shown) if mark in CANARIES}

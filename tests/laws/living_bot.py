@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import re
 import shutil
@@ -505,7 +506,12 @@ def history_of(place: Place) -> str:
 
 
 def _entries(path: Path) -> tuple[Entry, ...]:
-    return parse_file(path.read_text("utf-8"), fallback_time=NO_TIME).entries
+    return _parsed(path.read_text("utf-8"))
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(text: str) -> tuple[Entry, ...]:
+    return parse_file(text, fallback_time=NO_TIME).entries
 
 
 def _no(rejected: Rejected) -> str:
