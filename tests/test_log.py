@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import log, texts
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, running
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.unit
 
-ENGLISH = replace(QUICK, loop=replace(QUICK.loop, english=True))
 CHINESE, SPOKEN = "读到笔记 1 段", "pieces of notes read: 1"
 
 
@@ -45,20 +42,6 @@ def standard(monkeypatch: pytest.MonkeyPatch) -> log.Logger:
     return log.Logger()
 
 
-@pytest.mark.engine
-@pytest.mark.parametrize(("settings", "line"), [(QUICK, CHINESE), (ENGLISH, SPOKEN)])
-async def test_an_engine_logs_in_the_language_of_its_settings(
-    tmp_path: Path, records: list[Any], settings: Any, line: str
-) -> None:
-    note = tmp_path / "memory" / "scopes" / "家人" / "a.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("# 路由器\n\n密码在抽屉里\n", encoding="utf-8")
-    async with running(tmp_path, settings=settings) as rig:
-        await rig.engine.scan_notes()
-    assert line in [record["message"] for record in records]
-
-
-@pytest.mark.unit
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
 def test_a_line_names_its_level_and_where_it_was_logged(records: list[Any], level: str) -> None:
     line = inspect.currentframe().f_lineno + 1  # type: ignore[union-attr]
@@ -69,7 +52,6 @@ def test_a_line_names_its_level_and_where_it_was_logged(records: list[Any], leve
     assert record["message"] == CHINESE
 
 
-@pytest.mark.unit
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
 def test_so_it_does_without_loguru(
     standard: log.Logger, caplog: pytest.LogCaptureFixture, level: str
@@ -86,24 +68,17 @@ def test_so_it_does_without_loguru(
     assert record.getMessage() == SPOKEN
 
 
-@pytest.mark.unit
 def test_braces_of_what_is_filled_in_stay(records: list[Any]) -> None:
     log.logger.forward("WARNING", "{x} 100%")
     log.logger.info("state_not_written", error="{x} 100%")
     assert [record["message"] for record in records] == ["{x} 100%", "状态没能写下：{x} 100%"]
 
 
-@pytest.mark.unit
-@pytest.mark.parametrize("write", [log.logger.info, log.logger.warning, log.logger.error])
-def test_no_catalogue_is_read_where_nobody_listens(
-    monkeypatch: pytest.MonkeyPatch, write: Callable[..., None]
-) -> None:
-    def read(_: str) -> Any:
-        raise AssertionError
-
-    monkeypatch.setattr(texts, "catalogue", read)
-    write("notes_read", count=1)
-    sink = log.logger.add(print, level="CRITICAL")
-    assert sink is not None
-    write("notes_read", count=1)
-    log.logger.remove(sink)
+def test_no_catalogue_is_read_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "catalogue", pytest.fail)
+    for level in ("", "CRITICAL"):
+        sink = log.logger.add(print, level=level) if level else None
+        for write in (log.logger.info, log.logger.warning, log.logger.error):
+            write("notes_read", count=1)
+        if sink is not None:
+            log.logger.remove(sink)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -152,35 +152,91 @@ def test_a_bad_value_is_a_warning_that_names_the_setting(name: str, value: objec
     assert "secret" not in repr(config.warnings)
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "used"),
-    [("auto_inject_topk", 99, 20), ("auto_inject_topk", -3, 0), ("auto_inject_topk", "x", 3)],
-)
-def test_a_number_out_of_range_takes_the_nearest_and_says_so(
-    name: str, value: object, used: int
-) -> None:
-    config = read_config(with_value(name, value))
-    assert config.auto_inject_topk == used
-    assert config.warnings[0].used == str(used)
-
-
 def test_an_empty_panel_is_fine_and_isolates_nobody() -> None:
-    assert DEFAULTS.enabled
-    assert DEFAULTS.warnings == ()
-    assert DEFAULTS.engine.scope_map == {}
-    assert (DEFAULTS.engine.dm_scope, DEFAULTS.engine.group_scope) == (
+    engine, loop = DEFAULTS.engine, DEFAULTS.engine.loop
+    assert (DEFAULTS.enabled, DEFAULTS.warnings) == (True, ())
+    assert (engine.scope_map, engine.dm_scope, engine.group_scope) == (
+        {},
         DmScope.PUBLIC,
         GroupScope.PUBLIC,
     )
-    assert DEFAULTS.engine.scope_filter_enabled
-    assert not DEFAULTS.engine.adopt_legacy
-    assert read_config({"adopt_legacy": True}).engine.adopt_legacy
+    assert (engine.scope_filter_enabled, engine.adopt_legacy) == (True, False)
     assert (DEFAULTS.auto_inject_topk, DEFAULTS.recall_deadline_ms) == (3, 800)
+    assert (DEFAULTS.reflection_provider, loop.reads_turns) == ("auto", True)
+    assert (loop.daily_tokens, loop.after_turns, loop.idle_minutes) == (50_000, 10, 10.0)
 
 
-def test_a_policy_that_nobody_knows_is_none_and_not_the_default() -> None:
-    engine = read_config({"dm_scope": "per-per", "group_scope": "perGroup"}).engine
-    assert (engine.dm_scope, engine.group_scope) == (None, None)
+RAW = {"a:GroupMessage:1": "家人", "b": 7, "c": None}
+EACH = "per-account-channel-peer"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "setting", "used"),
+    [
+        # A number out of range takes the nearest, what is none the default.
+        ("auto_inject_topk", 99, "", 20),
+        ("auto_inject_topk", -3, "", 0),
+        ("auto_inject_topk", "x", "", 3),
+        ("auto_inject_topk", 5.0, "", 5),
+        ("advanced.relevance_floor", "0.4", "engine.relevance_floor", 0.4),
+        # A policy that nobody knows is none and not the default: it publishes nothing.
+        ("dm_scope", "per-per", "engine.dm_scope", None),
+        ("group_scope", "perGroup", "engine.group_scope", None),
+        ("dm_scope", EACH, "engine.dm_scope", DmScope.PER_ACCOUNT_CHANNEL_PEER),
+        ("group_scope", "per-group", "engine.group_scope", GroupScope.PER_GROUP),
+        ("advanced.dm_scope_by_account", "x", "engine.dm_scope_by_account", None),
+        # The map is handed on raw, and one of the wrong type as none.
+        ("conversation_scope_map", RAW, "engine.scope_map", RAW),
+        *(("conversation_scope_map", bad, "engine.scope_map", None) for bad in ([], "x", 7, True)),
+        (
+            "identity_links",
+            {" aiocqhttp:10001 ": " 小明 ", "bad": "x"},
+            "engine.identity_links",
+            {"aiocqhttp:10001": "小明"},
+        ),
+        ("enabled", False, "", False),
+        ("adopt_legacy", True, "engine.adopt_legacy", True),
+        ("embedding", " lexical ", "", "lexical"),
+        ("language", "en-US", "engine.loop.english", True),
+        ("advanced.memory_root", " /data/记忆 ", "memory_root", Path("/data/记忆")),
+        # A server that cannot be meant is none and not the default.
+        *(
+            ("advanced.chroma_url", value, "engine.chroma_url", used)
+            for value, used in (
+                ("", ""),
+                ("  ", ""),
+                (" http://127.0.0.1:8000/ ", "http://127.0.0.1:8000"),
+                ("https://chroma.example/a/path/", "https://chroma.example/a/path"),
+                ("http://[::1]:8000", "http://[::1]:8000"),
+                ("HTTP://Chroma:8000", "http://Chroma:8000"),
+                ("chroma:8000", None),
+                ("http://a b", None),
+            )
+        ),
+        # The hour of the night is a local time or never.
+        *(
+            ("advanced.sleep_at", value, "engine.loop.sleep_at", at)
+            for value, at in (
+                ("04:00", (4, 0)),
+                ("4:05", (4, 5)),
+                ("23：59", (23, 59)),
+                (" 0:00 ", (0, 0)),
+                ("", None),
+                ("nachts", (4, 0)),
+            )
+        ),
+        # No tokens a day switch reading off as the word off does.
+        ("reflection_provider", " off ", "engine.loop.reads_turns", False),
+        ("reflection_daily_tokens", 0, "engine.loop.reads_turns", False),
+        ("reflection_daily_tokens", 900, "engine.loop.daily_tokens", 900),
+        ("reflection_provider", "small", "", "small"),
+        ("advanced.reflect_after_turns", 3, "engine.loop.after_turns", 3),
+        ("advanced.reflect_idle_minutes", 60, "engine.loop.idle_minutes", 60.0),
+        ("advanced.rerank_provider", " my-reranker ", "rerank_provider", "my-reranker"),
+    ],
+)
+def test_what_is_made_of_a_value(name: str, value: object, setting: str, used: object) -> None:
+    assert attrgetter(setting or name)(read_config(with_value(name, value))) == used
 
 
 def test_an_account_with_a_bad_policy_is_none_and_the_others_are_taken() -> None:
@@ -193,65 +249,6 @@ def test_an_account_with_a_bad_policy_is_none_and_the_others_are_taken() -> None
         "web": None,
     }
     assert [warning.value for warning in config.warnings] == ["wx: 'perpeer'", "web: 7"]
-    assert read_config(with_value("advanced.dm_scope_by_account", "x")).engine == replace(
-        DEFAULTS.engine, dm_scope_by_account=None
-    )
-
-
-@pytest.mark.parametrize("value", [[], "x", 7, None, True])
-def test_a_map_of_the_wrong_type_is_handed_on_as_none(value: object) -> None:
-    assert read_config({"conversation_scope_map": value}).engine.scope_map is None
-
-
-def test_the_map_is_handed_on_raw() -> None:
-    raw = {"a:GroupMessage:1": "家人", "b": 7, "c": None}
-    assert read_config({"conversation_scope_map": raw}).engine.scope_map == raw
-
-
-def test_good_values_are_taken() -> None:
-    config = read_config(
-        {
-            "enabled": False,
-            "dm_scope": "per-account-channel-peer",
-            "group_scope": "per-group",
-            "identity_links": {" aiocqhttp:10001 ": " 小明 ", "bad": "x"},
-            "embedding": " lexical ",
-            "auto_inject_topk": 5.0,
-            "language": "en-US",
-            "advanced": {"relevance_floor": "0.4", "memory_root": " /data/记忆 "},
-        }
-    )
-    assert config.engine == replace(
-        DEFAULTS.engine,
-        dm_scope=DmScope.PER_ACCOUNT_CHANNEL_PEER,
-        group_scope=GroupScope.PER_GROUP,
-        identity_links={"aiocqhttp:10001": "小明"},
-        relevance_floor=0.4,
-        loop=replace(DEFAULTS.engine.loop, english=True),
-    )
-    assert not config.enabled
-    assert (config.embedding, config.auto_inject_topk, config.language) == ("lexical", 5, "en-US")
-    assert config.memory_root == Path("/data/记忆")
-    assert complaints(config) == ["identity_links"]
-
-
-@pytest.mark.parametrize(
-    ("value", "used"),
-    [
-        ("", ""),
-        ("  ", ""),
-        (" http://127.0.0.1:8000/ ", "http://127.0.0.1:8000"),
-        ("https://chroma.example/under/a/path/", "https://chroma.example/under/a/path"),
-        ("http://[::1]:8000", "http://[::1]:8000"),
-        ("HTTP://Chroma:8000", "http://Chroma:8000"),
-        ("chroma:8000", None),
-        ("http://a b", None),
-    ],
-)
-def test_a_server_that_cannot_be_meant_is_none_and_not_the_default(
-    value: str, used: str | None
-) -> None:
-    assert read_config(with_value("advanced.chroma_url", value)).engine.chroma_url == used
 
 
 def test_one_bad_header_costs_the_others_nothing_and_no_value_is_ever_shown() -> None:
@@ -264,61 +261,9 @@ def test_one_bad_header_costs_the_others_nothing_and_no_value_is_ever_shown() ->
 
 @pytest.mark.parametrize("deadline_ms", [50, 800, 60_000])
 def test_the_reranker_has_a_part_of_the_recall_deadline(deadline_ms: int) -> None:
-    raw = {"recall_deadline_ms": deadline_ms, "rerank_provider": " my-reranker "}
-    config = read_config({"advanced": raw})
-    assert config.rerank_provider == "my-reranker"
-    assert config.engine.rerank_seconds == pytest.approx(deadline_ms / 1000 * 0.4)
-    assert config.engine.rerank_within_seconds < deadline_ms / 1000
-    assert complaints(config) == []
-
-
-def test_who_reads_turns_how_often_and_at_what_cost_is_taken_from_the_panel() -> None:
-    assert DEFAULTS.reflection_provider == "auto"
-    loop = DEFAULTS.engine.loop
-    assert (loop.reads_turns, loop.daily_tokens) == (True, 50_000)
-    assert (loop.after_turns, loop.idle_minutes) == (10, 10.0)
-    config = read_config(
-        {
-            "reflection_provider": "small",
-            "reflection_daily_tokens": 900,
-            "advanced": {"reflect_after_turns": 3, "reflect_idle_minutes": 60},
-        }
-    )
-    loop = config.engine.loop
-    assert (config.reflection_provider, loop.reads_turns, loop.daily_tokens) == ("small", True, 900)
-    assert (loop.after_turns, loop.idle_minutes) == (3, 60.0)
-    assert config.warnings == ()
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {"reflection_provider": " off "},
-        {"reflection_daily_tokens": 0},
-        {"reflection_provider": "small", "reflection_daily_tokens": 0},
-    ],
-)
-def test_no_tokens_a_day_switch_reading_off_as_the_word_off_does(raw: dict[str, Any]) -> None:
-    config = read_config(raw)
-    assert not config.engine.loop.reads_turns
-    assert config.warnings == ()
-
-
-@pytest.mark.parametrize(
-    ("value", "at"),
-    [
-        ("04:00", (4, 0)),
-        ("4:05", (4, 5)),
-        ("23：59", (23, 59)),
-        (" 0:00 ", (0, 0)),
-        ("", None),
-        ("nachts", (4, 0)),
-    ],
-)
-def test_the_hour_of_the_night_is_a_local_time_or_never(
-    value: str, at: tuple[int, int] | None
-) -> None:
-    assert read_config({"advanced": {"sleep_at": value}}).engine.loop.sleep_at == at
+    engine = read_config(with_value("advanced.recall_deadline_ms", deadline_ms)).engine
+    assert engine.rerank_seconds == pytest.approx(deadline_ms / 1000 * 0.4)
+    assert engine.rerank_within_seconds < deadline_ms / 1000
 
 
 @pytest.mark.parametrize("language", ["zh-CN", "en-US"])
@@ -326,11 +271,8 @@ def test_a_workflow_file_counts_for_what_is_injected_and_its_root_is_not_looked_
     tmp_path: Path, language: str
 ) -> None:
     file = tmp_path / "workflow.toml"
-    panel = {
-        "language": language,
-        "auto_inject_topk": 5,
-        "advanced": {"workflow_file": str(file)},
-    }
+    more = {"workflow_file": str(file)}
+    panel = {"language": language, "auto_inject_topk": 5, "advanced": more}
     file.write_text("[memory]\nroot = 'D:\\theirs'\nauto_inject_topk = 9\n", "utf-8")
     config = read_config(panel)
     assert (config.auto_inject_topk, config.memory_root, config.warnings) == (9, None, ())
