@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.process, pytest.mark.property]
 
 TOOLS = ("memory_primer", "memory_search", "memory_log", "memory_session_end")
 SECRET = "another-servers-key"
+QUEUE = "支付回调改用异步队列，免得超时重试"
 
 
 @pytest.fixture
@@ -122,31 +123,33 @@ def filled(project: Path) -> None:
 
 
 ALL = ("--claude", "--cursor", "--agents")
+CLAUDE_HOOKS = ".claude/settings.json"
 
 
-def test_what_stood_there_stays_and_is_kept_beside_as_private(home: Path, project: Path) -> None:
+def test_a_dry_run_leaves_every_byte_and_what_stood_there_is_kept_beside_as_private(
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     filled(project)
     (project / ".mcp.json").chmod(0o600)
+    photo = photograph(project.parent.parent)
+    assert main(["init", *ALL, "--store", "--dry-run"]) == 0
+    assert photograph(project.parent.parent) == photo
+    out = capsys.readouterr().out
+    assert (str(project / ".mcp.json") in out, "memory_session_end" in out) == (True, True)
+    assert SECRET not in out
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     assert main(["init", *ALL]) == 0
-    for file in (".mcp.json", ".cursor/mcp.json"):
-        after = content(project / file)
-        assert list(after) == ["zeta", "mcpServers", "more"]
-        assert list(after["mcpServers"]) == ["alpha", "scoped-memory"]
-        del after["mcpServers"]["scoped-memory"]
-        assert after == json.loads(before[project / file])
-    after = content(project / ".claude" / "settings.json")
-    assert after["hooks"]["SessionStart"].pop()["hooks"][0]["type"] == "command"
-    assert after["hooks"].pop("UserPromptSubmit")[0]["hooks"][0]["type"] == "command"
-    assert after == json.loads(before[project / ".claude" / "settings.json"])
-    for name in ("CLAUDE.md", "AGENTS.md"):
-        assert (project / name).read_bytes().startswith(before[project / name])
-    assert b"\n" not in (project / "CLAUDE.md").read_bytes().replace(b"\r\n", b"")
     for path, payload in before.items():
         (copy,) = path.parent.glob(f"{path.name}.bak-*")
         assert copy.read_bytes() == payload
-        if path.name == ".mcp.json" and path.parent == project:
+        if path.parent == project and path.suffix == ".json":
             assert [one.stat().st_mode & 0o077 for one in (copy, path)] == [0, 0]
+    hooks, old = content(project / CLAUDE_HOOKS), json.loads(before[project / CLAUDE_HOOKS])
+    del hooks["hooks"]["SessionStart"][1:], hooks["hooks"]["UserPromptSubmit"]
+    assert hooks == old
+    rules = (project / "CLAUDE.md").read_bytes()
+    assert rules.startswith(before[project / "CLAUDE.md"])
+    assert b"\n" not in rules.replace(b"\r\n", b"")
 
 
 values = st.recursive(
@@ -305,19 +308,6 @@ def test_a_persons_own_arguments_variables_and_hooks_stay(home: Path, project: P
     assert after["UserPromptSubmit"] == prompts
 
 
-def test_a_dry_run_leaves_every_byte_and_shows_no_others_key(
-    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    filled(project)
-    before = photograph(project.parent.parent)
-    assert main(["init", *ALL, "--store", "--dry-run"]) == 0
-    assert photograph(project.parent.parent) == before
-    out = capsys.readouterr().out
-    assert str(project / ".mcp.json") in out
-    assert "memory_session_end" in out
-    assert SECRET not in out
-
-
 FOLDER, LINK = object(), object()
 
 
@@ -454,12 +444,10 @@ def test_config_never_shows_a_key(
         assert SECRET not in out + err
 
 
-def foreign(root: Path, *, user: bool = False) -> Path:
+def foreign(root: Path, name: str, words: str) -> Path:
     top = root / ".openclaw_memory"
-    name = "user/preferences.md" if user else "agent/decisions.md"
     (top / name).parent.mkdir(parents=True)
-    words = "- 小林偏好深色主题的编辑器\n" if user else "- 支付回调改用异步队列，免得超时重试\n"
-    (top / name).write_text(words, "utf-8")
+    (top / name).write_text(f"- {words}\n", "utf-8")
     return top
 
 
@@ -473,25 +461,23 @@ def recalled(memory: Path) -> dict[str, str]:
 def test_both_former_stores_are_taken_in_counted_and_again_adds_nothing(
     home: Path, project: Path, user: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tops = [foreign(project), foreign(user, user=True)]
+    tops = [
+        foreign(project, "agent/decisions.md", QUEUE),
+        foreign(user, "user/preferences.md", "小林偏好深色主题的编辑器"),
+    ]
     before = [photograph(top) for top in tops]
-    arguments = ["init", "--agents", "--json"]
-    for top in tops:
-        arguments += ["--adopt", str(top)]
+    arguments = ["init", "--agents", "--json", "--adopt", str(tops[0]), "--adopt", str(tops[1])]
     assert main([*arguments, "--dry-run"]) == 0
     assert not home.exists()
     capsys.readouterr()
     for stored, known in ((1, 0), (0, 1)):
         assert main(arguments) == 0
         told = json.loads(capsys.readouterr().out)["adopted"]
-        assert [(one["project"], one["stored"], one["known"]) for one in told] == [
-            ("shop", stored, known),
-            (None, stored, known),
-        ]
+        counted = [(one["project"], one["stored"], one["known"]) for one in told]
+        assert counted == [("shop", stored, known), (None, stored, known)]
     scopes = recalled(home / "memory")
     (mine,) = (name for name in scopes if name.startswith("project-shop-"))
-    assert "异步队列" in scopes[mine]
-    assert "深色主题" in scopes["public"]
+    assert (QUEUE in scopes[mine], "深色主题" in scopes["public"]) == (True, True)
     assert [photograph(top) for top in tops] == before
 
 
@@ -501,10 +487,10 @@ def test_a_former_store_goes_into_the_projects_own_and_what_is_not_taken_in_is_s
     assert main(["init", "--agents", "--store"]) == 0
     own = project / ".scoped-memory"
     assert [p for p in own.rglob("*") if p.is_file()] == []  # nothing to be ignored
-    top = foreign(project)
+    top = foreign(project, "agent/decisions.md", QUEUE)
     (top / "agent" / "patterns.md").symlink_to(project / "elsewhere.md")
     assert main(["init", "--agents", "--store", "--adopt", "."]) == 3
     assert "agent/patterns.md" in capsys.readouterr().out
-    assert "异步队列" in recalled(own / "memory")["public"]
+    assert QUEUE in recalled(own / "memory")["public"]
     assert recalled(home / "memory") == {}
     assert main(["init", "--adopt", str(project / "absent")]) == 2

@@ -1,10 +1,11 @@
-"""``list``, ``forget``, ``edit``, ``undo``, ``status``: with and without a program that has the
-store open. ``tests/says/pages/shell.*.md`` shows what each says."""
+"""``list``, ``forget``, ``edit``, ``undo``, ``status``, ``decide``, ``trust``: with and
+without a program that has the store open. ``tests/says/pages/shell.*.md`` shows what each says."""
 
 from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import sys
 import time
@@ -13,11 +14,18 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli import owner_levels
 from astrbot_plugin_scoped_memory.llm_memory.errors import OwnerGone
 from astrbot_plugin_scoped_memory.llm_memory.home import shared_store
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
+from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
+from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
+    AgentRig,
+    agent_home,
+    pointer_in,
+)
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 from astrbot_plugin_scoped_memory.tests.support.agents.shell import ID, Shell
 from astrbot_plugin_scoped_memory.tests.support.words import stands_in
@@ -208,3 +216,99 @@ def test_what_was_forgotten_before_a_fault_is_told(
     assert [one["ok"] for one in said["memories"]] == [True, False, False]
     assert "killed" in said["memories"][1]["said"]
     assert asked == [port, tea]
+
+
+WORDS = "Orders are kept in PostgreSQL"
+POOL = "The pool has twenty connections"
+
+
+def test_scripts_are_told_where_a_record_stands_and_it_is_written_once(
+    shell: Shell, own_user: Path
+) -> None:
+    proposal = shell.log(WORDS)
+    accept = ("decide", "accept", f"project/decisions.md#{proposal}", "--issue", "12")
+    shell(*accept, code=1)
+    assert not list(own_user.rglob("DECISIONS.md"))
+    shell(*accept, "--by", "Ada", "--yes")
+    (file,) = own_user.rglob("DECISIONS.md")
+    text = file.read_text("utf-8")
+    assert "By: Ada · Issue: #12" in text
+    assert "written before: D-0001" in shell("decide", "accept", proposal[:12], "--yes")
+    assert file.read_text("utf-8") == text
+    (row,) = shell.json("decide", "list")
+    assert row.pop("at").startswith("20")
+    assert row == {
+        "id": None, "state": "accepted", "number": "D-0001", "title": WORDS, "issue": "#12",
+        "pr": None, "file": "shared/DECISIONS.md", "line": 5, "supersedes": None,
+    }  # fmt: skip
+    second = shell.log("Orders are kept in SQLite files")
+    assert "D-0002" in shell("decide", "supersede", "D-1", second, "--yes", "--to", "contracts")
+    assert "no decision in force" in shell("decide", "withdraw", "D-0001", "--yes", code=1)
+
+
+def test_what_was_proposed_outside_a_project_is_decided_in_one(
+    shell: Shell, own_user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Path.cwd()
+    monkeypatch.chdir(own_user)
+    everywhere = shell.log(WORDS)
+    monkeypatch.chdir(shop)
+    assert everywhere in shell("decide", "list")
+    outcome = shell.json("decide", "accept", f"global/decisions.md#{everywhere}", code=1)
+    assert (outcome["outcome"], outcome["number"], outcome["code"]) == ("Draft", 1, 1)
+    (own_user / "other" / ".git").mkdir(parents=True)
+    mine = shell.log(POOL)
+    monkeypatch.chdir(own_user / "other")
+    assert "no such proposal" in shell("decide", "accept", mine, code=1)
+
+
+FACT = "The staging database runs on port 5433"
+RULE = "Always run the linter before you commit"
+
+
+def id_of(answer: str) -> str:
+    return pointer_in(answer).partition("#")[2]
+
+
+def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
+    return [
+        (stored.path, stored.memory.memory_id, stored.memory.provenance.trusted)
+        for stored in rig.engine.rooms.catalogue.all()
+    ]
+
+
+async def test_an_engine_that_looks_between_the_two_writes_keeps_the_id(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, real, looks = asyncio.get_running_loop(), vouching.replace_durably, 0
+    async with agent_home(home) as rig:
+        memory_id = id_of(await rig.say("memory_log", "", content=RULE))
+        await rig.engine.reconcile()
+
+        def write(path: Path, payload: bytes, stamp: tuple[int, int, int]) -> None:
+            nonlocal looks
+            asyncio.run_coroutine_threadsafe(rig.engine.reconcile(), loop).result(30)
+            looks += 1
+            real(path, payload, stamp)
+
+        monkeypatch.setattr(vouching, "replace_durably", write)
+        assert await asyncio.to_thread(main, ["trust", memory_id]) == 0
+        await rig.engine.reconcile()
+        assert looks == 1
+        assert entries(rig) == [("instructions.md", memory_id, True)]
+        assert not [path for path in rig.texts() if "archive" in path]
+
+
+async def test_no_control_character_is_shown(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    public = home / "memory" / "scopes" / "public"
+    public.mkdir(parents=True)
+    (public / "entities.md").write_text(f"## {FACT} \x1b[2J\u202e ^m-odd1\n> 可信：否\n", "utf-8")
+    assert await asyncio.to_thread(main, ["trust", "global/entities.md#m-odd1"]) == 0
+    said = capsys.readouterr().out
+    assert FACT in said
+    assert not set(said) & {"\x1b", "\u202e"}
+    assert await asyncio.to_thread(main, ["trust", "m-odd1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["changed"], told["before"] == told["after"]) == (True, False, True)

@@ -122,24 +122,6 @@ async def test_what_a_person_deletes_again_stays_deleted(desk: Desk) -> None:
     assert await desk.mended(minutes=1) == [1]
 
 
-async def test_one_that_is_deleted_from_among_others_stays_deleted(desk: Desk) -> None:
-    desk.publish(2)
-    desk.text = desk.text.replace("D-0001", "从前的")
-    assert await desk.mended(minutes=1) == [2]
-    assert desk.kept == [2]
-    assert desk.told == []
-
-
-async def test_what_a_save_drops_while_others_are_put_back_is_put_back_too(desk: Desk) -> None:
-    buffer = desk.text
-    desk.publish(2)
-    desk.publish(3)
-    desk.text = buffer
-    assert await desk.mended(seconds=5) == [1, 2, 3]
-    desk.text = desk.text.replace("D-0002", "从前的")
-    assert await desk.mended(seconds=5) == [1, 3, 2]
-
-
 async def test_one_that_a_person_has_changed_is_not_missing(desk: Desk) -> None:
     desk.text = desk.text.replace("第1件", "改过的").replace("因为。", "不是因为。")
     assert await desk.mended(minutes=1) == [1]

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
-from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
-from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
-    PROJECT,
-    Level,
-    Levels,
-    global_conversation,
-)
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
+from astrbot_plugin_scoped_memory.tests.support.agents.own_store import own_store
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private, running
 
 pytestmark = pytest.mark.engine
@@ -54,18 +47,8 @@ def held(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
-@asynccontextmanager
-async def project(home: Path, root: Path) -> AsyncIterator[tuple[OwnedStore, MemoryTools]]:
-    """A project's own store, and the tools of an agent in it."""
-    paths = EnginePaths(home / "projects" / "root-1", root, owns_memory=False)
-    settings = HomeSettings(home, embedding="lexical", language="en")
-    store = OwnedStore(paths, settings, {}, "0.0.1")
-    await store.open(shared=False)
-    try:
-        level = Level(PROJECT, store.memory, global_conversation("shop"), own_store=True)
-        yield store, MemoryTools(Levels(level, level))
-    finally:
-        await store.close()
+def project(home: Path, root: Path) -> AbstractAsyncContextManager[tuple[OwnedStore, MemoryTools]]:
+    return own_store(EnginePaths(home / "projects" / "root-1", root, owns_memory=False))
 
 
 async def found_by(tools: MemoryTools, query: str = "lighthouse") -> str:

@@ -4,8 +4,7 @@ home, for these words; whatever the files say of themselves."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -14,15 +13,12 @@ from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.home.project import Project, project_paths
-from astrbot_plugin_scoped_memory.llm_memory.home.settings import HomeSettings
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import (
-    PROJECT,
-    Level,
-    Levels,
     global_conversation,
 )
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
+from astrbot_plugin_scoped_memory.tests.support.agents.own_store import own_store
 
 pytestmark = pytest.mark.engine
 
@@ -50,18 +46,8 @@ class Checkout:
     def pull(self, name: str, text: str) -> None:
         (self.scope / name).write_text(text, "utf-8")
 
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[tuple[OwnedStore, MemoryTools]]:
-        paths = project_paths(self.home, Project("shop", self.root, own_store=True))
-        store = OwnedStore(
-            paths, HomeSettings(self.home, embedding="lexical", language="en"), {}, "0.0.1"
-        )
-        await store.open(shared=False)
-        try:
-            level = Level(PROJECT, store.memory, global_conversation("shop"), own_store=True)
-            yield store, MemoryTools(Levels(level, level))
-        finally:
-            await store.close()
+    def opened(self) -> AbstractAsyncContextManager[tuple[OwnedStore, MemoryTools]]:
+        return own_store(project_paths(self.home, Project("shop", self.root, own_store=True)))
 
     async def rules(self, tools: MemoryTools) -> str:
         primer = (await tools.primer()).text
@@ -102,7 +88,7 @@ async def test_who_agreed_to_the_root_agreed_to_its_constitution(checkout: Check
     assert POISON not in primer
 
 
-@pytest.mark.parametrize("said", TRUSTED)
+@pytest.mark.parametrize("said", TRUSTED[1:])
 async def test_its_owner_vouches_for_these_words_and_no_others(
     checkout: Checkout, said: str
 ) -> None:

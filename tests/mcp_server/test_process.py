@@ -190,9 +190,7 @@ async def test_a_signal_ends_it(
     lock.release()
 
 
-async def test_a_follower_ends_though_its_owner_hangs(
-    tmp_path: Path, clients: Callable[..., StdioClient]
-) -> None:
+async def test_a_follower_ends_though_its_owner_hangs(clients: Callable[..., StdioClient]) -> None:
     owner, follower = clients(), clients()
     await owner.start()
     await owner.call("memory_search", query="x")
@@ -203,9 +201,6 @@ async def test_a_follower_ends_though_its_owner_hangs(
     follower.hang_up()
     async with asyncio.timeout(SOON):
         await follower.process.wait()
-    owner.process.send_signal(signal.SIGCONT)
-    await owner.stop()
-    assert stored(tmp_path).count("The swan lives") == 1
 
 
 @pytest.mark.timeout(240)

@@ -10,7 +10,6 @@ from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Rejected
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
-    Noted,
     NotHeld,
     RoleLease,
     RoleNote,
@@ -34,21 +33,6 @@ def held(root: Path) -> HeldFile:
 async def note(rig: Rig, token: str, where: ConversationId = HERE) -> object:
     said = RoleNote(RoleLease("backend", token), TEXT, "cursor")
     return await rig.engine.service.note_role(said, conversation_id=where)
-
-
-async def test_a_note_is_recalled_at_once_by_its_role_alone(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        file = held(tmp_path)
-        noted = await note(rig, file.token)
-        assert isinstance(noted, Noted)
-        assert (tmp_path / "memory" / noted.file).exists()
-        assert any("连接池的上限" in text for text in await rig.texts("连接池的上限是多少", HERE))
-        for other in (group(777, persona="qa"), group(777), group(888, persona="")):
-            assert await rig.texts("连接池的上限是多少", other) == []
-        again = await note(rig, file.token)
-        assert isinstance(again, Noted)
-        assert again.again
-        file.release()
 
 
 async def test_without_the_lease_or_off_the_record_nothing_is_written(tmp_path: Path) -> None:

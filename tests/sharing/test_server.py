@@ -214,17 +214,6 @@ async def test_who_says_to_be_another_is_the_agent(owner: Owner, actor: object) 
     assert not answer["value"]["memory"]["path"].startswith("instructions")
 
 
-async def test_a_change_of_tasks_claims_nobodys_words(owner: Owner) -> None:
-    change = {"action": "add", "titles": ["给花浇水"], "heard": "别的话"}
-    actor = {"person": "aiocqhttp:1002", "name": "小明", "admin": True}
-    arguments = {"change": change, "actor": actor, "conversation_id": str(SITE)}
-    _, answer = await owner.post("update_tasks", arguments)
-    (outcome,) = answer["value"]["outcomes"]
-    memory = outcome["stored"]["memory"]
-    assert memory["provenance"]["person"] == AGENT
-    assert memory["extra"] == []  # as where no model was told anything
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
