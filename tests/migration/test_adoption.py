@@ -488,6 +488,10 @@ class Other(FakeEmbedder):
         return super().one(text[::-1] + "另一个")
 
 
+class Early(Vectored):
+    """They come in before there is an embedder."""
+
+
 class Reworded(Vectored):
     """The judgments were changed since the vectors were made."""
 
@@ -503,18 +507,21 @@ class Reworded(Vectored):
     [
         # Of the same model a sample is embedded again, and the rest is not.
         (Vectored, [FakeEmbedder()], 1, 29),
+        (Early, [FakeEmbedder()], 1, 29),
         # Of two databases those of the fitting one are used, but for a sample.
         (Vectored, [FakeEmbedder(dim=16), FakeEmbedder(dim=64)], 60, 89),
         (Vectored, [Other()], 60, 200),
         (Reworded, [FakeEmbedder()], 60, 200),
     ],
-    ids=["the same", "two lengths", "another model", "other words"],
+    ids=["the same", "the same afterwards", "two lengths", "another model", "other words"],
 )
 async def test_vectors_of_the_same_model_and_words_are_used_and_no_others(
     tmp_path: Path, stores: type[Vectored], made_by: list[FakeEmbedder], least: int, most: int
 ) -> None:
     embedder = FakeEmbedder(dim=16) if len(made_by) > 1 else FakeEmbedder()
     others = stores(tmp_path / "made", *made_by)
+    if stores is Early:
+        await adopt(tmp_path / "own", others, follow=False)
     async with running(
         tmp_path / "own", others=others, settings=ADOPTING, embedder=embedder
     ) as rig:

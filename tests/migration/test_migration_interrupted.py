@@ -101,15 +101,19 @@ async def test_a_server_that_goes_and_comes_back_is_waited_for(tmp_path: Path) -
 
     def watch(what: str) -> None:
         nonlocal calls
-        calls += 1
-        if calls == 8:
-            down.set()
+        if not down.is_set():
+            calls += 1
+            if calls == 8:
+                down.set()
         if down.is_set():
             raise IndexUnavailable("down", code="server_down")
 
     source.before_call = watch
+    down.set()  # at the start already
     async with running(tmp_path, legacy=source, settings=SMALL) as rig, migrating(rig):
         await until_status(rig, lambda status: status.waiting == "server_down")
+        down.clear()
+        await until_status(rig, lambda status: status.remaining > 0 and bool(status.waiting))
         assert (await status_of(rig)).state is MigrationState.RUNNING
         await rig.remember("其间照常记住", group(777), person(1))
         assert (await rig.texts("其间照常记住", group(777)))[0] == "其间照常记住"

@@ -318,6 +318,18 @@ async def test_what_was_forgotten_comes_into_no_soul_either(tmp_path: Path) -> N
         assert SCOPE not in await refusals(words)
 
 
+async def test_a_wish_is_asked_of_the_rules_again_when_it_is_applied(tmp_path: Path) -> None:
+    words = "先说结论，再慢慢讲清楚理由和步骤"
+    async with engine(tmp_path, SoulEvolution.AUTO, chat=made(words)) as rig:
+        await proposed(rig, words)
+        await rig.remember(words, group(777))
+        refused = await ask(rig, ApplySoul())
+        assert isinstance(refused, SoulRefused)
+        assert refused.verdict is not None
+        assert [one.rule for one in refused.verdict.findings] == [SCOPE]
+        assert injected(rig) == ""
+
+
 async def test_an_archive_that_cannot_be_read_refuses_a_wish_in_words(tmp_path: Path) -> None:
     async with engine(tmp_path) as rig:
         draft = MemoryDraft("周末吃饭", actor=ADMIN)

@@ -1,8 +1,7 @@
 """No hostile wish comes into force where everybody but the rules passes it.
 
 Every hostile wish is proposed in a whole engine, as an admin types it, with models that word it as
-badly as they can. A sample goes the whole way: it waits for the night as if it had been let in, and
-is written into SOUL.md by hand.
+badly as they can; a sample is written into SOUL.md by hand.
 """
 
 from __future__ import annotations
@@ -16,19 +15,16 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
-from astrbot_plugin_scoped_memory.llm_memory.models.soul import Finding, SoulEvolution
+from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     AdoptSoul,
-    ApplySoul,
     DiscardSoul,
     ProposeSoul,
     RollbackSoul,
     SoulEnded,
     SoulFault,
-    SoulProposed,
     SoulRefused,
 )
-from astrbot_plugin_scoped_memory.llm_memory.service.souls import Souls
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import HOSTILE
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, person, running
@@ -63,18 +59,18 @@ async def ask(rig: Rig, request: Any) -> Any:
 
 
 @pytest.fixture
-async def auto(
+async def rig(
     tmp_path: Path, chat: ProbedChat, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[tuple[Rig, StandingClock]]:
-    """A bot that puts in force at night what has passed, and its clock."""
+) -> AsyncIterator[Rig]:
+    """A bot that puts in force at night what has passed."""
     monkeypatch.setattr(purge_remnants, "_PAUSES", ())  # no index is built
-    clock = StandingClock()
     plant(tmp_path, "家人", "patterns.md", [passive(1, HEARD)])
     loop = with_loop(QUICK, daily_tokens=10**7, backups_keep=0)
     settings = replace(loop, soul_evolution=SoulEvolution.AUTO)
+    clock = StandingClock()
     async with running(tmp_path, settings=settings, follow=False, chat=chat, clock=clock) as rig:
         await ask(rig, RollbackSoul())  # any command of an admin's begins a soul
-        yield rig, clock
+        yield rig
 
 
 def page(rig: Rig) -> Path:
@@ -95,10 +91,7 @@ WORDERS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("words", WORDERS)
-async def test_no_hostile_wish_comes_into_force(
-    auto: tuple[Rig, StandingClock], chat: ProbedChat, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rig, clock = auto
+async def test_no_hostile_wish_comes_into_force(rig: Rig, chat: ProbedChat, words: str) -> None:
     chat.probed.words = WORDERS[words]
     before, raw = await soul_of(rig), page(rig).read_bytes()
     for wish in HOSTILE if words == "as it was typed" else some(HOSTILE, 40):
@@ -111,28 +104,9 @@ async def test_no_hostile_wish_comes_into_force(
     await night(rig)
     assert await soul_of(rig) == before
     for wish in some(HOSTILE):
-        number = await unchecked(rig, wish, monkeypatch)
-        clock.forward(days=1)
-        await night(rig)
-        refused = await ask(rig, ApplySoul(number))
-        assert isinstance(refused, SoulRefused), wish
-        assert refused.fault is SoulFault.DENIED
         page(rig).write_text(worded(before.text, wish), "utf-8")
         assert isinstance(await ask(rig, AdoptSoul()), SoulRefused), wish
         assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
     assert (await soul_of(rig)).version == before.version
     assert page(rig).read_bytes() == raw
     assert rig.engine.service.souls.injected(CAT) == ""
-
-
-async def unchecked(rig: Rig, wish: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Make a proposal as if the door had let it in. Returns its number."""
-
-    async def nothing(*_: object, **__: object) -> list[Finding]:
-        return []
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Souls, "_findings", nothing)
-        made = await ask(rig, ProposeSoul(wish))
-    assert isinstance(made, SoulProposed), wish
-    return made.proposal.number
