@@ -10,7 +10,15 @@ import pytest
 from astrbot_plugin_scoped_memory.core.commands import command_table
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.foreign import (
+    TEXTS,
+    TWINS,
+    bytes_in,
+    plant,
+    plant_links,
+)
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakeEvent
+from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -37,6 +45,24 @@ async def test_no_words_and_no_origin_make_a_command_fail(
         for umo in ("", "x", "a:b", "a:GroupMessage: ", "a:Strange:1"):
             assert PEANUTS not in await desk.told(FakeEvent(umo, f"memory {name} 花生怎么样"))
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []
+
+
+async def test_no_command_of_an_admin_changes_a_byte_that_everybody_reads(tmp_path: Path) -> None:
+    """But for an accepted decision. What each call of the engine does with such names,
+    ``tests/service/test_hostile_doors.py`` asks."""
+    memory, others = tmp_path / "memory", ("scopes", ".pauses.json")
+    plant(memory, TWINS)
+    plant_links(memory, memory / "scopes" / "家人")
+    async with running(tmp_path, follow=False) as rig:
+        desk, before = Desk(rig, plugin=TurnPlugin(rig)), bytes_in(memory, but=others)
+        decided = ("list", "propose", "reject", "supersede D-0001", "撤回 D-0009", "yes")
+        for text in (*TEXTS[::30], *TWINS[::9]):
+            for name in NAMES:
+                for first in decided if name == "decide" else ("", "公共", "确认"):
+                    said = await desk(f"{name} {first} {text}")
+                    assert said
+                    assert "Error" not in said or name in ("backup", "restore", "sleep"), said
+            assert bytes_in(memory, but=others) == before, text
 
 
 async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) -> None:

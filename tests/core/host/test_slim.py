@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.core.host.package_installer import Installs
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.harness.release import MODELS as LEFT_OUT
 from astrbot_plugin_scoped_memory.harness.release import without_packages
-from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -95,20 +94,4 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
     assert (plugin.choose_embedder() is None) is not has_model
     assert (requirements.bundled_model_for_here() in plugin.advice) is advised
     assert plugin.warnings(await plugin.engine.status()) == []
-    await plugin.close()
-
-
-async def test_a_model_that_was_asked_for_says_what_to_install(
-    slim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    packages = tmp_path / "packages"  # before all others, for whatever process looks
-    packages.mkdir()
-    (packages / "torch.py").write_text('raise ModuleNotFoundError("no torch", name="torch")')
-    monkeypatch.syspath_prepend(packages)
-    (tmp_path / "model").mkdir()
-    plugin = loaded(tmp_path / "data", embedding=str(tmp_path / "model"))
-    embedder = plugin.choose_embedder()
-    with pytest.raises(EmbeddingFailed, match=r"^no_sentence_transformers: .*install sentence-"):
-        await embedder.prepare()
-    await embedder.close()
     await plugin.close()

@@ -140,18 +140,6 @@ async def test_a_missed_night_is_made_up_for_once(tmp_path: Path) -> None:
             assert nights.reasons == expected
 
 
-async def test_an_interrupted_night_is_resumed(tmp_path: Path) -> None:
-    clock = Ticker(NIGHT)
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        rig.engine.parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        nights = Nights(rig)
-        async with scheduled(rig, at=None):
-            await nights.next()
-        assert nights.reasons == ["resumed"]
-        assert not await rig.engine.loop.sleep.is_unfinished()
-
-
 async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path: Path) -> None:
     clock = Ticker(NIGHT)
     async with running(tmp_path, clock=clock, follow=False) as rig:
@@ -241,6 +229,7 @@ async def test_a_start_shortly_before_the_hour_makes_one_night(
             await until_true(lambda: not schedule.going)
             made_up = "resumed" if unfinished else "missed"
             assert nights.reasons == ["nightly" if hour_first else made_up]
+            assert not await rig.engine.loop.sleep.is_unfinished()
             clock.now += timedelta(days=1)
             await timer.ring()
             await nights.next()

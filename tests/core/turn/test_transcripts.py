@@ -222,9 +222,10 @@ async def test_a_conversation_that_was_remapped_shows_no_talk(tmp_path: Path) ->
             assert "别的域" in shown
 
 
-async def test_what_was_said_in_a_pause_is_never_shown(home: Rig) -> None:
-    chat, service, admin = Chat(home), home.engine.service, person(9, admin=True)
-    pointer = await chat.say(SAID, fact=FACT)
+async def test_what_was_said_before_us_or_in_a_pause_is_never_shown(home: Rig) -> None:
+    earlier = [user("以前的话"), {"role": "assistant", "content": "好"}]
+    chat, service = Chat(home, said=earlier), home.engine.service
+    admin, pointer = person(9, admin=True), await chat.say(SAID, fact=FACT)
     for midst in (False, True):  # it may begin in the midst of a turn
         words = f"我要辞职了{midst}"
         event, request = chat.event(words), ProviderRequest(prompt=words, conversation=chat.kept())
@@ -243,14 +244,8 @@ async def test_what_was_said_in_a_pause_is_never_shown(home: Rig) -> None:
         assert SAID in shown
         assert "辞职" not in shown
         assert "再聊聊" not in shown  # nor what came later, in such a history
+        assert "以前的话" not in shown
         assert "暂停记忆时" in shown
-
-
-async def test_a_history_that_was_begun_before_us_shows_the_turn_alone(home: Rig) -> None:
-    chat = Chat(home, said=[user("以前的话"), {"role": "assistant", "content": "好"}])
-    shown = await chat.ask(await chat.say(SAID, fact=FACT))
-    assert SAID in shown
-    assert "以前的话" not in shown
 
 
 async def test_corrected_words_secrets_and_confidences_are_not_shown(tmp_path: Path) -> None:
@@ -277,22 +272,6 @@ async def test_corrected_words_secrets_and_confidences_are_not_shown(tmp_path: P
         assert edited in shown
         assert "老周" not in shown
         assert "（这句不显示）" in shown
-
-
-async def test_what_astrbot_has_no_more_is_said_to_be_gone(home: Rig) -> None:
-    chat = Chat(home)
-    pointer = await chat.say(SAID, fact=FACT)
-    await chat.say("后来")
-    for left in (chat.messages[2:], [], None):  # truncated, reset, deleted
-        if left is None:
-            del chat.plugin.talks["c1"]
-        else:
-            chat.messages = left
-            chat.plugin.talks["c1"] = chat.kept()
-        shown = await chat.ask(pointer)
-        assert FACT in shown
-        assert SAID not in shown
-        assert shown.endswith("AstrBot 已经没有这段对话")
 
 
 async def test_an_answer_is_short_however_long_the_talk_was(home: Rig) -> None:
