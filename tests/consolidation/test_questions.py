@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory import EngineSettings, Memory
+from astrbot_plugin_scoped_memory.llm_memory import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.questions import (
@@ -114,30 +114,16 @@ async def test_what_the_model_has_nothing_for_is_not_paid_for_each_night(tmp_pat
         assert len(chat.calls) == 2  # other words
 
 
-@pytest.mark.parametrize(
-    "memory",
-    [
-        replace(CAT, quoted=True),
-        replace(CAT, tags=(DIGEST_TAG,)),
-        closed(CAT, TEA.memory_id),
-    ],
-    ids=["quoted", "journal", "settled"],
-)
-async def test_nothing_is_asked_of_what_is_quoted_or_over(tmp_path: Path, memory: Memory) -> None:
-    plant(tmp_path, "家人", FILE, [memory])
-    chat = ScriptedChat(otherwise=asking(of))
-    async with running_with(tmp_path, chat) as rig:
-        assert await night(rig) == 0
-        assert not chat.calls
-
-
-async def test_a_done_task_has_no_questions(tmp_path: Path) -> None:
-    done, open_ = passive(1, "[x] 买牛奶"), passive(2, "[ ] 买鸡蛋")
-    plant(tmp_path, "家人", "TASKS.md", [done, open_])
+async def test_nothing_is_asked_of_what_is_quoted_over_or_done(tmp_path: Path) -> None:
+    over = [replace(CAT, quoted=True), replace(CAT, tags=(DIGEST_TAG,)), closed(CAT, "m-abcd1234")]
+    named = [replace(one, memory_id=f"m-over{number:06d}") for number, one in enumerate(over)]
+    plant(tmp_path, "家人", FILE, named)
+    tasks = [passive(1, "[x] 买牛奶"), passive(2, "[ ] 买鸡蛋")]
+    plant(tmp_path, "家人", "TASKS.md", tasks)
     chat = ScriptedChat(otherwise=asking(of))
     async with running_with(tmp_path, chat) as rig:
         assert await night(rig) == 1
-        assert "买牛奶" not in chat.calls[0].prompt
+        assert [one["text"] for call in chat.calls for one in told(call)] == ["[ ] 买鸡蛋"]
 
 
 async def test_the_most_used_come_first_then_the_newest_a_batch_at_a_time(tmp_path: Path) -> None:

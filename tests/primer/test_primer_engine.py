@@ -20,11 +20,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import OPEN
 from astrbot_plugin_scoped_memory.llm_memory import (
-    Actor,
-    ConversationId,
-    MemoryDraft,
     MemoryKind,
-    Stored,
     TaskAction,
     TaskChange,
 )
@@ -51,24 +47,11 @@ MING, ADMIN = person(10001, "小明"), person(9, "老李", admin=True)
 HOURS = timedelta(hours=1)
 
 
-async def remember(
-    rig: Rig,
-    text: str,
-    where: ConversationId = FAMILY,
-    who: Actor = MING,
-    kind: MemoryKind = MemoryKind.KNOWLEDGE,
-) -> Stored:
-    draft = MemoryDraft(text, kind=kind, actor=who)
-    outcome = await rig.engine.service.remember(draft, conversation_id=where)
-    assert isinstance(outcome, Stored), outcome
-    return outcome
-
-
 async def a_family(rig: Rig) -> None:
     """Something in every section."""
-    await remember(rig, "回答必须用中文", who=ADMIN)
-    await remember(rig, "小明对猫毛过敏")
-    await remember(rig, "全家搬到了杭州", kind=MemoryKind.EVENT)
+    await rig.remember("回答必须用中文", FAMILY, ADMIN)
+    await rig.remember("小明对猫毛过敏", FAMILY, MING)
+    await rig.remember("全家搬到了杭州", FAMILY, MING, kind=MemoryKind.EVENT)
     change = TaskChange(TaskAction.ADD, ("交房租", "换灯泡"))
     await rig.engine.service.update_tasks(change, conversation_id=FAMILY, actor=MING)
     done = TaskChange(TaskAction.DONE, ("换灯泡",))
@@ -167,7 +150,7 @@ async def test_when_the_last_turn_was_is_known_after_a_restart(tmp_path: Path) -
 async def test_what_the_question_recalls_stands_beside_it_and_is_not_told_twice(
     room: Room,
 ) -> None:
-    await remember(room.rig, "房东姓王，住在楼下")
+    await room.rig.remember("房东姓王，住在楼下", FAMILY, MING)
     text = await room.after_a_pause(back=hello(text="房东姓什么，住在哪里"))
     assert text.count(OPEN) == 1
     assert text.count("房东姓王") == 1
@@ -180,7 +163,7 @@ async def test_a_conversation_off_the_record_is_told_nothing_and_nothing_is_note
 ) -> None:
     here = FakeEvent.in_private(1002, "嗨")
     service, owner = room.rig.engine.service, person(1002, "妈妈")
-    await remember(room.rig, "给阳台浇水", who=owner, kind=MemoryKind.TASK)
+    await room.rig.remember("给阳台浇水", FAMILY, owner, kind=MemoryKind.TASK)
     await turn(room.plugin, here)
     await service.pause(conversation_id=private(1002), actor=owner)
     for _ in range(3):
@@ -195,11 +178,11 @@ async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers
     empty: Room,
 ) -> None:
     mum = person(1002, "妈妈")
-    await remember(empty.rig, "妈妈爱喝豆浆", who=mum)
-    await remember(empty.rig, "奶奶对花生过敏", who=person(3, "奶奶"))
+    await empty.rig.remember("妈妈爱喝豆浆", FAMILY, mum)
+    await empty.rig.remember("奶奶对花生过敏", FAMILY, person(3, "奶奶"))
     for walk in range(FAMILIAR_DAYS):
         empty.clock.now += 24 * HOURS
-        await remember(empty.rig, f"今天散步走了{walk + 2}公里", who=mum, kind=MemoryKind.EVENT)
+        await empty.rig.remember(f"今天散步走了{walk + 2}公里", FAMILY, mum, kind=MemoryKind.EVENT)
     grandma, mother = hello(sender="3", name="奶奶"), FakeEvent.in_private(1002, "嗨", name="妈妈")
     both = await empty.after_a_pause(grandma, mother, back=hello(sender="3", name="奶奶"))
     assert empty.plugin.texts.say("primer.people", names="奶奶、妈妈") in both
@@ -212,9 +195,9 @@ async def test_a_private_chat_is_told_of_its_person_a_group_of_its_last_speakers
 async def test_strangers_in_public_are_not_named_to_each_other(tmp_path: Path) -> None:
     clock = Ticker()
     async with running(tmp_path, {}, clock=clock, follow=False) as rig:
-        await remember(rig, "楼下开了一家面馆", group(5), person(50, "路人"))
-        await remember(rig, "周末有球赛", group(6), person(60, "球迷"))
-        await remember(rig, "我在学画画", group(6), person(61, "新人"))
+        await rig.remember("楼下开了一家面馆", group(5), person(50, "路人"))
+        await rig.remember("周末有球赛", group(6), person(60, "球迷"))
+        await rig.remember("我在学画画", group(6), person(61, "新人"))
         plugin = plugin_of(rig)
         await turn(plugin, hello(6, sender="61", name="新人"))
         clock.now += 7 * HOURS
@@ -298,7 +281,7 @@ async def test_with_the_filter_switched_off_there_is_no_primer(tmp_path: Path) -
 
 async def test_whatever_goes_wrong_with_it_the_turn_keeps_its_memories(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
-        await remember(rig, "奶奶对花生过敏")
+        await rig.remember("奶奶对花生过敏", FAMILY, MING)
         plugin = plugin_of(rig)
 
         async def hang(*_: Any, **__: Any) -> None:

@@ -54,6 +54,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 HONG = person(2, "小红")
 FAMILY_CHAT = private(1002)
 PEANUTS = "奶奶对花生过敏"
+OWED = "小红欠小明三百块"
 
 
 def named(bot: Bot, text: str) -> StoredMemory:
@@ -244,43 +245,22 @@ async def test_no_other_speaker_replaces_them_and_both_stay(
 
 
 async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(bot: Bot) -> None:
-    await bot.remember("蓝伞在门后", FAMILY, HONG)
-    debt = learned("小红欠小明三百块", kind="task", tags=["借钱"])
-    await bot.hears("小红欠我三百块", debt)
-    old = named(bot, "小红欠小明三百块")
-    assert old.path == "TASKS.md"
-    paid = learned("小红已经把三百块还给小明了", tags=["借钱"])
-    report = await bot.hears(
-        "三百块我还给小明了",
-        who=HONG,
-        contradictions=[{"old_id": old.memory.memory_id, "new": paid}],
-    )
-    assert (report.stored, report.dropped) == (1, 0)
-    asked = await bot.texts("小红欠小明多少钱", FAMILY)
-    assert asked[0] == "小红已经把三百块还给小明了"
-    found = {s.memory.judgment: s for s in bot.living()}
-    by = found["小红已经把三百块还给小明了"]
-    settled = found["小红欠小明三百块"]
-    assert settled.memory.memory_id == old.memory.memory_id
-    assert settled.memory.provenance == old.memory.provenance
-    assert closed_by(settled.memory) == by.memory.memory_id
-    assert is_done(settled)
-    text = (bot.root / "memory/scopes/家人/TASKS.md").read_text("utf-8")
-    assert f"了结：{by.memory.memory_id}" in text
+    debt, paid = await settled_debt(bot, kind="task", tags=["借钱"])
+    paid_id = paid.memory.memory_id
+    assert debt.path == "TASKS.md"
+    assert debt.memory.provenance.person == "aiocqhttp:1"
+    assert is_done(debt)
+    assert (await bot.texts("小红欠小明多少钱", FAMILY))[0] == "小红已经把三百块还给小明了"
+    assert f"了结：{paid_id}" in (bot.root / "memory/scopes/家人/TASKS.md").read_text("utf-8")
     # Forgotten, or with the debt said anew, it is owed again.
-    await bot.forget(by.memory.memory_id, FAMILY, HONG)
-    assert not is_done(named(bot, "小红欠小明三百块"))
-    assert closed_by(named(bot, "小红欠小明三百块").memory) == ""
-    await bot.hears(
-        "我又还了，三百块还给小明了",
-        who=HONG,
-        contradictions=[{"old_id": old.memory.memory_id, "new": paid}],
-    )
-    assert is_done(next(s for s in bot.living() if s.path == "TASKS.md"))
-    await bot.hears("小红又借了，小红欠我三百块", debt)
-    found = {s.memory.judgment: s for s in bot.living()}
-    assert closed_by(found["小红欠小明三百块"].memory) == ""
-    assert not is_done(found["小红欠小明三百块"])
+    await bot.forget(paid_id, FAMILY, HONG)
+    assert not is_done(named(bot, OWED))
+    assert settler(bot) == ""
+    await contradict(bot, debt.memory.memory_id, "小红已经把三百块还给小明了", "三百块又还给小明了")
+    assert is_done(named(bot, OWED))
+    await bot.hears("小红又借了，小红欠我三百块", learned(OWED, kind="task", tags=["借钱"]))
+    assert settler(bot) == ""
+    assert not is_done(named(bot, OWED))
 
 
 @pytest.mark.parametrize(
@@ -306,7 +286,7 @@ async def test_who_is_named_settles_a_matter_only_if_the_account_bore_that_name_
         await bot.remember("蓝伞在门后", hers, HONG)
     await bot.remember("小红欠小明三百块", told)
     await bot.remember("周三加班到八点", where, HONG)  # afterwards is too late
-    debt = named(bot, "小红欠小明三百块")
+    debt = named(bot, OWED)
     new = {"old_id": debt.memory.memory_id, "new": learned("小红已经把三百块还给小明了")}
     assert (
         await bot.hears("三百块我还给小明了", where=where, who=HONG, contradictions=[new])
@@ -314,14 +294,14 @@ async def test_who_is_named_settles_a_matter_only_if_the_account_bore_that_name_
     assert bool(settler(bot)) is settles
 
 
-async def settled_debt(bot: Bot) -> tuple[StoredMemory, StoredMemory]:
+async def settled_debt(bot: Bot, **more: object) -> tuple[StoredMemory, StoredMemory]:
     """小红 owed 小明 money and has paid: the debt, and what settled it."""
     await bot.remember("蓝伞在门后", FAMILY, HONG)
-    await bot.hears("小红欠我三百块", learned("小红欠小明三百块"))
-    debt_id = named(bot, "小红欠小明三百块").memory.memory_id
+    await bot.hears("小红欠我三百块", learned(OWED, **more))
+    debt_id = named(bot, OWED).memory.memory_id
     await contradict(bot, debt_id, "小红已经把三百块还给小明了", "三百块我还给小明了")
-    found = {s.memory.judgment: s for s in bot.living()}
-    debt, paid = found["小红欠小明三百块"], found["小红已经把三百块还给小明了"]
+    debt, paid = named(bot, OWED), named(bot, "小红已经把三百块还给小明了")
+    assert debt.memory.memory_id == debt_id
     assert closed_by(debt.memory) == paid.memory.memory_id
     return debt, paid
 
@@ -333,7 +313,7 @@ async def contradict(bot: Bot, old_id: str, text: str, said: str) -> None:
 
 def settler(bot: Bot) -> str:
     """What has settled the debt now."""
-    return closed_by(named(bot, "小红欠小明三百块").memory)
+    return closed_by(named(bot, OWED).memory)
 
 
 async def test_what_takes_the_place_of_what_settled_a_debt_has_settled_it(bot: Bot) -> None:

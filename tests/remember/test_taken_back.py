@@ -3,7 +3,6 @@ event of another day is no correction of the first."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,17 +10,14 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import added_text, remembered_text
 from astrbot_plugin_scoped_memory.llm_memory import (
-    Actor,
-    MemoryDraft,
     MemoryKind,
     Reinforced,
-    RememberOutcome,
     Replaced,
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import OneDirection
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     Bot,
@@ -35,11 +31,6 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import (
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 HOME = group(777)
-
-
-async def tell(rig: Rig, text: str, who: Actor | None = None, **more: object) -> RememberOutcome:
-    draft = replace(MemoryDraft(text, actor=who or person(10001)), **more)  # type: ignore[arg-type]
-    return await rig.engine.service.remember(draft, conversation_id=HOME)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +51,10 @@ async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str,
     timed_bot.chat.add(answer(learned(old, who="s1")))
     turn = Turn(person(10001), old, "好的")
     await timed_bot.engine.service.observe(turn, conversation_id=HOME)
-    first = await tell(timed_bot, old)
+    first = await timed_bot.tell(old, HOME)
     assert isinstance(first, Stored)
     timed_bot.clock.forward(minutes=5)
-    outcome = await tell(timed_bot, new)
+    outcome = await timed_bot.tell(new, HOME)
     assert isinstance(outcome, Replaced), outcome
     assert outcome.former.memory.memory_id == first.memory.memory.memory_id
     assert texts_of(timed_bot)["家人"] == [outcome.memory.memory.judgment]
@@ -72,60 +63,45 @@ async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str,
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("小李抽烟", "小李不抽烟了"), ("小李住在上海", "更正：小李住在杭州")]
+    ("old", "new", "by", "named"),
+    [
+        # what another said
+        ("小李抽烟", "小李不抽烟了", 5, True),
+        ("小李住在上海", "更正：小李住在杭州", 5, True),
+        # a flat denial
+        ("小李对猫毛过敏", "小李对猫毛不过敏", 10001, True),
+        # what takes nothing back; the reflection decides, which reads the turn
+        ("小李住在上海", "小李住在杭州", 10001, False),
+        ("小李抽烟", "小李不喝酒", 10001, False),
+        ("小李爱吃辣，不爱吃甜", "小李不爱吃苦", 10001, False),
+    ],
 )
-async def test_what_another_said_stays_and_the_conflict_is_named(
-    timed_bot: Bot, old: str, new: str
+async def test_what_stands_beside_the_other_and_whether_the_conflict_is_named(
+    timed_bot: Bot, old: str, new: str, by: int, named: bool
 ) -> None:
-    first = await tell(timed_bot, old)
-    assert isinstance(first, Stored)
-    outcome = await tell(timed_bot, new, person(5))
-    assert isinstance(outcome, Stored)
-    assert outcome.conflict == first.memory
+    first = await timed_bot.remember(old, HOME)
+    outcome = await timed_bot.remember(new, HOME, person(by))
+    assert outcome.conflict == (first.memory if named else None)
+    assert texts_of(timed_bot)["家人"] == sorted([old, new])
     for texts in map(Texts, LANGUAGES):
         for said in (remembered_text(texts, outcome), added_text(texts, outcome)):
-            assert old in said
-            assert first.memory.memory.memory_id in said
+            assert (first.memory.memory.memory_id in said) is named
+            assert (old in said) is named
 
 
 async def test_a_correction_that_may_mean_two_things_names_one_and_replaces_none(
     timed_bot: Bot,
 ) -> None:
     for text in ("小李周一打球", "小李周二打球"):
-        assert isinstance(await tell(timed_bot, text), Stored)
-    outcome = await tell(timed_bot, "更正：小李周四游泳")
+        assert isinstance(await timed_bot.tell(text, HOME), Stored)
+    outcome = await timed_bot.tell("更正：小李周四游泳", HOME)
     assert isinstance(outcome, Stored)
     assert len(texts_of(timed_bot)["家人"]) == 3
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("小李住在上海", "小李住在杭州"),  # the reflection decides, which reads the turn
-        ("小李抽烟", "小李不喝酒"),
-        ("小李爱吃辣，不爱吃甜", "小李不爱吃苦"),
-    ],
-)
-async def test_what_takes_nothing_back_stands_beside_the_other(
-    timed_bot: Bot, old: str, new: str
-) -> None:
-    await tell(timed_bot, old)
-    outcome = await tell(timed_bot, new)
-    assert isinstance(outcome, Stored)
-    assert outcome.conflict is None
-    assert texts_of(timed_bot)["家人"] == sorted([old, new])
-
-
-async def test_a_flat_denial_stands_beside_what_it_denies_and_names_it(timed_bot: Bot) -> None:
-    first = await tell(timed_bot, "小李对猫毛过敏")
-    outcome = await tell(timed_bot, "小李对猫毛不过敏")
-    assert isinstance(outcome, Stored)
-    assert outcome.conflict == first.memory  # type: ignore[union-attr]
-
-
 async def test_what_a_model_adds_takes_nothing_back(timed_bot: Bot) -> None:
-    await tell(timed_bot, "小李抽烟", heard="小李抽烟")
-    outcome = await tell(timed_bot, "小李不抽烟了", heard="今天晚饭吃什么")
+    await timed_bot.tell("小李抽烟", HOME, heard="小李抽烟")
+    outcome = await timed_bot.tell("小李不抽烟了", HOME, heard="今天晚饭吃什么")
     assert isinstance(outcome, Stored)
     assert "小李抽烟" in texts_of(timed_bot)["家人"]
 
@@ -147,9 +123,9 @@ async def test_the_same_event_months_later_is_another_one_and_both_days_answer(
     clock = StandingClock()
     async with running(tmp_path, embedder=OneDirection(), clock=clock) as rig:
         early, late = clock.now.date(), (clock.now + timedelta(days=150)).date()
-        assert isinstance(await tell(rig, first, kind=EVENT), Stored)
+        assert isinstance(await rig.tell(first, HOME, kind=EVENT), Stored)
         clock.forward(days=150)
-        outcome = await tell(rig, second, kind=EVENT)
+        outcome = await rig.tell(second, HOME, kind=EVENT)
         assert isinstance(outcome, Stored), outcome
         assert outcome.conflict is None
         for day, text in ((early, first), (late, second)):
@@ -165,27 +141,27 @@ async def test_the_same_event_months_later_is_another_one_and_both_days_answer(
 async def test_a_repetition_is_of_the_same_event_for_three_days(
     timed_bot: Bot, days: int, kind: MemoryKind, known: bool
 ) -> None:
-    await tell(timed_bot, "小明住院了", kind=kind)
+    await timed_bot.tell("小明住院了", HOME, kind=kind)
     timed_bot.clock.forward(days=days)
-    assert isinstance(await tell(timed_bot, "小明住院了", kind=kind), Reinforced) is known
+    assert isinstance(await timed_bot.tell("小明住院了", HOME, kind=kind), Reinforced) is known
 
 
 async def test_a_day_that_is_told_decides_though_it_is_near(timed_bot: Bot) -> None:
     for text, count in (("昨天小明流鼻血", 1), ("今天小明流鼻血", 2), ("今天小明流鼻血", 2)):
-        await tell(timed_bot, text, kind=EVENT)
+        await timed_bot.tell(text, HOME, kind=EVENT)
         assert len(texts_of(timed_bot)["家人"]) == count
 
 
 async def test_a_model_that_says_again_what_nobody_said_makes_nothing_stronger(
     timed_bot: Bot,
 ) -> None:
-    await tell(timed_bot, "小李对花生过敏", heard="小李对花生过敏")
+    await timed_bot.tell("小李对花生过敏", HOME, heard="小李对花生过敏")
     for heard, stronger in (
         ("帮我点个外卖", False),
         ("小李对花生过敏吗？", False),
         ("小李对花生过敏", True),
     ):
         (before,) = timed_bot.living()
-        outcome = await tell(timed_bot, "小李对花生过敏", heard=heard)
+        outcome = await timed_bot.tell("小李对花生过敏", HOME, heard=heard)
         assert isinstance(outcome, Reinforced)
         assert (outcome.memory.memory.strength > before.memory.strength) is stronger

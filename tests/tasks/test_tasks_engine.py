@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
@@ -26,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskReport,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
-    task_key,
     task_of,
     task_text,
 )
@@ -96,58 +91,6 @@ async def test_a_task_is_added_once_updated_done_and_opened_again(tmp_path: Path
         assert len(report.open) == 2
         assert "上次完成：2026-11-21" in file_of(rig).read_text(encoding="utf-8")
         assert file_of(rig).read_text(encoding="utf-8").count("## ") == 2
-
-
-TITLES = ["交房租", "交房租金", "买C++的书", "买C#的书", "给妈妈打电话", "给爸爸打电话"]
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from([TaskAction.ADD, TaskAction.DONE]),
-        st.lists(st.sampled_from(TITLES), min_size=1, max_size=3),
-        st.sampled_from(["", "问过了"]),
-        st.sampled_from([MING, MOTHER, ADMIN]),
-    ),
-    min_size=3,
-    max_size=8,
-)
-
-
-@settings(max_examples=max(3, settings().max_examples // 8))
-@given(STEPS)
-def test_whatever_is_added_or_done_no_other_task_is_dropped_or_changed(
-    steps: Sequence[tuple[TaskAction, list[str], str, Actor]],
-) -> None:
-    async def run(root: Path) -> None:
-        async with running(root, follow=False) as rig:
-            expected: dict[str, bool] = {}
-            for action, titles, progress, who in steps:
-                before = tasks_in(rig)
-                await update(rig, action, *titles, who=who, progress=progress)
-                for title in titles:
-                    if action is TaskAction.ADD:
-                        expected[title] = False
-                    elif title in expected:
-                        expected[title] = True
-                after = tasks_in(rig)
-                assert {name: task.done for name, task in after.items()} == expected
-                named = set(titles)
-                assert {k: v for k, v in before.items() if k not in named} == {
-                    k: v for k, v in after.items() if k not in named and k in before
-                }
-        async with running(root, follow=False) as rig:
-            assert {name: task.done for name, task in tasks_in(rig).items()} == expected
-
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(Path(folder)))
-
-
-def tasks_in(rig: Rig) -> dict[str, object]:
-    """By title, as the file tells: a title twice would be one too many."""
-    vault = rig.engine.parts.vault
-    scope = vault.named("家人")
-    assert scope is not None
-    found = [task_of(stored.memory) for stored in vault.read(scope).memories]
-    assert len({task_key(task.title) for task in found}) == len(found)
-    return {task.title: task for task in found}
 
 
 async def test_two_that_add_the_same_task_at_once_make_one(tmp_path: Path) -> None:
