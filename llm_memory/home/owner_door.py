@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import os
 from collections.abc import Callable
@@ -25,6 +26,10 @@ PERSON: Final = "owner:cli"
 """The account of whoever asks here. No caller can name another one."""
 _OF_A_MAP: Final = frozenset(code for code in NoticeCode if code.startswith("map_"))
 _OPEN: Final = (IndexState.BUILDING, IndexState.READY)
+_OPENING_SECONDS: Final = 3.0
+"""So long a status waits for the index of words, which opens beside the engine: a program that is
+started for one status would tell of an index that is not open."""
+_LOOK_SECONDS: Final = 0.02
 
 
 class OwnerDoor:
@@ -83,6 +88,7 @@ class OwnerDoor:
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus:
         """Returns how the store is doing now."""
         engine = self._engine
+        await self._until_words()
         report = await engine.service.update_tasks(
             TaskChange(TaskAction.LIST), conversation_id=conversation_id, actor=self._owner
         )
@@ -106,6 +112,13 @@ class OwnerDoor:
             refused=self._refused(),
             warnings=tuple(map(_warning, notices)),
         )
+
+    async def _until_words(self) -> None:
+        words = self._engine.rooms.words
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OPENING_SECONDS):
+                while not words.in_step and words.state is not IndexState.OFF:
+                    await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _warning(notice: Notice) -> StoreWarning:
