@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import getpass
 import os
 from collections.abc import Callable
@@ -114,11 +113,12 @@ class OwnerDoor:
         )
 
     async def _until_words(self) -> None:
-        words = self._engine.rooms.words
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_OPENING_SECONDS):
-                while not words.in_step and words.state is not IndexState.OFF:
-                    await asyncio.sleep(_LOOK_SECONDS)
+        words, now = self._engine.rooms.words, asyncio.get_running_loop().time
+        latest = now() + _OPENING_SECONDS
+        while now() < latest:
+            if words.in_step or words.state is IndexState.OFF:
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _warning(notice: Notice) -> StoreWarning:
