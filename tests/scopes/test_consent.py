@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Imported,
     MemoryDraft,
     MemoryKind,
+    NotVisible,
     Rejected,
     RejectReason,
     Replaced,
@@ -240,13 +241,16 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
     rig: Rig,
 ) -> None:
     title = "年底找搬家公司"
-    await hear(rig, title, kind=MemoryKind.TASK)
+    task = (await hear(rig, title, kind=MemoryKind.TASK)).memory.memory_id
+    assert not await shown(rig, OTHERS_CHAT, title)
     done = TaskChange(TaskAction.DONE, (title,))
     for where, who, fate in ((OTHERS_CHAT, HONG, "unknown"), (ROOM, MING, "unknown"),
                              (CHAT, MING, "done")):  # fmt: skip
         report = await rig.engine.service.update_tasks(done, conversation_id=where, actor=who)
         assert not isinstance(report, Rejected)
         assert report.outcomes[0].fate == fate
+    for where, who in ((ROOM, ADMIN), (ROOM, MING), (OTHERS_CHAT, HONG)):
+        assert await rig.restore(task, where, who) == NotVisible(task)
 
 
 @pytest.mark.parametrize("action", [TaskAction.ADD, TaskAction.DONE])
