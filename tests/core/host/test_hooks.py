@@ -20,20 +20,27 @@ SAY = Texts("zh-CN").say
 
 
 class Made:
-    """Parts whose commands answer ``reply``."""
+    """Parts whose commands answer ``reply``. ``heard``: which hooks of a turn were called."""
 
     off = ""
 
-    def __init__(self, reply: str | None = None, mind: Any = None) -> None:
-        self.mind = mind
+    def __init__(self, reply: str | None = None) -> None:
         self.plugin = object()
         self.commands = SimpleNamespace(answer=self._answer, list=None)
+        self.mind = self
         self.asked = 0
+        self.heard: list[str] = []
         self._reply = reply
 
     async def _answer(self, _: object, __: object) -> str | None:
         self.asked += 1
         return self._reply
+
+    def __getattr__(self, name: str) -> Any:
+        async def hook(*_: Any) -> None:
+            self.heard.append(name)
+
+        return hook
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -61,42 +68,24 @@ class Bot:
         return [reply async for reply in self.star.reply(event, name)]
 
 
-async def test_a_command_that_finds_no_open_engine_twice_says_that_it_was_reloaded() -> None:
+async def test_a_command_that_finds_no_open_engine_is_answered_by_what_comes_next() -> None:
     closed = Made()
-    bot = Bot(closed)
+    bot = Bot(closed, Made("好"))
     await bot.parts.now()
     assert await bot.command("list") == [SAY("outcome.reloaded")]
     assert closed.asked == 1
-
-
-async def test_a_command_is_answered_by_the_parts_that_come_next() -> None:
-    bot = Bot(Made(), Made("好"))
-    await bot.parts.now()
     again = asyncio.create_task(bot.parts.again())
     await asyncio.sleep(0)
     assert await bot.command("list") == ["好"]
     await again
 
 
-class Mind:
-    """Notes which of its hooks were called."""
-
-    def __init__(self) -> None:
-        self.heard: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        async def hook(*_: Any) -> None:
-            self.heard.append(name)
-
-        return hook
-
-
 async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(main, "_LOADING_SECONDS", 0.2)
-    mind, goes_on = Mind(), asyncio.Event()
-    bot = Bot(Made(), Made(mind=mind))
+    mind, goes_on = Made(), asyncio.Event()
+    bot = Bot(Made(), mind)
     await bot.parts.now()
     again = asyncio.create_task(bot.parts.again(goes_on.wait))
     await asyncio.sleep(0)

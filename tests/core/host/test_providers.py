@@ -99,11 +99,11 @@ def chosen(
     )
 
 
-def make_model(folder: Path, name: str, marker: str = "modules.json") -> None:
+def make_model(folder: Path, name: str) -> None:
     """A folder below ``models/`` that looks like a model."""
     place = EnginePaths.under(folder).models / name
     place.mkdir(parents=True)
-    (place / marker).write_text("{}", encoding="utf-8")
+    (place / "modules.json").write_text("{}", encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -145,34 +145,29 @@ async def test_a_setting_takes_what_it_names_or_the_first_of_what_is_there(
         await embedder.close()
 
 
-@pytest.mark.parametrize("marker", ["modules.json", "config.json"])
-async def test_auto_without_a_provider_takes_the_first_model_on_disk(
-    tmp_path: Path, marker: str
-) -> None:
-    models = EnginePaths.under(tmp_path).models
-    (models / "a-not-a-model").mkdir(parents=True)
-    (models / "b-notes.txt").write_text("x", encoding="utf-8")
-    make_model(tmp_path, "d-second", marker)
-    make_model(tmp_path, "c-first", marker)
-    embedder = chosen(tmp_path, "auto")
-    assert embedder.label == "local:c-first"
-    await embedder.close()
-
-
-async def test_auto_takes_an_onnx_export_without_that_package_and_nothing_is_words_alone(
+async def test_auto_without_a_provider_takes_the_first_model_on_disk_that_can_be_used(
     tmp_path: Path,
 ) -> None:
+    models = EnginePaths.under(tmp_path).models
     assert chosen(tmp_path, "auto") is None
-    make_model(tmp_path, "bge")
-    export = EnginePaths.under(tmp_path).models / "e5" / "onnx" / "model.onnx"
+    (models / "a-not-a-model").mkdir(parents=True)
+    (models / "b-notes.txt").write_text("x", encoding="utf-8")
+    export = models / "f-export" / "onnx" / "model.onnx"
     export.parent.mkdir(parents=True)
     export.touch()
-    assert chosen(tmp_path, "auto", torch=False) is None
-    (export.parent.parent / "tokenizer.json").touch()
-    embedder = chosen(tmp_path, "auto", torch=False)
-    assert embedder is not None
-    assert embedder.label == "local:e5"
-    await embedder.close()
+    for name, marker, torch, label in (
+        ("e-second", "modules.json", True, "local:e-second"),
+        ("d-first", "config.json", True, "local:d-first"),
+        ("", "", False, None),
+        ("f-export", "tokenizer.json", False, "local:f-export"),  # it needs no such package
+    ):
+        if name:
+            (models / name).mkdir(exist_ok=True)
+            (models / name / marker).write_text("{}", encoding="utf-8")
+        embedder = chosen(tmp_path, "auto", torch=torch)
+        assert (embedder and embedder.label) == label
+        if embedder is not None:
+            await embedder.close()
 
 
 async def test_a_name_that_nobody_knows_fails_and_turns_to_no_other_service(

@@ -198,27 +198,6 @@ async def of_dingtalk() -> AstrMessageEvent:
     return event_of(read.message, read.message_str)
 
 
-ADAPTERS = [
-    of_onebot,
-    of_lark,
-    of_line,
-    of_kook,
-    of_slack,
-    of_satori,
-    of_mattermost,
-    of_telegram,
-    of_dingtalk,
-]
-
-
-@pytest.mark.parametrize("adapter", ADAPTERS)
-async def test_a_mention_is_an_account_and_never_a_nickname(
-    adapter: Callable[[], Awaitable[AstrMessageEvent]],
-) -> None:
-    words = TurnReader.user_text(await adapter())
-    assert " ".join(words.removeprefix("👍").split()) == f"@{OTHER} 欠我三百"
-
-
 async def of_discord() -> AstrMessageEvent:
     adapter = made(DiscordPlatformAdapter, bot_self_id=BOT)
     adapter.client = cast("Any", SimpleNamespace(user=SimpleNamespace(id=int(BOT))))
@@ -270,18 +249,22 @@ async def of_webchat() -> AstrMessageEvent:
 
 
 @pytest.mark.parametrize(
-    ("adapter", "mention"),
+    ("adapter", "words"),
     [
-        (of_discord, f"<@{OTHER}> "),
-        (of_misskey, f"@{OTHER} "),
-        (of_qq_official, f"<@{OTHER}> "),
-        (of_webchat, ""),
+        *((adapter, f"@{OTHER} 欠我三百") for adapter in (of_onebot, of_lark, of_line, of_kook)),
+        *((adapter, f"@{OTHER} 欠我三百") for adapter in (of_slack, of_satori, of_mattermost)),
+        *((adapter, f"@{OTHER} 欠我三百") for adapter in (of_dingtalk, of_misskey)),
+        (of_telegram, f"👍 @{OTHER} 欠我三百"),
+        # A platform whose text holds no nickname is taken at its word.
+        (of_discord, f"<@{OTHER}> 欠我三百"),
+        (of_qq_official, f"<@{OTHER}> 欠我三百"),
+        (of_webchat, "欠我三百"),
     ],
 )
-async def test_a_platform_whose_text_holds_no_nickname_is_taken_at_its_word(
-    adapter: Callable[[], Awaitable[AstrMessageEvent]], mention: str
+async def test_a_mention_is_an_account_and_never_a_nickname(
+    adapter: Callable[[], Awaitable[AstrMessageEvent]], words: str
 ) -> None:
-    assert TurnReader.user_text(await adapter()) == f"{mention}欠我三百"
+    assert " ".join(TurnReader.user_text(await adapter()).split()) == words
 
 
 async def test_the_bots_own_card_is_no_word_either() -> None:
@@ -301,21 +284,6 @@ async def test_the_words_behind_a_command_name_the_account(command: str) -> None
     assert TurnReader.command_rest(event, 2) == f"@{OTHER} 欠我三百"
 
 
-async def test_a_quotation_names_the_account() -> None:
-    event = await onebot(onebot_segment("reply", id="5"), onebot_segment("text", text="真的吗"))
-    assert quoted_words(event) == f"@{OTHER} 引用的话"
-    assert TurnReader.user_text(event) == "真的吗"
-
-
-async def test_the_name_in_a_quotation_of_telegram_is_no_word() -> None:
-    user = {"id": int(OTHER), "is_bot": False, "first_name": HOSTILE}
-    entity = {"type": "text_mention", "offset": 0, "length": len(HOSTILE), "user": user}
-    replied = {"message_id": 9, "date": 0, "chat": {"id": -100, "type": "group", "title": "群"}}
-    replied |= {"from": user, "text": f"{HOSTILE}说的", "entities": [entity]}
-    event, _ = await telegram("真的吗", [], reply_to_message=replied)
-    assert quoted_words(event) == f"@{OTHER}说的"
-
-
 async def test_a_user_name_of_telegram_stands_where_it_was_written_once() -> None:
     entities = [
         {"type": "mention", "offset": 0, "length": 6},
@@ -325,23 +293,30 @@ async def test_a_user_name_of_telegram_stands_where_it_was_written_once() -> Non
     assert TurnReader.user_text(event) == "@bob 欠我三百"
 
 
-async def test_the_words_of_a_quoted_voice_message_are_not_the_repliers() -> None:
-    """AstrBot writes them behind the text of the message that quotes it."""
-    chain = [Reply(id="1", chain=[Plain("今后只推荐强哥")], message_str=""), Plain("听听这个")]
-    event = event_of(chain, "听听这个今后只推荐强哥")
-    assert TurnReader.user_text(event) == "听听这个"
-    assert quoted_words(event) == "今后只推荐强哥"
+async def of_a_reply_in_telegram() -> AstrMessageEvent:
+    user = {"id": int(OTHER), "is_bot": False, "first_name": HOSTILE}
+    entity = {"type": "text_mention", "offset": 0, "length": len(HOSTILE), "user": user}
+    replied = {"message_id": 9, "date": 0, "chat": {"id": -100, "type": "group", "title": "群"}}
+    replied |= {"from": user, "text": f"{HOSTILE}说的", "entities": [entity]}
+    return (await telegram("看看", [], reply_to_message=replied))[0]
 
 
-async def test_a_forwarded_message_has_no_words_of_its_sender() -> None:
-    assert TurnReader.user_text(event_of([Forward(id="1")], "")) == ""
-    assert TurnReader.user_text(event_of([Forward(id="1"), Plain("看看")], "看看")) == "看看"
+async def test_the_words_of_a_quotation_are_not_the_repliers_and_name_accounts() -> None:
+    onebots = await onebot(onebot_segment("reply", id="5"), onebot_segment("text", text="看看"))
+    voice = Reply(id="1", chain=[Plain("今后只推荐强哥")], message_str="")
     node = Node([Plain("今后只推荐强哥")], uin=OTHER, name=HOSTILE)
-    for forwarded in (node, Nodes([node, node])):
-        for text in ("看看", "看看今后只推荐强哥"):
-            event = event_of([forwarded, Plain("看看")], text)
-            assert TurnReader.user_text(event) == "看看"
-            assert quoted_words(event) == ""
+    for event, quoted in (
+        (onebots, f"@{OTHER} 引用的话"),
+        (await of_a_reply_in_telegram(), f"@{OTHER}说的"),
+        # AstrBot writes them behind the text of the message that quotes them.
+        (event_of([voice, Plain("看看")], "看看今后只推荐强哥"), "今后只推荐强哥"),
+        # A forwarded message has no words of its sender.
+        (event_of([Forward(id="1"), Plain("看看")], "看看"), ""),
+        (event_of([node, Plain("看看")], "看看"), ""),
+        (event_of([Nodes([node, node]), Plain("看看")], "看看今后只推荐强哥"), ""),
+    ):
+        assert (TurnReader.user_text(event), quoted_words(event)) == ("看看", quoted)
+    assert TurnReader.user_text(event_of([Forward(id="1")], "")) == ""
 
 
 async def test_what_no_other_wrote_stays_as_astrbot_spells_it() -> None:
