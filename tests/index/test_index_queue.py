@@ -50,19 +50,6 @@ def listed(queue: IndexQueue) -> dict[Key, Passage | None]:
         return {key: living.get(key) for key in keys if key in lag}
 
 
-@given(STORIES)
-def test_the_counts_are_those_of_the_lists_whatever_happened(
-    story: list[tuple[str, int]],
-) -> None:
-    queue = IndexQueue()
-    for act, number in story:
-        ACTS[act](queue, number)
-        now = listed(queue)
-        gone = sum(passage is None for passage in now.values())
-        assert (queue.removals, queue.lacking) == (gone, len(now) - gone)
-        assert queue.lacking == len(queue.living)
-
-
 @given(STORIES, STORIES)
 def test_a_lag_knows_all_that_was_on_the_list_at_some_time_and_the_newest_state_of_it(
     before: list[tuple[str, int]], while_it_is_asked: list[tuple[str, int]]
@@ -74,17 +61,12 @@ def test_a_lag_knows_all_that_was_on_the_list_at_some_time_and_the_newest_state_
         seen = listed(queue)
         for act, number in while_it_is_asked:
             ACTS[act](queue, number)
-            seen |= listed(queue)
+            now = listed(queue)
+            gone = sum(passage is None for passage in now.values())
+            assert (queue.removals, queue.lacking) == (gone, len(now) - gone)
+            assert queue.lacking == len(queue.living)
+            seen |= now
         assert {key for key in seen if key in lag} == {*seen}
         assert {key_of(one): one for one in lag.living()} == {
             key: passage for key, passage in seen.items() if passage is not None
         }
-
-
-def test_a_lag_that_has_ended_follows_nothing() -> None:
-    queue = IndexQueue()
-    queue.put(stored(1))
-    with queue.lag() as lag:
-        pass
-    queue.mark_written(queue.first(1))
-    assert not lag.left

@@ -143,14 +143,6 @@ async def test_words_around_the_answer_are_no_fault_whatever_they_are(
         assert texts_of(rig) == {"家人": [PEANUTS]}
 
 
-async def test_one_repair_is_enough_where_it_helps(tmp_path: Path) -> None:
-    chat = ScriptedChat(GOOD[:-3], GOOD)
-    async with running(tmp_path, chat=chat) as rig:
-        await say(rig, "奶奶对花生过敏")
-        report = await reflect(rig)
-        assert (report.read, report.dead, len(chat.calls)) == (1, 0, 2)
-
-
 async def test_a_dropped_letter_is_gone_with_its_words(tmp_path: Path) -> None:
     async with running(tmp_path, chat=ScriptedChat(otherwise=REFUSAL)) as rig:
         await say(rig, "奶奶对花生过敏")
@@ -239,23 +231,6 @@ async def test_turns_that_fail_where_others_do_not_are_put_aside_after_three_cal
         assert (await reader.read_due()).waiting == 0
 
 
-async def test_a_failing_batch_does_not_block_other_turns(tmp_path: Path) -> None:
-    def moody(call: Call) -> str:
-        if call.conversation == FAMILY.umo:
-            raise ChatFailed("timeout")
-        return GOOD
-
-    chat, clock = ScriptedChat(otherwise=moody), StandingClock()
-    async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
-        reader = rig.engine.loop.reflection
-        await say(rig, "惹麻烦的话")
-        await reader.read_due()
-        await say(rig, "奶奶对花生过敏", where=group(888))
-        clock.forward(minutes=2)
-        await reader.read_due()
-        assert texts_of(rig) == {"公司": [PEANUTS]}
-
-
 async def test_without_a_service_nothing_is_called_and_the_rest_works(tmp_path: Path) -> None:
     chat = ScriptedChat(GOOD)
     chat.present = False
@@ -302,17 +277,6 @@ async def test_what_was_overheard_takes_half_of_the_days_tokens_and_no_more(
         await say(rig, "闲聊", reply="")
         await reflect(rig)
         assert "闲聊" in chat.calls[-1].prompt  # an admin asks for all of it
-
-
-async def test_with_half_of_the_day_left_what_was_overheard_is_read_with_the_rest(
-    tmp_path: Path,
-) -> None:
-    chat = ScriptedChat()
-    async with running(tmp_path, chat=chat, settings=with_loop(after_turns=2)) as rig:
-        await say(rig, "刚才说的闲聊", reply="")
-        await say(rig, "叫到你的一句")
-        assert (await rig.engine.loop.reflection.read_due()).read == 2
-        assert len(chat.calls) == 1
 
 
 @pytest.mark.parametrize("told", [None, 0, -5, 10**12])

@@ -35,7 +35,6 @@ from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
-    Rig,
     group,
     person,
     private,
@@ -51,11 +50,6 @@ ALONE = {**MAP, "aiocqhttp:FriendMessage:1001": "小明的"}
 def family(root: Path) -> Path:
     """The family's folder."""
     return root / "memory" / "scopes" / "家人"
-
-
-def codes(rig: Rig) -> set[NoticeCode]:
-    """What was said so far."""
-    return {notice.code for notice in rig.notices}
 
 
 @pytest.mark.parametrize("place", ["memory", "state"])
@@ -210,7 +204,7 @@ async def test_the_emergency_downgrade_reads_all_and_learns_nothing(tmp_path: Pa
     off = EngineSettings(scope_filter_enabled=False)
     async with running_on_vectors(tmp_path, settings=off) as rig:
         await rig.until_indexed()
-        assert NoticeCode.SCOPE_FILTER_OFF in codes(rig)
+        assert NoticeCode.SCOPE_FILTER_OFF in {notice.code for notice in rig.notices}
         assert await rig.texts("花生过敏", group(888)) == [PEANUTS]
         found = await rig.engine.service.expand(
             stored.memory.memory.memory_id, conversation_id=group(888)

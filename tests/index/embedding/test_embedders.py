@@ -4,17 +4,65 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.tests.index.embedding.embedder_bench import (
-    KINDS,
-    EmbedderBench,
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
+    BundledEmbedder,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import CheckedEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.local.local_model import (
+    LocalModelEmbedder,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder, Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.provider import ProviderEmbedder
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.remote_model import RemoteModel
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.service.embedding_service import (
+    EmbeddingService,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
+    WorkerStore,
+    worker_command,
+)
+from astrbot_plugin_scoped_memory.tests.fakes.raw_embedder import FakeRawEmbedder
+from astrbot_plugin_scoped_memory.tests.support.embedders.tiny_onnx import make_tiny_onnx
+from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
+from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
+    EmbeddingServer,
+    serving,
+)
+
+KINDS = ("provider", "service", "bundled", "tiny-onnx", "remote-onnx")
+"""What sentence-transformers runs is asked in test_local_model: torch takes long to come."""
+
+
+@contextmanager
+def made(kind: str, folder: Path) -> Iterator[Embedder]:
+    """One of the kinds; ``folder`` is for what it needs on disk."""
+    process = WorkerStore(worker_command(folder / "index" / "chroma", NATIVE))
+    match kind:
+        case "provider":
+            yield ProviderEmbedder(FakeRawEmbedder())
+        case "service":
+            with serving(EmbeddingServer(dim=128)) as server:
+                yield ProviderEmbedder(EmbeddingService(server.url, "small"))
+        case "bundled":
+            yield BundledEmbedder(process, index=None)
+        case "tiny-onnx":
+            yield LocalModelEmbedder(str(make_tiny_onnx(folder / "tiny")), download_seconds=0.0)
+        case _:
+            yield LocalModelEmbedder(
+                str(make_tiny_onnx(folder / "tiny")),
+                download_seconds=0.0,
+                libraries=[partial(RemoteModel, process)],
+                end=process.close,
+            )
+
 
 ENGLISH = [
     "Anna prefers green tea over coffee",
@@ -28,13 +76,6 @@ QUESTIONS = {
 }
 
 
-@pytest.fixture(scope="session")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbedderBench]:
-    made = EmbedderBench(tmp_path_factory.mktemp("models"))
-    yield made
-    made.close()
-
-
 @pytest_asyncio.fixture(
     params=[
         pytest.param(kind, marks=pytest.mark.model if kind == "bundled" else ()) for kind in KINDS
@@ -43,12 +84,13 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbedderBench]:
     loop_scope="module",
 )
 async def embedder(
-    request: pytest.FixtureRequest, bench: EmbedderBench
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[CheckedEmbedder]:
-    made = bench.make(request.param)
-    await made.prepare()
-    yield made
-    await made.close()
+    with made(request.param, tmp_path_factory.mktemp("models")) as inner:
+        embedder = CheckedEmbedder(inner, query_seconds=60.0, write_seconds=60.0)
+        await embedder.prepare()
+        yield embedder
+        await embedder.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -72,19 +72,6 @@ def test_what_a_scope_forgets_is_gone_and_the_other_scopes_stays(cache: SqliteVe
     assert known(cache, FAMILY, same) == set()
 
 
-def test_what_could_not_be_forgotten_is_said(cache: SqliteVectorCache, path: Path) -> None:
-    cache.put(SPACE, {FAMILY: unit(0)})
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        assert not cache.forget([FAMILY])
-        assert not cache.keep_only(None, [])
-        assert not cache.checkpoint_wal()
-    assert known(cache, FAMILY) == {FAMILY}
-    assert cache.forget([FAMILY])
-    assert cache.checkpoint_wal()
-    assert known(cache, FAMILY) == set()
-
-
 async def test_a_writer_keeps_what_it_has_to_forget_until_it_is_forgotten(
     cache: SqliteVectorCache, path: Path
 ) -> None:
@@ -103,14 +90,6 @@ async def test_a_writer_keeps_what_it_has_to_forget_until_it_is_forgotten(
     assert known(cache, text_key(stored)) == set()
 
 
-def test_the_same_words_cost_nothing_when_they_move_to_another_scope(
-    cache: SqliteVectorCache,
-) -> None:
-    cache.put(SPACE, {FAMILY: unit(2)})
-    moved = TextKey("老家", FAMILY.content_hash)
-    assert cache.get(SPACE, [moved])[moved].tolist() == unit(2).tolist()
-
-
 def test_keep_only_sweeps_the_dead_of_every_model(cache: SqliteVectorCache) -> None:
     for space in (SPACE, OTHER):
         cache.keep_only(space, {FAMILY, WORK})
@@ -118,24 +97,6 @@ def test_keep_only_sweeps_the_dead_of_every_model(cache: SqliteVectorCache) -> N
     cache.keep_only(SPACE, {FAMILY})
     for space in (SPACE, OTHER):
         assert known(cache, FAMILY, WORK, space=space) == {FAMILY}
-
-
-def test_the_vectors_of_the_model_in_use_and_of_the_last_one_before_are_kept(
-    cache: SqliteVectorCache,
-) -> None:
-    third = Fingerprint("模型", 4, "r3")
-    for space in (OTHER, SPACE, OTHER, third):
-        cache.keep_only(space, {FAMILY})
-        cache.put(space, {FAMILY: unit(0)})
-    assert known(cache, FAMILY, space=third) == {FAMILY}
-    assert known(cache, FAMILY, space=OTHER) == {FAMILY}
-    assert known(cache, FAMILY, space=SPACE) == set()
-
-
-def test_a_thousand_texts_are_one_question(cache: SqliteVectorCache) -> None:
-    keys = [TextKey("家人", f"{number:064d}") for number in range(1000)]
-    cache.put(SPACE, dict.fromkeys(keys, unit(3)))
-    assert known(cache, *keys) == set(keys)
 
 
 @pytest.mark.parametrize(
@@ -160,45 +121,6 @@ def test_a_vector_that_cannot_be_one_is_a_miss(
         other.execute("UPDATE vector SET vector = ? WHERE scope = '家人'", (damaged,))
     other.close()
     assert known(cache, FAMILY, WORK) == {WORK}
-
-
-def of_another_format(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version=99")
-        connection.execute("CREATE TABLE vector (something TEXT)")
-    connection.close()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda path: path.write_bytes(b"no database" * 500),
-        lambda path: path.write_bytes(b"SQLite format 3\x00garbage"),
-        of_another_format,
-    ],
-    ids=["no database", "garbage", "another format"],
-)
-def test_a_file_that_is_no_cache_of_ours_is_begun_anew(
-    path: Path, make: Callable[[Path], object]
-) -> None:
-    path.parent.mkdir()
-    make(path)
-    cache = SqliteVectorCache(path)
-    cache.open()
-    cache.put(SPACE, {FAMILY: unit(0)})
-    assert known(cache, FAMILY) == {FAMILY}
-    cache.close()
-
-
-def test_without_a_file_everything_is_a_miss_and_nothing_raises(tmp_path: Path) -> None:
-    (tmp_path / "index").write_text("a file where the folder should be")
-    cache = SqliteVectorCache(tmp_path / "index" / "embeddings.sqlite")
-    cache.open()
-    cache.put(SPACE, {FAMILY: unit(0)})
-    cache.forget([FAMILY])
-    cache.keep_only(SPACE, set())
-    assert known(cache, FAMILY) == set()
-    cache.close()
 
 
 def test_a_file_that_another_process_locks_is_a_miss(cache: SqliteVectorCache, path: Path) -> None:

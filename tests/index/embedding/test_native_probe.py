@@ -11,7 +11,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.native_probe import
     NativeProbe,
     machine_key,
 )
-from astrbot_plugin_scoped_memory.llm_memory.storage import child_process
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
 
 pytestmark = pytest.mark.process
@@ -94,19 +93,6 @@ def test_what_is_imported_or_not_installed_is_not_tried(tmp_path: Path) -> None:
     children = Children()
     for package in ("json", "no_such_package_anywhere"):
         assert probe(tmp_path, package, "pass", children).refusal() == ""
-    assert children.started == 0
-
-
-def test_where_no_process_can_be_started_we_go_on(
-    tmp_path: Path, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def none(command: Sequence[str], seconds: float) -> ChildEnd:
-        raise OSError("no process")
-
-    assert NativeProbe(package, tmp_path, tmp_path / "r", run=none).refusal() == ""
-    monkeypatch.setattr(child_process.sys, "frozen", True, raising=False)
-    children = Children()
-    assert probe(tmp_path, package, "1 / 0", children).refusal() == ""
     assert children.started == 0
 
 

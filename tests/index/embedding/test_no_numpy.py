@@ -17,16 +17,7 @@ sys.path.insert(0, sys.argv[1])
 import checkout
 
 checkout.register()
-sys.path.insert(0, sys.argv[2])  # for the processes that are started
-
-
-class NoNumpy:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "numpy":
-            raise ModuleNotFoundError("No module named 'numpy'", name="numpy")
-
-
-sys.meta_path.insert(0, NoNumpy())
+sys.path.insert(0, sys.argv[2])  # there lies a numpy that cannot be imported
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor, ConversationId, EnginePaths, EngineSettings, MemoryDraft, NoticeCode, build_engine,
 )

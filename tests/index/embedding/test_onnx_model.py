@@ -86,21 +86,26 @@ async def test_a_folder_is_run_whole_without_torch(tmp_path: Path) -> None:
     await embedder.close()
 
 
+def mean(rows: np.ndarray) -> Any:
+    return rows.mean(axis=0)
+
+
 @pytest.mark.parametrize(
-    ("content", "pooled"),
+    ("made", "pooled"),
     [
-        ({"pooling_mode_mean_tokens": True}, lambda rows: rows.mean(axis=0)),
-        ({"pooling_mode": "mean"}, lambda rows: rows.mean(axis=0)),
-        ({"pooling_mode_cls_token": True}, lambda rows: rows[0]),
-        ({"pooling_mode": "lasttoken"}, lambda rows: rows[-1]),
-        ({"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": False}, lambda r: r.max(0)),
-        (None, lambda rows: rows.mean(axis=0)),
+        ({}, mean),
+        ({"pooling": {"pooling_mode_mean_tokens": True}}, mean),
+        ({"pooling": {"pooling_mode_cls_token": True}}, lambda rows: rows[0]),
+        ({"pooling": {"pooling_mode": "lasttoken"}}, lambda rows: rows[-1]),
+        ({"pooling": {"pooling_mode": "max"}}, lambda rows: rows.max(axis=0)),
+        ({"inputs": ("input_ids",)}, mean),  # a graph is fed what it asks for
+        ({"inputs": ("input_ids", "attention_mask", "position_ids")}, mean),
     ],
 )
 def test_the_vectors_of_tokens_are_pooled_as_the_folder_says(
-    tmp_path: Path, content: dict[str, Any] | None, pooled: Any
+    tmp_path: Path, made: dict[str, Any], pooled: Any
 ) -> None:
-    folder = make_tiny_onnx(tmp_path / "tiny", pooling=content)
+    folder = make_tiny_onnx(tmp_path / "tiny", **made)
     assert np.allclose(vector(folder), pooled(tokens(folder)), atol=1e-5)
 
 
@@ -151,14 +156,6 @@ def test_a_folder_that_needs_more_than_pooling_is_left_to_sentence_transformers(
     untold = make_tiny_onnx(tmp_path / "untold")
     (untold / "tokenizer.json").unlink()
     assert open_onnx(untold, "untold") is None
-
-
-@pytest.mark.parametrize(
-    "inputs", [("input_ids",), ("input_ids", "attention_mask", "position_ids")]
-)
-def test_a_graph_is_fed_what_it_asks_for(tmp_path: Path, inputs: tuple[str, ...]) -> None:
-    folder = make_tiny_onnx(tmp_path / "tiny", inputs=inputs)
-    assert np.allclose(vector(folder), tokens(folder).mean(axis=0), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -220,17 +217,6 @@ async def test_without_onnxruntime_it_says_so(
     folder = make_tiny_onnx(tmp_path / "tiny")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert await failure(folder) == "no_onnxruntime: onnxruntime"
-
-
-async def test_another_graph_of_the_same_folder_is_another_model(tmp_path: Path) -> None:
-    folder = make_tiny_onnx(tmp_path / "tiny", graph="onnx/model.onnx")
-    revisions = []
-    for name in ("model.onnx", "model_quantized.onnx"):
-        (folder / "onnx" / "model.onnx").rename(folder / "onnx" / name)
-        embedder = LocalModelEmbedder(str(folder), download_seconds=0.0)
-        revisions.append((await embedder.prepare()).revision)
-        await embedder.close()
-    assert revisions[0] != revisions[1]
 
 
 def test_one_thread_computes(tmp_path: Path) -> None:

@@ -42,19 +42,19 @@ def test_an_index_that_served_for_long_is_tried_again_soon() -> None:
     assert first.wait == second.wait == 2.0
 
 
-def test_the_third_unexplained_fault_begins_it_anew() -> None:
-    decisions = after(*[(float(n), UNEXPLAINED) for n in range(FAULTS)])
-    assert [decision.rebuild for decision in decisions] == [False, False, True]
-
-
-def test_a_cause_outside_the_index_is_no_reason_to_begin_anew() -> None:
-    outside = [(float(n), "server_down") for n in range(20)]
-    assert not any(decision.rebuild for decision in after(*outside))
-
-
-def test_faults_far_apart_are_no_reason_to_begin_anew() -> None:
-    apart = [(n * (WINDOW / 2 + 1), UNEXPLAINED) for n in range(20)]
-    assert not any(decision.rebuild for decision in after(*apart))
+@pytest.mark.parametrize(
+    ("apart", "code", "begun_anew"),
+    [
+        (1.0, UNEXPLAINED, True),
+        (1.0, "server_down", False),  # a cause outside of the index
+        (WINDOW / 2 + 1, UNEXPLAINED, False),
+    ],
+)
+def test_the_third_unexplained_fault_in_a_while_begins_it_anew(
+    apart: float, code: str, begun_anew: bool
+) -> None:
+    decisions = after(*[(n * apart, code) for n in range(FAULTS)])
+    assert [decision.rebuild for decision in decisions] == [False, False, begun_anew]
 
 
 @given(st.lists(st.floats(0.1, 900.0), max_size=200))

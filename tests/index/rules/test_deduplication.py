@@ -165,13 +165,6 @@ def test_similarity_proposes(similarity: float, outcome: type[Decision]) -> None
     assert type(decided("我很喜欢猫", "我喜欢猫", similarity)) is outcome
 
 
-def test_three_contradicting_statements_all_stay() -> None:
-    first, second = kept("我对花生过敏"), kept("我对花生不过敏")
-    assert decide(second.memory, [(first, 0.99)], THRESHOLDS) == Append()
-    third = said("我对花生过敏", "小红")
-    assert decide(third, [(second, 0.99), (first, 1.0)], THRESHOLDS) == Append()
-
-
 def test_of_several_the_most_similar_that_the_guards_accept_is_taken() -> None:
     wrong, near, nearest = kept("我不喜欢猫"), kept("我喜欢猫。"), kept("我非常喜欢猫")
     neighbours = [(near, 0.95), (wrong, 0.99), (nearest, 0.97)]
@@ -197,11 +190,6 @@ def test_lately_is_another_time_weeks_later() -> None:
 @pytest.mark.parametrize("text", ["", "。。。", "的", "请记住"])
 def test_what_says_nothing_merges_with_nothing(text: str) -> None:
     assert isinstance(decided(text, text), Append)
-
-
-@given(st.text(max_size=60), st.text(max_size=60), st.floats())
-def test_any_two_texts_are_decided(old: str, new: str, similarity: float) -> None:
-    decided(old, new, similarity)
 
 
 @pytest.mark.parametrize(("reinforce", "replace_"), [(0.8, 0.9), (1.1, 0.9), (0.9, 0.0)])
