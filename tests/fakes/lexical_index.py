@@ -27,20 +27,16 @@ class Shelf:
 
 
 class InMemoryLexicalIndex:
-    """The port LexicalIndex. ``fault``, while set, is what every call after open raises."""
+    """The port LexicalIndex."""
 
     def __init__(self, shelf: Shelf | None = None) -> None:
         self.shelf = shelf or Shelf()
-        self.fault: IndexUnavailable | None = None
-        self.searches = 0
         self._is_open = False
         self._is_closed = False
 
     def open(self) -> str:
         if self._is_closed:
             raise IndexUnavailable("closed", code="closed")
-        if self.fault:
-            raise self.fault
         self._is_open = True
         return ""
 
@@ -66,7 +62,6 @@ class InMemoryLexicalIndex:
         k: int,
         fresh: Sequence[LexicalRecord] = (),
     ) -> LexicalMatches:
-        self.searches += 1
         records = {**self._records(), **{record.key: record for record in fresh}}
         wanted = set(_TOKENIZER.query_tokens(query.text))
         asked = set(_TOKENIZER.query_tokens(query.subject))
@@ -106,8 +101,6 @@ class InMemoryLexicalIndex:
     def _records(self) -> dict[Key, LexicalRecord]:
         if self._is_closed or not self._is_open:
             raise IndexUnavailable("closed" if self._is_closed else "not open", code="closed")
-        if self.fault:
-            raise self.fault
         return self.shelf.records
 
 

@@ -26,7 +26,6 @@ class FakeReranker:
         self.asked = asyncio.Event()
         self.release = asyncio.Event()
         self.release.set()
-        self.stubborn = False
         self.cancelled = 0
 
     @property
@@ -41,7 +40,6 @@ class FakeReranker:
                 await self.release.wait()
             except asyncio.CancelledError:
                 self.cancelled += 1
-                if not self.stubborn:
-                    raise
+                raise
         answer: Sequence[float] = self._answer(texts)
         return answer

@@ -51,11 +51,10 @@ class Disk:
 
 
 class InMemoryVectorStore:
-    """The port VectorStore. ``fault``, while set, is what every call after open raises."""
+    """The port VectorStore."""
 
     def __init__(self, disk: Disk | None = None) -> None:
         self.disk = disk or Disk()
-        self.fault: IndexUnavailable | None = None
         self._name: str | None = None
         self._set_aside = ""
         self._is_open = False
@@ -64,8 +63,6 @@ class InMemoryVectorStore:
     def open(self) -> str:
         if self._is_closed:
             raise IndexUnavailable("closed")
-        if self.fault:
-            raise self.fault
         self._is_open = True
         why, self._set_aside = self._set_aside, ""
         return why
@@ -151,8 +148,6 @@ class InMemoryVectorStore:
     def _opened(self) -> dict[str, Collection]:
         if self._is_closed or not self._is_open:
             raise IndexUnavailable("closed" if self._is_closed else "not open")
-        if self.fault:
-            raise self.fault
         return self.disk.collections
 
     def _rows(self) -> Collection:

@@ -129,7 +129,7 @@ class Switches:
 
 @dataclass(frozen=True)
 class _Manner:
-    """How one part fails: its own errors, what fills it, and how it lies."""
+    """How one part fails: its own errors, and what fills it."""
 
     broken: Exception
     held: Exception
@@ -139,8 +139,6 @@ class _Manner:
     """A call to close is the last: what becomes of it is nobody's business."""
     instead: str = ""
     """What is called where the part is done without: from then on nothing of it fails."""
-    lies: Callable[[str, Any, Any], Any] = lambda _name, _inner, answer: answer
-    halves: Callable[[str, Any], Any] = lambda _name, answer: answer
 
 
 class Faulty:
@@ -182,10 +180,7 @@ class Faulty:
                 answer = call(*args, **kwargs)
             if way == HANGS or way in _SECONDS:
                 self._switches.loop.rest(_SECONDS.get(way))
-            answer = answer or call(*args, **kwargs)
-            if way == LIES:
-                return manner.lies(name, self._inner, answer)
-            return manner.halves(name, answer) if way == HALF else answer
+            return self._spoilt(way, name, answer or call(*args, **kwargs))
 
         return called
 
@@ -202,17 +197,16 @@ class Faulty:
             if way == PICKY:
                 _refuse(name, *args)
             await self._switches.pause(way)
-            answer = await call(*args, **kwargs)
-            if way == LIES:
-                return manner.lies(name, self._inner, answer)
-            return manner.halves(name, answer) if way == HALF else answer
+            return self._spoilt(way, name, await call(*args, **kwargs))
 
         return asked
 
+    def _spoilt(self, way: str, name: str, answer: Any) -> Any:
+        spoil = _SPOILT.get((self._part, way, name))
+        return answer if spoil is None else spoil(self._inner, answer)
+
 
 _SNAPSHOTS: Final = ("query", "search")
-
-
 REFUSED: Final = "大扫除"
 
 
@@ -224,44 +218,34 @@ def _refuse(name: str, *asked: Any) -> None:
         raise EmbeddingFailed("not_finite")
 
 
-def _words_lie(name: str, inner: Any, answer: Any) -> Any:
-    """Everything that it holds, of whatever scope, and what it never held."""
-    if name == "search":
-        everything = [*inner.hashes(), _INVENTED]
-        return LexicalMatches(tuple(LexicalMatch(key, 1.0, 1.0) for key in everything))
-    return (*inner.hashes(), _INVENTED) if name == "within" else answer
+def _everything(index: Any) -> list[Key]:
+    """All that it holds, of whatever scope, and what it never held."""
+    return [*index.hashes(), _INVENTED]
 
 
-def _vectors_lie(name: str, inner: Any, answer: Any) -> Any:
-    if name != "query":
-        return answer
-    return Neighbours(tuple(Neighbour(key, 0.99) for key in [*inner.hashes(), _INVENTED]))
-
-
-def _words_half(name: str, answer: Any) -> Any:
-    if name == "search":
-        return replace(answer, found=answer.found[::2][1:])
-    return answer[1:] if name == "within" else answer
-
-
-def _vectors_half(name: str, answer: Any) -> Any:
-    return replace(answer, found=answer.found[1::2]) if name == "query" else answer
-
-
-def _embedder_lies(name: str, _: Any, answer: Any) -> Any:
-    return np.full_like(answer, math.nan) if name.startswith("embed_") else answer
-
-
-def _embedder_half(name: str, answer: Any) -> Any:
-    return answer[: len(answer) // 2] if name.startswith("embed_") else answer
-
-
-def _reranker_lies(name: str, _: Any, answer: Any) -> Any:
-    return [math.nan for _ in answer]
-
-
-def _reranker_half(name: str, answer: Any) -> Any:
-    return list(answer)[1::2]
+_SPOILT: Final[dict[tuple[str, str, str], Callable[[Any, Any], Any]]] = {
+    ("words", LIES, "search"): lambda index, _: LexicalMatches(
+        tuple(LexicalMatch(key, 1.0, 1.0) for key in _everything(index))
+    ),
+    ("words", LIES, "within"): lambda index, _: tuple(_everything(index)),
+    ("words", HALF, "search"): lambda _, answer: replace(answer, found=answer.found[::2][1:]),
+    ("words", HALF, "within"): lambda _, answer: answer[1:],
+    ("vectors", LIES, "query"): lambda index, _: Neighbours(
+        tuple(Neighbour(key, 0.99) for key in _everything(index))
+    ),
+    ("vectors", HALF, "query"): lambda _, answer: replace(answer, found=answer.found[1::2]),
+    **{
+        ("embedder", way, call): spoil
+        for call in ("embed_query", "embed_documents")
+        for way, spoil in (
+            (LIES, lambda _, answer: np.full_like(answer, math.nan)),
+            (HALF, lambda _, answer: answer[: len(answer) // 2]),
+        )
+    },
+    ("reranker", LIES, "rerank"): lambda _, answer: [math.nan for _ in answer],
+    ("reranker", HALF, "rerank"): lambda _, answer: list(answer)[1::2],
+}
+"""What a part that lies, or forgets half, answers in the place of what it knows."""
 
 
 _STATE: Final = _Manner(
@@ -275,28 +259,20 @@ _MANNERS: Final = {
         held=IndexUnavailable("database is locked", code="busy"),
         full=IndexUnavailable("no space left", code="full"),
         filling=frozenset({"write"}),
-        lies=_words_lie,
-        halves=_words_half,
     ),
     "vectors": _Manner(
         broken=IndexUnavailable("bad block"),
         held=IndexUnavailable("chroma.sqlite3 is locked", code="busy"),
         full=IndexFull("10 MB free"),
         filling=frozenset({"upsert"}),
-        lies=_vectors_lie,
-        halves=_vectors_half,
     ),
     "embedder": _Manner(
         broken=EmbeddingFailed("error: 503"),
         held=EmbeddingFailed("error: 429"),
-        lies=_embedder_lies,
-        halves=_embedder_half,
     ),
     "reranker": _Manner(
         broken=RerankFailed("gone"),
         held=RerankFailed("refused"),
-        lies=_reranker_lies,
-        halves=_reranker_half,
     ),
     "state": _STATE,
     "turns": _STATE,

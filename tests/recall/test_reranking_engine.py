@@ -99,16 +99,6 @@ async def test_what_is_below_the_floor_is_neither_shown_to_it_nor_let_in(tmp_pat
             assert told == {hit.preview for hit in recall.hits}
 
 
-async def test_one_memory_needs_no_order(tmp_path: Path) -> None:
-    reranker = FakeReranker()
-    async with asking(tmp_path, reranker) as rig:
-        await rig.remember(ALLERGIES[0], HERE)
-        recall = await rig.recall(QUERY, HERE)
-        assert [hit.preview for hit in recall.hits] == ALLERGIES[:1]
-        assert (recall.trace.reranker, recall.trace.notes) == ("", ())
-        assert reranker.calls == []
-
-
 async def test_it_is_shown_the_first_few_and_the_others_follow_behind_them(tmp_path: Path) -> None:
     texts = [f"小明对{n}号植物过敏" for n in range(TOP + 5)]
     settings = replace(PATIENT, relevance_floor=0.0)
@@ -175,18 +165,3 @@ async def test_what_is_forgotten_while_it_thinks_is_not_shown(tmp_path: Path) ->
             recall = await task
     assert {hit.preview for hit in recall.hits} == {ALLERGIES[0], ALLERGIES[2]}
     assert recall.trace.dropped[DropReason.GONE] == 1
-
-
-async def test_who_gives_up_a_recall_gives_up_the_reranker(tmp_path: Path) -> None:
-    reranker = FakeReranker()
-    reranker.release.clear()
-    async with asking(tmp_path, reranker) as rig:
-        await remember_all(rig, ALLERGIES)
-        task = asyncio.create_task(rig.recall(QUERY, HERE))
-        async with asyncio.timeout(30):
-            await reranker.asked.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            while not reranker.cancelled:  # noqa: ASYNC110  (the next turn of the loop tells)
-                await asyncio.sleep(0)

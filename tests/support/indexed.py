@@ -93,6 +93,16 @@ async def assert_whole(rig: Rig, *more: str) -> None:
     assert {hit.scope_name for hit in recall.hits} == {"公司"}
 
 
+async def assert_recovered(rig: Rig, *more: str) -> None:
+    """As ``assert_whole``, once everything is indexed; and no notice is left to stand."""
+    await rig.until_indexed()
+    async with asyncio.timeout(60):
+        while await standing(rig):
+            await answered(rig, words(3, "家里"))  # an index is well once it has answered
+            await asyncio.sleep(0.02)
+    await assert_whole(rig, *more)
+
+
 async def standing(rig: Rig) -> set[NoticeCode]:
     """What the status shows, but for the words that these engines do without."""
     codes = {notice.code for notice in (await rig.engine.status()).notices}

@@ -38,36 +38,6 @@ def test_foreign_errors_are_translated_with_their_cause(error: BaseException) ->
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
-    [
-        ("(code: 1544) attempt to write a readonly database", "unreadable"),
-        ("(code: 14) unable to open database file", "unreadable"),
-        ("Permission denied (os error 13)", "unreadable"),
-        ("(code: 13) database or disk is full", "full"),
-        ("No space left on device (os error 28)", "full"),
-        ("(code: 5) database is locked", "busy"),
-        ("(code: 11) database disk image is malformed", "fault"),
-        ("Error finding id", "fault"),
-        ("", "fault"),
-    ],
-)
-def test_what_is_outside_the_index_is_told_from_a_fault_of_its_own(said: str, code: str) -> None:
-    with pytest.raises(IndexUnavailable) as raised, translated("writing"):
-        raise RuntimeError(said)
-    assert raised.value.code == code
-
-
-def test_what_chroma_stumbles_over_while_it_tidies_up_hides_nothing() -> None:
-    first = "RuntimeError: a readonly database"
-    with pytest.raises(IndexUnavailable, match=first) as raised, translated("opening"):
-        try:
-            raise RuntimeError("a readonly database")
-        except RuntimeError:
-            raise AttributeError("no attribute 'bindings'")  # noqa: B904
-    assert raised.value.code == "unreadable"
-
-
-@pytest.mark.parametrize(
     "stop", [KeyboardInterrupt(), SystemExit(1), GeneratorExit(), asyncio.CancelledError()]
 )
 def test_requests_to_stop_pass(stop: BaseException) -> None:

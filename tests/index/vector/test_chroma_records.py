@@ -1,16 +1,121 @@
-"""The second check refuses whatever it cannot vouch for, whatever Chroma was asked."""
+"""What stands in Chroma and what is asked of it: names and ids that are legal and come back,
+filters that only validated scopes enter, and a second check of whatever it answers."""
+
+import re
+from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
-from astrbot_plugin_scoped_memory.llm_memory.index.vector.records import (
-    visible,
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
+    collection_name,
+    dimension_of,
+    parse_id,
+    record_id,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.records import visible
+from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
+from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
 
 pytestmark = pytest.mark.unit
+
+LEGAL = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,510}[a-zA-Z0-9]")
+FINGERPRINTS = st.builds(Fingerprint, st.text(max_size=600), st.integers(1, 100_000), st.text())
+FAMILY = Scope.parse("家")
+
+
+def test_a_collection_is_named_for_people_first() -> None:
+    name = collection_name(Fingerprint("BAAI/bge-small-zh_v1.5 模型", 512, "r1"))
+    assert re.fullmatch(r"memories-BAAI-bge-small-zh-v1-5-512-[0-9a-f]{16}", name)
+
+
+@example(Fingerprint("模型", 8), Fingerprint("别的", 8))
+@example(Fingerprint("a/b", 8), Fingerprint("a-b", 8))
+@example(Fingerprint("a-8", 8), Fingerprint("a", 88))
+@example(Fingerprint("x" * 70 + "a", 8), Fingerprint("x" * 70 + "b", 8))
+@given(FINGERPRINTS, FINGERPRINTS)
+def test_each_fingerprint_has_a_legal_name_of_its_own_that_tells_its_dimension(
+    one: Fingerprint, two: Fingerprint
+) -> None:
+    name = collection_name(one)
+    assert LEGAL.fullmatch(name)
+    assert dimension_of(name) == one.dim
+    assert (name == collection_name(two)) == (one == two)
+
+
+@pytest.mark.parametrize("name", ["", "personal_memory_v1", "memories-a-8", "memories-a-8-xyz"])
+def test_a_foreign_name_tells_no_dimension(name: str) -> None:
+    assert dimension_of(name) is None
+
+
+@given(st.text("a/b家-", min_size=1, max_size=6), st.text("aA家-_", min_size=1, max_size=4))
+def test_every_id_is_some_key_and_every_key_comes_back_from_its_id(name: str, scope: str) -> None:
+    assert record_id(parse_id(name)) == name
+    assert parse_id(record_id(Key(scope, name))) == Key(scope, name)
+
+
+@pytest.mark.parametrize(
+    "key", [Key("", "a/b"), Key("a/b", "c"), Key("a", ""), Key("", ""), Key("/", "a")]
+)
+def test_a_key_that_could_be_taken_for_another_is_refused(key: Key) -> None:
+    with pytest.raises(ValueError, match="no key"):
+        record_id(key)
+
+
+@pytest.mark.parametrize(
+    ("scope_filter", "expected"),
+    [
+        (ScopeFilter.reading_as(PUBLIC), "public"),
+        (ScopeFilter.reading_as(FAMILY), {"$in": ["家", "public"]}),
+        (ScopeFilter((FAMILY, FAMILY)), "家"),
+        (ScopeFilter((PUBLIC,), everything=True), {"$ne": "quarantine"}),
+        (
+            ScopeFilter.reading_as(FAMILY, shelves=(SHARED, Shelf.of_role("猫娘"))),
+            {"$in": ["家", "public", "@shared", "@role:猫娘"]},
+        ),
+    ],
+)
+def test_a_filter_asks_for_its_scopes_and_shelves_alone(
+    scope_filter: ScopeFilter, expected: object
+) -> None:
+    assert scope_where(scope_filter) == {"memory_scope": expected}
+
+
+@pytest.mark.parametrize("shelves", [(), (SHARED,)])
+def test_a_filter_without_a_scope_is_refused(shelves: tuple[Shelf, ...]) -> None:
+    with pytest.raises(ValueError, match="at least one scope"):
+        scope_where(ScopeFilter((), shelves=shelves))
+
+
+class Impostor(Scope):
+    @property
+    def name(self) -> str:
+        return {"$ne": "x"}  # type: ignore[return-value]
+
+
+NO_SCOPES: list[Any] = [{"$ne": "x"}, "家", None, 1, ["public"], object(), Impostor.parse("x")]
+NO_SHELVES: list[Any] = [{"$ne": "x"}, "@shared", None, FAMILY, object()]
+NO_FILTERS: list[Any] = [None, {}, {"memory_scope": "public"}, FAMILY, (FAMILY,)]
+
+
+@pytest.mark.parametrize(
+    "scope_filter",
+    [
+        *(ScopeFilter((PUBLIC, name)) for name in NO_SCOPES),
+        *(ScopeFilter((PUBLIC,), shelves=(name,)) for name in NO_SHELVES),
+        *(ScopeFilter((PUBLIC,), everything=some) for some in cast("list[Any]", ["no", 1, None])),
+        *NO_FILTERS,
+    ],
+)
+def test_nothing_enters_a_filter_but_validated_scopes_and_shelves(scope_filter: Any) -> None:
+    with pytest.raises(TypeError):
+        scope_where(scope_filter)
+
 
 NAMES = ("家", "家人", "public", "quarantine", "a", "A")
 STORED = st.sampled_from(NAMES) | st.none() | st.integers() | st.booleans() | st.text(max_size=2)

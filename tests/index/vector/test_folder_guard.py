@@ -1,6 +1,5 @@
 """Which index folders are admitted, and what is noted of them: no Chroma, and made-up folders."""
 
-import json
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -174,43 +173,3 @@ def test_what_cannot_be_moved_or_deleted_is_stuck(
     with pytest.raises(IndexUnavailable) as caught:
         set_aside(folder, keep=True, room=lambda _size: True, now=lambda: NOW)
     assert caught.value.code == "stuck"
-
-
-def test_a_damaged_record_says_nothing(folder: Path) -> None:
-    path = folder.parent / "chroma.health.json"
-    sound = {"format": 1, "openings": 3, "removed": 9999, "set_aside": []}
-    path.write_text(json.dumps(sound))
-    assert refusal(folder) == "openings"
-    for harm in ({"format": 2}, {"openings": -1}, {"removed": True}, {"set_aside": ["x"]}):
-        path.write_text(json.dumps({**sound, **harm}))
-        kept = guard(folder)
-        kept.admit()
-        assert not kept.worn(1)
-    for text in ("", "[]", "null", "\x00", '{"format": 1}'):
-        path.write_text(text)
-        guard(folder).admit()
-
-
-def test_the_reserve_stays_free() -> None:
-    now, free, asked = [0.0], [1000], [0]
-
-    def left(_path: Path) -> int:
-        asked[0] += 1
-        return free[0]
-
-    space = DiskSpace(Path(), reserve=600, free=left, clock=lambda: now[0])
-    space.take(300)
-    with pytest.raises(IndexFull):
-        space.take(101)  # 300 of what was free a moment ago are spoken for
-    assert asked == [1]
-    now[0], free[0] = 1.0, 701
-    space.take(101)
-    assert space.has(0, reserve=0)
-    assert asked == [2]
-
-
-def test_a_disk_that_tells_nothing_is_written_to() -> None:
-    def silent(_path: Path) -> int:
-        raise OSError
-
-    DiskSpace(Path(), free=silent).take(1 << 50)

@@ -3,6 +3,7 @@ closing, and many threads at once."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -199,19 +200,14 @@ ALWAYS: dict[str, Call] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_without_a_collection_nothing_answers(unopened: Bench, call: str) -> None:
-    with pytest.raises(IndexUnavailable):
-        CALLS[call](unopened.store)
+def test_before_it_is_open_and_without_a_collection_nothing_answers(unopened: Bench) -> None:
+    for call in (CALLS | ALWAYS).values():
+        with pytest.raises(IndexUnavailable):
+            call(unopened.store)
     unopened.store.open()
-    with pytest.raises(IndexUnavailable):
-        CALLS[call](unopened.store)
-
-
-@pytest.mark.parametrize("call", ALWAYS)
-def test_before_it_is_open_nothing_answers(unopened: Bench, call: str) -> None:
-    with pytest.raises(IndexUnavailable):
-        ALWAYS[call](unopened.store)
+    for call in CALLS.values():
+        with pytest.raises(IndexUnavailable):
+            call(unopened.store)
 
 
 def test_a_closed_store_stays_closed(unopened: Bench) -> None:
@@ -231,6 +227,26 @@ def test_a_store_may_be_closed_before_it_was_opened(unopened: Bench) -> None:
     unopened.store.close()
     with pytest.raises(IndexUnavailable):
         unopened.store.open()
+
+
+def test_closing_ends_the_calls_of_others_in_answers_or_in_one_error(unopened: Bench) -> None:
+    store = unopened.store
+    store.open()
+    store.use(store.name_for(SPACE))
+    begun = Barrier(9)
+
+    def ask() -> None:
+        begun.wait(30)
+        with pytest.raises(IndexUnavailable):
+            while True:
+                store.count()
+
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(ask) for _ in range(8)]
+        begun.wait(30)
+        store.close()
+        for one in asking:
+            one.result(30)
 
 
 def test_what_was_given_up_is_gone_when_it_is_opened_again(unopened: Bench) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours, VectorStore
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.shelf import ROOT_NOTES, SHARED, Shelf
@@ -61,6 +61,9 @@ def test_a_reader_sees_the_shelves_that_it_reads_and_no_other(
     assert seen == {reader, "public", *(shelf.name for shelf in read)}
 
 
+# Planting past a store that lives in a process of its own takes a new process each time.
+planted = pytest.mark.parametrize("shared_bench", ["memory", "chroma", "server"], indirect=True)
+
 type Stored = dict[tuple[str, str], int]
 
 STORED = st.dictionaries(
@@ -75,29 +78,13 @@ READERS = st.sampled_from(HOSTILE)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-@pytest.mark.parametrize("shared_bench", ["memory", "chroma"], indirect=True)
+@planted
+@settings(max_examples=max(5, settings().max_examples // 2))
 @given(STORED, READERS, SEEDS)
 def test_a_reader_sees_exactly_its_own_scope_and_public(
     shared_bench: Bench, stored: Stored, reader: str, batch: int
 ) -> None:
-    sees_its_own_scope_and_public(shared_bench.store, stored, reader, batch)
-
-
-@pytest.mark.parametrize("shared_bench", ["server"], indirect=True)
-@settings(
-    max_examples=max(3, settings().max_examples // 5)
-)  # the same code as above; only the way there is another, and longer
-@given(STORED, READERS, SEEDS)
-def test_a_reader_over_a_server_sees_the_same(
-    shared_bench: Bench, stored: Stored, reader: str, batch: int
-) -> None:
-    sees_its_own_scope_and_public(shared_bench.store, stored, reader, batch)
-
-
-def sees_its_own_scope_and_public(
-    store: VectorStore, stored: Stored, reader: str, batch: int
-) -> None:
-    """And so does nobody else."""
+    store = shared_bench.store
     space = store.name_for(Fingerprint("property", DIM, str(next(_numbers))))
     store.use(space)
     if stored:
@@ -128,10 +115,6 @@ LIES: dict[str, Row] = {
     "public": Row({"memory_scope": "public", "content_hash": "h"}, unit(1, 0.9)),
 }
 CLAIMING_PUBLIC = 5
-
-
-# Planting past a store that lives in a process of its own takes a new process each time.
-planted = pytest.mark.parametrize("shared_bench", ["memory", "chroma", "server"], indirect=True)
 
 
 @pytest.fixture

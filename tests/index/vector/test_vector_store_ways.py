@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     DIM,
     SPACE,
     ChromaBench,
+    chroma_at,
     keys,
     reading_as,
     record,
@@ -82,8 +83,7 @@ class BigBench(ChromaBench):
     """Its store thinks every collection big, too."""
 
     def fresh(self) -> ChromaVectorStore:
-        pace = WritePace(long=1.0, sleep=lambda _: None)
-        return ChromaVectorStore(EmbeddedChroma(self.path), pace=pace, many=0)
+        return chroma_at(self.path, many=0)
 
 
 LIARS = {

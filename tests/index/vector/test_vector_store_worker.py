@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EmbeddingFailed,
     IndexUnavailable,
 )
+from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector import worker_store
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import (
     WorkerEnded,
@@ -28,8 +28,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import (
-    COUNT,
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     FAMILY,
     SPACE,
     records,
@@ -40,6 +40,12 @@ from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 pytestmark = [pytest.mark.process, pytest.mark.contract]
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Polled: nobody tells a thread of it."""
+    while not done():
+        threading.Event().wait(0.01)
 
 
 class Started:
@@ -85,7 +91,7 @@ def test_the_process_that_died_is_said_to_be_and_another_goes_on_with_what_there
     place: Place,
 ) -> None:
     store = place.opened()
-    store.upsert(records(COUNT), vectors(COUNT))
+    store.upsert(records(250), vectors(250))
     place.started.workers[0].kill()
     for ask in (store.count, store.hashes, lambda: store.query(vectors(1)[0], FAMILY, 1)):
         with pytest.raises(IndexUnavailable) as raised:
@@ -94,7 +100,7 @@ def test_the_process_that_died_is_said_to_be_and_another_goes_on_with_what_there
     store.reset()
     store.open()
     assert store.use(store.name_for(SPACE))
-    assert store.count() == COUNT
+    assert store.count() == 250
     assert len(place.started.workers) == 2
 
 
@@ -141,6 +147,31 @@ def test_a_process_that_stands_still_is_ended_at_the_deadline_of_a_query(place: 
         os.kill(place.started.workers[0].pid, 0)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be made to stand still")
+def test_an_opening_that_does_not_end_is_given_up_and_the_folder_with_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.opened().close()
+    monkeypatch.setattr(worker_store, "_OPENING_SECONDS", 5.0)
+    stopped: list[WorkerProcess] = []
+
+    class Stopping(WorkerProcess):
+        """The first one stands still when it is to open the folder."""
+
+        def call(self, name: str, *args: Any, **options: Any) -> Any:
+            if name == "open" and not stopped:
+                stopped.append(self)
+                os.kill(self.pid, signal.SIGSTOP)
+                # The next one may take the time that a busy machine takes.
+                monkeypatch.setattr(worker_store, "_OPENING_SECONDS", 60.0)
+            return super().call(name, *args, **options)
+
+    store = WorkerStore(place.command, start=Stopping)
+    assert store.open() == "hangs"
+    store.close()
+    assert len(list(place.folder.parent.glob("*.broken-*"))) == 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
 def test_an_index_that_crashes_its_process_is_to_blame_and_can_be_given_up_afterwards(
     place: Place,
@@ -179,8 +210,7 @@ def test_at_sigterm_the_process_closes_the_folder_in_order(place: Place) -> None
     store = place.opened()
     store.upsert(records(20), vectors(20))
     os.kill(place.started.workers[0].pid, signal.SIGTERM)
-    while place.started.workers[0].alive:
-        time.sleep(0.01)
+    until(lambda: not place.started.workers[0].alive)
     record = json.loads(place.folder.with_name(f"{place.folder.name}.health.json").read_text())
     assert record["openings"] == 0
     with pytest.raises(IndexUnavailable) as raised:
@@ -207,6 +237,31 @@ def test_where_no_process_can_be_started_it_is_said(tmp_path: Path) -> None:
     assert raised.value.code == "died"
 
 
+@pytest.mark.parametrize("after", [3, 40])
+def test_what_a_kill_took_is_missed_and_can_be_written_again(place: Place, after: int) -> None:
+    store, acknowledged = place.opened(), list[Key]()
+
+    def write() -> None:
+        for number in range(100_000):
+            some = records(7, 7 * number)
+            store.upsert(some, vectors(7, 7 * number))
+            acknowledged.extend(record.key for record in some)
+
+    writing = threading.Thread(target=suppressed, args=(write,), daemon=True)
+    writing.start()
+    until(lambda: len(acknowledged) >= 7 * after)
+    place.started.workers[0].kill()
+    writing.join(30)
+    store.reset()
+    reason = store.open()
+    store.use(store.name_for(SPACE))
+    assert reason or store.count() >= len(acknowledged)  # it happens; then the vault rebuilds it
+    missing = [IndexRecord(key, "t", "h") for key in {*acknowledged} - set(store.hashes())]
+    store.upsert(missing, vectors(len(missing)))
+    found = store.query(vectors(1)[0], FAMILY, 10 * len(acknowledged)).found
+    assert {*acknowledged} <= {neighbour.key for neighbour in found} & set(store.hashes())
+
+
 OWNER = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -214,7 +269,8 @@ import checkout
 checkout.register()
 from pathlib import Path
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WorkerStore
-from astrbot_plugin_scoped_memory.tests.index.vector.index_bench import SPACE, records, vectors
+from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import SPACE, records, vectors
 
 store = WorkerStore(sys.argv[2:])
 store.open()

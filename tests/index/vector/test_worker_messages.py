@@ -50,26 +50,19 @@ def test_values_arrive(
     assert across(values) == values
 
 
-@pytest.mark.parametrize(
-    "scope_filter",
-    [
-        ScopeFilter.reading_as(PUBLIC),
-        ScopeFilter.reading_as(Scope.parse("dm-家", derived=True), shelves=(SHARED,)),
-        ScopeFilter.reading_as(PUBLIC, shelves=(SHARED, ROOT_NOTES, Shelf.of_role("猫/娘 con"))),
-        ScopeFilter((PUBLIC,), everything=True),
-    ],
+FILTERS = (
+    ScopeFilter.reading_as(PUBLIC),
+    ScopeFilter.reading_as(Scope.parse("dm-家", derived=True), shelves=(SHARED,)),
+    ScopeFilter.reading_as(PUBLIC, shelves=(SHARED, ROOT_NOTES, Shelf.of_role("猫/娘 con"))),
+    ScopeFilter((PUBLIC,), everything=True),
 )
-def test_a_filter_arrives_and_admits_the_same(scope_filter: ScopeFilter) -> None:
-    assert across(scope_filter) == scope_filter
 
 
-def test_vectors_arrive() -> None:
+def test_filters_vectors_and_what_is_nearly_a_plain_value_arrive() -> None:
+    assert across(FILTERS) == FILTERS
     rows = np.random.default_rng(1).normal(size=(3, 4))
     for some in (rows, rows[0], rows[:, 1]):
         assert np.array_equal(across(some), some.astype(np.float32))  # type: ignore[arg-type]
-
-
-def test_what_is_nearly_a_plain_value_arrives_as_one() -> None:
     text, number = across((Word.CAT, np.float64(0.5)))  # type: ignore[misc]
     assert (type(text), text, type(number), number) == (str, "猫", float, 0.5)
 

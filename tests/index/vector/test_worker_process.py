@@ -123,23 +123,27 @@ def test_who_has_waited_long_enough_goes_on_and_the_late_answer_disturbs_nobody(
     assert worker.call("echo", 1) == (1,)
 
 
-def test_who_waits_for_a_process_that_dies_is_told_how(worker: WorkerProcess) -> None:
-    waiting = in_thread(lambda: worker.call("wait"))
-    with pytest.raises(WorkerEnded, match=r"status 7.*last words") as ended:
-        worker.call("die")
-    assert not ended.value.crashed
-    with pytest.raises(WorkerEnded):
-        waiting()
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
+@pytest.mark.parametrize(
+    ("last", "how", "is_crash"),
+    [("die", r"status 7.*last words", False), ("crash", "SIGSEGV", True), ("", "SIGKILL", False)],
+)
+def test_who_waits_for_a_process_that_dies_is_told_how(
+    worker: WorkerProcess, last: str, how: str, is_crash: bool
+) -> None:
+    waiting = [
+        in_thread(lambda: worker.call("wait")),
+        in_thread(lambda: worker.call(last or "wait")),
+    ]
+    if not last:
+        worker.kill()
+    for one in waiting:
+        with pytest.raises(WorkerEnded, match=how) as ended:
+            one()
+        assert ended.value.crashed is is_crash
     assert not worker.alive
     with pytest.raises(WorkerEnded):
         worker.call("echo")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
-def test_a_crash_is_told_from_an_end(worker: WorkerProcess) -> None:
-    with pytest.raises(WorkerEnded, match="SIGSEGV") as ended:
-        worker.call("crash")
-    assert ended.value.crashed
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
@@ -213,14 +217,6 @@ def test_a_process_that_the_bot_has_forked_keeps_no_worker_alive(worker: WorkerP
             os.kill(worker.pid, 0)
     finally:
         os.close(held)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no signals")
-def test_a_killed_process_is_said_to_be(worker: WorkerProcess) -> None:
-    waiting = in_thread(lambda: worker.call("wait"))
-    worker.kill()
-    with pytest.raises(WorkerEnded, match="SIGKILL"):
-        waiting()
 
 
 def test_a_process_ends_when_nobody_asks_any_more(worker: WorkerProcess) -> None:

@@ -82,8 +82,7 @@ class ChromaBench(Bench):
         return [path for path in files if path.name != LOCK_NAME]
 
     def fresh(self) -> VectorStore:
-        pace = WritePace(long=1.0, sleep=lambda _: None)
-        return ChromaVectorStore(EmbeddedChroma(self.path), pace=pace)
+        return chroma_at(self.path)
 
     def plant(self, name: str, rows: dict[str, Row]) -> None:
         import chromadb
@@ -99,6 +98,12 @@ class WorkerBench(ChromaBench):
 
     def fresh(self) -> VectorStore:
         return WorkerStore(worker_command(self.path, NATIVE), folder=self.path)
+
+
+def chroma_at(folder: Path, **options: Any) -> ChromaVectorStore:
+    """Chroma in this process, which a broken folder may end."""
+    pace = WritePace(long=1.0, sleep=lambda _: None)
+    return ChromaVectorStore(EmbeddedChroma(folder), pace=pace, **options)
 
 
 class ServerBench(Bench):
@@ -142,9 +147,15 @@ def unit(*numbers: float) -> Vector:
     return vector / np.linalg.norm(vector)
 
 
-def vectors(count: int, seed: int = 0) -> Vectors:
-    rows = np.random.default_rng(seed).normal(size=(count, DIM)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+def vectors(count: int, first: int = 0) -> Vectors:
+    """Each number has one vector of its own."""
+    rows = [np.random.default_rng(first + n).normal(size=DIM) for n in range(count)]
+    return np.array([unit(*row) for row in rows], dtype=np.float32).reshape(count, DIM)
+
+
+def records(count: int, first: int = 0) -> list[IndexRecord]:
+    """Of one scope, by their numbers."""
+    return [record("家", f"m-{n}", f"h{n}") for n in range(first, first + count)]
 
 
 def record(scope: str, memory_id: str, content_hash: str = "h", **metadata: str) -> IndexRecord:
@@ -157,3 +168,6 @@ def reading_as(name: str, *, shelves: tuple[Shelf, ...] = ()) -> ScopeFilter:
 
 def keys(neighbours: Neighbours) -> list[Key]:
     return [neighbour.key for neighbour in neighbours.found]
+
+
+FAMILY = reading_as("家")

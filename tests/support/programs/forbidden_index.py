@@ -20,10 +20,9 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     FAMILY,
     Tried,
     answered,
-    assert_whole,
+    assert_recovered,
     build,
     indexed,
-    standing,
     until_said,
     words,
 )
@@ -48,12 +47,10 @@ async def done_without(rig: Rig, store: Tried, text: str) -> dict[str, Any]:
     }
 
 
-async def well(rig: Rig, root: Path, *texts: str) -> dict[str, Any]:
-    """Whether all is as before: raises AssertionError if not everything is found."""
-    await rig.until_indexed()
-    await assert_whole(rig, *texts)
-    aside = [path.name for path in (root / "index").glob("chroma.broken-*")]
-    return {"standing": sorted(await standing(rig)), "set_aside": aside}
+async def set_aside(rig: Rig, root: Path, *texts: str) -> list[str]:
+    """What was, once all is as before: raises AssertionError if not everything is found."""
+    await assert_recovered(rig, *texts)
+    return [path.name for path in (root / "index").glob("chroma.broken-*")]
 
 
 async def play(root: Path) -> dict[str, Any]:
@@ -75,7 +72,7 @@ async def play(root: Path) -> dict[str, Any]:
             texts.append(f"第{len(texts)}句是在启动时说的")
             found[name] = await done_without(rig, store, texts[-1])
             path.chmod(before)
-            found[name]["afterwards"] = await well(rig, root, *texts)
+            found[name]["set_aside"] = await set_aside(rig, root, *texts)
     store = Tried(root)
     async with indexed(root, store=store) as rig:
         await rig.until_indexed()
@@ -83,7 +80,7 @@ async def play(root: Path) -> dict[str, Any]:
         texts.append("这一句是在运行时说的")
         found["while it runs"] = await done_without(rig, store, texts[-1])
         chroma.chmod(0o700)
-        found["while it runs"]["afterwards"] = await well(rig, root, *texts)
+        found["while it runs"]["set_aside"] = await set_aside(rig, root, *texts)
     return found
 
 

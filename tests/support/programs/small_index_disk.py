@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.tests.support.indexed import (
     WORK,
     Tried,
     answered,
-    assert_whole,
+    assert_recovered,
     until_said,
     words,
     write_files,
@@ -53,17 +53,6 @@ async def told(rig: Rig, *texts: str) -> dict[str, Any]:
         "answers": [(await answered(rig, text))[1] == text for text in texts],
         "leaked": sorted(set(others) & set(texts)),
     }
-
-
-async def well(rig: Rig, *texts: str) -> list[str]:
-    """What still stands in the status once everything is found again."""
-    await rig.until_indexed()
-    async with asyncio.timeout(60):
-        while (await rig.engine.status()).notices:
-            await answered(rig, _KNOWN)  # an index of words is well when it has answered
-            await asyncio.sleep(0.02)
-    await assert_whole(rig, *texts)
-    return [notice.code.value for notice in (await rig.engine.status()).notices]
 
 
 async def play(root: Path) -> dict[str, Any]:
@@ -94,7 +83,7 @@ async def play(root: Path) -> dict[str, Any]:
         await until_said(rig, NoticeCode.INDEX_OFF)
         rest.unlink()
         ballast.unlink()
-        found["afterwards"] = await well(rig, *texts)
+        await assert_recovered(rig, *texts)
 
     # Somebody else takes the room between our look and Chroma's write.
     folder = index / "chroma"
@@ -108,7 +97,7 @@ async def play(root: Path) -> dict[str, Any]:
         said = await until_said(rig, NoticeCode.INDEX_OFF)
         found["in the middle"] = {"cause": said["cause"], **await told(rig, _KNOWN, *texts)}
         rest.unlink()
-        found["after the middle"] = await well(rig, *texts)
+        await assert_recovered(rig, *texts)
     return found
 
 
