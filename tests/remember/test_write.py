@@ -78,18 +78,13 @@ async def test_a_number_is_hidden_before_anything_is_written(tmp_path: Path) -> 
         assert isinstance(outcome, Stored)
         assert outcome.memory.memory.judgment == HIDDEN
         assert set(outcome.redacted) == {PrivateKind.PHONE, PrivateKind.PASSWORD}
+        unseen = await rig.remember("房东的电话是138\u200b0013\u20608000", HERE, person(7))
+        assert unseen.memory.memory.judgment == HIDDEN
         await rig.until_indexed()
     kept = vault_text(tmp_path)
     assert HIDDEN.removesuffix("]").rpartition("[")[0] in kept
     assert "13800138000" not in kept
     assert "hunter2" not in kept
-
-
-async def test_invisible_characters_hide_no_number(tmp_path: Path) -> None:
-    async with running(tmp_path, follow=False) as rig:
-        outcome = await rig.tell("房东的电话是138\u200b0013\u20608000", HERE)
-    assert isinstance(outcome, Stored)
-    assert outcome.memory.memory.judgment == HIDDEN
 
 
 async def test_an_owner_has_numbers_refused_or_kept(tmp_path: Path) -> None:

@@ -30,8 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulVersion,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    SoulChanged,
-    SoulEnded,
     SoulFault,
     SoulLog,
     SoulOutcome,
@@ -115,18 +113,6 @@ def test_a_wish_in_a_models_words_is_shown_with_what_it_cost() -> None:
     assert "1,234 token" in told(SoulRefused(SoulFault.DENIED, tokens=1_234))
 
 
-def test_a_change_shows_what_is_new_and_what_is_gone() -> None:
-    before, after = "# SOUL\n\n- 长\n- 留\n", "# SOUL\n\n- 留\n- 短 <b>\n"
-    changed = SoulChanged(SoulEvent.APPLIED, VERSION, after, before)
-    assert told(changed).splitlines()[1:3] == ["- 长", "+ 短 ‹b›"]
-    assert "rollback" in told(changed)
-    back = SoulChanged(SoulEvent.ROLLED_BACK, VERSION, before, after)
-    assert "rollback" not in told(back)
-    ended = SoulEnded(SoulEvent.DISCARDED, kept="soul/猫娘/discarded/2026-11-27.md")
-    assert "discarded/2026-11-27.md" in told(ended)
-    assert "7" in told(SoulEnded(SoulEvent.VETOED, 7))
-
-
 def test_what_is_wrong_with_a_chain_is_told_in_one_language() -> None:
     for why in ("prev", "form", "missing", "line end", "event"):
         assert why not in told(SoulVerified(2, why, 5)).replace("SOUL.md", "")
@@ -157,16 +143,3 @@ def test_a_log_tells_who_did_what_the_newest_first() -> None:
 def test_who_is_no_admin_is_called_by_a_name(actor: str) -> None:
     line = SoulLine(1, AT, "猫娘", SoulEvent.RESTORED, actor, "")
     assert actor not in told(SoulLog((line,)))
-
-
-@pytest.mark.parametrize(
-    ("found", "expected"),
-    [
-        (SoulVerified(0, "", 9), "9 行都对得上"),
-        (SoulVerified(5, "prev", 9), "第 5 行起对不上（和前后的行接不上）"),
-        (SoulVerified(0, "SOUL.md", 9), "SOUL.md 不是"),
-        (SoulVerified(), "还没有记录"),
-    ],
-)
-def test_a_look_at_the_chain_names_what_is_wrong(found: SoulVerified, expected: str) -> None:
-    assert expected in told(found)

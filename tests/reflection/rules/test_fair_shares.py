@@ -25,10 +25,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.fair_shares import
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-MOTHER, FATHER = Party("家人", "qq:1", known=True), Party("家人", "qq:2", known=True)
-BOSS = Party("公司", "qq:3", known=True)
-ADMIN = Party("public", "qq:9", known=True)
-FLOODER, GUEST = Party("public", "qq:66", known=False), Party("dm-7-x", "qq:7", known=False)
 
 
 def line(*groups: str) -> WaitingLine:
@@ -82,30 +78,6 @@ def test_a_part_is_kept_for_each_group_that_was_not_read_today() -> None:
 def test_overheard_turns_are_read_until_half_of_the_day_is_spent() -> None:
     assert allowance({"家人": 24_999}).overhears
     assert not allowance({"家人": 20_000}, night=5_000).overhears
-
-
-@pytest.mark.parametrize(
-    ("held", "newcomer", "expected"),
-    [
-        ({FLOODER: 10}, MOTHER, FLOODER),
-        ({FLOODER: 10}, FLOODER, None),
-        ({FLOODER: 10}, GUEST, FLOODER),
-        ({FLOODER: 10}, ADMIN, FLOODER),
-        ({MOTHER: 10}, GUEST, MOTHER),
-        ({MOTHER: 9, FATHER: 1}, BOSS, MOTHER),
-        ({MOTHER: 9, FATHER: 1}, FATHER, MOTHER),
-        ({MOTHER: 5, FATHER: 5}, MOTHER, None),
-        ({FLOODER: 4, GUEST: 2, MOTHER: 4}, FATHER, FLOODER),  # strangers count together
-        ({FLOODER: 4, GUEST: 2, MOTHER: 4}, GUEST, FLOODER),
-        ({FLOODER: 4, GUEST: 2, MOTHER: 4}, FLOODER, None),
-        ({BOSS: 5, FLOODER: 4, MOTHER: 1}, MOTHER, BOSS),
-        ({FLOODER: 5, MOTHER: 5}, FATHER, MOTHER),  # as much as the largest: among their own
-    ],
-)
-def test_in_a_full_queue_whoever_holds_the_most_makes_room(
-    held: dict[Party, int], newcomer: Party, expected: Party | None
-) -> None:
-    assert choose_evicted(held, newcomer) == expected
 
 
 def turn(number: int, person: str, words: str, scope: str = "public") -> QueuedTurn:
