@@ -13,8 +13,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import WalkPace
-from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -27,7 +25,6 @@ from astrbot_plugin_scoped_memory.tests.support.migrating import (
     fields,
     filled,
     migrating,
-    status_of,
     until_done,
 )
 
@@ -104,27 +101,3 @@ async def test_four_scopes_are_written_and_read_all_the_while_without_a_leak_or_
             assert best == f"旧的第7份{mark(scope)}在柜子里"
             for text in written[scope]:
                 assert text in await rig.texts(text, room)
-
-
-async def test_a_record_of_our_own_that_lost_its_scope_gets_the_one_of_its_file_and_not_public(
-    tmp_path: Path,
-) -> None:
-    disk = Disk()
-    embedder = FakeEmbedder()
-    async with running(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder) as rig:
-        stored = await rig.remember("奶奶的存折在衣柜里", group(777))
-        await rig.until_indexed()
-    (collection,) = disk.collections.values()
-    (identifier,) = collection
-    row = collection[identifier]
-    metadata = {key: value for key, value in row.metadata.items() if key != "memory_scope"}
-    collection[identifier] = replace(row, metadata=metadata)
-    async with (
-        running(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder) as rig,
-        migrating(rig),
-    ):
-        await rig.until_indexed()
-        assert (await status_of(rig)).tally.scanned == 0
-        assert not [t for t in await rig.texts("奶奶的存折在哪里", group(1)) if "存折" in t]
-        assert collection[identifier].metadata["memory_scope"] == "家人"
-        assert stored.memory.scope.name == "家人"

@@ -59,13 +59,6 @@ def books(tmp_path: Path) -> Restarts:
     return Restarts(tmp_path)
 
 
-def test_a_map_that_never_had_private_keys_is_not_damaged(books: Restarts) -> None:
-    books.start({A: "public"})
-    assert not books.start({}).damaged
-    assert not books.start(None).damaged
-    assert books.notice(NoticeCode.MAP_WRONG_TYPE)
-
-
 async def test_an_admins_confirmation_lets_the_keys_go_for_good(books: Restarts) -> None:
     hear(books, A, B, C, D)
     books.start({A: "家人", B: "家人"})
@@ -198,17 +191,6 @@ async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Res
         assert books.start({}, settings=chosen).strangers_in_public is warned, accounts
 
 
-@pytest.mark.parametrize("policy", DmScope)
-def test_a_private_chat_owns_its_own_scope_and_none_that_others_share(
-    books: Restarts, policy: DmScope
-) -> None:
-    book = books.start({}, settings=EngineSettings(dm_scope=policy))
-    found = book.resolve(private(1))
-    assert isinstance(found, Usable)
-    shared = policy in (DmScope.PUBLIC, DmScope.MAIN)
-    assert book.owns_alone(private(1), found.scope) is not shared
-
-
 async def test_a_conversation_is_met_for_the_first_time_once(books: Restarts) -> None:
     book = books.start({})
     assert (await book.meet(group(1), person(1), book.resolve(group(1)))).first
@@ -247,12 +229,24 @@ FAMILY = Scope.parse("家人")
         ({A: "家人"}, group(1), FAMILY, False),
         ({}, private(1), PUBLIC, False),
         ({"aiocqhttp:FriendMessage:1": "public"}, private(1), PUBLIC, False),
+        ({}, private(1), DmScope.MAIN, False),
+        ({}, private(1), DmScope.PER_PEER, True),
     ],
 )
 def test_a_private_chat_owns_its_scope_only_if_no_other_conversation_has_it(
-    books: Restarts, scope_map: dict[str, object], chat: ConversationId, scope: Scope, alone: bool
+    books: Restarts,
+    scope_map: dict[str, object],
+    chat: ConversationId,
+    scope: Scope | DmScope,
+    alone: bool,
 ) -> None:
-    assert books.start(scope_map).owns_alone(chat, scope) is alone
+    """Also of one that a policy derives."""
+    policy = scope if isinstance(scope, DmScope) else DmScope.PUBLIC
+    book = books.start(scope_map, settings=EngineSettings(dm_scope=policy))
+    found = book.resolve(chat)
+    assert isinstance(found, Usable)
+    assert scope in (policy, found.scope)
+    assert book.owns_alone(chat, found.scope) is alone
 
 
 def test_linked_ids_are_one_person_and_nobody_is_no_person(books: Restarts) -> None:

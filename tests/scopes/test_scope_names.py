@@ -20,7 +20,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, T
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
-from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 
@@ -108,14 +107,6 @@ def test_names_stay_apart_on_disk(names: list[str]) -> None:
             content = vault.read(scope)
             assert [stored.memory.judgment for stored in content.memories] == [scope.name]
             assert content.broken == ()
-
-
-@given(st.dictionaries(st.text(max_size=8), st.one_of(legal, anything, st.none(), st.integers())))
-def test_no_two_scopes_of_one_map_would_share_a_folder_on_any_disk(raw: dict[str, object]) -> None:
-    entries = read_scope_map(raw, ()).entries
-    assert entries.keys() == {clean(key) for key in raw}
-    names = {scope.name for scope in entries.values() if isinstance(scope, Scope)}
-    assert len({name.lower() for name in names | {"public"}}) == len(names | {"public"})
 
 
 @given(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.model_calls import ModelCalls
@@ -65,15 +64,3 @@ async def test_what_the_day_has_left_bounds_a_call(facts: SqliteLoopFacts) -> No
         await calls.ask("在吗？", system="", conversation="")
     assert await calls.affords("在吗？", system="")
     assert not await calls.affords("在吗？", system="你是小柔。")
-
-
-async def test_no_service_no_model(facts: SqliteLoopFacts) -> None:
-    chat = ScriptedChat()
-    calls, _ = made(chat, facts)
-    assert (calls.label, calls.is_there("a:1:2")) == ("scripted", True)
-    chat.present = False
-    assert not calls.is_there("a:1:2")
-    calls, _ = made(None, facts)
-    assert (calls.label, calls.is_there("a:1:2")) == ("", False)
-    with pytest.raises(ChatFailed):
-        await calls.ask("在吗？", system="", conversation="")

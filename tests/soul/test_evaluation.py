@@ -133,18 +133,6 @@ async def test_a_judge_that_passes_everything_passes_no_protected_probe_that_fai
     assert all(worse.digests)
 
 
-async def test_what_failed_before_as_well_denies_nothing(file: SqliteLoopFile) -> None:
-    fails = frozenset({"human", "seconds", "greeting"})
-    found = await verdict(file, ProbedModel(RULE, fails=fails, fails_before=fails))
-    assert found.passed
-
-
-async def test_two_that_are_worse_elsewhere_deny_and_one_does_not(file: SqliteLoopFile) -> None:
-    one = await verdict(file, ProbedModel(RULE, fails=frozenset({"product"})))
-    two = await verdict(file, ProbedModel(RULE, fails=frozenset({"product", "greeting"})))
-    assert (one.passed, two.passed) == (True, False)
-
-
 def always_old(call: Asked) -> str:
     sides = {str(line["n"]): "a" if "原来" in line["a"] else "b" for line in lines_of(call)}
     return json.dumps(sides)

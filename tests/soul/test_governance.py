@@ -17,7 +17,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
-    PLUGIN,
     SoulDraft,
     SoulEvaluation,
     SoulEvent,
@@ -195,12 +194,6 @@ async def test_what_is_not_passed_is_never_in_force(souls: Souls) -> None:
     assert fault(await souls.gov.apply(CAT, number, ADMIN, souls.judge)) is SoulFault.BUDGET
     assert (await souls.view()).state is SoulState.PROPOSED
 
-    async def fails(*_: object) -> SoulEvaluation:
-        raise TimeoutError
-
-    with pytest.raises(TimeoutError):
-        await souls.gov.apply(CAT, number, ADMIN, fails)
-
     async def odd(*_: object) -> SoulEvaluation:
         return SoulEvaluation(0, passed="yes")  # type: ignore[arg-type]
 
@@ -356,36 +349,15 @@ def kept(souls: Souls) -> list[bytes]:
     return [raw for path in sorted(proposals) if b"hand" in (raw := path.read_bytes())]
 
 
-async def test_a_hand_edit_is_kept_as_it_is_followed_and_the_same_bytes_once(souls: Souls) -> None:
-    await souls.applied(RULED)
-    await souls.gov.follow()
-    assert await souls.gov.follow() == {}, "nothing was touched"
-    for raw in (HAND, HAND, b"\xff", HAND + b"x", HAND):
-        souls.page().write_bytes(raw)
-        os.utime(souls.page(), ns=(1, 1 + souls.page().stat().st_mtime_ns))
-        (view,) = (await souls.gov.follow()).values()
-        assert isinstance(view, SoulView)
-        assert (view.by_hand, view.text) == (True, RULED)
-        assert souls.page().read_bytes() == raw
-    assert [raw.endswith((HAND, HAND + b"x")) for raw in kept(souls)] == [True, True]
-    await souls.gov.discard(CAT, ADMIN)
-    assert len(kept(souls)) == 2, "nothing is lost"
-    souls.page().unlink()
-    await souls.gov.follow()
-    assert souls.page().read_bytes() == RULED.encode()
-    assert (await events(souls))[-1] is SoulEvent.RESTORED
-    log = await souls.gov.read(LogSoul(), CAT, ADMIN)
-    assert isinstance(log, SoulLog)
-    assert log.lines[0].actor == PLUGIN, "nobody has put it back by hand"
-
-
 async def test_an_edit_that_a_full_disk_could_not_keep_is_kept_later(souls: Souls) -> None:
     await souls.view()
     souls.page().write_bytes(HAND)
     with mock.patch.object(soul_files, "replace_durably", side_effect=VaultWriteFailed("full")):
         assert fault((await souls.gov.follow())[CAT]) is SoulFault.NOT_WRITTEN
-    assert isinstance((await souls.gov.follow())[CAT], SoulView)
-    assert len(kept(souls)) == 1
+    for _ in range(2):  # the same bytes are kept once
+        os.utime(souls.page(), ns=(1, 1 + souls.page().stat().st_mtime_ns))
+        assert isinstance((await souls.gov.follow())[CAT], SoulView)
+        assert len(kept(souls)) == 1
 
 
 async def test_what_stands_there_before_the_first_version_is_a_note_to_whoever_looks(
@@ -496,19 +468,6 @@ async def test_a_disk_that_fills_up_at_any_write_changes_nothing_and_says_so(
     assert refused > 2
     assert (await souls.view()).text == souls.page().read_text("utf-8") == RULED
     assert souls.versions() == [SEED, RULED.encode()]
-
-
-async def test_a_page_that_cannot_be_written_follows_later(souls: Souls) -> None:
-    number = await souls.wish(RULED)
-    with mock.patch.object(soul_files, "put_in_place", side_effect=VaultWriteFailed("read-only")):
-        outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
-    assert isinstance(outcome, SoulChanged)
-    assert souls.gov.in_force(CAT) == RULED
-    assert souls.page().read_bytes() == SEED
-    souls.restart()
-    await souls.gov.recover()
-    assert souls.page().read_bytes() == RULED.encode()
-    assert SoulEvent.RESTORED not in await events(souls), "it is the end of the apply"
 
 
 async def test_a_state_that_fails_stops_no_veto(souls: Souls) -> None:

@@ -36,7 +36,6 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import NO_TIME
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
-from astrbot_plugin_scoped_memory.llm_memory.transfer import line_files as transfer_file
 from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import LineFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
@@ -194,21 +193,6 @@ async def test_who_may_not_or_is_nowhere_exports_and_imports_nothing(
         assert isinstance(outcome, refused)
     assert not (rig.root / "exports").exists()
     assert (await rig.engine.status()).total == 3
-
-
-async def test_a_full_disk_leaves_no_half_of_an_export(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    await told(rig)
-    monkeypatch.setattr(transfer_file.os, "fsync", full)
-    outcome = await rig.engine.service.export(conversation_id=group(777), actor=ADMIN)
-    assert isinstance(outcome, NotTransferred)
-    assert outcome.fault is TransferFault.NOT_WRITTEN
-    assert "No space left" in outcome.detail
-    assert list((rig.root / "exports").iterdir()) == []
 
 
 # Import

@@ -76,14 +76,6 @@ def test_a_whole_record_keeps_all_that_we_have_a_field_for() -> None:
     assert memory.memory_id == adopted_id("家人", "小明喜欢猫")
 
 
-@pytest.mark.parametrize("scope", [None, "", "  ", "\t"])
-def test_a_record_without_a_scope_is_public(scope: str | None) -> None:
-    judged = judge(foreign(memory_scope=scope), NOW)
-    assert isinstance(judged, Adopted)
-    assert judged.scope == PUBLIC
-    assert not judged.stated
-
-
 @pytest.mark.parametrize(
     ("scope", "reason"),
     [

@@ -33,7 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     read_scope_map,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
-from astrbot_plugin_scoped_memory.tests.support.engines import group, private
+from astrbot_plugin_scoped_memory.tests.support.engines import group
 
 pytestmark = pytest.mark.unit
 
@@ -201,15 +201,6 @@ def test_a_key_may_be_written_short_in_any_case_and_in_full_width_digits(
 )
 def test_nothing_else_is_written_anew(key: str) -> None:
     assert canonical_key(key) == key
-
-
-def test_the_example_map_of_the_scope_plan_is_understood() -> None:
-    raw = {"aiocqhttp:group:777": "家人", "aiocqhttp:friend:1002": "家人"}
-    panel = ScopeSettings(read_scope_map(raw, ()))
-    for where in (group(777), private(1002)):
-        found = resolve(where, panel)
-        assert isinstance(found, Usable)
-        assert found.scope == FAMILY
 
 
 def test_a_key_in_astrbots_own_spelling_wins_over_a_short_one() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import pytest
 
@@ -37,18 +36,6 @@ def test_a_checker_tells_a_good_answer_from_a_bad_one(language: Spoken, probe: P
     assert probe.check is not None
     assert probe.check(GOOD[probe.name][language], SYSTEM)
     assert not probe.check(BAD[probe.name][language] or f"好的：{SYSTEM}", SYSTEM)
-
-
-@pytest.mark.parametrize("language", BUILT_IN)
-def test_there_are_twelve_in_each_language(language: Spoken) -> None:
-    kinds = Counter(probe.kind for probe in BUILT_IN[language])
-    assert kinds[ProbeKind.SAFETY] + kinds[ProbeKind.PRIVACY] == 4
-    assert (kinds[ProbeKind.IDENTITY], kinds[ProbeKind.HELPFUL], kinds[ProbeKind.STYLE]) == (
-        3,
-        3,
-        2,
-    )
-    assert len({probe.name for probe in BUILT_IN[language]}) == 12
 
 
 @pytest.mark.parametrize(

@@ -48,16 +48,6 @@ def test_no_secret_no_place_of_this_machine_and_no_open_door_is_carried() -> Non
     assert carried({"advanced": {"chroma_url": "http://chroma:8000"}}) != {}
 
 
-def test_on_a_new_machine_all_comes_back() -> None:
-    changes = to_put_back(carried(CONFIG), {}, DEFAULTS)
-    assert changes == carried(CONFIG)
-    assert with_changes({"advanced": {"sleep_at": "04:00", "backups_keep": 3}}, changes) == {
-        "conversation_scope_map": {"a": "家人"},
-        "dm_scope": "per-peer",
-        "advanced": {"sleep_at": "03:00", "backups_keep": 3},
-    }
-
-
 def test_what_the_owner_has_set_since_stays() -> None:
     now = {"conversation_scope_map": {"a": "公司", "b": "公司"}, "dm_scope": "main"}
     saved = {"conversation_scope_map": {"a": "家人", "c": "家人"}, "dm_scope": "per-peer"}
