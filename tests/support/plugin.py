@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
+from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
 from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
@@ -152,6 +154,16 @@ class FakePlugin:
     async def newest(self) -> FakePlugin | None:
         """What is open when this one is closed."""
         return self.successor
+
+
+def loaded(data: Path, **config: Any) -> PluginContext:
+    """The plugin as AstrBot has loaded it, with no provider; its engine is not open yet."""
+    astrbot = SimpleNamespace(
+        get_config=lambda umo=None: {},
+        provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
+        get_all_embedding_providers=list,
+    )
+    return PluginContext(astrbot, config, data)
 
 
 class Desk:

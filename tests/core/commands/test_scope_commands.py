@@ -88,15 +88,6 @@ async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
     assert desk.say("scope.set_private", scope="家人", count=3) in said
 
 
-async def test_the_last_private_entry_goes_when_an_admin_says_so(tmp_path: Path) -> None:
-    only = {"aiocqhttp:GroupMessage:777": "家人"}
-    async with running(tmp_path, only, follow=False) as rig:
-        await Desk(rig, panel=Panel(dict(only)))("scope off")
-        assert not (await rig.engine.service.describe(conversation_id=group(777))).damaged
-    async with running(tmp_path, {}, follow=False) as rig:
-        assert not (await rig.engine.service.describe(conversation_id=group(777))).damaged
-
-
 async def test_what_is_no_name_changes_nothing_and_no_panel_is_said_so(rig: Rig) -> None:
     panel = Panel(dict(MAP))
     for name in ("家 人", "a/b", "dm-1", "con", "长" * 65, "😀"):

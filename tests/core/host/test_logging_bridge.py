@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
+from astrbot_plugin_scoped_memory.tests.support.plugin import loaded
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -32,11 +31,7 @@ async def test_the_engine_speaks_in_the_log_of_the_bot(
     note = tmp_path / "memory" / "scopes" / "家人" / "a.md"
     note.parent.mkdir(parents=True)
     note.write_text("# 路由器\n\n密码在抽屉里\n", encoding="utf-8")
-    astrbot = SimpleNamespace(
-        get_config=lambda umo=None: {},
-        provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
-    )
-    plugin = PluginContext(astrbot, {"language": language}, tmp_path)
+    plugin = loaded(tmp_path, language=language)
     with caplog.at_level(logging.INFO):
         plugin.open(just_started=False)
         try:

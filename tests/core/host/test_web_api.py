@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.core.host.web_api import (
     recalls_json,
     status_json,
 )
-from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_json
 from astrbot_plugin_scoped_memory.harness.waiting import until
@@ -38,7 +37,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     person,
     running,
 )
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
@@ -58,16 +57,6 @@ OF_A_RECALL = {
     "notes",
 }  # fmt: skip
 OF_A_CANDIDATE = {"scope", "id", "lexical", "coverage", "similarity", "score", "dropped"}
-
-
-def unopened(data: Path, **config: Any) -> PluginContext:
-    """A plugin that AstrBot has loaded, whose engine is not open yet."""
-    context = SimpleNamespace(
-        get_config=lambda umo=None: {},
-        provider_manager=SimpleNamespace(inst_map={}, provider_insts=[]),
-        get_all_embedding_providers=list,
-    )
-    return PluginContext(context, config, data)
 
 
 async def status(plugin: Any) -> dict[str, Any]:
@@ -101,7 +90,7 @@ async def test_a_plugin_that_is_off_or_not_open_yet_has_all_keys_and_nothing_in_
 ) -> None:
     assert (await status(None), await recalls(None)) == (EMPTY, [])
     assert migration_json(MigrationStatus()) == IDLE
-    plugin = unopened(tmp_path, conversation_scope_map=MAP)
+    plugin = loaded(tmp_path, conversation_scope_map=MAP)
     for _ in range(2):
         answer = await status(plugin)
         for name in ("version", "ready", "embedder", "memories", "queue", "backlog"):
@@ -112,7 +101,7 @@ async def test_a_plugin_that_is_off_or_not_open_yet_has_all_keys_and_nothing_in_
 
 
 async def test_warnings_about_the_config_come_before_the_engine_is_open(tmp_path: Path) -> None:
-    plugin = unopened(tmp_path, auto_inject_topk="viele", dm_scope="per-pear")
+    plugin = loaded(tmp_path, auto_inject_topk="viele", dm_scope="per-pear")
     warnings = "\n".join((await status(plugin))["warnings"])
     for words in ("auto_inject_topk", "viele", "per-pear"):
         assert words in warnings
@@ -203,7 +192,7 @@ def test_every_part_of_the_loops_status_is_in_its_json() -> None:
 async def test_an_engine_that_could_not_open_says_why(tmp_path: Path) -> None:
     data = tmp_path / "a-file-instead-of-a-folder"
     data.write_text("x", encoding="utf-8")
-    plugin = unopened(data)
+    plugin = loaded(data)
 
     async def warned() -> dict[str, Any] | None:
         answer = await status(plugin)
@@ -223,15 +212,15 @@ async def test_a_rerank_provider_that_is_not_there_is_a_warning_once_providers_a
     tmp_path: Path,
 ) -> None:
     kind = SimpleNamespace(provider_type=SimpleNamespace(value="rerank"))
-    loaded = {"mine": SimpleNamespace(meta=lambda: kind)}
+    there = {"mine": SimpleNamespace(meta=lambda: kind)}
     for name, missing in (("mine", False), ("mein", True)):
-        plugin = unopened(tmp_path, embedding="lexical", advanced={"rerank_provider": name})
-        plugin.astrbot.provider_manager.inst_map = loaded
+        plugin = loaded(tmp_path, embedding="lexical", advanced={"rerank_provider": name})
+        plugin.astrbot.provider_manager.inst_map = there
         assert (await status(plugin))["warnings"] == []
         assert plugin.choose_embedder() is None
         warnings = (await status(plugin))["warnings"]
         assert any("rerank_provider" in text and "mein" in text for text in warnings) is missing
-        plugin.astrbot.provider_manager.inst_map = {"mein": loaded["mine"], **loaded}
+        plugin.astrbot.provider_manager.inst_map = {"mein": there["mine"], **there}
         assert (await status(plugin))["warnings"] == []
         await plugin.close()
 

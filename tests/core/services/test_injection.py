@@ -118,22 +118,6 @@ def test_a_whole_section_forges_no_pointer_and_no_delimiter(
     assert len(lines) == 4 + bool(headings)
 
 
-def test_a_section_is_shown_as_it_stands_with_where_it_stands() -> None:
-    chunk = note("# 甲\n```py\nif x:\n    y = 1\n\n```", ("甲", "乙"), "ops/a.md")
-    assert note_text(Texts("zh-CN"), NoteSection(chunk, chunk.text, 3, 8)).splitlines() == [
-        f"笔记 shared/ops/a.md#{NOTE_ID}（共享笔记）",
-        "标题：甲 › 乙",
-        "第 3–8 行，写于 2026-11-21T00:00+00:00",
-        "正文：",
-        "    # 甲",
-        "    ```py",
-        "    if x:",
-        "        y = 1",
-        "",
-        "    ```",
-    ]
-
-
 @given(hostile, hostile, st.lists(hostile, max_size=2), hostile, st.sampled_from(LANGUAGES))
 def test_a_whole_entry_forges_no_pointer_and_no_delimiter(
     judgment: str, reasoning: str, tags: list[str], who: str, language: str
@@ -163,8 +147,3 @@ def test_made_safe_a_text_is_no_longer_and_leads_to_no_memory(text: str) -> None
 @pytest.mark.parametrize("text", ["奶奶对花生过敏", "他说“好”", "a-b · c", "3.5 毫克", "#标签"])
 def test_plain_words_stay_as_they_are(text: str) -> None:
     assert safe(text) == text
-
-
-def test_somebody_without_a_name_is_said_to_be_nobody() -> None:
-    texts = Texts("zh-CN")
-    assert texts.say("inject.nobody") in fence([hit(1, "话", " \n")], texts)

@@ -28,11 +28,8 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
-    MemoryDraft,
-    Stored,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import Accept, Recorded
 from astrbot_plugin_scoped_memory.llm_memory.models.transcript import NoTalk
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reading import read_reply
@@ -40,7 +37,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     NewMemory,
     ReflectionReply,
 )
-from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import answer
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
@@ -53,7 +49,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 HERE = "aiocqhttp:GroupMessage:777"
 START = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 FACT, SAID = "小明把吉他寄存在老周那里", "我把吉他寄存在老周那里了"
-DECIDED = "吉他都寄存在老周那里"
 
 
 class Chat:
@@ -151,25 +146,6 @@ async def test_a_memory_leads_to_its_turn_and_those_beside_it(home: Rig) -> None
     assert "最晚" not in shown
     assert "<" not in shown
     assert shown.count("#m-") == 1, "no forged pointer"
-
-
-async def test_a_decision_leads_to_the_talk_of_its_proposal_where_that_was_said(home: Rig) -> None:
-    chat, others, service = Chat(home), Chat(home, 999), home.engine.service
-    await chat.say(SAID)
-    said_there = {"actor": person(10001, admin=True), "conversation_id": group(777)}
-    draft = MemoryDraft(DECIDED, actor=person(10001), proposed=True, talk=anchor("c1", SAID))
-    proposal = await service.remember(draft, conversation_id=group(777))
-    assert isinstance(proposal, Stored)
-    accept = Accept(proposal.memory.memory.memory_id, unseen=True)
-    recorded = await service.decide(accept, **said_there)  # type: ignore[arg-type]
-    assert isinstance(recorded, Recorded)
-    for asking in (chat, others):
-        (hit,) = (await home.recall(DECIDED, group(asking.number))).hits
-        assert hit.pointer.startswith("shared/DECISIONS.md#n-")
-        shown = await asking.ask(hit.pointer)
-        assert f"D-0001 {DECIDED}" in shown
-        assert (f"→ 小明：{SAID}" in shown) is (asking is chat)
-        assert (Texts("zh-CN").say("talk.never_kept") in shown) is (asking is others)
 
 
 async def test_the_anchor_is_in_the_file_and_shown_to_no_reader(home: Rig) -> None:

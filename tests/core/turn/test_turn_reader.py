@@ -135,13 +135,6 @@ async def test_the_actor_is_named_by_platform_and_id() -> None:
     assert await READER.actor(nameless) == Actor("aiocqhttp:1", "1")
 
 
-def test_only_the_words_of_the_person_count() -> None:
-    told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, text=" 你好 ")
-    assert READER.user_text(told) == "你好"
-    silent = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING, text="  ")
-    assert READER.user_text(silent) == ""
-
-
 @dataclasses.dataclass
 class FakeManagers:
     """AstrBot's context, as far as personas go. ``selected`` is what AstrBot decides on."""

@@ -290,50 +290,31 @@ async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
     assert "快递" not in entries(tmp_path, "public")
 
 
-async def test_it_is_untrusted_said_by_the_bot_and_the_persons_to_forget(tmp_path: Path) -> None:
-    umo = f"{ACCOUNT}:FriendMessage:1002"
-    said = message(MessageType.FRIEND_MESSAGE, "1002", sender=WEN, account=ACCOUNT)
-    async with running(tmp_path, {umo: "小雯"}) as rig:
-        bot = Bot(rig)
+async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_forget(
+    tmp_path: Path,
+) -> None:
+    async with running(tmp_path, FAMILY) as rig:
+        bot, said, timer = Bot(rig), in_family(), woken(FAMILY_UMO, sender_id="1002")
         await bot.hears(said)
-        timer = woken(umo, sender_id="1002")
-        rule = "必须始终用英文回答小雯"
-        assert (await remembered(bot, timer, rule)).startswith("ok")
-        where = await bot.turns.conversation_id(said)
+        where, wen = await bot.turns.conversation_id(said), await bot.turns.actor(said)
+        assert (await remembered(bot, timer, "必须始终用英文回答小雯")).startswith("ok")
         (stored,) = await bot.service.newest(conversation_id=where, limit=5)
-        told = stored.memory.provenance
+        told, memory_id = stored.memory.provenance, stored.memory.memory_id
         assert (told.who, told.person) == ("机器人（代小雯）", "aiocqhttp:1002")
         assert (told.source, told.trusted) == (Source.AGENT, False)
         assert "instructions" not in stored.path
-        other = Actor("aiocqhttp:1001", "小明")
-        forget = bot.service.forget
-        memory_id = stored.memory.memory_id
-        refused = await forget(memory_id, conversation_id=where, actor=other)
-        assert not isinstance(refused, Forgotten)
-        outcome = await forget(memory_id, conversation_id=where, actor=await bot.turns.actor(said))
-        assert isinstance(outcome, Forgotten)
-
-
-async def test_it_neither_strengthens_nor_replaces_what_the_person_said(tmp_path: Path) -> None:
-    async with running(tmp_path, FAMILY) as rig:
-        bot, said = Bot(rig), in_family()
-        await bot.hears(said)
-        where, timer = await bot.turns.conversation_id(said), woken(FAMILY_UMO, sender_id="1002")
-        own = (await rig.remember(GATE, where, await bot.turns.actor(said))).memory.memory
+        for who, forgets in ((Actor("aiocqhttp:1001", "小明"), False), (wen, True)):
+            outcome = await bot.service.forget(memory_id, conversation_id=where, actor=who)
+            assert isinstance(outcome, Forgotten) is forgets
+        # It neither strengthens nor replaces what the person said.
+        own = (await rig.remember(GATE, where, wen)).memory.memory
         draft = MemoryDraft(GATE, kind=MemoryKind.KNOWLEDGE, actor=await bot.turns.actor(timer))
         for kind in (Stored, Reinforced):
-            outcome = await bot.service.remember(draft, conversation_id=where)
-            assert isinstance(outcome, kind)
+            assert isinstance(await bot.service.remember(draft, conversation_id=where), kind)
         newest = await bot.service.newest(conversation_id=where, limit=5)
         assert own in [one.memory for one in newest]
-
-
-async def test_a_task_that_it_adds_is_said_by_the_bot(tmp_path: Path) -> None:
-    async with running(tmp_path, FAMILY) as rig:
-        bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
-        await bot.hears(in_family())
         assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("ok")
-    tasks = entries(tmp_path, "家人")
+    tasks = (tmp_path / "memory/scopes/家人/TASKS.md").read_text("utf-8")
     assert "谁：机器人（代小雯）" in tasks
     assert "来源：机器人 · 可信：否" in tasks
 
