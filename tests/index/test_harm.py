@@ -11,7 +11,13 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    asynccontextmanager,
+    closing,
+    contextmanager,
+)
 from pathlib import Path
 from typing import Any, Final
 
@@ -128,12 +134,6 @@ async def recovered(rig: Rig, *texts: str) -> None:
     assert not (await rig.engine.status()).notices
 
 
-def spoil_words(bot: Bot) -> None:
-    """What a bad block leaves of them."""
-    with closing(sqlite3.connect(bot.lexical)) as connection, connection:
-        connection.execute("UPDATE posting SET data = x'010203'")
-
-
 def all_garbage(bot: Bot) -> None:
     for path in [path for path in bot.index.rglob("*") if path.is_file() and path.stat().st_size]:
         fill_with_garbage(path)
@@ -214,22 +214,26 @@ async def test_from_a_copy_of_another_time_nothing_forgotten_comes_back(
 
 
 @contextmanager
-def _done(harm: object) -> Iterator[None]:
-    """A harm that nobody has to end."""
+def process_killed(bot: Bot) -> Iterator[None]:
+    """As the system does where memory runs out."""
+    bot.workers[-1].kill()
     yield
 
 
-def _kill(bot: Bot) -> None:
-    """As the system does where memory runs out."""
-    bot.workers[-1].kill()
+@contextmanager
+def words_spoilt(bot: Bot) -> Iterator[None]:
+    """What a bad block leaves of them."""
+    with closing(sqlite3.connect(bot.lexical)) as connection, connection:
+        connection.execute("UPDATE posting SET data = x'010203'")
+    yield
 
 
-UNDER_IT: Final[dict[str, Callable[[Bot], Any]]] = {
-    "the process of the vectors killed": lambda bot: _done(_kill(bot)),  # type: ignore[func-returns-value]
-    "words spoilt": lambda bot: _done(spoil_words(bot)),  # type: ignore[func-returns-value]
-    "both": lambda bot: _done((_kill(bot), spoil_words(bot))),  # type: ignore[func-returns-value]
-    "another's lock on the vectors": lambda bot: held(bot.database),
-    "another's lock on the words": lambda bot: held(bot.lexical),
+UNDER_IT: Final[dict[str, list[Callable[[Bot], AbstractContextManager[None]]]]] = {
+    "the process of the vectors killed": [process_killed],
+    "words spoilt": [words_spoilt],
+    "both": [process_killed, words_spoilt],
+    "another's lock on the vectors": [lambda bot: held(bot.database)],
+    "another's lock on the words": [lambda bot: held(bot.lexical)],
 }
 
 
@@ -238,7 +242,9 @@ UNDER_IT: Final[dict[str, Callable[[Bot], Any]]] = {
 async def test_what_happens_under_a_running_bot_is_done_without(bot: Bot, harm: str) -> None:
     async with bot.running() as rig:
         await recovered(rig, KNOWN)
-        with UNDER_IT[harm](bot):
+        with ExitStack() as meanwhile:
+            for harmed in UNDER_IT[harm]:
+                meanwhile.enter_context(harmed(bot))
             await answers(rig, KNOWN)
             await rig.remember(NEW, FAMILY)  # writing goes on meanwhile
             await answers(rig, KNOWN, NEW)

@@ -123,6 +123,17 @@ def test_a_vector_that_cannot_be_one_is_a_miss(
     assert known(cache, FAMILY, WORK) == {WORK}
 
 
+def test_without_a_file_everything_is_a_miss_and_nothing_raises(tmp_path: Path) -> None:
+    (tmp_path / "index").write_text("a file where the folder should be")
+    cache = SqliteVectorCache(tmp_path / "index" / "embeddings.sqlite")
+    cache.open()
+    cache.put(SPACE, {FAMILY: unit(0)})
+    cache.forget([FAMILY])
+    cache.keep_only(SPACE, set())
+    assert known(cache, FAMILY) == set()
+    cache.close()
+
+
 def test_a_file_that_another_process_locks_is_a_miss(cache: SqliteVectorCache, path: Path) -> None:
     cache.put(SPACE, {FAMILY: unit(0)})
     other = sqlite3.connect(path, isolation_level=None)

@@ -1,5 +1,6 @@
 """Which index folders are admitted, and what is noted of them: no Chroma, and made-up folders."""
 
+import json
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -173,3 +174,29 @@ def test_what_cannot_be_moved_or_deleted_is_stuck(
     with pytest.raises(IndexUnavailable) as caught:
         set_aside(folder, keep=True, room=lambda _size: True, now=lambda: NOW)
     assert caught.value.code == "stuck"
+
+
+def test_a_damaged_record_says_nothing(folder: Path) -> None:
+    path = folder.parent / "chroma.health.json"
+    sound = {"format": 1, "openings": 3, "removed": 9999, "set_aside": []}
+    path.write_text(json.dumps(sound))
+    assert refusal(folder) == "openings"
+    harms = ({"format": 2}, {"openings": -1}, {"removed": True}, {"set_aside": ["x"]})
+    damaged = [json.dumps({**sound, **harm}) for harm in harms]
+    for text in (*damaged, "", "[]", "null", "\x00", '{"format": 1}'):
+        path.write_text(text)
+        kept = guard(folder)
+        kept.admit()
+        assert not kept.worn(1)
+
+
+def test_the_reserve_stays_free_and_a_disk_that_tells_nothing_is_written_to() -> None:
+    space = DiskSpace(Path(), reserve=600, free=lambda _path: 1000, clock=lambda: 0.0)
+    space.take(300)
+    with pytest.raises(IndexFull):
+        space.take(101)  # 300 of what was free a moment ago are spoken for
+
+    def silent(_path: Path) -> int:
+        raise OSError
+
+    DiskSpace(Path(), free=silent).take(1 << 50)
