@@ -76,38 +76,32 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
     policies = {ADAPTER: "per-account-channel-peer"}
     panel = Panel(dict(MAP))
     panel["advanced"] = {"dm_scope_by_account": policies, "other": 1}
-    places = {ANSWER: group(777), "合同在保险柜里": group(888), "帐篷在阁楼里": group(555)}
-    said_alone = {"存折在花盆下面": private(31)}
+    said = {ANSWER: group(777), "帐篷在阁楼里": group(555), "存折在花盆下面": private(31)}
     async with running(tmp_path, settings=settings, follow=False) as rig:
-        for text, place in (places | said_alone).items():
+        for text, place in said.items():
             await rig.engine.service.conversations.meet(place, person(31))
             await rig.remember(text, place, person(31))
         await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
     async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
         await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
-        for text, place in (places | said_alone).items():
-            where = on("qq2", place)
-            if place == group(888):
-                assert rig.engine.service.conversations.paused_since(where)
-            else:
-                assert await rig.texts(text, where), text
-            assert not await rig.texts(text, on("qq2", group(4321)))
-            assert not await rig.texts(text, on("qq2", private(4321)))
+        assert rig.engine.service.conversations.paused_since(on("qq2", group(888)))
+        for text, place in said.items():
+            for where in (place, group(4321), private(4321)):
+                assert bool(await rig.texts(text, on("qq2", where))) is (where is place), text
     assert panel[KEY] == {key.replace(ADAPTER, "qq2", 1): scope for key, scope in MAP.items()}
     after = {"qq2": "per-account-channel-peer"}
     assert panel["advanced"] == {"dm_scope_by_account": after, "other": 1}
     settings = replace(settings, dm_scope_by_account={"qq2": DmScope.PER_ACCOUNT_CHANNEL_PEER})
     both = renamed | {ADAPTER}
     async with running(tmp_path, panel[KEY], settings=settings, follow=False, accounts=both) as rig:
-        for text, place in (places | said_alone).items():
-            if place != group(888):
-                assert await rig.texts(text, on("qq2", place)), text
-        await Desk(rig, panel=panel)("scope rebind 撤销")
+        for account in ("qq2", ADAPTER):
+            for text, place in said.items():
+                assert await rig.texts(text, on(account, place)), text
+                if account == ADAPTER:
+                    assert not await rig.texts(text, on("qq2", place)), text
+            if account == "qq2":
+                await Desk(rig, panel=panel)("scope rebind 撤销")
         assert (panel[KEY], panel["advanced"]["dm_scope_by_account"]) == (MAP, policies)
-        for text, place in (places | said_alone).items():
-            if place != group(888):
-                assert await rig.texts(text, place), text
-                assert not await rig.texts(text, on("qq2", place)), text
 
 
 async def test_what_cannot_be_rebound_is_refused_and_changes_nothing(tmp_path: Path) -> None:

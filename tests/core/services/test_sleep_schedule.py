@@ -86,84 +86,76 @@ class Nights:
 
 @contextlib.asynccontextmanager
 async def scheduled(
-    rig: Rig,
+    root: Path,
+    clock: Ticker,
     timer: HandTimer | None = None,
     *,
     at: tuple[int, int] | None = AT,
     pace: SchedulePace = QUICKLY,
-) -> AsyncIterator[SleepSchedule]:
-    schedule = SleepSchedule(rig.engine, at, UTC, TEXTS, timer=timer or HandTimer(), pace=pace)
-    task = asyncio.create_task(schedule.run())
-    try:
-        async with asyncio.timeout(30):
-            await schedule.looked.wait()
-        yield schedule
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+) -> AsyncIterator[tuple[Rig, Nights, SleepSchedule]]:
+    """A bot whose schedule has looked for what it missed."""
+    async with running(root, clock=clock, follow=False) as rig:
+        nights = Nights(rig)
+        schedule = SleepSchedule(rig.engine, at, UTC, TEXTS, timer=timer or HandTimer(), pace=pace)
+        assert not schedule.ask()  # nothing is promised where nobody makes it
+        task = asyncio.create_task(schedule.run())
+        try:
+            async with asyncio.timeout(30):
+                await schedule.looked.wait()
+            yield rig, nights, schedule
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        assert (await rig.engine.status()).loop.next_sleep is None
 
 
 async def test_a_first_start_makes_no_night_and_its_hour_makes_one_though_it_comes_twice(
     tmp_path: Path,
 ) -> None:
     clock, timer = Ticker(NIGHT + timedelta(hours=8)), HandTimer()
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        nights = Nights(rig)
-        async with scheduled(rig, timer) as schedule:
-            assert nights.reasons == []
-            assert (await rig.engine.status()).loop.next_sleep == NIGHT + timedelta(days=1)
-            clock.now += timedelta(hours=16)
-            await timer.ring()
-            await nights.next()
-            assert not schedule.going
-            clock.now += timedelta(minutes=55)  # clocks are set back in autumn
-            await timer.ring()
-            schedule.ask()
-            await nights.next()
-            assert nights.reasons == ["nightly", "command"]
-        assert timer.due is None
-        assert (await rig.engine.status()).loop.next_sleep is None
+    async with scheduled(tmp_path, clock, timer) as (rig, nights, schedule):
+        assert nights.reasons == []
+        assert (await rig.engine.status()).loop.next_sleep == NIGHT + timedelta(days=1)
+        clock.now += timedelta(hours=16)
+        await timer.ring()
+        await nights.next()
+        assert not schedule.going
+        clock.now += timedelta(minutes=55)  # clocks are set back in autumn
+        await timer.ring()
+        schedule.ask()
+        await nights.next()
+        assert nights.reasons == ["nightly", "command"]
+    assert timer.due is None
 
 
 async def test_a_missed_night_is_made_up_for_once(tmp_path: Path) -> None:
     clock = Ticker(NIGHT + timedelta(hours=8))
-    async with running(tmp_path, clock=clock, follow=False) as rig, scheduled(rig):
-        pass
-    clock.now += timedelta(days=3)
+    async with scheduled(tmp_path, clock):
+        clock.now += timedelta(days=3)
     for expected in (["missed"], []):
-        async with running(tmp_path, clock=clock, follow=False) as rig:
-            nights = Nights(rig)
-            async with scheduled(rig) as schedule:
-                if expected:
-                    await nights.next()
-                assert not schedule.going
-            assert nights.reasons == expected
+        async with scheduled(tmp_path, clock) as (_, nights, schedule):
+            if expected:
+                await nights.next()
+            assert not schedule.going
+        assert nights.reasons == expected
 
 
 async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path: Path) -> None:
-    clock = Ticker(NIGHT)
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        nights = Nights(rig)
-        async with scheduled(rig) as schedule:
-            rig.engine.rooms.indexing.state = IndexState.BUILDING
-            assert schedule.ask()
-            while not nights.reasons:
-                await nights.next()
-            assert nights.postponed == [Postponed.BUILDING] * 3
-            assert schedule.waiting is Postponed.NO
-
-
-async def test_with_no_hour_nights_come_only_when_asked_for_and_somebody_makes_them(
-    tmp_path: Path,
-) -> None:
-    clock, timer = Ticker(NIGHT), HandTimer()
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        assert not SleepSchedule(rig.engine, AT, UTC, TEXTS, timer=timer).ask()
-        nights = Nights(rig)
-        async with scheduled(rig, timer, at=None) as schedule:
-            assert timer.due is None
-            assert schedule.ask()
+    async with scheduled(tmp_path, Ticker(NIGHT)) as (rig, nights, schedule):
+        rig.engine.rooms.indexing.state = IndexState.BUILDING
+        assert schedule.ask()
+        while not nights.reasons:
             await nights.next()
+        assert nights.postponed == [Postponed.BUILDING] * 3
+        assert schedule.waiting is Postponed.NO
+
+
+async def test_with_no_hour_nights_come_only_when_asked_for(tmp_path: Path) -> None:
+    timer = HandTimer()
+    async with scheduled(tmp_path, Ticker(NIGHT), timer, at=None) as (_, nights, schedule):
+        assert timer.due is None
+        assert schedule.ask()
+        await nights.next()
     assert nights.reasons == ["command"]
 
 
@@ -171,16 +163,14 @@ async def test_without_apscheduler_a_night_comes_when_it_was_missed_or_is_asked_
     tmp_path: Path,
 ) -> None:
     clock = Ticker(NIGHT + timedelta(hours=8))
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        await rig.engine.loop.sleep.missed(AT)  # counted from here
+    async with scheduled(tmp_path, clock):  # counted from here
         clock.now += timedelta(days=1)
-        nights = Nights(rig)
-        async with scheduled(rig, HandTimer(missing=True)) as schedule:
-            await nights.next()
-            assert schedule.no_timer
-            assert (await rig.engine.status()).loop.next_sleep is None
-            assert schedule.ask()
-            await nights.next()
+    async with scheduled(tmp_path, clock, HandTimer(missing=True)) as (rig, nights, schedule):
+        await nights.next()
+        assert schedule.no_timer
+        assert (await rig.engine.status()).loop.next_sleep is None
+        assert schedule.ask()
+        await nights.next()
     assert nights.reasons == ["missed", "command"]
 
 
@@ -210,27 +200,25 @@ async def test_a_start_shortly_before_the_hour_makes_one_night(
 ) -> None:
     """Whichever comes first, the hour or what makes up for the night that was missed."""
     clock, timer = Ticker(NIGHT + timedelta(hours=8)), HandTimer()
-    async with running(tmp_path, clock=clock, follow=False) as rig, scheduled(rig):
+    made_up = "resumed" if unfinished else "missed"
+    async with scheduled(tmp_path, clock) as (rig, _, _):
         if unfinished:
             rig.engine.parts.sleep_store.begin(SleepReport(run_id="s-1", reason="nightly"))
     clock.now = NIGHT + timedelta(days=2, minutes=-2)
     pace = replace(QUICKLY, catch_up_seconds=3600.0 if hour_first else 0.0)
-    async with running(tmp_path, clock=clock, follow=False) as rig:
-        nights = Nights(rig)
-        async with scheduled(rig, timer, pace=pace) as schedule:
-            if not hour_first:
-                await nights.next()
-            clock.now = NIGHT + timedelta(days=2, seconds=1)
-            await timer.ring()
-            if hour_first:
-                await nights.next()
-                clock.now += timedelta(minutes=3)
-                schedule.ask("resumed" if unfinished else "missed")  # the catch-up's turn has come
-            await until_true(lambda: not schedule.going)
-            made_up = "resumed" if unfinished else "missed"
-            assert nights.reasons == ["nightly" if hour_first else made_up]
-            assert not await rig.engine.loop.sleep.is_unfinished()
-            clock.now += timedelta(days=1)
-            await timer.ring()
+    async with scheduled(tmp_path, clock, timer, pace=pace) as (rig, nights, schedule):
+        if not hour_first:
             await nights.next()
-            assert nights.reasons[1:] == ["nightly"]
+        clock.now = NIGHT + timedelta(days=2, seconds=1)
+        await timer.ring()
+        if hour_first:
+            await nights.next()
+            clock.now += timedelta(minutes=3)
+            schedule.ask(made_up)  # the catch-up's turn has come
+        await until_true(lambda: not schedule.going)
+        assert nights.reasons == ["nightly" if hour_first else made_up]
+        assert not await rig.engine.loop.sleep.is_unfinished()
+        clock.now += timedelta(days=1)
+        await timer.ring()
+        await nights.next()
+        assert nights.reasons[1:] == ["nightly"]

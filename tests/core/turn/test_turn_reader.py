@@ -137,7 +137,8 @@ async def test_the_actor_is_named_by_platform_and_id() -> None:
 
 @dataclasses.dataclass
 class FakeManagers:
-    """AstrBot's context, as far as personas go. ``selected`` is what AstrBot decides on."""
+    """AstrBot's context and both of its managers, as far as personas go. ``selected`` is what
+    AstrBot decides on."""
 
     selected: str | None = None
     current: str | None = "c1"
@@ -146,38 +147,31 @@ class FakeManagers:
     asked: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
-    def conversation_manager(self) -> Any:
-        return SimpleNamespace(
-            get_curr_conversation_id=self._current, get_conversation=self._conversation
-        )
+    def conversation_manager(self) -> FakeManagers:
+        return self
 
-    @property
-    def persona_manager(self) -> Any:
-        return SimpleNamespace(resolve_selected_persona=self._resolve)
+    persona_manager = conversation_manager
 
     def get_platform_inst(self, account: str) -> Any:
         return None
 
-    def get_config(self, umo: str) -> dict[str, Any]:
-        self._fail("config")
-        return {"provider_settings": {"of": umo}}
-
-    def _fail(self, where: str) -> None:
-        if where == self.failing:
+    def _unless(self, failing: str, answer: Any) -> Any:
+        if failing == self.failing:
             raise RuntimeError("database is locked")
+        return answer
 
-    async def _current(self, umo: str) -> str | None:
-        self._fail("current")
-        return self.current
+    def get_config(self, umo: str) -> Any:
+        return self._unless("config", {"provider_settings": {"of": umo}})
 
-    async def _conversation(self, umo: str, number: str) -> Any:
-        self._fail("conversation")
-        return SimpleNamespace(persona_id=self.own)
+    async def get_curr_conversation_id(self, umo: str) -> Any:
+        return self._unless("current", self.current)
 
-    async def _resolve(self, **given: Any) -> tuple[str | None, None, None, bool]:
-        self._fail("resolve")
+    async def get_conversation(self, umo: str, number: str) -> Any:
+        return self._unless("conversation", SimpleNamespace(persona_id=self.own))
+
+    async def resolve_selected_persona(self, **given: Any) -> Any:
         self.asked = given
-        return (self.selected, None, None, False)
+        return self._unless("resolve", (self.selected, None, None, False))
 
 
 async def persona(managers: FakeManagers) -> str | None:
