@@ -4,7 +4,6 @@ admin brings it along as a whole, and back."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -305,26 +304,6 @@ async def test_nothing_is_brought_while_the_filter_is_off(tmp_path: Path) -> Non
         refused = await bring(rig, ONE)
         assert isinstance(refused, Rejected)
         assert refused.reason is RejectReason.LEARNING_PAUSED
-
-
-MAPS: list[Mapping[str, object]] = [
-    {"persona:猫娘": "猫"},
-    {private(3).umo: "家人"},
-]
-
-
-@pytest.mark.parametrize("scope_map", MAPS)
-async def test_a_scope_that_the_map_names_is_never_left_behind(
-    tmp_path: Path, scope_map: Mapping[str, object]
-) -> None:
-    where = replace(private(3), persona="猫娘")
-    async with running(tmp_path, scope_map, settings=to(), follow=False) as rig:
-        await say(rig, "存折放在饼干盒里", where, 3)
-        assert not (await scope_of(rig, where)).startswith("dm-")
-    async with running(tmp_path, {}, settings=to(), follow=False) as rig:
-        await rig.engine.service.conversations.meet(where, person(3))
-        assert await left(rig, where) == {}
-        assert (await rig.engine.status()).left == ()
 
 
 async def test_an_unknown_kind_of_conversation_is_told_of_its_own(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -92,20 +91,6 @@ async def unmapped_reads_only(root: Path) -> bool:
     """Whether, without a map, an unmapped group reads public memories and nothing else."""
     async with running(root, {}) as rig:
         return await reads_only(rig)
-
-
-def test_a_scope_that_the_owner_imported_is_no_loss(tmp_path: Path) -> None:
-    asyncio.run(lived(tmp_path, group(999)))
-    header = {"type": "header", "format": "scoped-memory", "version": 1}
-    file = tmp_path / "f.jsonl"
-    lines = (header, {"type": "memory", "judgment": PEANUTS})
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    main(["--data", str(tmp_path), "import", str(file), "--scope", "亲戚", "--new"])
-    assert (tmp_path / "memory" / "scopes" / "亲戚").is_dir()
-    state = tmp_path / "state" / "state.sqlite"
-    with closing(sqlite3.connect(state)) as connection:
-        known = {row[0] for row in connection.execute("SELECT scope FROM known_scope")}
-    assert known == {"家人", "公司", "亲戚"}
 
 
 def test_a_store_that_was_restored_without_its_map_publishes_nothing(tmp_path: Path) -> None:

@@ -209,14 +209,6 @@ async def test_a_malformed_id_is_refused_and_said(books: Restarts) -> None:
     assert "nonsense" in books.told(NoticeCode.REFUSED_ID).params["id"]
 
 
-def test_the_summary_counts_what_is_mapped_ignored_and_held(books: Restarts) -> None:
-    hear(books, A, B, C, D)
-    books.start({A: "家人", B: "家人"})
-    summary = books.start({C: "公司", D: "公司", "x": ""}).summary()
-    assert summary.by_scope == {"公司": (C, D)}
-    assert (summary.ignored, summary.held) == (1, 2)
-
-
 FAMILY = Scope.parse("家人")
 
 

@@ -57,6 +57,7 @@ pytestmark = pytest.mark.unit
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 OTHER = RULED.replace("温和", "直接")
 HAND = "# 我自己写的\n\n## 语气\n\n- 慢一点。\n".encode()
+BY_ADMINS = (SoulOrigin.WISH, SoulOrigin.HAND, SoulOrigin.SEED, SoulOrigin.ROLLBACK)
 STRANGERS = [
     person(5),
     Actor("mcp:agent", "agent", admin=True),
@@ -162,6 +163,7 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
     for outcome in (
         await gov.propose(CAT, draft, stranger),
         await gov.propose(CAT, replace(draft, origin=SoulOrigin.STYLE), stranger),
+        *[await gov.propose(CAT, replace(draft, origin=one), None) for one in BY_ADMINS],
         await gov.apply(CAT, number, stranger, judge),
         await gov.veto(CAT, 1, stranger),
         await gov.rollback(CAT, 1, stranger),
@@ -174,15 +176,6 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
         assert fault(outcome) is SoulFault.NOT_ALLOWED
     assert souls.tree(CAT) == before
     assert [old for _, old in judge.asked] == [SEED.decode()]
-
-
-@pytest.mark.parametrize(
-    "origin", [SoulOrigin.WISH, SoulOrigin.HAND, SoulOrigin.SEED, SoulOrigin.ROLLBACK]
-)
-async def test_nobody_but_an_admin_has_a_wish(souls: Souls, origin: SoulOrigin) -> None:
-    await souls.view()
-    outcome = await souls.gov.propose(CAT, SoulDraft(1, origin, RULED), None)
-    assert fault(outcome) is SoulFault.NOT_ALLOWED
 
 
 # The life of a proposal

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from pathlib import Path
 
 import pytest
@@ -87,34 +85,12 @@ async def test_a_file_of_ours_that_is_a_link_is_read_no_more(tmp_path: Path, nam
     souls.state.close()
 
 
-def test_a_file_that_is_there_is_not_written_again(tmp_path: Path) -> None:
-    files = SoulFiles(tmp_path)
-    assert files.add(CAT, "versions/0001.md", b"one")
-    assert not files.add(CAT, "versions/0001.md", b"two")
-    assert files.read(CAT, "versions/0001.md") == b"one"
-    assert files.read(CAT, "versions/0002.md") is None
-    assert files.names(CAT, "versions") == ["0001.md"]
-
-
 def test_a_page_too_large_to_be_ours_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "roles" / CAT / "SOUL.md"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x" * (1024 * 1024 + 1))
     with pytest.raises(VaultWriteFailed, match="larger than 1 MB"):
         SoulFiles(tmp_path).page(CAT)
-
-
-def test_what_a_killed_process_left_half_written_goes(tmp_path: Path) -> None:
-    files = SoulFiles(tmp_path)
-    files.add(CAT, "versions/0001.md", b"one")
-    folder = tmp_path / "soul" / CAT / "versions"
-    old, new = folder / f".{'a' * 16}.tmp", folder / f".{'b' * 16}.tmp"
-    for path in (old, new):
-        path.write_bytes(b"half")
-    os.utime(old, (time.time() - 3600,) * 2)
-    files.clean(CAT)
-    assert sorted(path.name for path in folder.iterdir()) == [new.name, "0001.md"]
-    assert files.names(CAT, "versions") == ["0001.md"]
 
 
 def test_roles_are_those_with_a_soul_and_a_page_alone_is_a_note(tmp_path: Path) -> None:

@@ -383,53 +383,39 @@ async def test_a_file_of_a_hundred_megabytes_is_refused_before_it_is_read(rig: R
     assert outcome == NotTransferred(TransferFault.TOO_LARGE, "100 MB > 64 MB")
 
 
-async def test_a_disk_that_takes_no_more_ends_the_import_and_tells_where(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("way", ["full", "reload"])
+async def test_a_full_disk_or_a_reload_in_the_middle_ends_an_import_and_it_tells_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    put(rig, HEADER, *(memory(f"第{n}个抽屉里放着{n}号钥匙") for n in range(1, 6)))
-    vault = rig.engine.parts.vault
-    append, count = vault.append, [0]
+    loop, reached, go_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    async with running(tmp_path, follow=False) as rig:
+        put(rig, HEADER, *(memory(f"第{n}个抽屉里放着{n}号钥匙") for n in range(1, 21)))
+        vault, written = rig.engine.parts.vault, []
+        append = vault.append
 
-    def full(*arguments: Any) -> Any:
-        count[0] += 1
-        if count[0] > 2:
-            raise VaultWriteFailed("preferences.md: No space left on device")
-        return append(*arguments)
+        def ends_behind_the_third(*arguments: Any) -> Any:
+            written.append(arguments)
+            if len(written) == 3 and way == "reload":
+                loop.call_soon_threadsafe(reached.set)
+                assert go_on.wait(60)
+            if len(written) > 3:
+                raise VaultWriteFailed("preferences.md: No space left on device")
+            return append(*arguments)
 
-    monkeypatch.setattr(vault, "append", full)
-    report = await bring(rig, group(777))
-    assert (report.stored, report.refused, report.stopped_at) == (2, 1, 4)
-    monkeypatch.undo()
-    again = await bring(rig, group(777))
-    assert again.stored + again.known + again.reinforced == 5
-    assert len(await rig.engine.service.newest(conversation_id=group(777), limit=9)) == 5
-
-
-async def test_a_reload_in_the_middle_ends_the_import_and_tells_where(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(rig, HEADER, *(memory(f"第{n}个抽屉里放着{n}号钥匙") for n in range(1, 21)))
-    vault, loop = rig.engine.parts.vault, asyncio.get_running_loop()
-    append, reached, go_on, written = vault.append, asyncio.Event(), threading.Event(), []
-
-    def held_at_the_third(*arguments: Any) -> Any:
-        written.append(arguments)
-        if len(written) == 3:
-            loop.call_soon_threadsafe(reached.set)
-            assert go_on.wait(60)
-        return append(*arguments)
-
-    monkeypatch.setattr(vault, "append", held_at_the_third)
-    task = asyncio.create_task(ask(rig, group(777)))
-    await reached.wait()
-    closing = asyncio.ensure_future(rig.engine.close())
-    await asyncio.sleep(0)
-    go_on.set()
-    report = await task
-    await closing
-    assert isinstance(report, Imported)
-    assert report.stored == 3
-    assert report.stopped_at == 5  # the first line that was not taken
+        monkeypatch.setattr(vault, "append", ends_behind_the_third)
+        task = asyncio.create_task(ask(rig, group(777)))
+        if way == "reload":
+            await reached.wait()
+            closing = asyncio.ensure_future(rig.engine.close())
+            await asyncio.sleep(0)
+            go_on.set()
+            await closing
+        report = await task
+        assert isinstance(report, Imported)
+        assert (report.stored, report.stopped_at) == (3, 5)  # the first line that was not taken
+    async with running(tmp_path, follow=False) as rig:
+        again = await bring(rig, group(777))
+        assert (again.known, again.stored) == (3, 17)
 
 
 def test_a_line_of_any_length_is_read_in_bounded_memory(tmp_path: Path) -> None:

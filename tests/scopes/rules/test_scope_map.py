@@ -27,8 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_keys import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     illegal_names,
-    is_conversation_key,
-    is_persona_key,
     odd_keys,
     read_scope_map,
 )
@@ -126,35 +124,6 @@ def test_case_variants_that_both_have_folders_stay_what_they_are() -> None:
     assert mapped(raw, ("Work", "work")) == {"a": "Work", "b": "work", "c": "<case_clash>"}
 
 
-@pytest.mark.parametrize(
-    ("key", "is_id"),
-    [
-        ("aiocqhttp:GroupMessage:777", True),
-        ("x:OtherMessage:1", True),
-        ("777", False),
-        ("aiocqhttp:groupmessage:777", False),
-        ("aiocqhttp:GroupMessage:", False),
-        (":GroupMessage:777", False),
-        ("persona:猫娘", False),
-    ],
-)
-def test_a_conversation_key_has_three_parts_and_a_known_kind(key: str, is_id: bool) -> None:
-    assert is_conversation_key(key) is is_id
-
-
-@pytest.mark.parametrize(
-    ("key", "is_persona"),
-    [
-        ("persona:猫娘", True),
-        ("persona:", False),
-        ("Persona:x", False),
-        ("persona:GroupMessage:777", False),
-    ],
-)
-def test_a_persona_key_names_a_persona_and_no_conversation(key: str, is_persona: bool) -> None:
-    assert is_persona_key(key) is is_persona
-
-
 def test_odd_keys_are_reported_with_the_closest_seen_id() -> None:
     seen = ["aiocqhttp:GroupMessage:777123456", "aiocqhttp:FriendMessage:1002"]
     raw = {
@@ -218,8 +187,13 @@ def test_a_key_in_astrbots_own_spelling_wins_over_a_short_one() -> None:
         ("aiocqhttp:grp:777", True),
         ("aiocqhttp：GroupMessage：777", True),
         ("GroupMessage:777", True),
+        ("aiocqhttp:GroupMessage:", True),
+        (":GroupMessage:777", True),
         ("aiocqhttp:GroupMessage:777", False),
+        ("x:OtherMessage:1", False),
         ("persona:猫娘", False),
+        ("persona:", True),
+        ("persona:GroupMessage:777", False),
     ],
 )
 def test_a_key_that_is_no_conversation_id_is_told(key: str, unreadable: bool) -> None:
