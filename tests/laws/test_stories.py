@@ -71,14 +71,25 @@ def remapped(per_peer: bool = False, **_: object) -> Step:
     return step(Life.is_remapped, scope_map=dict(FAMILY), per_peer=per_peer, per_group=False)
 
 
-def loses_its_ledger(life: Life) -> None:
-    """What the bot noted of its files is gone, and with it what could be undone."""
-    life.bot.stop()
-    for path in (life.bot.root / "state").glob("vault.sqlite*"):
-        path.unlink()
-    life.bot.restart()
-    life.model.deeds.clear()
-    life.look(PLACES)
+def older_ledger(*meanwhile: Step, lost: bool = False) -> Step:
+    """These are done; then what the bot had noted of its files is ``lost``, or as it was before
+    them, and nothing of what was done can be undone."""
+
+    def done(life: Life) -> None:
+        state = life.bot.root / "state"
+        kept = {} if lost else {path: path.read_bytes() for path in state.glob("vault.sqlite*")}
+        for one in meanwhile:
+            one(life)
+        life.bot.stop()
+        for path in state.glob("vault.sqlite*"):
+            path.unlink()
+        for path, content in kept.items():
+            path.write_bytes(content)
+        life.bot.restart()
+        life.model.deeds.clear()
+        life.look(PLACES)
+
+    return done
 
 
 def has_a_file_renamed(life: Life) -> None:
@@ -264,12 +275,23 @@ STORIES: dict[str, list[Step]] = {
     "a bot that has lost its notes on the files goes by what stands in them": [
         *(told(MING, SPLIT, number) for number in range(4)),
         forgets(MING, SPLIT),
-        loses_its_ledger,
+        older_ledger(lost=True),
         by_hand("delete", SECOND),
         has_a_file_renamed,
-        edited(BOSS, SPLIT),
-        loses_its_ledger,
+        older_ledger(edited(BOSS, SPLIT), lost=True),
         step(Life.restores, where=SPLIT, who=MING, number=3),
+    ],
+    "so does one whose notes were put back from a copy": [
+        *(told(MING, SPLIT, number) for number in range(6)),
+        forgets(MING, SPLIT),
+        older_ledger(
+            undone(MING, SPLIT),
+            *(forgets(MING, SPLIT, number) for number in (1, 2)),
+            edited(BOSS, SPLIT, SECOND),
+            step(Life.moves, where=SPLIT, who=BOSS, number=0, to="public"),
+            told(MING, SPLIT, 6),
+        ),
+        by_hand("delete", SECOND),
     ],
     "everything at once": [
         *(told(MING, ROOM, number) for number in range(6)),
