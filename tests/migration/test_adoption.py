@@ -316,12 +316,20 @@ async def test_a_persons_edit_stays_when_the_record_comes_again(simple: Simple) 
 
 
 async def test_a_store_that_cannot_be_read_now_is_said_and_read_at_the_next_start(
-    simple: Simple,
+    simple: Simple, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simple.make(3)
     make_living(simple.plugins / LIVING / "livingmemory.db", [("d1", "爷爷", {"session_id": None})])
-    others = Busy(simple.root, simple.plugins)
-    status, notices = await adopt(simple.root, others)
+    read = PluginStores.read
+
+    def busy(self: PluginStores, store: FoundStore, scratch: str) -> JsonlStore:
+        if store.kind is StoreKind.ANGEL_SQLITE:
+            raise StoreUnreadable("changing", "busy")
+        return read(self, store, scratch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PluginStores, "read", busy)
+        status, notices = await adopt(simple.root, simple.plugins)
     assert status.state is MigrationState.FAILED
     assert "changing" in status.detail or "busy" in status.detail
     assert notices == {NoticeCode.ADOPTION_FAILED.value}
@@ -329,19 +337,6 @@ async def test_a_store_that_cannot_be_read_now_is_said_and_read_at_the_next_star
     status, notices = await adopt(simple.root, simple.plugins)
     assert (status.state, notices) == (MigrationState.DONE, set())
     assert len(vault_of(simple.root)["家人"]) == 3
-
-
-class Busy(PluginStores):
-    """The SQLite store is written to all the time."""
-
-    def __init__(self, root: Path, plugins: Path) -> None:
-        super().__init__(plugins, root / "state" / "adoption-copies")
-
-    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
-        """All but one."""
-        if store.kind is StoreKind.ANGEL_SQLITE:
-            raise StoreUnreadable("changing", "busy")
-        return super().read(store, scratch)
 
 
 async def test_a_torn_store_gives_what_it_can_and_the_owner_is_told(simple: Simple) -> None:

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Brought,
     BroughtBack,
     ConversationId,
-    ConversationKind,
     DmScope,
     EngineSettings,
     Feedback,
@@ -304,19 +303,6 @@ async def test_nothing_is_brought_while_the_filter_is_off(tmp_path: Path) -> Non
         refused = await bring(rig, ONE)
         assert isinstance(refused, Rejected)
         assert refused.reason is RejectReason.LEARNING_PAUSED
-
-
-async def test_an_unknown_kind_of_conversation_is_told_of_its_own(tmp_path: Path) -> None:
-    def odd(number: int) -> ConversationId:
-        umo = f"{ADAPTER}:SpaceMessage:{number}"
-        return ConversationId(umo, ADAPTER, ADAPTER, ConversationKind.OTHER, persona="")
-
-    async with running(tmp_path, {}, settings=to(), follow=False) as rig:
-        await say(rig, "存折放在饼干盒里", odd(1))
-        former = await scope_of(rig, odd(1))
-    async with running(tmp_path, {}, settings=QUICK, follow=False) as rig:
-        assert await left(rig, odd(1)) == {former: 1}
-        assert await left(rig, odd(2)) == {}
 
 
 @pytest.mark.parametrize("earlier", [False, True])

@@ -7,21 +7,16 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import InvalidScope
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -73,22 +68,6 @@ def test_a_filter_for_one_name_admits_another_only_if_it_is_public(one: str, oth
     assert (written.name in asked) is visible
     for no_name in ("", None, "PUBLIC", other.encode(), f"{one} "):
         assert not ScopeFilter.reading_as(reader).admits(no_name)
-
-
-@given(st.lists(legal, min_size=2, max_size=8, unique=True))
-def test_names_stay_apart_in_the_index(names: list[str]) -> None:
-    scopes = [parsed(name) for name in names]
-    store = InMemoryVectorStore()
-    store.open()
-    store.use(store.name_for(Fingerprint("same", 4)))
-    keys = [Key(scope.name, "m-00000000000000") for scope in scopes]
-    row = np.array([1, 0, 0, 0], np.float32)
-    store.upsert([IndexRecord(key, "同样的话", "h") for key in keys], np.stack([row] * len(keys)))
-    assert set(store.hashes()) == set(keys)
-    for scope in scopes:
-        answer = store.query(row, ScopeFilter.reading_as(scope), 50)
-        expected = {scope.name} | ({"public"} & {*names})
-        assert {neighbour.key.scope for neighbour in answer.found} == expected
 
 
 @given(st.lists(legal, min_size=1, max_size=6, unique=True))

@@ -86,12 +86,6 @@ def test_what_was_proposed_is_counted_anew(counts: SqliteStyleCounts) -> None:
     assert counts.agreed("小刚", TODAY) == (SHORT,)
 
 
-def test_without_a_key_nobody_is_counted(file: SqliteLoopFile) -> None:
-    counts = SqliteStyleCounts(file, lambda person: "")
-    wish(counts, "qq:1")
-    assert not file.rows("SELECT 1 FROM style")
-
-
 def test_a_row_holds_a_scope_a_week_two_known_words_and_a_hash(
     counts: SqliteStyleCounts, file: SqliteLoopFile
 ) -> None:
