@@ -67,14 +67,6 @@ def test_a_small_scope_is_searched_beside_a_big_one_as_if_it_were_alone(tmp_path
         assert ask(beside, query) == ask(alone, query)
 
 
-def test_of_two_neighbours_the_one_that_says_it_comes_first(tmp_path: Path) -> None:
-    index = opened(tmp_path / "a.sqlite")
-    lines = [record(HOME, f"m-{n}", f"第{n}个会话的第{n}件事", "s", n) for n in range(6)]
-    index.write(lines, [])
-    for one in lines:
-        assert ask(index, one.text).found[0].key == one.key
-
-
 @example(
     steps=[
         *((0, "花", 1, True), (1, "花", 0, True), (2, "花", 0, True), (3, "花", 1, True)),

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from astrbot_plugin_scoped_memory.harness.waiting import free_port
-
 HOST = "127.0.0.1"
 CANARY = "sk-canary-5f0d1c"
 """A key, which may be shown in a request alone."""
@@ -40,15 +38,14 @@ type Act = Callable[[BaseHTTPRequestHandler, Asked], None]
 
 @dataclass
 class EmbeddingServer:
-    """Hashed words as vectors, under ``/v1/embeddings``. Keeps its port through stops and starts:
-    no other program can take it meanwhile.
+    """Hashed words as vectors, under ``/v1/embeddings``.
 
     Attributes:
         dim: Of a vector.
         next: What is done with the next requests, one each.
         always: What is done with every other one; None answers well.
         asked: Every request so far.
-        port: Where it listens, 0 before the first start.
+        port: Where it listens, 0 before that.
     """
 
     dim: int = 64
@@ -71,8 +68,8 @@ class EmbeddingServer:
         class Handler(_Handler):
             server_of_vectors = service
 
-        self.port = self.port or free_port()
-        self._server = ThreadingHTTPServer((HOST, self.port), Handler)
+        self._server = ThreadingHTTPServer((HOST, 0), Handler)
+        self.port = self._server.server_address[1]
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
