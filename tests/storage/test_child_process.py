@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import (
 pytestmark = pytest.mark.unit
 
 SLEEPS = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(600)"
-PATIENCE = (5, 20, 60)
+PATIENCE = (1, 5, 20, 60)
 """Seconds for a program to begin, first for a quick machine."""
 
 

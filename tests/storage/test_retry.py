@@ -63,49 +63,34 @@ def test_another_error_is_not_tried_again(windows: bool) -> None:
     assert calls == 1
 
 
-@pytest.mark.parametrize("times", [1, TRIES - 1])
-def test_a_file_that_is_held_for_a_while_is_replaced_on_windows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, windows: bool, times: int
+@pytest.mark.parametrize("times", [1, TRIES - 1, 1000])
+@pytest.mark.parametrize(
+    ("name", "write", "written"),
+    [("replace", files.replace_durably, b"new"), ("open", files.append_durably, b"oldnew")],
+    ids=["replaced", "appended to"],
+)
+def test_a_file_that_is_held_for_a_while_is_written_on_windows_and_is_else_left_as_it_was(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    windows: bool,
+    times: int,
+    name: str,
+    write: Callable[[Path, bytes], None],
+    written: bytes,
 ) -> None:
     path = tmp_path / "a.md"
     path.write_bytes(b"old")
-    held = hold(monkeypatch, "replace", times)
-    if windows:
-        files.replace_durably(path, b"new")
-        assert (path.read_bytes(), held.calls) == (b"new", times + 1)
+    held = hold(monkeypatch, name, times)
+    is_done = windows and times < TRIES
+    if is_done:
+        write(path, b"new")
     else:
-        with pytest.raises(VaultWriteFailed):
-            files.replace_durably(path, b"new")
-        assert (path.read_bytes(), held.calls) == (b"old", 1)
-    assert [p.name for p in tmp_path.iterdir()] == ["a.md"]
-
-
-def test_a_file_that_stays_held_is_left_as_it_was_and_the_error_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, windows: bool
-) -> None:
-    path = tmp_path / "a.md"
-    path.write_bytes(b"old")
-    held = hold(monkeypatch, "replace", 1000)
-    with pytest.raises(VaultWriteFailed, match=f"a.md: {IN_USE}"):
-        files.replace_durably(path, b"new")
-    assert held.calls == (TRIES if windows else 1)
-    assert path.read_bytes() == b"old"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.md"]
-
-
-def test_a_file_that_cannot_be_opened_for_a_while_is_appended_to_on_windows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, windows: bool
-) -> None:
-    path = tmp_path / "a.md"
-    path.write_bytes(b"old")
-    hold(monkeypatch, "open", 2)
-    if windows:
-        files.append_durably(path, b"+new")
-    else:
-        with pytest.raises(VaultWriteFailed):
-            files.append_durably(path, b"+new")
+        with pytest.raises(VaultWriteFailed, match=f"a.md: {IN_USE}"):
+            write(path, b"new")
+        assert held.calls == (TRIES if windows else 1)
     monkeypatch.undo()
-    assert path.read_bytes() == (b"old+new" if windows else b"old")
+    assert path.read_bytes() == (written if is_done else b"old")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.md"]
 
 
 def test_a_new_file_that_could_not_be_filled_is_removed_after_it_was_closed(

@@ -194,7 +194,7 @@ def test_a_database_that_another_holds_is_not_set_aside_and_can_be_opened_later(
     file.open()
     kind.put(file, 1)
     file.close()
-    monkeypatch.setattr(SqliteFile, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(kind.open, "WAIT_SECONDS", 0.1)
     with closing(sqlite3.connect(path)) as holder:
         holder.execute("PRAGMA locking_mode=EXCLUSIVE")
         holder.execute("BEGIN EXCLUSIVE")

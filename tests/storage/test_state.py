@@ -255,50 +255,36 @@ async def test_after_a_broken_state_file_a_lost_map_stays_on_hold_across_restart
                 assert await whys(rig) == BY_POLICY
 
 
-async def test_without_a_scope_that_only_a_map_can_name_an_unknown_map_holds_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("had", "whys_then"),
+    [({}, BY_POLICY), (MAP, [*UNKNOWN[:2], WhyCode.DM_POLICY])],
+    ids=["no scope that only a map can name", "a mapped scope"],
+)
+async def test_an_unknown_map_holds_only_what_would_fall_to_public(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    had: dict[str, object],
+    whys_then: list[WhyCode],
 ) -> None:
     apart = EngineSettings(dm_scope=DmScope.PER_PEER)
-    async with running(tmp_path, {}, settings=apart) as rig:
-        await rig.remember("图书馆周一闭馆", group(999))
+    async with running(tmp_path, had, settings=apart) as rig:
+        await rig.remember(PEANUTS, group(777))
         await rig.remember("我的生日在五月", private(5))
     file_is_a_folder(tmp_path / "state", monkeypatch)
-    async with running(tmp_path, {}) as rig:
-        assert await whys(rig) == BY_POLICY
-        await rig.remember("奶奶喜欢豆浆", group(777))
-
-
-async def test_an_unknown_map_holds_only_what_would_fall_to_public(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(tmp_path) as rig:
-        await rig.remember(PEANUTS, group(777))
-    file_is_a_folder(tmp_path / "state", monkeypatch)
-    apart = EngineSettings(dm_scope=DmScope.PER_PEER)
     async with running(tmp_path, {}, settings=apart) as rig:
-        assert await whys(rig) == [*UNKNOWN[:2], WhyCode.DM_POLICY]
+        assert await whys(rig) == whys_then
 
 
 def test_an_installation_keeps_its_id_and_shares_it_with_no_other(tmp_path: Path) -> None:
-    path = tmp_path / "one" / "state.sqlite"
-    store = SqliteStateStore(path)
-    store.open()
-    made = store.installation()
-    assert len(made) == 32
-    assert int(made, 16)
-    assert store.installation() == made
-    store.close()
-    again = SqliteStateStore(path)
-    again.open()
-    assert again.installation() == made
-    other = SqliteStateStore(tmp_path / "two" / "state.sqlite")
-    other.open()
-    assert other.installation() != made
-    again.close()
-    other.close()
-
-
-def test_an_id_that_cannot_be_kept_is_not_made(tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "one", "two"):
+        store = SqliteStateStore(tmp_path / name / "state.sqlite")
+        store.open()
+        made.append(store.installation())
+        assert store.installation() == made[-1]
+        store.close()
+    assert [len(one) for one in made] == [32] * 3
+    assert made[0] == made[1] != made[2]
     store = SqliteStateStore(tmp_path / "state.sqlite")
     store.open_in_memory()
     with pytest.raises(StateUnavailable):

@@ -106,9 +106,9 @@ def dump(path: Path) -> list[str]:
         return list(connection.iterdump())
 
 
-def restate(root: Path, number: int, version: str) -> None:
-    """Put another format and version into a state file."""
-    with closing(sqlite3.connect(state_of(root))) as connection:
+def restate(path: Path, number: int, version: str) -> None:
+    """Put another format and version into a database of ours."""
+    with closing(sqlite3.connect(path)) as connection:
         for name, value in (("format", str(number)), ("written_by", version)):
             connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
         connection.commit()
@@ -215,7 +215,7 @@ def newer_vault(root: Path) -> None:
 
 
 def newer_state(root: Path) -> None:
-    restate(root, 9, "9.1.0")
+    restate(state_of(root), 9, "9.1.0")
 
 
 def newer_state_in_its_log(root: Path) -> None:
@@ -235,20 +235,16 @@ def newer_state_in_its_log(root: Path) -> None:
 
 
 def newer_loop(root: Path) -> None:
-    loop = SqliteLoopFile(root / "state" / "loop.sqlite")
-    loop.open()
-    loop.write("UPDATE meta SET value = ? WHERE name = 'format'", [("9",)])
-    loop.write("INSERT OR REPLACE INTO meta VALUES ('written_by', ?)", [("9.1.0",)])
-    loop.close()
+    restate(root / "state" / "loop.sqlite", 9, "9.1.0")
 
 
 def newer_migration(root: Path) -> None:
-    store = SqliteMigrationStore(root / "state" / "migration.sqlite")
+    path = root / "state" / "migration.sqlite"
+    store = SqliteMigrationStore(path)
     store.open()
     store.note_outcomes("j", [Outcome("a", Fate.DONE)])
-    store.write("UPDATE meta SET value = ? WHERE name = 'format'", [("9",)])
-    store.write("INSERT OR REPLACE INTO meta VALUES ('written_by', ?)", [("9.1.0",)])
     store.close()
+    restate(path, 9, "9.1.0")
 
 
 KNOWN = {
@@ -437,7 +433,7 @@ async def test_turns_that_were_queued_in_format_1_stay_as_they_were_and_are_no_a
 def test_a_backup_that_is_there_already_is_never_written_over(data: Path) -> None:
     contents = []
     for version in ("first", "second"):
-        restate(data, STATE, version)
+        restate(state_of(data), STATE, version)
         contents.append(dump(state_of(data)))
         state_format(data, lambda _: None).upgrade()
     kept = [dump(folder / "state.sqlite") for folder in backups(data, "state")]
