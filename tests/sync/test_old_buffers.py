@@ -65,8 +65,9 @@ class Desk:
     async def edit(self, word: str, new: str) -> None:
         await self.bot.edits(self.ids[word], SAID[new])
 
-    async def forget(self, word: str) -> None:
-        await self.bot.forgets(self.ids[word])
+    async def forget(self, *words: str) -> None:
+        for word in words:
+            await self.bot.forgets(self.ids[word])
 
     async def restore(self, word: str) -> None:
         assert await self.bot.restores(self.ids[word]) is not None

@@ -11,7 +11,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.vault import archive as vault_archive
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
-from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import PEANUTS, block
+from astrbot_plugin_scoped_memory.tests.sync.test_old_buffers import SAID, Desk
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
     ADMIN,
     FAMILY,
@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
 
 pytestmark = pytest.mark.engine
 
-DOG = "小明喜欢狗"
 ID = memory(1).memory_id
 OTHERS = ["entities.sync-conflict-20261122-101010-ABCDEFG.md", "entities (conflicted copy).md",
           "entities (小明's conflicted copy 2026-11-22).md", "entities.conflict.md",
@@ -180,84 +179,61 @@ class TestOtherVersions:
         assert tree.texts() == ["第1件事"]
 
 
-class TestALedgerThatKnowsLess:
-    """Lost, or put back from a copy: what the archive knows counts."""
+class LedgerDesk(Desk):
+    """Its ledger is lost, or put back from a copy: what the archive knows counts."""
 
-    async def restarted(self, bot: Bot, older: dict[str, bytes] | None) -> Bot:
-        bot.stop()
-        state = bot.root / "state"
+    kept: dict[str, bytes]
+
+    async def keep(self) -> None:
+        """Copy what is known now."""
+        state = self.bot.root / "state"
+        self.kept = {path.name: path.read_bytes() for path in state.glob("vault.sqlite*")}
+
+    async def lose(self) -> None:
+        self.kept = {}
+        await self.put_back()
+
+    async def put_back(self) -> None:
+        self.bot.stop()
+        state = self.bot.root / "state"
         for path in state.glob("vault.sqlite*"):
             path.unlink()
-        for name, content in (older or {}).items():
+        for name, content in self.kept.items():
             (state / name).write_bytes(content)
-        again = Bot(bot.root)
-        await again.start()
-        return again
+        self.bot = Bot(self.bot.root)
+        await self.bot.start()
 
-    def copy(self, bot: Bot) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in (bot.root / "state").glob("vault.sqlite*")}
+    async def age(self) -> None:
+        """Make the archive two days old."""
+        archive = self.bot.file("archive/preferences.md")
+        text = archive.read_text("utf-8")
+        day = f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%d}"
+        written = text.split("忘记：")[1][:10]
+        archive.write_text(text.replace(f"忘记：{written}", f"忘记：{day}"), "utf-8")
 
-    async def test_what_was_forgotten_is_no_reason_to_hold_a_scope(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            ids = [await bot.says(f"小明喜欢第{number}只狗") for number in range(6)]
-            await bot.look()
-            older = self.copy(bot)
-            for memory_id in ids:
-                await bot.forgets(memory_id)
-            await bot.look()
-            bot = await self.restarted(bot, older)
-            assert (bot.held(), bot.texts()) == ({}, [])
-            bot.check()
-            bot.stop()
 
-    @pytest.mark.parametrize("lost", [False, True])
-    async def test_an_old_buffer_does_not_bring_it_back(self, tmp_path: Path, lost: bool) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.says(DOG)
-            await bot.look()
-            older = None if lost else self.copy(bot)
-            buffer = bot.file().read_text("utf-8")
-            await bot.forgets(memory_id)
-            bot = await self.restarted(bot, older)
-            bot.file().write_text(buffer.replace("狗", "狼"), "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == ["小明喜欢狼"]
-            bot.stop()
+SIX = "花生 绿茶 红茶 狗 狼 猫"
 
-    async def test_what_a_person_deleted_in_the_files_may_be_written_there_again(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            await bot.says(DOG)
-            buffer = bot.file().read_text("utf-8")
-            bot.file().write_text(buffer.replace(block(bot.file(), PEANUTS), ""), "utf-8")
-            await bot.look()
-            assert bot.texts() == [DOG]
-            bot = await self.restarted(bot, None)
-            bot.file().write_text(buffer, "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == sorted([PEANUTS, DOG])
-            bot.stop()
 
-    async def test_after_a_day_no_editor_holds_it(self, tmp_path: Path) -> None:
-        async with living(tmp_path) as bot:
-            memory_id = await bot.says(PEANUTS)
-            await bot.says(DOG)
-            buffer = bot.file().read_text("utf-8")
-            await bot.forgets(memory_id)
-            archive = bot.file("archive/preferences.md")
-            day = f"{datetime.now(UTC) - timedelta(days=2):%Y-%m-%d}"
-            text = archive.read_text("utf-8")
-            archive.write_text(
-                text.replace(f"忘记：{text.split('忘记：')[1][:10]}", f"忘记：{day}")
-            )
-            bot = await self.restarted(bot, None)
-            bot.file().write_text(buffer, "utf-8")
-            await bot.look()
-            bot.check()
-            assert bot.texts() == sorted([PEANUTS, DOG])
-            bot.stop()
+@pytest.mark.parametrize(
+    ("story", "lives"),
+    [
+        ("say 花生 狗 / look / keep / open / forget 花生 / put_back / save 狗>狼", "狼"),
+        ("say 花生 狗 / look / open / forget 花生 / lose / save 狗>狼", "狼"),
+        ("say 花生 狗 / open / cut 花生 / look / lose / save", "花生 狗"),
+        ("say 花生 狗 / open / forget 花生 / age / lose / save", "花生 狗"),
+        (f"say {SIX} / look / keep / forget {SIX} / look / put_back", ""),
+    ],
+    ids=["an old buffer", "an old buffer, nothing known", "by hand", "after a day", "all at once"],
+)
+async def test_what_was_forgotten_before_the_ledger_was_lost_comes_back_by_hand_alone(
+    tmp_path: Path, story: str, lives: str
+) -> None:
+    async with living(tmp_path) as bot:
+        desk = LedgerDesk(bot)
+        await desk.act(story)
+        await desk.look()
+        desk.bot.check()
+        assert desk.bot.texts() == sorted(SAID[word] for word in lives.split())
+        assert desk.bot.held() == {}
+        desk.bot.stop()

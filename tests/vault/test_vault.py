@@ -81,62 +81,51 @@ def full(*_: Any) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(tree: Tree) -> None:
-    tree.add(memory(1))
+NOT_RECALLED = (
+    "PRIMER.md", "primer.md", "MEMORY.md", "archive/entities.md", "archive/journal/x.md",
+    "Archive/y.md", "entities.conflict-1.md", "entities.md.conflict.md", ".hidden.md",
+    ".trash/z.md", "entities.txt", "entities.md.bak", "entities",
+)  # fmt: skip
+
+
+def test_what_cannot_be_read_is_reported_and_what_is_recalled_is_read(tree: Tree) -> None:
+    path = tree.add(memory(1))
+    for number, name in enumerate(NOT_RECALLED, start=10):
+        tree.write(name, render(memory(number)))
+    tree.write("旅行/日本 2026.MD", render(memory(2)))
+    tree.write("journal/2026-11-21.md", render(memory(3)))
     (tree.folder() / "decisions.md").mkdir()  # no file: it is passed by
     tree.write("patterns.md", "## 公积金 ^m-00000000000009\n".encode("gb18030"))
     tree.write("preferences.md", b"## \xff\xfe ^m-00000000000008\n")
     tree.write("instructions.md", "## 公积金 ^m-00000000000007\n".encode("utf-16"))
-    assert tree.texts() == ["第1件事"]
+    tree.write("又一份.md", path.read_bytes())
+    os.mkfifo(tree.folder() / "TASKS.md")
+    assert tree.texts() == ["第1件事", "第2件事", "第3件事"]
     assert tree.broken() == {
         "instructions.md": "utf16",
         "patterns.md": "gb18030",
         "preferences.md": "not_utf8",
+        "又一份.md": "duplicate_id",
+        "TASKS.md": "unreadable",
     }
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
-def test_a_pipe_in_the_vault_does_not_block_the_reader(tree: Tree) -> None:
-    tree.add(memory(1))
-    os.mkfifo(tree.folder() / "preferences.md")
-    assert tree.texts() == ["第1件事"]
-    assert tree.broken() == {"preferences.md": "unreadable"}
-
-
 @pytest.mark.parametrize("content", [b"\xff\xfe", "汉字".encode("gb18030")])
-def test_the_bot_writes_beside_a_file_that_it_could_not_read_back(
-    tree: Tree, content: bytes
-) -> None:
-    spoiled = tree.write("entities.md", content)
-    assert tree.add(memory(1)).name == "entities-2.md"
-    assert spoiled.read_bytes() == content
-    assert tree.texts() == ["第1件事"]
-
-
-def test_an_archive_that_cannot_be_read_back_is_passed_by(tree: Tree) -> None:
-    tree.add(memory(1))
-    tree.write("archive/entities.md", "汉字".encode("gb18030"))
+def test_the_bot_goes_on_beside_files_that_it_cannot_read_back(tree: Tree, content: bytes) -> None:
+    path = tree.add(memory(1))
+    archive = tree.write("archive/entities.md", content)
     vault = MarkdownVault(tree.root)
     vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
     assert tree.texts() == []
+    path.write_bytes(content)
     restored = vault.restore(FAMILY, memory(1).memory_id)
     assert restored is not None
-    assert tree.texts() == ["第1件事"]
+    assert tree.add(memory(2)).name == tree.find("第1件事").path == restored.path
+    assert tree.texts() == ["第1件事", "第2件事"]
+    assert path.read_bytes() == archive.read_bytes() == content
 
 
-def test_an_entry_comes_back_beside_a_file_that_was_spoiled_meanwhile(tree: Tree) -> None:
-    path = tree.add(memory(1))
-    vault = MarkdownVault(tree.root)
-    vault.archive(tree.find("第1件事"), by=ADMIN, at=NOW)
-    path.write_bytes("汉字".encode("gb18030"))
-    restored = vault.restore(FAMILY, memory(1).memory_id)
-    assert restored is not None
-    assert tree.texts() == ["第1件事"]
-    assert tree.find("第1件事").path == restored.path
-    assert path.read_bytes() == "汉字".encode("gb18030")
-
-
-@pytest.mark.parametrize("cut", range(1, 60))
+@pytest.mark.parametrize("cut", range(1, 60, 3))
 def test_half_an_entry_at_the_end_costs_no_whole_one(tree: Tree, cut: int) -> None:
     path = tree.add(memory(1))
     whole = path.read_bytes()
@@ -148,32 +137,6 @@ def test_half_an_entry_at_the_end_costs_no_whole_one(tree: Tree, cut: int) -> No
     MarkdownVault(tree.root).archive(tree.find("第1件事"), by=ADMIN, at=NOW)
     assert "第1件事" not in tree.texts()
     assert "第3件事" in tree.texts()
-
-
-def test_an_id_that_stands_twice_is_recalled_once_and_reported(tree: Tree) -> None:
-    path = tree.add(memory(1))
-    tree.write("patterns.md", path.read_bytes())
-    assert tree.texts() == ["第1件事"]
-    assert tree.broken() == {"patterns.md": "duplicate_id"}
-
-
-def test_what_is_not_recalled_is_not_read(tree: Tree) -> None:
-    tree.add(memory(1))
-    for number, name in enumerate(
-        ["PRIMER.md", "primer.md", "MEMORY.md", "archive/entities.md", "archive/journal/x.md",
-         "Archive/y.md", "entities.conflict-1.md", "entities.md.conflict.md", ".hidden.md",
-         ".trash/z.md", "entities.txt", "entities.md.bak", "entities"],
-        start=10,
-    ):  # fmt: skip
-        tree.write(name, render(memory(number)))
-    assert tree.texts() == ["第1件事"]
-    assert tree.broken() == {}
-
-
-def test_a_persons_own_files_and_folders_are_read(tree: Tree) -> None:
-    tree.write("旅行/日本 2026.MD", render(memory(1)))
-    tree.write("journal/2026-11-21.md", render(memory(2)))
-    assert tree.texts() == ["第1件事", "第2件事"]
 
 
 @pytest.mark.parametrize("name", ["家 人", "a.b", "Public", "con", "家人 (副本)", "é"])
