@@ -71,11 +71,6 @@ def test_scopes_shared_and_roles_hold_notes(source: MarkdownNotes, tmp_path: Pat
     assert len(places(source)) == 4
 
 
-def test_quarantine_holds_none(source: MarkdownNotes, tmp_path: Path) -> None:
-    put(tmp_path, "scopes/quarantine/x.md")
-    assert places(source) == ["家人"]
-
-
 def test_what_is_a_topic_file_or_not_recalled_is_no_note(
     source: MarkdownNotes, tmp_path: Path
 ) -> None:
@@ -186,32 +181,23 @@ def test_no_link_is_followed(source: MarkdownNotes, tmp_path: Path) -> None:
     assert reports(source) == [("memory", "shared", "link"), ("memory/roles", "猫娘", "link")]
 
 
-@pytest.mark.parametrize(
-    "path", ["../公司/x.md", "/etc/passwd", "archive/x.md", "x.txt", "a/../b.md"]
-)
-def test_a_path_that_is_no_note_is_not_read(source: MarkdownNotes, path: str) -> None:
-    with pytest.raises(VaultFileBroken):
-        source.read(FAMILY, path)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no pipes")
-def test_a_pipe_does_not_block_the_reader(source: MarkdownNotes, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "scopes/家人/pipe.md")
-    assert list(source.list_files(FAMILY).files) == ["旅行.md"]
-    with pytest.raises(VaultFileBroken, match="unreadable"):
-        source.read(FAMILY, "pipe.md")
-
-
-def test_a_file_of_more_than_a_mebibyte_is_no_note(
+def test_what_is_no_note_or_too_large_is_not_read(
     source: MarkdownNotes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notes, "MAX_FILE", 100)
-    put(tmp_path, "shared/big.md", "字" * 34)
-    put(tmp_path, "shared/fits.md", "字" * 33)
-    assert list(source.list_files(SHARED).files) == ["fits.md"]
-    assert reports(source, SHARED) == [("memory/shared", "big.md", "too_large")]
-    with pytest.raises(VaultFileBroken, match="too_large"):
-        source.read(SHARED, "big.md")
+    put(tmp_path, "scopes/家人/big.md", "字" * 34)
+    put(tmp_path, "scopes/家人/fits.md", "字" * 33)
+    os.mkfifo(tmp_path / "scopes/家人/pipe.md")
+    put(tmp_path, "scopes/quarantine/x.md")
+    assert places(source) == ["家人"]
+    assert list(source.list_files(FAMILY).files) == ["fits.md", "旅行.md"]
+    assert reports(source, FAMILY) == [("家人", "big.md", "too_large")]
+    no_notes = ("../公司/x.md", "/etc/passwd", "archive/x.md", "x.txt", "a/../b.md")
+    reasons = {"big.md": "too_large", "pipe.md": "unreadable", **dict.fromkeys(no_notes)}
+    for path, reason in reasons.items():
+        with pytest.raises(VaultFileBroken, match=reason):
+            source.read(FAMILY, path)
 
 
 def test_a_folder_that_no_persona_has_is_reported(source: MarkdownNotes, tmp_path: Path) -> None:
