@@ -22,8 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
-from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -158,36 +156,3 @@ async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_wi
         assert rig.engine.service.conversations.paused_since(private(5)) is None
         status = await rig.engine.status()
         assert (status.ready, status.queue) == (True, 0)
-
-
-async def test_a_turn_that_is_being_written_is_written_when_the_engine_closes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import asyncio
-    import threading
-
-    begun, go_on = threading.Event(), threading.Event()
-    put = SqliteTurnStore.put
-
-    def slow(store: SqliteTurnStore, turn: QueuedTurn) -> None:
-        begun.set()
-        go_on.wait(60)
-        put(store, turn)
-
-    monkeypatch.setattr(SqliteTurnStore, "put", slow)
-    async with running(tmp_path) as rig:
-        observing = asyncio.create_task(
-            rig.engine.service.observe(TURN, conversation_id=group(777))
-        )
-        await asyncio.to_thread(begun.wait, 30)
-        observing.cancel()  # as the caller's deadline does
-        closing_task = asyncio.create_task(rig.engine.close())
-        await asyncio.wait({closing_task}, timeout=0.5)
-        assert not closing_task.done(), "it waits, however long the disk takes"
-        go_on.set()
-        await closing_task
-    monkeypatch.undo()
-    async with running(tmp_path) as rig:
-        status = await rig.engine.status()
-        assert (status.loop.queue.waiting, status.queue) == (1, 1)
-        assert status.loop.queue.oldest is not None

@@ -85,12 +85,6 @@ async def test_a_change_below_the_folder_is_told(bench: Bench) -> None:
             await changed.wait()
 
 
-async def test_nothing_is_told_of_nothing(bench: Bench) -> None:
-    async with bench.watching() as changed:
-        await asyncio.sleep(0.4)
-        assert not changed.is_set()
-
-
 async def test_cancelled_it_ends(bench: Bench) -> None:
     async with asyncio.timeout(30):
         async with bench.watching():

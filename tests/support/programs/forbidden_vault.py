@@ -14,73 +14,57 @@ from collections.abc import Callable
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
 from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, WORK, memory
 
 
-def told(step: Callable[[], object]) -> str:
-    """What a step gives or is refused with."""
+def told(step: Callable[[], StoredMemory | None]) -> str:
+    """The file that a step has to do with, or what it is refused with."""
     try:
-        return str(step())
+        done = step()
     except VaultWriteFailed as error:
         return f"refused: {error}"
     except KeyError:
-        return "taken for gone"
+        done = None
+    return done.path if done is not None else "taken for gone"
 
 
-def look(vault: MarkdownVault) -> dict[str, object]:
-    """What is read and reported of the family's scope, and whether the other goes on."""
-    content = vault.read(FAMILY)
-    return {
-        "read": sorted(stored.memory.judgment for stored in content.memories),
-        "reported": {report.path: report.reason for report in content.broken},
-        "others": [stored.memory.judgment for stored in vault.read(WORK).memories],
-    }
-
-
-def play(root: Path) -> dict[str, object]:
+def play(root: Path) -> dict[str, dict[str, object]]:
     """What is read, written and reported, by what is forbidden."""
     vault = MarkdownVault(root / "memory")
     vault.open()
     stored = vault.append(FAMILY, Topic.ENTITIES, memory(1))
-    vault.append(FAMILY, Topic.JOURNAL, memory(2))
+    first = (stored.memory, vault.append(FAMILY, Topic.JOURNAL, memory(2)).memory)
     vault.append(WORK, Topic.ENTITIES, memory(3))
     folder = root / "memory" / "scopes" / FAMILY.name
-    file, journal = folder / "entities.md", folder / "journal"
-    found: dict[str, object] = {}
-
-    def current() -> object:
-        return vault.current(stored)
-
-    file.chmod(0)
-    written = told(lambda: vault.append(FAMILY, Topic.ENTITIES, memory(4)).path)
-    found["a file"] = look(vault) | {"written": written, "current": told(current)}
-    file.chmod(0o444)
-    found["a file for reading only"] = look(vault) | {
-        "written": told(lambda: vault.append(FAMILY, Topic.ENTITIES, memory(5)).path)
-    }
-    file.chmod(0o644)
-
-    journal.chmod(0)
-    found["a folder in it"] = look(vault) | {
-        "written": told(lambda: vault.append(FAMILY, Topic.JOURNAL, memory(6)).path)
-    }
-    journal.chmod(0o755)
-
-    def everything() -> dict[str, object]:
-        return look(vault) | {
-            "written": told(lambda: vault.append(FAMILY, Topic.ENTITIES, memory(7)).path),
-            "new": told(lambda: vault.append(FAMILY, Topic.TASKS, memory(8)).path),
-            "current": told(current),
-            "replaced": told(lambda: vault.replace(stored, memory(1, "改了")).path),
+    file = folder / "entities.md"
+    phases = (
+        ("a file", file, 0),
+        ("a file for reading only", file, 0o444),
+        ("a folder in it", folder / "journal", 0),
+        ("the scope's folder", folder, 0),
+        ("its names only", folder, 0o444),
+        ("reading", folder, 0o555),
+        ("nothing any more", folder, 0o755),
+    )
+    found: dict[str, dict[str, object]] = {}
+    for number, (name, path, mode) in enumerate(phases, start=10):
+        before = path.stat().st_mode
+        path.chmod(mode)
+        content, entry = vault.read(FAMILY), memory(number)
+        found[name] = {
+            "read": [one.memory.judgment for one in content.memories if one.memory in first],
+            "reported": {report.path: report.reason for report in content.broken},
+            "others": len(vault.read(WORK).memories),
+            "written": told(lambda entry=entry: vault.append(FAMILY, Topic.ENTITIES, entry)),
+            "new": told(lambda entry=entry: vault.append(FAMILY, Topic.TASKS, entry)),
+            "current": told(lambda: vault.current(stored)),
+            "replaced": told(lambda: vault.replace(stored, stored.memory)),
         }
-
-    for mode, name in ((0, "the scope's folder"), (0o444, "its names only"), (0o555, "reading")):
-        folder.chmod(mode)
-        found[name] = everything()
-    folder.chmod(0o755)
-    found["nothing any more"] = look(vault)
+        path.chmod(before)
+        for made in ("TASKS.md", "entities-2.md"):
+            (folder / made).unlink(missing_ok=True)
     return found
 
 
