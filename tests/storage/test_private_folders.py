@@ -141,19 +141,20 @@ def test_a_link_is_not_followed_and_what_it_leads_to_left_alone(tmp_path: Path) 
     assert (mode(outside), mode(outside / "other.md")) == (0o755, 0o644)
 
 
-def test_a_disk_that_takes_no_changes_is_no_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("patched", ["os.chmod", f"{PrivateFolder.__module__}.os.name"])
+def test_a_disk_that_takes_no_changes_and_windows_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patched: str
 ) -> None:
-    (tmp_path / "a.md").write_text("x", "utf-8")
-
     def read_only(*_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system")
 
+    (tmp_path / "a.md").write_text("x", "utf-8")
     tmp_path.chmod(0o755)
-    monkeypatch.setattr(os, "chmod", read_only)
+    monkeypatch.setattr(patched, read_only if patched == "os.chmod" else "nt")
     folder = PrivateFolder(tmp_path)
     folder.restrict_folder()
     folder.restrict_contents()
+    monkeypatch.undo()
     assert mode(tmp_path) == 0o755
 
 
@@ -164,14 +165,3 @@ def test_the_command_line_makes_and_tightens_the_same(tmp_path: Path) -> None:
     with owned(EnginePaths.under(data)):
         pass
     assert open_to_others(data) == {}
-
-
-def test_windows_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tmp_path.chmod(0o755)
-    monkeypatch.setattr(
-        "astrbot_plugin_scoped_memory.llm_memory.storage.private_folder.os.name", "nt"
-    )
-    PrivateFolder(tmp_path).restrict_contents()
-    monkeypatch.undo()
-    assert mode(tmp_path) == 0o755
-    assert not (tmp_path / MARK).exists()

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,65 +33,40 @@ class Kind:
     """A file, how a row is put into it, and how many rows it has."""
 
     open: Callable[[Path], SqliteFile]
-    put: Callable[[SqliteFile, int], None]
-    count: Callable[[SqliteFile], int]
+    put: Callable[[Any, int], object]
+    count: Callable[[Any], int]
     without_words: frozenset[str] = frozenset()
     """Its tables of nothing but ids, names of ours and numbers."""
 
 
-def put_turn(file: SqliteFile, number: int) -> None:
-    assert isinstance(file, SqliteLoopFile)
+def turn(number: int) -> QueuedTurn:
     where = "aiocqhttp:GroupMessage:777"
-    turn = QueuedTurn(f"t-{number}", "家人", where, "", NOW, "qq:1", "小明", "话" * 500, "答")
-    SqliteTurnStore(file).put(turn)
+    return QueuedTurn(f"t-{number}", "家人", where, "", NOW, "qq:1", "小明", "话" * 500, "答")
 
 
-def turns_in(file: SqliteFile) -> int:
-    assert isinstance(file, SqliteLoopFile)
-    return SqliteTurnStore(file).count()
-
-
-def put_conversation(file: SqliteFile, number: int) -> None:
-    assert isinstance(file, SqliteStateStore)
-    file.mark_seen(f"a:GroupMessage:{number}" + "0" * 1500)
-
-
-def conversations_in(file: SqliteFile) -> int:
-    assert isinstance(file, SqliteStateStore)
-    return len(file.seen_conversations())
-
-
-def put_file(file: SqliteFile, number: int) -> None:
-    assert isinstance(file, SqliteLedger)
-    file.record(files=[KnownFile("家人", f"{number}" + "0" * 1500, "x", "y")])
-
-
-def files_in(file: SqliteFile) -> int:
-    assert isinstance(file, SqliteLedger)
-    return len(file.files())
-
-
-LOOP = Kind(SqliteLoopFile, put_turn, turns_in, frozenset({"meta", "spent", "fact", "sleep_run"}))
+LOOP = Kind(
+    SqliteLoopFile,
+    lambda file, number: SqliteTurnStore(file).put(turn(number)),
+    lambda file: SqliteTurnStore(file).count(),
+    frozenset({"meta", "spent", "fact", "sleep_run"}),
+)
 STATE = Kind(
     SqliteStateStore,
-    put_conversation,
-    conversations_in,
+    lambda file, number: file.mark_seen(f"a:GroupMessage:{number}" + "0" * 1500),
+    lambda file: len(file.seen_conversations()),
     frozenset({"meta", "seen_conversation", "map_key", "lost_map_key", "public_peer"}),
 )
-LEDGER = Kind(SqliteLedger, put_file, files_in)
-
-
-def put_before(file: SqliteFile, number: int) -> None:
-    assert isinstance(file, SqliteMigrationStore)
-    file.keep_before("j", [Before(f"{number}", "家人", "null")])
-
-
-def before_in(file: SqliteFile) -> int:
-    assert isinstance(file, SqliteMigrationStore)
-    return len(file.before("j"))
-
-
-MIGRATION = Kind(SqliteMigrationStore, put_before, before_in, frozenset({"meta", "job"}))
+LEDGER = Kind(
+    SqliteLedger,
+    lambda file, number: file.record(files=[KnownFile("家人", f"{number:01500}", "x", "y")]),
+    lambda file: len(file.files()),
+)
+MIGRATION = Kind(
+    SqliteMigrationStore,
+    lambda file, number: file.keep_before("j", [Before(f"{number}", "家人", "null")]),
+    lambda file: len(file.before("j")),
+    frozenset({"meta", "job"}),
+)
 
 
 @pytest.fixture(params=[LOOP, STATE, LEDGER], ids=["loop", "state", "ledger"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -91,24 +90,3 @@ async def test_a_file_that_its_ids_would_take_beyond_the_limit_is_left_alone(
         assert reasons(bot) == {"entities.md": "outgrown"}
         assert path.read_bytes() == before
         assert bot.texts() == []
-
-
-async def test_who_writes_while_a_file_is_read_to_get_its_ids_is_not_held_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        await bot.look()
-        locked: list[bool] = []
-        see = bot.vault.see
-
-        def noted(*arguments: Any, **named: Any) -> Any:
-            locked.append(bot.living.writing.locked())
-            return see(*arguments, **named)
-
-        monkeypatch.setattr(bot.vault, "see", noted)
-        bot.file("entities.md").write_text("- 备用钥匙在门卫那里\n", "utf-8")
-        await bot.look()
-        assert locked == [False, False]  # once to find it, once to name it
-        assert len(bot.texts()) == 2
-        bot.check()

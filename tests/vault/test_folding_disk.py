@@ -80,13 +80,6 @@ async def begun(bot: Bot, name: str) -> dict[str, str]:
     return ids(bot)
 
 
-def test_each_file_answers_to_every_spelling_here(tmp_path: Path) -> None:
-    (tmp_path / CAFE).write_text("x")
-    for name in (CAFE.upper(), unicodedata.normalize("NFD", CAFE)):
-        assert (tmp_path / name).read_text() == "x"
-        assert (tmp_path / name).lstat() == (tmp_path / CAFE).lstat()
-
-
 @pytest.mark.parametrize("restart", [False, True], ids=["running", "while off"])
 @pytest.mark.parametrize(("old", "new"), NAMES)
 async def test_a_file_that_is_spelled_otherwise_keeps_its_ids(

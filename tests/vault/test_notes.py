@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     group,
@@ -133,29 +132,6 @@ async def test_notes_and_memories_share_the_limit_and_the_budget(tmp_path: Path)
         assert poor.tokens <= hits[0].tokens
 
 
-async def test_the_index_keeps_notes_over_a_restart_and_loses_those_that_went(
-    tmp_path: Path,
-) -> None:
-    store = InMemoryVectorStore()
-    put(tmp_path, "shared/a.md", RUNBOOK)
-    put(tmp_path, "shared/b.md", SOUL)
-    async with running(tmp_path, store=store) as rig:
-        await rig.remember("奶奶对花生过敏", group(777))
-        await rig.until_indexed()
-        (first,) = store.disk.collections.values()
-        async with asyncio.timeout(30):
-            while len(first) < 4:  # noqa: ASYNC110  (the notes are read after the vault)
-                await asyncio.sleep(0.01)
-        before = dict(first)
-        assert len(before) == 4
-    (tmp_path / "memory/shared/b.md").unlink()
-    async with running(tmp_path, store=InMemoryVectorStore(store.disk)) as rig:
-        await rig.until_indexed()
-        (rows,) = store.disk.collections.values()
-        assert len(rows) == 3
-        assert all(row is before[identifier] for identifier, row in rows.items())
-
-
 async def test_memories_are_recalled_while_the_notes_are_not_read_yet(tmp_path: Path) -> None:
     put(tmp_path, "shared/a.md", RUNBOOK)
     async with running(tmp_path, follow=False) as rig:
@@ -163,24 +139,6 @@ async def test_memories_are_recalled_while_the_notes_are_not_read_yet(tmp_path: 
         assert [hit.is_note for hit in (await rig.recall(ASK_RUNBOOK, group(999))).hits] == [False]
         await rig.engine.scan_notes()
         assert await until_found(rig, ASK_RUNBOOK, group(999))
-
-
-@pytest.mark.parametrize("first_start", [True, False])
-async def test_notes_are_known_as_soon_as_they_are_read(tmp_path: Path, first_start: bool) -> None:
-    if not first_start:
-        async with with_notes(tmp_path):
-            pass
-    put(tmp_path, "shared/RUNBOOK.md", RUNBOOK)
-    put(tmp_path, "scopes/家人/旅行.md", TRIP.replace("奶奶", "爷爷"))
-    words = SqliteLexicalIndex(tmp_path / "index/words.sqlite", Tokenizer(use_jieba=False))
-    async with running(tmp_path, follow=False, words=words) as rig:
-        await rig.until_words()
-        await rig.engine.scan_notes()
-        (found, *_) = await notes_for(rig, ASK_RUNBOOK, group(777))
-        assert "先停掉机器人" in found.preview
-        (found, *_) = await notes_for(rig, ASK_TRIP, group(777))
-        assert "爷爷订了" in found.preview
-        assert await notes_for(rig, ASK_TRIP, group(888)) == []
 
 
 async def test_a_note_is_no_memory_that_could_be_forgotten(tmp_path: Path) -> None:

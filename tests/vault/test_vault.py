@@ -7,7 +7,6 @@ import errno
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -74,11 +73,6 @@ class Tree:
 def tree(tmp_path: Path) -> Tree:
     """An empty vault."""
     return Tree(tmp_path / "memory")
-
-
-def full(*_: Any) -> None:
-    """What a full disk answers."""
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 NOT_RECALLED = (
@@ -168,29 +162,6 @@ def test_no_link_carries_one_scopes_words_into_anothers_folder(tree: Tree, link:
             tree.vault.append(FAMILY, topic, memory(4, "家里的事"))
     assert {path: path.read_bytes() for path in tree.folder(WORK).rglob("*.md")} == before
     assert set(tree.texts()) == (set() if not link else {"家里的事"})
-
-
-def test_a_disk_that_is_full_at_the_fsync_leaves_every_file_as_it_was(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tree.add(memory(1))
-    before = path.read_bytes()
-    stored = tree.find("第1件事")
-    monkeypatch.setattr(files.os, "fsync", full)
-    vault = MarkdownVault(tree.root)
-    with pytest.raises(VaultWriteFailed, match="entities"):
-        vault.append(FAMILY, Topic.ENTITIES, memory(2))
-    with pytest.raises(VaultWriteFailed):
-        vault.append(FAMILY, Topic.TASKS, memory(3))
-    with pytest.raises(VaultWriteFailed):
-        vault.replace(stored, memory(1, "改了"))
-    with pytest.raises(VaultWriteFailed):
-        vault.archive(stored, by=ADMIN, at=NOW)
-    monkeypatch.undo()
-    assert path.read_bytes() == before
-    left = [p.name for p in tree.folder().rglob("*") if p.is_file()]
-    assert left == ["entities.md"]
-    assert tree.texts() == ["第1件事"]
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP])
@@ -286,13 +257,3 @@ def test_a_file_with_an_impossible_date_is_read(tree: Tree, moment: int) -> None
     except (OSError, OverflowError):
         pytest.skip("this disk knows no such date")
     assert tree.texts() == ["没有时间的一条"]
-
-
-def test_two_threads_that_write_lose_nothing(tree: Tree) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: tree.add(memory(n)), range(40)))
-        stored = [tree.find(f"第{n}件事") for n in range(0, 40, 2)]
-        list(pool.map(lambda s: tree.vault.archive(s, by=ADMIN, at=NOW), stored))
-    assert tree.texts() == sorted(f"第{n}件事" for n in range(1, 40, 2))
