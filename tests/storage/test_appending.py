@@ -28,12 +28,12 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.appending import (
     newline_of,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import write_all
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.unit
 
 BOM = b"\xef\xbb\xbf"
 RECORD = "## D-0007 检索面用 PostgreSQL\n> 已接受 · 2026-11-23\n\n连接池已经有了。\n".encode()
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
 def record(_: bytes) -> bytes:
@@ -319,17 +319,14 @@ def test_one_who_never_stops_saving_is_told_of_in_the_end(
 # Others who append
 
 WRITER = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
+import time
 from pathlib import Path
-import checkout
-checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory.storage.appending import append_and_verify
 def next_number(content):
     time.sleep(0.005)  # the others would read the same meanwhile
     return f"## D-{content.count(b'## D-') + 1}\\n".encode()
 for _ in range(8):
-    append_and_verify(Path(sys.argv[2]), next_number, tries=400)
+    append_and_verify(Path(sys.argv[1]), next_number, tries=400)
 """
 
 
@@ -337,8 +334,7 @@ for _ in range(8):
 def test_several_processes_append_one_after_the_other(path: Path) -> None:
     """Each sees what the others have written: no two of them take the same number."""
     put(path, b"# D\n")
-    command = [sys.executable, "-c", WRITER, str(SCRIPTS), str(path)]
-    writers = [subprocess.Popen(command) for _ in range(3)]
+    writers = [subprocess.Popen(program.lines(WRITER, path)) for _ in range(3)]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
     headings = [line for line in path.read_bytes().splitlines() if line.startswith(b"## ")]
     assert headings == [f"## D-{number}".encode() for number in range(1, 25)]

@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
@@ -18,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import (
     RunChild,
     run_child,
 )
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.unit
 
@@ -76,11 +76,8 @@ def test_a_child_has_nothing_to_read_while_its_parent_lives(tmp_path: Path) -> N
 
 
 PARENT = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import checkout; checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import run_child
-run_child((sys.executable, "-c", *sys.argv[2:]), 600)
+run_child((sys.executable, "-c", *sys.argv[1:]), 600)
 """
 READS = """
 import pathlib, sys
@@ -101,8 +98,7 @@ async def test_a_child_ends_when_its_parent_is_gone(tmp_path: Path) -> None:
     async def child_ended() -> bool:
         return ended.exists()
 
-    scripts = checkout.ROOT / "scripts"
-    command = [sys.executable, "-c", PARENT, scripts, READS, runs, ended]
+    command = program.lines(PARENT, READS, runs, ended)
     # Its own input stays open: a child that was handed that one would not end.
     with subprocess.Popen(command, stdin=subprocess.PIPE) as parent:
         try:

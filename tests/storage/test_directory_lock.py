@@ -16,17 +16,14 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import (
     MsvcrtLocking,
     system_locking,
 )
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.unit
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 HOLDER = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-import checkout
-checkout.register()
+import time
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
-lock = DirectoryLock(sys.argv[2])
+lock = DirectoryLock(sys.argv[1])
 lock.acquire()
 print("held", flush=True)
 time.sleep(600)
@@ -156,7 +153,7 @@ def test_a_file_system_without_locks_is_an_error_and_holds_nothing(tmp_path: Pat
 @pytest.mark.process
 def test_another_process_is_refused_too_and_its_death_frees_the_lock(tmp_path: Path) -> None:
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(SCRIPTS), str(tmp_path / "index")],
+        program.lines(HOLDER, tmp_path / "index"),
         stdout=subprocess.PIPE,
         cwd=tmp_path,
     )

@@ -13,18 +13,15 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import (
     holder,
     is_held_with,
 )
+from astrbot_plugin_scoped_memory.tests.support.programs import program
 
 pytestmark = pytest.mark.unit
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 PROGRAM = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
+import time
 from pathlib import Path
-import checkout
-checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory.storage.held_file import HeldFile
-file = HeldFile(Path(sys.argv[2]))
+file = HeldFile(Path(sys.argv[1]))
 assert file.take({"client": "codex", "pid": 7})
 print(file.token, flush=True)
 time.sleep(600)
@@ -109,9 +106,7 @@ def test_words_that_cannot_be_read_say_nothing_and_prove_nothing(
 
 @pytest.mark.process
 def test_a_process_that_is_killed_holds_nothing_whatever_words_it_left(path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(SCRIPTS), str(path)], stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen(program.lines(PROGRAM, path), stdout=subprocess.PIPE)
     file = HeldFile(path)
     try:
         assert process.stdout is not None

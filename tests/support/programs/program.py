@@ -24,6 +24,14 @@ def command(script: str | Path, *arguments: object) -> list[str]:
     return [sys.executable, "-P", *map(str, (PROGRAMS / "run.py", script, *arguments))]
 
 
+def lines(code: str, *arguments: object) -> list[str]:
+    """What runs these lines, which import the checkout by its package's name; ``sys.argv`` holds
+    the arguments from 1 on."""
+    scripts = Path(__file__).resolve().parents[3] / "scripts"
+    begin = f"import sys; sys.path.insert(0, {str(scripts)!r}); import checkout; "
+    return [sys.executable, "-P", "-c", f"{begin}checkout.register()\n{code}", *map(str, arguments)]
+
+
 def start(
     script: str | Path,
     *arguments: object,
