@@ -25,7 +25,6 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.appending import (
     NotAppended,
     append_and_verify,
     find_lines,
-    newline_of,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import write_all
 from astrbot_plugin_scoped_memory.tests.support.programs import program
@@ -109,17 +108,6 @@ def test_lines_are_found_whole_at_the_beginning_of_a_line_with_any_line_ends(
         assert content[at:].replace(b"\r\n", b"\n").startswith(RECORD.removesuffix(b"\n"))
 
 
-@given(person=st.binary(max_size=40), behind=st.binary(max_size=20))
-def test_a_search_finds_what_was_appended_and_never_reaches_outside_the_file(
-    person: bytes, behind: bytes
-) -> None:
-    newline = newline_of(person)
-    content = person + newline * 2 + RECORD + behind
-    at = find_lines(content, RECORD)
-    assert at is not None
-    assert content[at : at + 9] == b"## D-0007"
-
-
 @pytest.mark.parametrize("content", [b"\xff\xfe#\0 \0", b"#\0 \0D\0", "决定".encode("gbk")])
 def test_a_file_that_is_no_utf8_is_left_alone(path: Path, content: bytes) -> None:
     put(path, content)
@@ -127,16 +115,6 @@ def test_a_file_that_is_no_utf8_is_left_alone(path: Path, content: bytes) -> Non
         append_and_verify(path, record)
     assert refusal.value.code is AppendFault.NOT_TEXT
     assert path.read_bytes() == content
-
-
-def test_what_the_caller_raises_at_what_stands_there_is_passed_on(path: Path) -> None:
-    def refuse(content: bytes) -> bytes:
-        raise LookupError(content)
-
-    put(path, b"## D-0007 another's\n")
-    with pytest.raises(LookupError, match="another's"):
-        append_and_verify(path, refuse)
-    assert path.read_bytes() == b"## D-0007 another's\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")

@@ -158,6 +158,10 @@ TALES = {
     "appended between save and look": Told(
         "say 花生 / look / change 花生>核桃 / open / say 狗 / look / save 核桃>腰果", "腰果 狗"
     ),
+    "appended since each of two saves": Told(
+        "say 花生 / look / open / say 狗 / save 花生>核桃 / look / say 猫 / save 花生>腰果",
+        "腰果 狗 猫",
+    ),
     "saved as it was": Told("say 花生 / open / say 狗 / save", "花生 狗"),
     "saved as it was, again": Told("say 花生 / open / say 狗 / save / look / save", "花生"),
     "forgotten since, with an old archive": Told(

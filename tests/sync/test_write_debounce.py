@@ -72,6 +72,27 @@ async def test_what_is_missing_is_forgotten_after_five_seconds_without_a_save(
         assert bot.reconciler.next_due is None
 
 
+async def test_what_is_written_slowly_in_place_of_an_old_buffer_arrives_whole(
+    tmp_path: Path,
+) -> None:
+    watch = Watch()
+    async with living(tmp_path, pace=QUIET, elapsed=watch) as bot:
+        await told(bot, PEANUTS, TEA)
+        buffer = bot.file().read_text("utf-8").replace("花生", "核桃")
+        await told(bot, DOG)
+        content = f"{buffer}\n## 末尾的事 ^m-last01\n> 2026-01-01T00:00+08:00\n".encode()
+        for tenths in (0, 3, 6, 9, 10):
+            bot.file().write_bytes(content[: len(content) * tenths // 10])
+            for _ in range(3):
+                watch.seconds += 1.6
+                await bot.look()
+        watch.seconds += 5.0
+        await bot.look()
+        bot.check()
+        assert bot.texts() == sorted(["奶奶对核桃过敏", TEA, DOG, "末尾的事"])
+        assert not bot.file("archive").exists()
+
+
 async def test_files_that_share_entries_wait_for_one_another(tmp_path: Path) -> None:
     """Of two scopes: what left one of them is not taken for new in the other meanwhile."""
     watch = Watch()

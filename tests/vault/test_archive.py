@@ -222,9 +222,10 @@ SIX = "花生 绿茶 红茶 狗 狼 猫"
         ("say 花生 狗 / look / open / forget 花生 / lose / save 狗>狼", "狼"),
         ("say 花生 狗 / open / cut 花生 / look / lose / save", "花生 狗"),
         ("say 花生 狗 / open / forget 花生 / age / lose / save", "花生 狗"),
+        ("say 狗 花生 / look / keep / forget 花生 / say 猫 绿茶 / look / put_back", "狗 猫 绿茶"),
         (f"say {SIX} / look / keep / forget {SIX} / look / put_back", ""),
     ],
-    ids=["an old buffer", "an old buffer, nothing known", "by hand", "after a day", "all at once"],
+    ids=["an old buffer", "an old buffer, nothing known", "by hand", "after a day", "one", "all"],
 )
 async def test_what_was_forgotten_before_the_ledger_was_lost_comes_back_by_hand_alone(
     tmp_path: Path, story: str, lives: str

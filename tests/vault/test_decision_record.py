@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     DecisionState,
-    RecordFile,
     Reference,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, normalise, one_line
@@ -184,14 +183,6 @@ def test_a_long_judgment_is_the_beginning_of_the_body() -> None:
     assert body == f"{long}\n\n因为。"
     title, _ = title_and_body("啊" * 300, "")
     assert title == "啊" * (LONGEST_TITLE - 1) + "…"
-
-
-def test_the_files_that_take_records() -> None:
-    assert [file.path for file in RecordFile] == [
-        "shared/DECISIONS.md",
-        "shared/CONTRACTS.md",
-        "shared/RUNBOOK.md",
-    ]
 
 
 def test_a_record_whose_time_has_no_zone_has_none() -> None:

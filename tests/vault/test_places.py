@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import MEMORY_P
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.llm_memory.vault.marked_page import rewrite
-from astrbot_plugin_scoped_memory.llm_memory.vault.pages import Page, PagesOnDisk
+from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import VaultTree
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import VaultWriter
 
@@ -91,13 +91,6 @@ def files(root: Path) -> list[str]:
     return sorted(path.relative_to(root).as_posix() for path in found)
 
 
-def test_every_place_has_a_folder_of_its_own_under_the_root(takers: Takers) -> None:
-    folders = {place: takers.tree.folder(place) for place in [*PLACES, SHARED]}
-    expected = ["scopes/家人", "scopes/public", "roles/backend", "roles/猫é", "shared"]
-    assert list(folders.values()) == [takers.root / path for path in expected]
-    assert [place.folder for place in folders] == expected
-
-
 @pytest.mark.parametrize("write", TAKERS, ids=lambda write: write.__name__)
 def test_no_taker_writes_into_shared_or_the_root_or_for_a_person(
     takers: Takers, write: Callable[[Takers, Place], None]
@@ -110,19 +103,6 @@ def test_no_taker_writes_into_shared_or_the_root_or_for_a_person(
         write(takers, PERSON)
     assert files(takers.root) == []
     assert not (takers.root / "shared").exists()
-
-
-def test_what_stands_in_shared_and_in_a_role_is_read(takers: Takers) -> None:
-    for place in (SHARED, CAT, HOME):
-        folder = takers.root / place.folder
-        folder.mkdir(parents=True)
-        (folder / MEMORY_PAGE).write_bytes(place.name.encode())
-        page = takers.pages.read(place, MEMORY_PAGE)
-        assert isinstance(page, Page)
-        assert page.raw == place.name.encode()
-        (folder / "notes.md").write_text("# n\n")
-        assert [path.name for path in takers.tree.list_files(place).files] == ["notes.md"]
-        assert takers.pages.read(place, "absent.md") is None
 
 
 @needs_links
