@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -117,15 +115,6 @@ def is_a_folder(path: Path, _: pytest.MonkeyPatch) -> None:
     path.mkdir(parents=True)
 
 
-def no_permission(path: Path, patch: pytest.MonkeyPatch) -> None:
-    """As a user without rights meets it."""
-
-    def refuse(_: SqliteLoopFile) -> sqlite3.Connection:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    patch.setattr(SqliteLoopFile, "connect", refuse)
-
-
 def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
     """As SQLite says it where it makes its files."""
 
@@ -137,7 +126,7 @@ def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SqliteLoopFile, "connect", full)
 
 
-@pytest.mark.parametrize("break_it", [is_a_folder, no_permission, full_disk])
+@pytest.mark.parametrize("break_it", [is_a_folder, full_disk])
 async def test_a_file_that_cannot_be_opened_stops_the_loop_alone_and_is_named_with_its_cause(
     tmp_path: Path, path: Path, break_it: Break, monkeypatch: pytest.MonkeyPatch
 ) -> None:

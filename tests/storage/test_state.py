@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -28,7 +26,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
 from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
-from astrbot_plugin_scoped_memory.llm_memory.storage import sqlite_file
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -111,16 +108,6 @@ def file_is_a_folder(state: Path, _: pytest.MonkeyPatch) -> None:
     (state / "state.sqlite").mkdir(parents=True)
 
 
-def no_permission(state: Path, patch: pytest.MonkeyPatch) -> None:
-    """As a user without rights meets it; whoever runs the tests may have all of them."""
-
-    def refuse(path: Path) -> None:
-        assert path == state
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    patch.setattr(sqlite_file, "make_folder", refuse)
-
-
 def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
     """As SQLite says it where it makes its files."""
 
@@ -132,7 +119,7 @@ def full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SqliteStateStore, "connect", full)
 
 
-BREAKS = [state_is_a_file, file_is_a_folder, no_permission, full_disk]
+BREAKS = [state_is_a_file, file_is_a_folder, full_disk]
 
 
 @pytest.mark.parametrize("break_it", BREAKS)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue, key_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.recallable_memories import RecallableMemories
@@ -211,16 +212,9 @@ class Bot:
 
 
 @contextlib.asynccontextmanager
-async def living(
-    root: Path,
-    *,
-    pace: VaultPace = AT_ONCE,
-    ledger: bool = True,
-    elapsed: Callable[[], float] = time.monotonic,
-    now: Callable[[], float] = time.time,
-) -> AsyncIterator[Bot]:
+async def living(root: Path, **options: Any) -> AsyncIterator[Bot]:
     """A bot over ``root``, started."""
-    bot = Bot(root, pace=pace, ledger=ledger, elapsed=elapsed, now=now)
+    bot = Bot(root, **options)
     try:
         await bot.start()
         yield bot
