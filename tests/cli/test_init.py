@@ -123,7 +123,7 @@ def filled(project: Path) -> None:
 
 
 ALL = ("--claude", "--cursor", "--agents")
-CLAUDE_HOOKS = ".claude/settings.json"
+HOOKS_FILE = ".claude/settings.json"
 
 
 def test_a_dry_run_leaves_every_byte_and_what_stood_there_is_kept_beside_as_private(
@@ -144,7 +144,7 @@ def test_a_dry_run_leaves_every_byte_and_what_stood_there_is_kept_beside_as_priv
         assert copy.read_bytes() == payload
         if path.parent == project and path.suffix == ".json":
             assert [one.stat().st_mode & 0o077 for one in (copy, path)] == [0, 0]
-    hooks, old = content(project / CLAUDE_HOOKS), json.loads(before[project / CLAUDE_HOOKS])
+    hooks, old = content(project / HOOKS_FILE), json.loads(before[project / HOOKS_FILE])
     del hooks["hooks"]["SessionStart"][1:], hooks["hooks"]["UserPromptSubmit"]
     assert hooks == old
     rules = (project / "CLAUDE.md").read_bytes()
@@ -220,22 +220,22 @@ def test_json_that_would_lose_something_is_refused() -> None:
             EDIT(text)
 
 
-CLAUDE = {".mcp.json", "CLAUDE.md", ".claude/settings.json"}
+WITH_HOOKS = {".mcp.json", "CLAUDE.md", ".claude/settings.json"}
 CURSOR = {".cursor/mcp.json", ".cursor/rules/scoped-memory.mdc"}
 
 
 @pytest.mark.parametrize(
     ("flags", "there", "written"),
     [
-        ((), "", CLAUDE),
-        ((), ".claude/", CLAUDE),
+        ((), "", WITH_HOOKS),
+        ((), ".claude/", WITH_HOOKS),
         ((), ".cursor/", CURSOR),
         ((), "AGENTS.md", {"AGENTS.md"}),
-        (("--claude",), ".mcp.json", CLAUDE),
+        (("--claude",), ".mcp.json", WITH_HOOKS),
         (("--hooks",), "", {".claude/settings.json"}),
-        (("--hooks", "--claude"), "", CLAUDE),  # the same file twice
+        (("--hooks", "--claude"), "", WITH_HOOKS),  # the same file twice
         (("--codex", "--gemini"), ".claude/", {".codex/hooks.json", ".gemini/settings.json"}),
-        ((*ALL, "--store"), "", {"AGENTS.md", *CLAUDE, *CURSOR}),
+        ((*ALL, "--store"), "", {"AGENTS.md", *WITH_HOOKS, *CURSOR}),
     ],
 )
 def test_init_writes_for_the_clients_in_use_and_a_second_run_changes_no_byte(
