@@ -5,18 +5,8 @@ import sys
 
 import checkout
 
-HEAVY = {
-    "apscheduler",
-    "chromadb",
-    "jieba",
-    "numpy",
-    "onnxruntime",
-    "pandas",
-    "sentence_transformers",
-    "tokenizers",
-    "torch",
-    "transformers",
-}
+from astrbot_plugin_scoped_memory.tests.house.bans import HEAVY
+
 ENGINE = tuple(
     f"llm_memory.{room}"
     for room in (

@@ -15,7 +15,6 @@ import environment
 import pytest
 
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT, imports
-from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
 
 AT_THE_ROOT = {
     ".astrbot-plugin", ".ci", ".gitattributes", ".github", ".gitignore", ".pre-commit-config.yaml",
@@ -111,17 +110,6 @@ def test_a_python_is_tried_before_it_is_taken(tmp_path: Path) -> None:
     executable(tmp_path / "my python", "echo chosen")
     mine = find_python(os.defpath, tmp_path, PYTHON=str(tmp_path / "my python"))
     assert mine.strip() == "chosen"
-
-
-def test_the_agents_python_has_the_engine_and_no_bot() -> None:
-    python = agent_tools.agent_python()
-    if python is None:
-        pytest.skip(".venv-agent is not what the checkout is now: make env-agent")
-    code = "from importlib.util import find_spec as f; import llm_memory, sys; "
-    code += "print(llm_memory.__file__, *(n for n in ('astrbot', 'torch', 'chromadb') if f(n)))"
-    done = subprocess.run([python, "-I", "-c", code], capture_output=True, text=True, check=True)
-    (installed,) = done.stdout.split()
-    assert Path(installed).is_relative_to(agent_tools.AGENT)
 
 
 def test_each_file_states_what_its_tests_start() -> None:

@@ -53,12 +53,7 @@ def test_each_item_comes_once_and_in_its_order_and_none_before_it_is_asked_for(d
 
 
 def test_long_work_gives_others_a_moment_after_each_millisecond(day: Day) -> None:
-    for _ in cooperative(range(100)):
-        day.work(0.3)
-    assert day.given == 25
-
-
-def test_short_work_never_stops(day: Day) -> None:
-    for _ in cooperative(range(3)):
-        day.work(0.3)
-    assert day.given == 0
+    for count, given in ((3, 0), (100, 25)):
+        for _ in cooperative(range(count)):
+            day.work(0.3)
+        assert day.given == given

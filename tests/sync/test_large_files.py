@@ -27,7 +27,7 @@ def grown(path: Path, size: int) -> None:
         file.truncate(size)
 
 
-async def test_a_file_beyond_the_limit_is_told_and_not_read(
+async def test_a_file_beyond_the_limit_is_told_and_not_read_and_what_was_known_of_it_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
@@ -37,41 +37,28 @@ async def test_a_file_beyond_the_limit_is_told_and_not_read(
         read.append(path.name)
         return read_bytes(path)
 
-    monkeypatch.setattr(Path, "read_bytes", noted)
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        grown(bot.file("entities.md"), 300 * 1024 * 1024)
-        grown(bot.file("日记.md"), MAX_FILE_BYTES + 1)
-        await bot.look()
-        assert reasons(bot) == {"entities.md": "oversized", "日记.md": "oversized"}
-        assert read.count("preferences.md") > 0
-        assert not {"entities.md", "日记.md"} & set(read)
-        assert bot.texts() == [PEANUTS]
-        bot.file("entities.md").unlink()
-        bot.file("日记.md").unlink()
-        await bot.look()
-        assert reasons(bot) == {}
-
-
-async def test_what_was_known_of_a_file_that_grows_beyond_the_limit_is_not_deleted(
-    tmp_path: Path,
-) -> None:
+    too_large = {"preferences.md": "oversized", "日记.md": "oversized"}
     async with living(tmp_path) as bot:
         memory_id = await bot.says(PEANUTS)
         await bot.look()
         before = bot.file().read_bytes()
-        grown(bot.file(), MAX_FILE_BYTES + 1)
-        await bot.look()
-        assert reasons(bot) == {"preferences.md": "oversized"}
+        grown(bot.file(), 300 * 1024 * 1024)
+        grown(bot.file("日记.md"), MAX_FILE_BYTES + 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "read_bytes", noted)
+            await bot.look()
+        assert reasons(bot) == too_large
+        assert not too_large.keys() & set(read)
         assert bot.texts() == [PEANUTS]
     async with living(tmp_path) as bot:
         await bot.look()
-        assert reasons(bot) == {"preferences.md": "oversized"}
-        assert not bot.file("archive").exists()
+        assert reasons(bot) == too_large
         bot.file().write_bytes(before)
+        bot.file("日记.md").unlink()
         await bot.look()
-        assert bot.texts() == [PEANUTS]
+        assert reasons(bot) == {}
         assert bot.memory(memory_id).judgment == PEANUTS
+        assert not bot.file("archive").exists()
         bot.check()
 
 

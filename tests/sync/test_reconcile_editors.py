@@ -141,21 +141,6 @@ class TestMostOfAScope:
             bot.check()
             bot.stop()
 
-    async def test_a_whole_tree_that_is_gone_is_held_whatever_its_size(
-        self, tmp_path: Path
-    ) -> None:
-        async with living(tmp_path) as bot:
-            await bot.says(PEANUTS)
-            scopes = tmp_path / "memory" / "scopes"
-            scopes.rename(tmp_path / "elsewhere")
-            await bot.look()
-            assert bot.held() == {"家人": "1"}
-            assert bot.texts() == [PEANUTS]
-            (tmp_path / "elsewhere").rename(scopes)
-            await bot.look()
-            assert bot.held() == {}
-            bot.check()
-
     async def test_what_is_pasted_into_another_scope_lives_there_and_no_more_here(
         self, tmp_path: Path
     ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory import Expanded, PointerNotVisible
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
@@ -46,13 +47,15 @@ async def test_entries_and_notes_are_followed(tmp_path: Path) -> None:
         note = tmp_path / "memory/scopes/家人/旅行.md"
         note.write_text("# 京都\n\n住在四条的旅馆\n", "utf-8")
         watcher.change()
-        async with asyncio.timeout(30):
-            while not len(rig.engine.notes):  # noqa: ASYNC110  (no event to wait for)
-                await asyncio.sleep(0.01)
-        (entry,) = await rig.engine.service.newest(conversation_id=group(777), limit=5)
-        assert entry.memory.judgment == "奶奶对核桃过敏"
+        service = rig.engine.service
+
+        async def followed() -> bool:
+            (entry,) = await service.newest(conversation_id=group(777), limit=5)
+            return entry.memory.judgment == "奶奶对核桃过敏" and bool(len(rig.engine.notes))
+
+        await until(followed, within=30, what="an entry and a note as they are in the files")
         (chunk,) = rig.engine.notes.all()
-        found = await rig.engine.service.expand(chunk.pointer, conversation_id=group(777))
+        found = await service.expand(chunk.pointer, conversation_id=group(777))
         assert not isinstance(found, Expanded | PointerNotVisible)
 
 

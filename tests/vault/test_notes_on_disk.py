@@ -200,14 +200,6 @@ def test_what_is_no_note_or_too_large_is_not_read(
             source.read(FAMILY, path)
 
 
-def test_a_folder_that_no_persona_has_is_reported(source: MarkdownNotes, tmp_path: Path) -> None:
-    put(tmp_path, "roles/a%2fb/x.md")
-    put(tmp_path, "roles/.git/x.md")
-    put(tmp_path, "roles/x.md")
-    assert places(source) == ["家人"]
-    assert reports(source) == [("memory/roles", "a%2fb", "illegal_role")]
-
-
 def test_a_folder_is_found_as_the_disk_spells_it(source: MarkdownNotes, tmp_path: Path) -> None:
     name = unicodedata.normalize("NFD", "Zoé")
     put(tmp_path, f"roles/{name}/x.md", "正文")

@@ -131,20 +131,6 @@ def test_nothing_is_written_through_a_link_on_the_way(
 
 
 @needs_links
-def test_a_shelf_behind_a_link_lists_nothing(takers: Takers, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "secret.md").write_text("# s\n")
-    (takers.root / "shared").symlink_to(tmp_path / "elsewhere")
-    (takers.root / "roles").mkdir()
-    (takers.root / "roles" / "backend").symlink_to(tmp_path / "elsewhere")
-    for place in (SHARED, BACKEND):
-        assert takers.tree.list_files(place).files == ()
-        assert takers.tree.archived_files(place) == ()
-        with pytest.raises(VaultWriteFailed, match="link"):
-            takers.pages.read(place, "secret.md")
-
-
-@needs_links
 def test_a_scopes_folder_that_the_owner_made_a_link_is_used(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "memory").mkdir()

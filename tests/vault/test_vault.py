@@ -198,15 +198,6 @@ def test_the_archive_keeps_the_text_as_it_was_last(tree: Tree) -> None:
     assert restored.memory == memory(1, "手改过的事")
 
 
-def test_an_edit_by_hand_is_not_written_over(tree: Tree) -> None:
-    path = tree.add(memory(1))
-    stored = tree.find("第1件事")
-    path.write_text(path.read_text("utf-8").replace("第1件事", "手改过的事"), "utf-8")
-    with pytest.raises(KeyError):
-        tree.vault.replace(stored, memory(1, "机器改的"))
-    assert tree.texts() == ["手改过的事"]
-
-
 def test_an_entry_without_a_time_can_be_changed_after_its_file_was(tree: Tree) -> None:
     path = tree.write("entities.md", "## 没有时间的一条 ^m-00000000000001\n")
     os.utime(path, (1, 1))
@@ -214,15 +205,6 @@ def test_an_entry_without_a_time_can_be_changed_after_its_file_was(tree: Tree) -
     tree.add(memory(2))
     tree.vault.replace(stored, memory(1, "改了"))
     assert tree.texts() == ["改了", "第2件事"]
-
-
-def test_an_entry_moved_to_another_file_is_found_there(tree: Tree) -> None:
-    path = tree.add(memory(1))
-    stored = tree.find("第1件事")
-    path.rename(path.with_name("我的.md"))
-    changed = tree.vault.replace(stored, memory(1, "改了"))
-    assert changed.path == "我的.md"
-    assert tree.texts() == ["改了"]
 
 
 def test_an_entry_that_is_gone_is_told_from_one_that_cannot_be_read(tree: Tree) -> None:
