@@ -21,8 +21,7 @@ import pytest
 from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoint
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
-from astrbot_plugin_scoped_memory.tests.house.bans import HEAVY
-from astrbot_plugin_scoped_memory.tests.house.test_engine_alone import ENGINE
+from astrbot_plugin_scoped_memory.tests.house.test_engine_alone import ENGINE, HEAVY
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import ServerGone, StdioClient
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
