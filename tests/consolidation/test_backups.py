@@ -7,13 +7,12 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import EnginePaths, LoopSettings
+from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import restore_store
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.backup_files import DailyBackups
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
@@ -24,15 +23,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     Record,
     TransferFault,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    QUICK,
-    Rig,
-    Ticker,
-    group,
-    person,
-    running,
-)
-from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, entries, passive, plant
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
+from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, asleep, entries, passive, plant
 
 pytestmark = pytest.mark.engine
 
@@ -78,7 +70,7 @@ async def test_a_backup_gives_the_same_tree_back_byte_by_byte(tmp_path: Path) ->
         (memory / "soul/猫娘" / name).parent.mkdir(parents=True, exist_ok=True)
         (memory / "soul/猫娘" / name).write_bytes(b'{"n":1}\r\nno line end')
     (memory / "MEMORY.md").write_bytes(b"of an older layout\r\n")
-    async with running(root, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(root) as rig:
         for number, where in enumerate((HERE, OFFICE, SQUARE) * 3):
             stored = await rig.remember(f"我喜欢第{number}种水果", where)
         await rig.forget(stored.memory.memory.memory_id, SQUARE, ADMIN)
@@ -113,7 +105,7 @@ async def test_what_changes_while_a_backup_is_made_is_in_it_once(tmp_path: Path)
     root = tmp_path / "bot"
     stay = [passive(n, f"第{n}件") for n in range(200)]
     plant(root, "家人", "preferences.md", stay)
-    async with running(root, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(root) as rig:
         running_night = asyncio.create_task(night(rig))
         moved = 0
         while not running_night.done():
@@ -139,22 +131,19 @@ async def test_the_newest_so_many_are_kept(tmp_path: Path) -> None:
     mine = tmp_path / "backups" / "daily" / "我自己的.jsonl"
     mine.parent.mkdir(parents=True)
     mine.write_text("…", "utf-8")
-    clock = Ticker(NIGHT)
-    settings = replace(QUICK, loop=LoopSettings(backups_keep=3))
-    async with running(tmp_path, settings=settings, clock=clock, follow=False) as rig:
+    async with asleep(tmp_path, backups_keep=3) as rig:
         removed = []
         for _ in range(5):
             removed.append((await night(rig)).removed)
-            clock.now += timedelta(days=1)
-        clock.now -= timedelta(days=1)
+            rig.clock.now += timedelta(days=1)
+        rig.clock.now -= timedelta(days=1)
         removed.append((await night(rig)).removed)
     assert removed == [0, 0, 0, 1, 1, 0]
     assert backups(tmp_path) == [*(f"2026-11-{day}.jsonl" for day in (23, 24, 25)), mine.name]
 
 
 async def test_none_is_made_where_none_is_wanted(tmp_path: Path) -> None:
-    settings = replace(QUICK, loop=LoopSettings(backups_keep=0))
-    async with running(tmp_path, settings=settings, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(tmp_path, backups_keep=0) as rig:
         assert (await night(rig)).backup == ""
     assert not (tmp_path / "backups" / "daily").exists()
 
@@ -163,16 +152,14 @@ async def test_while_files_are_missing_a_new_one_is_written_and_no_older_one_goe
     tmp_path: Path,
 ) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(n, f"第{n}件") for n in range(10)])
-    clock = Ticker(NIGHT)
-    settings = replace(QUICK, loop=LoopSettings(backups_keep=1))
-    async with running(tmp_path, settings=settings, clock=clock, follow=False) as rig:
+    async with asleep(tmp_path, backups_keep=1) as rig:
         await night(rig)
         (tmp_path / "memory" / "scopes" / "家人" / "preferences.md").unlink()
         await rig.engine.reconcile()
         assert not rig.engine.rooms.backup.may_rotate()
         for _ in range(2):
             assert (await night(rig)).removed == 0
-        clock.now += timedelta(days=1)
+        rig.clock.now += timedelta(days=1)
         assert (await night(rig)).removed == 0
         assert len(backups(tmp_path)) == 4
         await rig.engine.service.admin.confirm_deletions(actor=ADMIN)
@@ -194,11 +181,9 @@ async def test_a_backup_that_could_not_be_written_costs_no_older_one(
     tmp_path: Path, step: str
 ) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
-    clock = Ticker(NIGHT)
-    settings = replace(QUICK, loop=LoopSettings(backups_keep=1))
-    async with running(tmp_path, settings=settings, clock=clock, follow=False) as rig:
+    async with asleep(tmp_path, backups_keep=1) as rig:
         await night(rig)
-        clock.now += timedelta(days=1)
+        rig.clock.now += timedelta(days=1)
         refusing(rig, step)
         report = await night(rig)
         assert report.errors
@@ -211,7 +196,7 @@ async def test_a_file_that_reads_otherwise_than_it_was_written_is_thrown_away(
     tmp_path: Path,
 ) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(n, f"第{n}件") for n in range(5)])
-    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         folder = rig.engine.parts.backups
         write = folder.write
 
@@ -240,7 +225,7 @@ async def test_what_a_kill_left_of_a_backup_is_cleared_away(tmp_path: Path) -> N
     for name in (".new.jsonl", ".0123456789abcdef.tmp", ".stage/scopes/x.md"):
         (daily / name).write_text("half", "utf-8")
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
-    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         await night(rig)
     assert backups(tmp_path) == ["2026-11-21.jsonl"]
     assert '"x.md"' not in (daily / "2026-11-21.jsonl").read_text("utf-8")
@@ -256,7 +241,7 @@ async def test_a_backup_by_command_waits_for_a_purge_in_an_older_one(tmp_path: P
             may_go_on.wait(30)
         return None if isinstance(record, MemoryRecord) else record
 
-    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         await night(rig)
         purging = asyncio.create_task(rig.engine.rooms.backup.change(without_memories))
         await asyncio.to_thread(writes.wait, 30)
@@ -273,7 +258,7 @@ async def test_what_a_restore_would_do_is_found_out_in_the_folder_of_the_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
-    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         await night(rig)
         made = tmp_path / "backups" / "daily" / backups(tmp_path)[0]
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a disk that was taken out"))

@@ -39,6 +39,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 from astrbot_plugin_scoped_memory.tests.support.nights import (
     NIGHT,
     OneDirection,
+    asleep,
     entries,
     find_useful,
     find_useless,
@@ -228,7 +229,7 @@ async def test_without_an_index_nothing_is_merged_and_the_report_says_so(tmp_pat
     memories = [passive(1, "小明喜欢喝乌龙茶"), passive(2, "小明爱喝乌龙茶")]
     more = [passive(n, f"第{n}件") for n in range(5, 12)]
     plant(tmp_path, "家人", "preferences.md", [*memories, *more])
-    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         report = await rig.night("command")
         assert (report.merged, report.unmerged) == (0, 1)
     async with running(tmp_path, embedder=OneDirection(), clock=at_night()) as rig:
@@ -238,7 +239,7 @@ async def test_without_an_index_nothing_is_merged_and_the_report_says_so(tmp_pat
 async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_elsewhere(
     tmp_path: Path,
 ) -> None:
-    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
 
         async def postponed(**more: bool) -> Postponed:
             return (await rig.night(**more)).postponed
@@ -286,7 +287,7 @@ async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
     memory = passive(1, "一件事", strength=60)
     plant(tmp_path, "家人", JOURNAL, [memory])
     find_useless(tmp_path, "家人", memory)
-    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         engine, begun, goes_on = rig.engine, asyncio.Event(), threading.Event()
         loop, vault = asyncio.get_running_loop(), engine.parts.vault
         write = vault.replace
@@ -386,7 +387,7 @@ async def test_a_first_start_is_no_missed_night(tmp_path: Path) -> None:
 
 
 async def test_a_night_without_its_file_tells_so_and_raises_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path, clock=at_night(), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         store = rig.engine.parts.sleep_store
 
         def refuse(*_: object) -> None:

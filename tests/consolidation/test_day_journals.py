@@ -20,15 +20,10 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.due import LONGEST_WAIT
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    Rig,
-    Ticker,
-    group,
-    person,
-    running,
-)
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.nights import (
     NIGHT,
+    asleep,
     entries,
     loop_stores,
     passive,
@@ -117,7 +112,7 @@ async def test_what_a_person_made_of_a_journal_stays_so(tmp_path: Path) -> None:
     path.write_text(path.read_text("utf-8").replace("做了第0件事", "其实很闲"), "utf-8")
     assert await night(tmp_path, later=1) == 0
     assert "其实很闲" in entries(tmp_path, "家人")[ID][0].judgment
-    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         await rig.forget(ID, HERE, ADMIN)
     with loop_stores(tmp_path) as stores:
         stores.nights.drop_journals(date(2030, 1, 1))

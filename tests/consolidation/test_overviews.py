@@ -25,8 +25,8 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import 
     outside,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, passive, plant
+from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, asleep, passive, plant
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     StandingClock,
     answer,
@@ -45,8 +45,7 @@ def pages(root: Path, scope: str = "家人") -> Path:
 
 
 async def night(root: Path, later: int = 0) -> SleepReport:
-    clock = Ticker(NIGHT + timedelta(days=later))
-    async with running(root, clock=clock, follow=False) as rig:
+    async with asleep(root, later=later) as rig:
         report = await rig.night("nightly")
         assert not report.errors
         assert not any("机器人改写" in text for text in await rig.texts("机器人改写", HERE))
@@ -92,32 +91,30 @@ async def test_what_a_person_wrote_beside_the_block_stays_and_what_the_bot_wrote
 
 
 @pytest.mark.parametrize(
-    "text", [f"{BEGIN}\n我删了一行\n", f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n", f"{END}\n{BEGIN}\n"]
+    "content",
+    [
+        f"{BEGIN}\n我删了一行\n".encode(),
+        f"{BEGIN}\n{END}\n{BEGIN}\n{END}\n".encode(),
+        f"{END}\n{BEGIN}\n".encode(),
+        "老文件".encode("gb18030"),
+    ],
 )
-async def test_a_page_with_damaged_marks_is_left_alone_and_told_of(
-    tmp_path: Path, text: str
+async def test_a_page_with_damaged_marks_or_bytes_is_left_alone_and_told_of(
+    tmp_path: Path, content: bytes
 ) -> None:
     plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
     page = pages(tmp_path) / "MEMORY.md"
-    page.write_text(text, "utf-8")
-    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+    page.write_bytes(content)
+    async with asleep(tmp_path) as rig:
         report = await rig.night("nightly")
         assert report.left == 1
         assert [n.subject for n in rig.notices if n.code == "page_left"] == ["家人/MEMORY.md"]
-        assert page.read_text("utf-8") == text
+        assert page.read_bytes() == content
         page.write_text(f"我的话\n{BEGIN}\n{END}\n", "utf-8")
         assert (await rig.night("nightly")).left == 0
         standing = {notice.code for notice in (await rig.engine.status()).notices}
         assert "page_left" not in standing
     assert page.read_text("utf-8").startswith("我的话\n")
-
-
-async def test_a_page_that_is_no_utf8_keeps_every_byte(tmp_path: Path) -> None:
-    plant(tmp_path, "家人", "preferences.md", [passive(1, "一件事")])
-    page = pages(tmp_path) / "MEMORY.md"
-    page.write_bytes("老文件".encode("gb18030"))
-    assert (await night(tmp_path)).left == 1
-    assert page.read_bytes() == "老文件".encode("gb18030")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
@@ -126,7 +123,7 @@ async def test_no_page_is_written_through_a_link(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.md"
     elsewhere.write_text("别人的", "utf-8")
     (pages(tmp_path) / "MEMORY.md").symlink_to(elsewhere)
-    async with running(tmp_path, clock=Ticker(NIGHT), follow=False) as rig:
+    async with asleep(tmp_path) as rig:
         report = await rig.night("nightly")
         assert report.errors
         assert report.backup
@@ -143,7 +140,7 @@ async def test_no_page_and_no_kept_text_of_one_shows_what_was_forgotten(tmp_path
     kept = [folder / "archive" / "MEMORY.md", folder / "archive" / "PRIMER.md"]
     (folder / "PRIMER.md").write_text((folder / "PRIMER.md").read_text("utf-8") + "我的话", "utf-8")
     assert words in kept[0].read_text("utf-8")
-    async with running(tmp_path, clock=Ticker(NIGHT + timedelta(days=2)), follow=False) as rig:
+    async with asleep(tmp_path, later=2) as rig:
         for memory in (*rules, passive(7, "")):
             await rig.forget(memory.memory_id, HERE, person(9, admin=True))
     await night(tmp_path, 3)

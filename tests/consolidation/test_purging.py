@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, runn
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
+    Bot,
     StandingClock,
     answer,
     learned,
+    reading,
     reflect,
     say,
     texts_of,
@@ -72,6 +75,14 @@ async def purge(rig: Rig, memory_id: str, who: Actor = ADMIN) -> object:
     return await rig.forget(memory_id, FAMILY, who, for_good=True)
 
 
+@pytest.fixture
+async def bot(tmp_path: Path) -> AsyncIterator[Bot]:
+    """In the evening, with a reader that repeats what it reads."""
+    async with reading(tmp_path, StandingClock(EVENING)) as opened:
+        opened.chat.otherwise = told
+        yield opened
+
+
 async def test_its_words_are_in_no_file_after_the_next_night(tmp_path: Path) -> None:
     clock = StandingClock(EVENING)
     chat = ScriptedChat(otherwise=told)
@@ -105,19 +116,17 @@ async def test_an_index_that_is_off_keeps_no_words_from_being_purged(tmp_path: P
         assert files_holding(tmp_path, SECRET) == set()
 
 
-async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(tmp_path: Path) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise="{}"), clock=clock) as rig:
-        stored = (await rig.remember(SECRET, FAMILY, SPEAKER)).memory
-        await night(rig, clock)
-        path = tmp_path / "memory/scopes/家人" / stored.path
-        path.write_text(path.read_text("utf-8").replace(SECRET, HARMLESS), "utf-8")
-        await rig.engine.reconcile()
-        await night(rig, clock)
-        assert any(name.startswith("backups/") for name in files_holding(tmp_path, SECRET))
-        await purge(rig, stored.memory.memory_id)
-        await night(rig, clock)
-        assert files_holding(tmp_path, SECRET) == set()
+async def test_an_edit_in_a_file_purges_nothing_until_its_entry_is_purged(bot: Bot) -> None:
+    stored = (await bot.remember(SECRET, FAMILY, SPEAKER)).memory
+    await night(bot, bot.clock)
+    path = bot.root / "memory/scopes/家人" / stored.path
+    path.write_text(path.read_text("utf-8").replace(SECRET, HARMLESS), "utf-8")
+    await bot.engine.reconcile()
+    await night(bot, bot.clock)
+    assert any(name.startswith("backups/") for name in files_holding(bot.root, SECRET))
+    await purge(bot, stored.memory.memory_id)
+    await night(bot, bot.clock)
+    assert files_holding(bot.root, SECRET) == set()
 
 
 async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path: Path) -> None:
@@ -134,35 +143,31 @@ async def test_nothing_is_purged_while_the_folder_of_its_scope_is_gone(tmp_path:
     assert any(name.startswith("backups/") for name in files_holding(tmp_path, SECRET))
 
 
-async def test_what_a_person_deletes_from_the_archive_by_hand_is_purged(tmp_path: Path) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
-        memory_id = await lived(rig, clock)
-        clock.forward(minutes=1)
-        await rig.forget(memory_id, FAMILY, ADMIN)
-        await night(rig, clock)
-        assert files_holding(tmp_path, SECRET) != set()  # it can be undone
-        for path in (tmp_path / "memory/scopes/家人/archive").rglob("*.md"):
-            path.unlink()
-        await night(rig, clock)
-        assert files_holding(tmp_path, SECRET) == set()
+async def test_what_a_person_deletes_from_the_archive_by_hand_is_purged(bot: Bot) -> None:
+    memory_id = await lived(bot, bot.clock)
+    bot.clock.forward(minutes=1)
+    await bot.forget(memory_id, FAMILY, ADMIN)
+    await night(bot, bot.clock)
+    assert files_holding(bot.root, SECRET) != set()  # it can be undone
+    for path in (bot.root / "memory/scopes/家人/archive").rglob("*.md"):
+        path.unlink()
+    await night(bot, bot.clock)
+    assert files_holding(bot.root, SECRET) == set()
 
 
-async def test_an_archive_that_cannot_be_read_purges_nothing(tmp_path: Path) -> None:
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
-        memory_id = await lived(rig, clock)
-        clock.forward(minutes=1)
-        await rig.forget(memory_id, FAMILY, ADMIN)
-        path = tmp_path / "memory/scopes/家人/archive/entities.md"
-        assert SECRET in path.read_text("utf-8")
-        whole = path.read_bytes()
-        path.write_bytes(b"\xff\xfe" + whole)
-        await night(rig, clock)
-        path.write_bytes(whole)
-        await night(rig, clock)
-        restored = await rig.restore(memory_id, FAMILY, ADMIN)
-        assert not isinstance(restored, NotVisible)
+async def test_an_archive_that_cannot_be_read_purges_nothing(bot: Bot) -> None:
+    memory_id = await lived(bot, bot.clock)
+    bot.clock.forward(minutes=1)
+    await bot.forget(memory_id, FAMILY, ADMIN)
+    path = bot.root / "memory/scopes/家人/archive/entities.md"
+    assert SECRET in path.read_text("utf-8")
+    whole = path.read_bytes()
+    path.write_bytes(b"\xff\xfe" + whole)
+    await night(bot, bot.clock)
+    path.write_bytes(whole)
+    await night(bot, bot.clock)
+    restored = await bot.restore(memory_id, FAMILY, ADMIN)
+    assert not isinstance(restored, NotVisible)
 
 
 async def test_what_was_purged_is_known_by_a_keyed_hash_and_comes_back_from_no_import(
@@ -192,15 +197,15 @@ async def test_what_was_purged_is_known_by_a_keyed_hash_and_comes_back_from_no_i
 
 async def test_where_forgotten_words_lie_until_they_are_purged(tmp_path: Path) -> None:
     """The rows of the table in docs/privacy.md, and no other places."""
-    clock = StandingClock(EVENING)
-    async with running(tmp_path, chat=ScriptedChat(otherwise=told), clock=clock) as rig:
-        memory_id = await lived(rig, clock)
-        clock.forward(minutes=1)
-        await rig.forget(memory_id, FAMILY, ADMIN)
+    async with reading(tmp_path, StandingClock(EVENING)) as bot:
+        bot.chat.otherwise = told
+        memory_id = await lived(bot, bot.clock)
+        bot.clock.forward(minutes=1)
+        await bot.forget(memory_id, FAMILY, ADMIN)
         assert "state/loop.sqlite-wal" in files_holding(tmp_path, SECRET)
-        await reflect(rig)
-        await night(rig, clock)
-        await night(rig, clock)
+        await reflect(bot)
+        await night(bot, bot.clock)
+        await night(bot, bot.clock)
     table = (ROOT / "docs" / "privacy.md").read_text("utf-8").partition("## 忘记了的话还在哪里")[2]
     places = {
         "memory/scopes/家人/archive/entities.md": "`archive/`",

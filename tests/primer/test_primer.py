@@ -19,10 +19,7 @@ from astrbot_plugin_scoped_memory.core.services.primer_injection import (
 )
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Primer, PrimerPart
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Provenance,
-    StoredMemory,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Provenance, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.primer.rules.constitution import (
     MOST_TOKENS,

@@ -19,11 +19,7 @@ from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import OPEN
-from astrbot_plugin_scoped_memory.llm_memory import (
-    MemoryKind,
-    TaskAction,
-    TaskChange,
-)
+from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens

@@ -20,13 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    QUICK,
-    Rig,
-    group,
-    person,
-    running,
-)
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 
 pytestmark = pytest.mark.engine
 

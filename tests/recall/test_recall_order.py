@@ -160,16 +160,6 @@ async def test_of_two_that_answer_alike_the_useful_one_comes_first_and_after_a_r
         assert await rig.texts(QUERY, HERE) == [OLD, NEW]
 
 
-async def test_a_recall_reads_no_counts_from_the_disk(tmp_path: Path) -> None:
-    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
-        old = await rig.remember(OLD, HERE)
-        await rig.remember(NEW, HERE)
-        await found_useful(rig, old.memory.memory.memory_id, times=3)
-        with sqlite3.connect(tmp_path / "state" / "state.sqlite") as connection:
-            connection.execute("DELETE FROM use_count")
-        assert await rig.texts(QUERY, HERE) == [OLD, NEW]
-
-
 async def shown(rig: Rig, query: str) -> list[str]:
     """What one recall of at most one memory shows."""
     recall = await rig.recall(query, HERE, 1)

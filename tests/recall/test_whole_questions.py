@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
-from astrbot_plugin_scoped_memory.llm_memory import (
-    Actor,
-    ConversationId,
-    MemoryKind,
-    Recall,
-)
+from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, MemoryKind, Recall
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running

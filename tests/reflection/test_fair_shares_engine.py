@@ -21,14 +21,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import LEAST_TOKENS
-from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    Rig,
-    group,
-    person,
-    private,
-    running,
-)
+from astrbot_plugin_scoped_memory.tests.fakes.chat import Call
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     Bot,
@@ -218,10 +212,10 @@ async def test_when_the_tokens_of_a_day_are_spent_turns_wait_for_the_next_local_
 ) -> None:
     zone = ZoneInfo("Asia/Shanghai")
     clock = StandingClock(datetime(2026, 11, 21, 23, 0, tzinfo=zone))
-    chat = ScriptedChat(otherwise=Completion("{}", tokens=4_000))
-    settings = with_loop(after_turns=1, daily_tokens=10_000)
-    async with running(tmp_path, chat=chat, clock=clock, settings=settings, follow=False) as rig:
-        reader = rig.engine.loop.reflection
+    settings = with_loop(DUE, daily_tokens=10_000)
+    async with reading(tmp_path, clock, settings=settings, follow=False) as rig:
+        chat, reader = rig.chat, rig
+        chat.otherwise = Completion("{}", tokens=4_000)
         for _ in range(5):
             await say(rig, "说了一句话")
             await reader.read_due()
@@ -244,22 +238,16 @@ async def test_when_the_tokens_of_a_day_are_spent_turns_wait_for_the_next_local_
 
 @pytest.mark.parametrize("budget", [0, 100, LEAST_TOKENS])
 async def test_a_budget_that_no_call_fits_in_makes_no_call(tmp_path: Path, budget: int) -> None:
-    chat = ScriptedChat()
-    settings = with_loop(after_turns=1, daily_tokens=budget)
-    async with running(tmp_path, chat=chat, settings=settings) as rig:
-        await say(rig, "奶奶对花生过敏")
-        report = await rig.engine.loop.reflection.read_due()
-        assert (report.resting, chat.calls) == (Resting.BUDGET, [])
+    async with reading(tmp_path, settings=with_loop(DUE, daily_tokens=budget)) as bot:
+        await say(bot, PEANUTS)
+        assert (await bot.read_due()).resting is Resting.BUDGET
+        assert bot.chat.calls == []
 
 
 async def test_a_batch_fits_into_a_day_however_long_the_turns_are(tmp_path: Path) -> None:
-    chat = ScriptedChat()
-    settings = with_loop(after_turns=1, daily_tokens=3_500)
-    async with running(tmp_path, chat=chat, settings=settings) as rig:
+    async with reading(tmp_path, settings=with_loop(DUE, daily_tokens=3_500)) as bot:
         for number in range(12):
-            await say(rig, f"第{number}句：" + "长" * 1_500)
-        await rig.engine.loop.reflection.read_due()
-        assert len(chat.calls) == 1
-        spent = (await rig.engine.loop.status()).spent
-        assert spent is not None
-        assert spent.tokens <= 3_500
+            await say(bot, f"第{number}句：" + "长" * 1_500)
+        await bot.read_due()
+        assert len(bot.chat.calls) == 1
+        assert await spent(bot) <= 3_500

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import (
-    Batch,
-    WaitingLine,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Batch, WaitingLine
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts

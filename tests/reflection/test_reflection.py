@@ -224,26 +224,6 @@ async def test_who_takes_his_own_words_back_replaces_them_and_undo_brings_them_b
     assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
 
 
-@pytest.mark.parametrize(
-    ("new", "said", "who"),
-    [
-        (learned("小明住在上海"), "小明住在上海", 2),
-        (learned("小明住在上海", who="s2"), "我搬到上海了", 1),
-        (learned("小明住在上海", turn=7), "我搬到上海了", 1),
-        (learned("小明住在上海"), "今天天气不错", 1),
-    ],
-)
-async def test_no_other_speaker_replaces_them_and_both_stay(
-    bot: Bot, new: dict[str, object], said: str, who: int
-) -> None:
-    await contradicted(bot, new, said, who)
-    if new["turn"] == 7:
-        await say(bot, "还有一件事")  # with one turn alone it would be clear which is meant
-    report = await reflect(bot)
-    assert report.dropped == 1
-    assert texts_of(bot) == {"家人": ["小明住在上海", "小明住在北京"]}
-
-
 async def test_a_debt_that_another_has_paid_is_settled_and_stays_as_it_was_said(bot: Bot) -> None:
     debt, paid = await settled_debt(bot, kind="task", tags=["借钱"])
     paid_id = paid.memory.memory_id

@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements impor
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
-from astrbot_plugin_scoped_memory.tests.support.stalls import LoopSteps
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -82,23 +81,3 @@ def test_it_is_what_a_restart_reads(made: list[tuple[str, str, str, int]]) -> No
 
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(play(Path(folder)))
-
-
-@pytest.mark.parametrize("back", [False, True], ids=["deleted", "put back"])
-async def test_a_turn_of_the_loop_records_no_more_of_many_corrections(
-    tmp_path: Path, back: bool
-) -> None:
-    most = []
-    for count in (1500, 6000):
-        state = SqliteStateStore(tmp_path / f"{count}.sqlite")
-        state.open()
-        record = CorrectedStatements(state, Ticker())
-        record.load()
-        entries = [("家人", Memory(f"m-{number:06}", "花生", NOW)) for number in range(count)]
-        if back:
-            await record.forgotten_by_hand(entries)
-        with LoopSteps() as steps:
-            await (record.restored_by_hand if back else record.forgotten_by_hand)(entries)
-        most.append(steps.most)
-        state.close()
-    assert most[1] <= 1.2 * most[0]

@@ -8,16 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import (
-    Edited,
-    Exported,
-    Forgotten,
-    Imported,
-    Rejected,
-    RejectReason,
-)
+from astrbot_plugin_scoped_memory.llm_memory import Edited, Forgotten
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, private, running
+from astrbot_plugin_scoped_memory.tests.support.engines import person, private, running
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     FAMILY,
     Bot,
@@ -33,27 +26,21 @@ pytestmark = pytest.mark.engine
 
 PEANUTS = "奶奶对花生过敏"
 PRAWNS = "奶奶对虾过敏"
-ADMIN = person(9, "管理员", admin=True)
+MING, ADMIN = person(1), person(9, "管理员", admin=True)
 
 
-async def stored(rig: Rig, text: str = PEANUTS, where: object = FAMILY) -> str:
-    """The id of a memory, remembered on purpose."""
-    outcome = await rig.remember(text, where, person(1))  # type: ignore[arg-type]
-    return outcome.memory.memory.memory_id
-
-
-async def forget(rig: Rig, memory_id: str) -> None:
-    outcome = await rig.forget(memory_id, FAMILY, ADMIN)
-    assert isinstance(outcome, Forgotten)
+async def forget(bot: Bot, memory_id: str) -> None:
+    """Some seconds later, and some before what comes next."""
+    bot.clock.forward(seconds=5)
+    assert isinstance(await bot.forget(memory_id, FAMILY, ADMIN), Forgotten)
+    bot.clock.forward(seconds=5)
 
 
 async def test_what_the_bot_repeats_after_a_correction_is_not_said_anew(timed_bot: Bot) -> None:
     """Its chat history still holds the words."""
     timed_bot.chat.add(answer(), answer())
-    memory_id = await stored(timed_bot)
-    timed_bot.clock.forward(seconds=5)
+    memory_id = await timed_bot.stored_id(PEANUTS, FAMILY, MING)
     await forget(timed_bot, memory_id)
-    timed_bot.clock.forward(seconds=5)
     await say(timed_bot, "刚才说到哪了", reply=f"你说周六去爬山。还说{PEANUTS}。")
     await reflect(timed_bot)
     assert "周六去爬山" in timed_bot.chat.calls[0].prompt
@@ -64,7 +51,7 @@ async def test_what_the_bot_repeats_after_a_correction_is_not_said_anew(timed_bo
 
 
 async def test_words_to_which_an_entry_was_edited_back_are_not_removed(timed_bot: Bot) -> None:
-    memory_id = await stored(timed_bot)
+    memory_id = await timed_bot.stored_id(PEANUTS, FAMILY, MING)
     for words in (PRAWNS, PEANUTS):
         timed_bot.clock.forward(seconds=5)
         edited = await timed_bot.edit(memory_id, words, FAMILY, ADMIN)
@@ -76,11 +63,10 @@ async def test_what_says_the_same_is_not_learned_and_what_only_resembles_it_is(
     timed_bot: Bot,
 ) -> None:
     """Which is which: ``rules/test_corrected.py``."""
-    memory_id = await timed_bot.stored_id(PEANUTS, FAMILY, person(1))
+    memory_id = await timed_bot.stored_id(PEANUTS, FAMILY, MING)
     same, other = "奶奶一吃花生就过敏", "爷爷对花生过敏"
     await say(timed_bot, f"{same}；{other}")
     timed_bot.chat.add(answer(learned(same, who="s1"), learned(other, who="s1")))
-    timed_bot.clock.forward(seconds=5)
     await forget(timed_bot, memory_id)
     await reflect(timed_bot)
     assert texts_of(timed_bot) == {"家人": [other]}
@@ -94,10 +80,9 @@ async def test_what_a_person_says_of_himself_is_distinguished_from_what_others_s
     timed_bot.chat.add(
         answer(learned("小明爱吃榴莲", who="s1"), {**learned("小红爱吃榴莲", who="s2"), "turn": 2})
     )
-    outcome = await timed_bot.remember("我爱吃榴莲", FAMILY, person(1, "小明"))
-    await say(timed_bot, "我爱吃榴莲", who=person(1, "小明"), reply="原来你爱吃榴莲")
+    outcome = await timed_bot.remember("我爱吃榴莲", FAMILY, MING)
+    await say(timed_bot, "我爱吃榴莲", who=MING, reply="原来你爱吃榴莲")
     await say(timed_bot, "我爱吃榴莲", who=person(2, "小红"))
-    timed_bot.clock.forward(seconds=5)
     await forget(timed_bot, outcome.memory.memory.memory_id)
     await reflect(timed_bot)
     assert texts_of(timed_bot) == {"家人": ["小红爱吃榴莲"]}
@@ -105,39 +90,15 @@ async def test_what_a_person_says_of_himself_is_distinguished_from_what_others_s
 
 
 async def test_what_is_adopted_again_stays_out_though_its_id_is_another(timed_bot: Bot) -> None:
-    outcome = await timed_bot.remember(PEANUTS, FAMILY, person(1))
+    outcome = await timed_bot.remember(PEANUTS, FAMILY, MING)
     scope, memory = outcome.memory.scope, outcome.memory.memory
     again = replace(memory, memory_id="m-legacy0001")
     later = replace(
         again, memory_id="m-legacy0002", created_at=timed_bot.clock.now + timedelta(days=1)
     )
-    timed_bot.clock.forward(seconds=5)
     await forget(timed_bot, memory.memory_id)
     taken = await timed_bot.engine.intake.take(scope, [again, later])
     assert [one.memory for one in taken] == [later]
-
-
-async def test_an_import_brings_back_what_was_corrected_only_where_it_is_asked_to(
-    timed_bot: Bot,
-) -> None:
-    service = timed_bot.engine.service
-    memory_id = await stored(timed_bot)
-    await stored(timed_bot, "周六去爬山")
-    exported = await service.export(conversation_id=FAMILY, actor=ADMIN)
-    assert isinstance(exported, Exported)
-    (timed_bot.root / "imports").mkdir()
-    (timed_bot.root / "exports" / exported.name).rename(timed_bot.root / "imports" / "all.jsonl")
-    timed_bot.clock.forward(seconds=5)
-    await forget(timed_bot, memory_id)
-    left = await service.import_("all.jsonl", conversation_id=FAMILY, actor=ADMIN)
-    assert isinstance(left, Imported)
-    assert (left.known, left.refused) == (1, 1)
-    assert left.lines[0].rejected == Rejected(RejectReason.CORRECTED)
-    assert texts_of(timed_bot) == {"家人": ["周六去爬山"]}
-    asked = await service.import_("all.jsonl", conversation_id=FAMILY, actor=ADMIN, anyway=True)
-    assert isinstance(asked, Imported)
-    assert asked.stored == 1
-    assert PEANUTS in texts_of(timed_bot)["家人"]
 
 
 async def test_what_its_speaker_took_back_does_not_come_back_from_an_older_turn(
@@ -163,7 +124,7 @@ async def test_what_its_speaker_took_back_does_not_come_back_from_an_older_turn(
 
 async def test_an_entry_that_is_being_typed_is_one_correction(timed_bot: Bot) -> None:
     """An editor that saves at each key: only what stood there before counts as removed."""
-    await stored(timed_bot)
+    await timed_bot.stored_id(PEANUTS, FAMILY, MING)
     path = timed_bot.root / "memory/scopes/家人/preferences.md"
     for words in ("奶奶对花生", "奶奶对", "奶奶对虾", "奶奶对虾过敏"):
         before = path.read_text("utf-8").splitlines()[0].split(" ^m-")[0]
@@ -177,7 +138,7 @@ async def test_an_entry_that_is_being_typed_is_one_correction(timed_bot: Bot) ->
 async def test_an_entry_that_a_person_puts_back_by_hand_is_corrected_no_more(
     timed_bot: Bot,
 ) -> None:
-    await stored(timed_bot)
+    await timed_bot.stored_id(PEANUTS, FAMILY, MING)
     path = timed_bot.root / "memory/scopes/家人/preferences.md"
     before = path.read_text("utf-8")
     for text, count in (("", 1), (before, 0)):

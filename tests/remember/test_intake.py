@@ -22,13 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import Markdow
 from astrbot_plugin_scoped_memory.llm_memory.vault.models import PartlyWritten
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_writer import SPLIT_BYTES
 from astrbot_plugin_scoped_memory.tests.support.engines import running
-from astrbot_plugin_scoped_memory.tests.vault.test_vault import (
-    FAMILY,
-    NOW,
-    WORK,
-    Tree,
-    memory,
-)
+from astrbot_plugin_scoped_memory.tests.vault.test_vault import FAMILY, NOW, Tree, memory
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
@@ -145,15 +139,6 @@ def test_what_a_person_saves_meanwhile_is_not_written_over(
     text = (tree.folder() / "entities.md").read_text(encoding="utf-8")
     assert text.startswith("我刚刚写的\n\n## 第1件事")
     assert tree.texts() == ["第1件事", "第2件事"]
-
-
-async def test_a_batch_that_is_brought_again_adds_nothing(tmp_path: Path) -> None:
-    async with running(tmp_path) as rig:
-        batch = [memory(1), memory(2), memory(1)]
-        assert len(await rig.engine.intake.take(FAMILY, batch)) == 2
-        assert await rig.engine.intake.take(FAMILY, batch) == []
-        assert len(await rig.engine.intake.take(WORK, batch)) == 2
-    assert len(MarkdownVault(tmp_path / "memory").read(FAMILY).memories) == 2
 
 
 async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(

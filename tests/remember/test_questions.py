@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    ConversationId,
     Expanded,
     Exported,
     Forgotten,
@@ -23,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Rejected,
     RejectReason,
     Restored,
-    Stored,
     Undone,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
@@ -45,14 +43,9 @@ PEANUTS = "奶奶对花生过敏"
 ASKS = ("聚餐点菜要避开什么", "谁吃不了坚果")
 
 
-async def told(
-    rig: Rig, text: str = PEANUTS, asks: tuple[str, ...] = ASKS, where: ConversationId = HERE
-) -> str:
+async def told(rig: Rig, text: str = PEANUTS, asks: tuple[str, ...] = ASKS) -> str:
     """The id of a stored memory that answers these."""
-    draft = MemoryDraft(text, asks=asks, actor=SPEAKER)
-    outcome = await rig.engine.service.remember(draft, conversation_id=where)
-    assert isinstance(outcome, Stored)
-    return outcome.memory.memory.memory_id
+    return await rig.stored_id(text, HERE, SPEAKER, asks=asks)
 
 
 def asks_of(rig: Rig) -> dict[str, tuple[str, ...]]:
@@ -147,7 +140,7 @@ async def test_they_are_found_by_and_never_shown(rig: Rig) -> None:
 
 async def test_another_scope_finds_nothing_by_them(rig: Rig) -> None:
     await told(rig)
-    await told(rig, "门禁密码每周一换", ("进门要按什么",), WORK)
+    await rig.remember("门禁密码每周一换", WORK, SPEAKER, asks=("进门要按什么",))
     await rig.until_indexed()
     for where in (WORK, OPEN):
         assert PEANUTS not in await rig.texts(ASKS[0], where)

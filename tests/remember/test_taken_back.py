@@ -9,12 +9,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import added_text, remembered_text
-from astrbot_plugin_scoped_memory.llm_memory import (
-    MemoryKind,
-    Reinforced,
-    Replaced,
-    Stored,
-)
+from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, Reinforced, Replaced, Stored
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Turn
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running

@@ -113,16 +113,6 @@ def test_what_would_override_rules_stays_a_quotation(store: Store) -> None:
     assert [name for name, _ in store.entries()] == ["entities.md"]
 
 
-def test_a_rule_of_before_does_not_come_twice_after_a_crash(store: Store) -> None:
-    """Between the two writes of a move both files have it."""
-    rule = memory(RULE)
-    trusted = replace(rule, provenance=replace(rule.provenance, trusted=True))
-    store.write("entities.md", rule)
-    store.write("instructions.md", trusted)
-    store.done()
-    assert store.entries() == [("instructions.md", trusted)]
-
-
 def test_a_crash_between_the_two_writes_loses_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoop
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, Ticker, running
 
 NIGHT = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 """When the nights of tests begin."""
@@ -45,6 +46,15 @@ def loop_stores(root: Path) -> Iterator[LoopStores]:
         yield LoopStores(SqliteTurnStore(file), SqliteLoopFacts(file), SqliteSleepStore(file))
     finally:
         file.close()
+
+
+@contextlib.asynccontextmanager
+async def asleep(root: Path, *, later: int = 0, **loop: int) -> AsyncIterator[Rig]:
+    """A bot without an index, so many days after the first night. ``loop``: its settings."""
+    settings = replace(QUICK, loop=replace(QUICK.loop, **loop))
+    clock = Ticker(NIGHT + timedelta(days=later))
+    async with running(root, settings=settings, clock=clock, follow=False) as rig:
+        yield rig
 
 
 class OneDirection(FakeEmbedder):

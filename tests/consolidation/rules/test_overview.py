@@ -21,9 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules.overview import
     memory_page,
     pointed_ids,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    StoredMemory,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import StoredMemory
 from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
 pytestmark = pytest.mark.unit

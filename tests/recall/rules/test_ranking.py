@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    MemoryKind,
-    StoredMemory,
-)
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason, Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
@@ -38,10 +35,12 @@ from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
-def candidate(number: int, relevance: float, *, days: int = 0, text: str = "话") -> Candidate:
+def candidate(
+    number: int, relevance: float = 0.5, *, days: int = 0, text: str = "话", factor: float = 1.0
+) -> Candidate:
     """A candidate with the id ``m-000<number>``."""
-    at = NOW + timedelta(days=days)
-    return Candidate(stored(text, number, at=at, scope=PUBLIC), relevance)
+    one = stored(text, number, at=NOW + timedelta(days=days), scope=PUBLIC)
+    return Candidate(one, relevance, factor=factor)
 
 
 def chosen(*candidates: Candidate, limit: int = 10, budget: int = 10_000) -> list[str]:
@@ -122,11 +121,6 @@ def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
     assert journals_last(found, shown=False) == Sifted([fact], [journal, weak])
 
 
-def scored(number: int, *, text: str = "话", factor: float = 1.0) -> Candidate:
-    """A scored with the id ``m-000<number>``."""
-    return Candidate(stored(text, number), 0.5, factor=factor)
-
-
 def numbers_of(candidates: list[Candidate]) -> list[int]:
     return [
         int(c.passage.memory.memory_id[2:]) if isinstance(c.passage, StoredMemory) else -1
@@ -148,27 +142,27 @@ def test_what_is_a_probability_already_stays_one() -> None:
 
 
 def test_the_better_comes_first_and_among_equals_the_order_stays() -> None:
-    best = [scored(n) for n in range(1, 5)]
+    best = [candidate(n) for n in range(1, 5)]
     assert numbers_of(reordered(best, [0.2, 0.9, 0.2, 0.5])) == [2, 4, 1, 3]
     assert numbers_of(reordered(best, [0.5] * 4)) == [1, 2, 3, 4]
     assert numbers_of(reordered(best, [90.0, 91.0, 92.0, -5.0])) == [3, 2, 1, 4]
 
 
 def test_time_and_asker_still_weigh() -> None:
-    best = [scored(1), scored(2, factor=1.5)]
+    best = [candidate(1), candidate(2, factor=1.5)]
     assert numbers_of(reordered(best, [0.8, 0.6])) == [2, 1]
     assert numbers_of(reordered(best, [0.8, 0.5])) == [1, 2]
 
 
 def test_those_without_a_score_follow_as_they_were() -> None:
-    best = [scored(n) for n in range(1, 6)]
+    best = [candidate(n) for n in range(1, 6)]
     ordered = reordered(best, [0.1, 0.2])
     assert numbers_of(ordered) == [2, 1, 3, 4, 5]
     assert [c.reranked for c in ordered] == [0.2, 0.1, None, None, None]
 
 
 def test_it_is_shown_who_said_it_and_no_more_than_a_preview() -> None:
-    shown = question_text(scored(1, text="很长的话" * 100), "问", 40)
+    shown = question_text(candidate(1, text="很长的话" * 100), "问", 40)
     assert shown.startswith("小明：很长的话")
     assert len(shown) <= len("小明：") + 40
 
