@@ -15,9 +15,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import Forgotten, Restored, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli.paths import NAME
-from astrbot_plugin_scoped_memory.llm_memory.composition import engine as composition
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
-from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -25,14 +23,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     person,
     private,
     running,
-)
-from astrbot_plugin_scoped_memory.tests.support.migrating import (
-    fields,
-    filled,
-    legacy,
-    migrating,
-    status_of,
-    until_done,
 )
 
 pytestmark = [pytest.mark.engine, pytest.mark.process]
@@ -228,10 +218,10 @@ def test_no_line_leads_out_of_the_store(tmp_path: Path, capsys: pytest.CaptureFi
     odd: list[tuple[dict[str, str], str]] = [
         ({"scope": "../家"}, "invalid scope name"),
         ({"scope": "con"}, "invalid scope name"),
-        ({"scope": "家人", "path": "../../x.md"}, "invalid path"),
-        ({"scope": "家人", "path": "/etc/x.md"}, "invalid path"),
-        ({"scope": "家人", "path": "x.txt"}, "invalid path"),
-        ({"scope": "家人", "path": ".hidden/x.md"}, "invalid path"),
+        *(
+            ({"scope": "家人", "path": path}, "invalid path")
+            for path in ("../../x.md", "/etc/x.md", "x.txt", ".hidden/x.md")
+        ),
         ({"scope": "@shared", "path": "x.md"}, "invalid path"),
         ({}, "scope is missing"),
         ({"scope": "家人", "id": "../x"}, "id has a wrong value"),
@@ -239,26 +229,18 @@ def test_no_line_leads_out_of_the_store(tmp_path: Path, capsys: pytest.CaptureFi
     line = {"type": "memory", "id": "m-abcd1234", "judgment": PEANUTS,
             "created_at": "2024-01-01T00:00:00+08:00"}  # fmt: skip
     good = {**line, "id": "m-good1234", "scope": "家人", "path": "entities.md"}
-    file = write(tmp_path / "f.jsonl", HEADER, *({**line, **more} for more, _ in odd), good)
+    # Into the root itself come notes alone.
+    note = {"type": "file", "scope": "@root", "modified": 1, "text": "The lamps are dim.\n"}
+    notes = [{**note, "path": path} for path in ("MEMORY.md", "docs/guide.md", "archive/x.md")]
+    odd += [(one, "invalid path") for one in notes[1:]]
+    lines = [{**(line if "text" not in more else {}), **more} for more, _ in odd]
+    file = write(tmp_path / "f.jsonl", HEADER, *lines, good, notes[0])
     assert main(["--data", str(tmp_path / "b"), "restore", str(file)]) == 3
     said = capsys.readouterr().out.splitlines()
     for number, (_, reason) in enumerate(odd, start=2):
         assert any(f"line {number}:" in told and reason in told for told in said), reason
     found = sorted(p.name for p in (tmp_path / "b").rglob("*") if p.suffix in (".md", ".txt"))
-    assert found == ["entities.md"]
-
-
-def test_into_the_root_itself_come_notes_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    paths = ["memory/2026-11-20.md", "MEMORY.md", "docs/guide.md", "memory/x.md", "archive/x.md"]
-    line = {"type": "file", "scope": "@root", "modified": 1, "text": "The lamps are dim.\n"}
-    file = write(tmp_path / "f.jsonl", HEADER, *({**line, "path": path} for path in paths))
-    assert main(["--data", str(tmp_path / "b"), "restore", str(file)]) == 3
-    assert capsys.readouterr().out.count("invalid path") == 3
-    memory = tmp_path / "b" / "memory"
-    found = sorted(p.relative_to(memory).as_posix() for p in memory.rglob("*.md"))
-    assert found == ["MEMORY.md", "memory/2026-11-20.md"]
+    assert found == ["MEMORY.md", "entities.md"]
 
 
 def test_where_the_data_lies_is_found_and_memory_elsewhere_too(
@@ -279,44 +261,6 @@ def test_where_the_data_lies_is_found_and_memory_elsewhere_too(
     config.unlink()
     assert main(["export"]) == 1
     assert "--memory" in capsys.readouterr().err
-
-
-# migrate-scope
-
-
-async def _brought(root: Path, source: InMemoryForeign) -> str:
-    """A bot brings a pre-scope plugin's records: the batch's id."""
-    async with running(root, legacy=source, follow=False) as rig, migrating(rig):
-        await until_done(rig)
-        async with asyncio.timeout(30):
-            while True:
-                if batches := list((await status_of(rig)).batches):
-                    return batches[0]
-                await asyncio.sleep(0.01)
-
-
-def test_what_was_brought_is_told_reversed_and_taken_back(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = filled({**legacy(3), "home": fields("奶奶的存折在衣柜里", memory_scope="家人")})
-    before = {name: record.metadata for name, record in source.records.items()}
-    batch = asyncio.run(_brought(tmp_path, source))
-    monkeypatch.setattr(composition, "legacy_collection", lambda _: source)
-    asked = ["--data", str(tmp_path), "migrate-scope"]
-    assert main(asked) == 0
-    told = capsys.readouterr().out
-    assert batch in told
-    assert "scanned 4" in told
-    assert "patched 3" in told
-    assert main([*asked, "--dry-run"]) == 0
-    assert main([*asked, "--reverse"]) == 0
-    assert {name: record.metadata for name, record in source.records.items()} == before
-    assert len(in_bot(tmp_path, known)) == 4  # the memories stay
-    assert main([*asked, "--take-back", "b-nothing"]) == 1
-    assert main([*asked, "--take-back", batch]) == 0
-    assert in_bot(tmp_path, known) == set()
-    archives = (tmp_path / "memory" / "scopes").glob("*/archive/**/*.md")
-    assert "奶奶的存折在衣柜里" in "".join(path.read_text("utf-8") for path in archives)
 
 
 SAVED = {"conversation_scope_map": {"a:GroupMessage:1": "家人"}}

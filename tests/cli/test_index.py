@@ -20,13 +20,10 @@ from typing import Any
 import checkout
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice, index_building
-from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.service import catching_up
-from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (
@@ -125,29 +122,6 @@ def test_rebuild_discards_the_caches_and_nothing_else(
     assert (outside / "index" / "lexical.sqlite").exists()
 
 
-async def test_another_program_keeps_its_index_up_by_itself(
-    home: Path, own_user: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    client = StdioClient(home, own_user)
-    try:
-        await client.start()
-        await client.call("memory_log", content="The build server is called Athena")
-        index = home / "index" / "lexical.sqlite"
-        await until_true(index.exists)
-        before = index.stat().st_ino
-        for more in ([], ["--rebuild"]):
-            assert await asyncio.to_thread(main, ["index", *more]) == 1
-            said = capsys.readouterr().out
-            assert said.count("\n") == 1
-            assert f"process {client.process.pid}" in said
-        assert index.stat().st_ino == before
-        text, failed = await client.call("memory_search", query="build server")
-        assert not failed
-        assert "Athena" in text
-    finally:
-        await client.stop()
-
-
 async def test_agents_are_answered_while_it_builds(home: Path, own_user: Path) -> None:
     """What owns the store for minutes has to answer those who come meanwhile."""
     fill(home / "memory", "public", 3)
@@ -177,26 +151,6 @@ async def test_agents_are_answered_while_it_builds(home: Path, own_user: Path) -
             assert not failed, text  # it owns the store now
         finally:
             await client.stop()
-
-
-def test_the_projects_own_store_is_built_too_and_one_that_is_held_makes_it_partly(
-    home: Path, own_user: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = own_user / "code" / "shop"
-    fill(home / "memory", "public", 4)
-    fill(root / ".scoped-memory" / "memory", "public", 2)
-    trust_root(home, root)
-    code, rows = told(capsys)
-    assert code == 0
-    assert [(row["level"], row["words"]) for row in rows] == [("global", 4), ("project", 2)]
-    assert not (root / ".scoped-memory" / "index").exists()
-    lock = DirectoryLock(home)
-    lock.acquire()
-    try:
-        code, rows = told(capsys)
-    finally:
-        lock.release()
-    assert (code, rows[0]["owner_pid"], rows[1]["words"]) == (3, os.getpid(), 2)
 
 
 # Vectors

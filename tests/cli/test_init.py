@@ -347,12 +347,6 @@ def test_what_cannot_be_changed_is_refused_in_one_line_before_anything_is_writte
     assert (str(path) in error, error.count("\n")) == (True, 1)
 
 
-def test_a_home_that_is_a_file_is_refused(home: Path, project: Path) -> None:
-    (project / "file").write_text("x")
-    for place in ("file", "file/below"):
-        assert main(["init", "--home", str(project / place)]) == 2
-
-
 def test_json_names_the_folders_the_files_and_their_copies(
     home: Path, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,10 +17,8 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.cli import owner_levels
 from astrbot_plugin_scoped_memory.llm_memory.errors import OwnerGone
-from astrbot_plugin_scoped_memory.llm_memory.home import shared_store
 from astrbot_plugin_scoped_memory.llm_memory.home.trusted_roots import trust_root
 from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
-from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     AgentRig,
     agent_home,
@@ -170,24 +168,6 @@ def test_the_status_counts_and_names_what_is_missing(shell: Shell, home: Path) -
     said = shell("status", "--embedding", "http", "--embedding-key-env", "NO_SUCH_KEY")
     assert "NO_SUCH_KEY (not set)" in said
     assert "the embedding service is not used: " in said
-
-
-def test_a_store_that_is_held_in_silence_is_named(
-    shell: Shell, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    port = shell.log(PORT)
-    silent = {"endpoint": None, "timeout": 0.2}
-    monkeypatch.setattr(shared_store.SharedStore.__init__, "__kwdefaults__", silent)
-    lock = DirectoryLock(home)
-    lock.acquire()
-    try:
-        assert shell.json("status", code=3)["stores"][0]["fault"]
-        said = shell.json("forget", port, "m-nowhere1", code=1)
-        assert [one["ok"] for one in said["memories"]] == [False, False]
-        shell("list", code=1)
-    finally:
-        lock.release()
-    assert texts(shell) == [PORT]
 
 
 def test_what_was_forgotten_before_a_fault_is_told(

@@ -172,18 +172,6 @@ def served(own_user: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_bots_store_and_a_project_without_a_root_have_no_roles(
-    own_user: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SCOPED_MEMORY_HOME", str(home))
-    (tmp_path / "bot" / "state").mkdir(parents=True)
-    plain = own_user / "code" / "plain"
-    (plain / ".git").mkdir(parents=True, exist_ok=True)
-    for more in (["--bot", str(tmp_path / "bot")], []):
-        command = ["serve", "--role", "backend", "--project-folder", str(plain), *more]
-        assert main(command) == 2
-
-
 async def test_a_role_outlives_the_stores_owner_and_ends_with_its_holder_alone(
     served: Path, home: Path
 ) -> None:

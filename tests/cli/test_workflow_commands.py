@@ -91,21 +91,11 @@ def test_init_makes_the_layout_and_a_second_run_changes_nothing(
     assert photograph(user) == before
 
 
-def test_init_leaves_what_a_person_wrote_and_makes_nothing_through_a_link(
-    user: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_leaves_what_a_person_wrote(user: Path, capsys: pytest.CaptureFixture[str]) -> None:
     toml = '[memory]\nroot = "memory"\nlayout = "project-only"\n[roles]\nenabled = ["qa"]\n'
     shop = Folder(user / "new", capsys, toml)
-    shared, elsewhere = shop.path / "memory" / "shared", user / "elsewhere"
-    elsewhere.mkdir()
-    shared.parent.mkdir()
-    shared.symlink_to(elsewhere, target_is_directory=True)
-    before = photograph(user)
-    code, said = shop.run("init", "--agents")
-    assert (code, "link" in said) == (2, True)
-    assert photograph(user) == before
-    shared.unlink()
-    shared.mkdir()
+    shared = shop.path / "memory" / "shared"
+    shared.mkdir(parents=True)
     for name, text in (("DECISIONS", "# Ours\n\nWe use tabs.\n"), ("CONTRACTS", "")):
         (shared / f"{name}.md").write_text(text, "utf-8")
     assert shop.run("init", "--agents")[0] == 0

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.errors import HomeError, InvalidScope
 from astrbot_plugin_scoped_memory.llm_memory.home.project import (
     Project,
@@ -20,10 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.home.project import (
     name_of,
     project_paths,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryDraft, Stored
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -159,33 +155,3 @@ def test_two_folder_names_never_become_one(one: str, other: str) -> None:
     first, second = folder_named(one), folder_named(other)
     same = normalize("NFC", first.name) == normalize("NFC", second.name)
     assert (name_of(first) == name_of(second)) is same
-
-
-@pytest.mark.engine
-async def test_a_projects_store_puts_markdown_into_the_project_and_nothing_else(
-    user: Path,
-) -> None:
-    home, root = user / "home", user / "shop"
-    made(root / ".scoped-memory" / "memory" / "scopes" / "public")
-    (root / ".scoped-memory").chmod(0o755)
-    (root / ".scoped-memory" / "memory").chmod(0o755)
-    project = find_project(root)
-    assert project is not None
-    paths = project_paths(home, project)
-    assert paths.data.is_relative_to(home)
-    assert paths != project_paths(home, Project("shop", user / "elsewhere", own_store=True))
-    engine = build_engine(paths, EngineSettings(), remembers=False)
-    await engine.open()
-    try:
-        stored = await engine.service.remember(
-            MemoryDraft("收银台用 PostgreSQL 存订单"),
-            conversation_id=ConversationId.parse("cli:FriendMessage:1"),
-        )
-        assert isinstance(stored, Stored)
-    finally:
-        await engine.close()
-    left = {path.name for path in root.rglob("*") if path.is_file()}
-    assert {name for name in left if not name.endswith(".md")} <= {".format.json"}
-    assert any(name.endswith(".md") for name in left)
-    assert (root / ".scoped-memory" / "memory").stat().st_mode & 0o777 == 0o755
-    assert (paths.data / "owner.lock").exists()

@@ -216,16 +216,6 @@ def test_a_terminal_escape_and_a_flood_of_keys_do_not_reach_the_terminal(project
     assert not any("\x1b" in one.text("zh") + one.text("en") for one in read.warnings)
 
 
-def test_an_illegal_project_name_is_an_error_that_names_its_place(project: Path) -> None:
-    for name in ("a b", "../x", "public", "dm-1", "x" * 65):
-        with pytest.raises(HomeError, match="SCOPED_MEMORY_PROJECT"):
-            load(project, {"SCOPED_MEMORY_PROJECT": name})
-    file = in_project(project, 'project = "public"\n')
-    with pytest.raises(HomeError) as caught:
-        load(project)
-    assert str(file) in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("said", "language"),
     [("zh_CN.UTF-8", "zh"), ("zh", "zh"), ("en_US.UTF-8", "en"), ("C.UTF-8", "en"), ("", "en")],

@@ -114,19 +114,16 @@ TARGETS = [
 ]  # fmt: skip
 MARKS = ["\x00", "\n", "\t", "\u202e", "\u200b", "\ufeff", "\ud800", "\U000e0041", "\x1b[2J"]
 WHOLE = [
-    "", " ", "/", "\\", "~", "~root", "C:", "C:\\Windows\\win.ini", "c:entities.md",
-    "\\\\server\\share\\x.md", "\\\\.\\pipe\\x.md", "file:///etc/passwd", "memory://primer",
-    "/etc/passwd", "/proc/self/environ", "/dev/zero", "/dev/stdin.md", "con.md", "com1.md",
-    "decisions.md::$DATA", "DECISIONS~1.MD", "decisions.md.", "decisions.md/../link.md", "**/*.md",
-    "[a-z]*.md", "{a,b}.md", "$HOME/x.md", "%USERPROFILE%\\x.md", "$(cat /etc/passwd)", "`id`",
-    "'; DROP TABLE memories; --", '" OR ""="', "{0.__class__.__mro__}", "%s%s%s%n",
-    "<!-- scoped-memory:end -->", "@shared", "@role:backend", "#m-aaaa", "m-aaaa", "n-aaaa", "#",
-    "x.md#m-" + "a" * 100, ":1-2", "project", "project//", "project/global/entities.md",
-    "shared/../scopes/家人/entities.md", "shared/../../state/secret.md", "SHARED/x.md",
+    "", " ", "/", "\\", "~", "~root", "C:", "C:\\Windows\\win.ini", "\\\\server\\share\\x.md",
+    "\\\\.\\pipe\\x.md", "file:///etc/passwd", "memory://primer", "/etc/passwd", "/dev/zero",
+    "con.md", "decisions.md::$DATA", "DECISIONS~1.MD", "decisions.md/../link.md", "**/*.md",
+    "{a,b}.md", "$HOME/x.md", "%USERPROFILE%\\x.md", "$(cat /etc/passwd)", "`id`",
+    "'; DROP TABLE memories; --", "{0.__class__.__mro__}", "%s%s%s%n", "@role:backend", "m-aaaa",
+    "#", ":1-2", "project//", "project/global/entities.md", "shared/../../state/secret.md",
     "roles/backend/SOUL.md", "PRIMER.md\x00", "decisions.md:-1", "decisions.md:9-1",
-    "decisions.md:1-99999999999999999999", "ＥＮＴＩＴＩＥＳ.md", "enti\u0301ties.md",
-    "x" * 255 + ".md", "x/" * 2_000 + "x.md", "../" * 5_000, "(" * 50_000, "\u0301" * 10_000,
-    "\U0001f469\u200d" * 3_000, "9.9.9" * 20_000, " " * 100_000, "x" * MEBIBYTE, "家" * MEBIBYTE,
+    "decisions.md:1-99999999999999999999", "enti\u0301ties.md", "../" * 5_000,
+    "x" * 255 + ".md", "(" * 50_000, "\u0301" * 10_000, "\U0001f469\u200d" * 3_000,
+    "9.9.9" * 20_000, " " * 100_000, "x" * MEBIBYTE, "家" * MEBIBYTE,
 ]  # fmt: skip
 DEEP = [
     "[" * 50_000 + "]" * 50_000, '{"a":' * 20_000 + "1" + "}" * 20_000,

@@ -278,13 +278,3 @@ async def test_a_store_of_a_newer_format_is_a_tools_text_until_it_is_another(
     text, failed = await client.call("memory_search", query="organ")
     assert (failed, text) == (False, "nothing relevant is remembered")
     await client.stop()
-
-
-async def test_a_bots_store_without_a_bot_is_a_tools_text(tmp_path: Path) -> None:
-    (tmp_path / "bot" / "state").mkdir(parents=True)
-    client = StdioClient(tmp_path / "home", tmp_path, "--bot", str(tmp_path / "bot"))
-    await client.start()
-    told = await client.call("memory_search", query="x")
-    assert told == ("the memory cannot be used now: no program has it open", True)
-    await client.stop()
-    assert list((tmp_path / "bot").iterdir()) == [tmp_path / "bot" / "state"]

@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     AgentRig,
-    agent_home,
     pointer_in,
     tools_of,
 )
@@ -78,32 +77,6 @@ async def test_a_pointer_opens_one_memory_and_nobody_elses(rig: AgentRig) -> Non
     for path in (pointer, f"{pointer[:-6]}aaaaaa"):  # not yours, and absent: the same words
         answer = await rig.call("memory_read", project="elsewhere", path=path)
         assert (answer.failed, answer.text) == (True, f"no such file or memory: {path}")
-
-
-async def test_global_memories_and_the_pages_are_read_from_a_project(rig: AgentRig) -> None:
-    content = "Ann's dog is called Bello"
-    said = await rig.say("memory_log", project="", content=content, type="entity")
-    for path in (pointer_in(said), "global/entities.md"):
-        assert "Bello" in await rig.say("memory_read", project="reader", path=path)
-    await rig.say("memory_session_end", project="pages", summary="We cleaned the atlas of maps")
-    page = await rig.say("memory_read", project="pages", path="project/MEMORY.md")
-    assert "We cleaned the atlas of maps" in page
-
-
-async def test_shared_notes_are_read_by_their_lines(tmp_path: Path) -> None:
-    notes = tmp_path / "memory" / "shared"
-    notes.mkdir(parents=True)
-    text = "# Restart\n\nUnplug the router first.\n\n## Then\n\n" + "Wait a minute. " * 30 + "\n"
-    (notes / "RUNBOOK.md").write_text(text, "utf-8")
-    async with agent_home(tmp_path) as home:
-        await home.until_ready()
-        read = await home.say("memory_read", path="shared/RUNBOOK.md")
-        assert read.startswith("shared/RUNBOOK.md (lines 1-")
-        assert shown(read)[3] == "Unplug the router first."
-        found = await home.say("memory_search", query="unplug the router")
-        pointer = found.rpartition("(")[2].rstrip(")")
-        assert pointer.startswith("shared/RUNBOOK.md#n-")
-        assert "Unplug" in await home.say("memory_read", path=pointer)
 
 
 async def test_a_long_file_is_read_part_by_part(rig: AgentRig) -> None:

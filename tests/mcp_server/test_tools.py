@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import RejectReason
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
     AgentRig,
     agent_home,
     pointer_in,
-    refusal,
     tools_of,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import running
@@ -103,20 +101,6 @@ async def test_a_secret_is_hidden_or_refused_as_the_settings_say(
     async with agent_home(tmp_path, PrivacyMode.REJECT) as strict:
         assert (await strict.call("memory_log", content=content)).code == 1
         assert strict.texts() == {}
-
-
-async def test_what_is_not_worth_a_memory_is_refused_in_words(rig: AgentRig) -> None:
-    before = rig.texts()
-    for content, reason in (
-        (" \n\t", RejectReason.EMPTY),
-        ("I guess it might be the cache, maybe", RejectReason.SPECULATION),
-        ("x" * 2_001, RejectReason.TOO_LONG),
-    ):
-        answer = await rig.call("memory_log", "gate", content=content)
-        assert (answer.code, answer.text) == (1, refusal(reason, "2000"))
-    answer = await rig.call("memory_session_end", project="huge", summary="word " * 4_000)
-    assert answer.text == refusal(RejectReason.TOO_LONG, "8000")
-    assert rig.texts() == before
 
 
 async def test_an_unmapped_agent_of_a_bot_is_told_how_to_be_mapped(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
-    LineLeftOut,
     Noted,
     NoteFault,
     NotHeld,
@@ -205,29 +204,6 @@ def test_a_page_that_cannot_be_written_is_left_and_the_note_is_kept(
 
 
 # What is not written
-
-
-def test_lines_that_will_not_last_are_left_out_and_named(desk: Desk) -> None:
-    said = (
-        "改了超时。\n我猜大概是网络的问题。\n\n"
-        "重试几次待定。\n先临时关掉缓存。\n可能有的风险：压测没有跑。"
-    )
-    assert desk.says(said) == Noted(
-        DAY,
-        (
-            LineLeftOut("我猜大概是网络的问题。", "guess"),
-            LineLeftOut("重试几次待定。", "dispute"),
-            LineLeftOut("先临时关掉缓存。", "stale"),
-        ),
-    )
-    written = desk.files()[DAY].decode()
-    assert "改了超时。" in written
-    assert "可能有的风险：压测没有跑。" in written, "a risk is no guess"
-    assert not any(word in written for word in ("网络", "待定", "缓存"))
-    before = desk.files()
-    assert desk.says("TBD") == Noted("", (LineLeftOut("TBD", "dispute"),))
-    assert desk.says(" \n") == Noted("")
-    assert desk.files() == before
 
 
 def test_private_data_is_hidden_or_its_line_left_out_as_the_setting_says(tmp_path: Path) -> None:

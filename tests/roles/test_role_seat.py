@@ -53,15 +53,6 @@ def test_the_second_is_told_who_holds_the_role_until_it_is_given_back(tmp_path: 
     assert not_held(lease_file(tmp_path, lease.folder)) == NotHeld()
 
 
-def test_a_program_without_a_name_is_named_by_its_process(tmp_path: Path) -> None:
-    first = seat(tmp_path)
-    first.take()
-    told = seat(tmp_path).take()
-    assert isinstance(told, NotHeld)
-    assert told.holder.startswith("process ")
-    first.release()
-
-
 def test_a_role_whose_name_is_a_path_has_a_file_of_the_folder_all_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "roles"
     taken = seat(folder, "../x").take()

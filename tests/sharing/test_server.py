@@ -27,7 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     EngineOff,
-    HomeError,
     OwnerGone,
     ScopedMemoryError,
 )
@@ -380,19 +379,6 @@ async def test_the_endpoint_is_private_and_goes_with_the_server(tmp_path: Path) 
         await RemoteMemory(endpoint).memory.read("x", conversation_id=SITE)
 
 
-async def test_a_server_that_cannot_say_where_it_is_is_shut(tmp_path: Path) -> None:
-    server = SharingServer(failing(), tmp_path / "missing")
-    before = listening()
-    with pytest.raises(OSError):
-        await server.open()
-    assert listening() == before
-    await server.close()
-
-
-def listening() -> list[Any]:
-    return [one for one in psutil.Process().net_connections("tcp4") if one.status == "LISTEN"]
-
-
 @pytest.mark.parametrize("half", ["", "POST /v1/read HTTP/1.1\r\nHost: x", "{head}\r\n\r\n", "{"])
 async def test_who_says_nothing_or_half_of_it_is_closed(tmp_path: Path, half: str) -> None:
     """Before the token is shown, and behind it, where a body is promised and does not come."""
@@ -536,15 +522,6 @@ async def test_an_owner_elsewhere_is_met_by_its_address_and_a_token(
     assert isinstance(outcome, Stored)
     assert outcome.memory.scope.name == "公司"
     await home.close()
-
-
-@pytest.mark.parametrize("address", ["nowhere", ":99", "host:0", "host:x"])
-async def test_what_is_no_address_is_named(tmp_path: Path, address: str) -> None:
-    (tmp_path / "token").write_text("t" * 20, "utf-8")
-    with pytest.raises(HomeError, match="host:port"):
-        connect(address, tmp_path / "token", "site")
-    with pytest.raises(HomeError, match="token"):
-        connect("127.0.0.1:9", tmp_path / "absent", "site")
 
 
 async def test_calls_that_wait_for_their_turn_find_the_owner_gone_as_the_others_do() -> None:
