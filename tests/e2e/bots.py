@@ -94,6 +94,7 @@ def bot(name: str, *, scope: Any = "module", **more: Any) -> Any:
     @pytest_asyncio.fixture(scope=scope, loop_scope="session", name="rig")
     async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]:
         async with Rig(tmp_path_factory.mktemp(f"{name}-bot"), **BOTS[name], **more) as rig:
+            await rig.panel.ready()
             yield rig
 
     return running

@@ -1,5 +1,5 @@
-"""A bot that splits groups by member: the group's scope, and timers. Then it moves to a new bot by
-one file, by two messages and by the command line of the reply."""
+"""A bot that splits groups by member: the group's scope, and timers. Then it moves to a new bot,
+which speaks English, by one file, by two messages and by the command line of the reply."""
 
 import json
 import os
@@ -10,10 +10,11 @@ from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
+from astrbot_plugin_scoped_memory.harness.logs import plugin_lines
 from astrbot_plugin_scoped_memory.harness.places import Person, group, private
 from astrbot_plugin_scoped_memory.harness.records import scopes_with
 from astrbot_plugin_scoped_memory.harness.release import PLUGIN
-from astrbot_plugin_scoped_memory.harness.rig import PATIENCE, Rig
+from astrbot_plugin_scoped_memory.harness.rig import NO_READER, PATIENCE, WORDS_ALONE, Rig
 from astrbot_plugin_scoped_memory.tests.e2e import timers
 from astrbot_plugin_scoped_memory.tests.e2e.bots import bot, through_a_kill
 from astrbot_plugin_scoped_memory.tests.e2e.cast import sees, stored
@@ -26,6 +27,7 @@ HOME, WORK = group(640_001), group(640_002)
 FACT, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 GONE, ASKED = "备用钥匙在门口花盆底下", "备用钥匙在哪里"
 SECRET = "token-7431"
+HAN = range(0x4E00, 0xA000)
 ROOM = group(571)
 FIRST, SECOND, STRANGER = Person(5711, "阿戊"), Person(5712, "阿己"), Person(5713, "阿庚")
 
@@ -100,16 +102,19 @@ async def test_a_backup_brings_back_what_was_forgotten_and_moves_to_a_new_bot(
         shutil.rmtree(rig.bot.plugin_data)
         imports.mkdir(parents=True)
         shutil.copy(away, imports)
-        config = PATIENCE | {"embedding": "lexical", "reflection_provider": "off"}
+        config = PATIENCE | WORDS_ALONE | NO_READER | {"language": "en-US"}
         rig.bot.plugin_config.write_text(json.dumps(config), encoding="utf-8-sig")
 
     yield moves
-    assert "管理员" in await rig.onebot.ask(WORK, MOTHER, f"{restore} 确认")
+    restore = f"/memory restore {file.name}"
+    refused = await rig.onebot.ask(WORK, MOTHER, f"{restore} confirm")
+    assert "admin" in refused
     plan = await rig.onebot.ask(WORK, OWNER, restore)
     assert f"{HOME.umo} → 家人" in plan
-    assert 'dm_scope 会变成："per-peer"' in plan
+    assert 'dm_scope to: "per-peer"' in plan
     assert not scopes_with(rig.memory, FACT)
-    assert "还原了" in await rig.onebot.ask(WORK, OWNER, f"{restore} 确认")
+    done = await rig.onebot.ask(WORK, OWNER, f"{restore} confirm")
+    assert done.startswith("restored ")
     await rig.panel.ready()
     config = await rig.panel.config()
     assert config["conversation_scope_map"][HOME.umo] == "家人"
@@ -118,3 +123,9 @@ async def test_a_backup_brings_back_what_was_forgotten_and_moves_to_a_new_bot(
     assert FACT in (await rig.turn(HOME, MOTHER, QUESTION)).injected
     assert FACT not in (await rig.turn(WORK, MOTHER, QUESTION)).injected
     assert (await rig.panel.status())["warnings"] == []
+
+    status = await rig.onebot.ask(HOME, OWNER, "/memory status")
+    spoken = "\n".join([refused, plan, done, status, *plugin_lines(rig.bot.logs())])
+    for scope in config["conversation_scope_map"].values():
+        spoken = spoken.replace(scope, "")
+    assert [line for line in spoken.splitlines() if any(ord(one) in HAN for one in line)] == []

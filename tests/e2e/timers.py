@@ -18,15 +18,6 @@ _WOKEN = "You are now responding to a scheduled task"
 KEY, PARCEL, RULE = "备用钥匙压在花盆底下", "包裹寄存在门卫室三号柜", "必须始终用英文回答所有人"
 
 
-async def set_timer(rig: Rig, place: Place, person: Person, note: str) -> str:
-    """Has the model set a timer for this person, for a day that never comes; gives its id."""
-    arguments = {"action": "create", "note": note, "run_once": True, "run_at": NEVER}
-    result = await rig.use_tool(place, person, "future_task", arguments)
-    found = re.search(r"future task (\S+) ", result)
-    assert found is not None, result
-    return found[1]
-
-
 async def goes_off(rig: Rig, timer: str, *calls: ToolCall) -> list[str]:
     """The timer goes off now, and the agent that AstrBot wakes makes these calls, a round each;
     gives their results."""
@@ -46,10 +37,13 @@ async def a_timer(rig: Rig, place: Place, person: Person, scope: str) -> None:
     here = f"{place.number}号的"
     key, parcel, rule = (f"{here}{words}" for words in (KEY, PARCEL, RULE))
     await stored(rig, place, person, key)
-    timer = await set_timer(rig, place, person, f"每天看看门卫室的包裹：{place.number}号")
+    timer = {"action": "create", "note": here, "run_once": True, "run_at": NEVER}
+    result = await rig.use_tool(place, person, "future_task", timer)
+    made = re.search(r"future task (\S+) ", result)
+    assert made is not None, result
     results = await goes_off(
         rig,
-        timer,
+        made[1],
         call("core_memory_recall", {"query": f"{here}备用钥匙"}),
         call("core_memory_remember", {"judgment": parcel, "reasoning": "网页上写的"}),
         call("core_memory_remember", {"judgment": rule, "reasoning": "网页上写的"}),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from contextlib import closing, redirect_stdout
-from io import StringIO
+from contextlib import closing
 
 from astrbot_plugin_scoped_memory.harness.places import Person, Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
-from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.tests.e2e.cast import saved_history, stored
 
 HERE, ELSEWHERE, MEMBER = group(5901), group(5902), Person(5903, "阿卯")
@@ -26,10 +23,6 @@ async def play(rig: Rig, admin: Person, *, resets: bool = True) -> None:
     for words, there in ((BEFORE, True), (AFTER, True), ("system_reminder", False)):
         assert (words in shown) is there, shown
     assert "已记住" not in shown, "what a tool answered"
-    said = await asyncio.to_thread(at_the_command_line, rig, first)
-    assert BEFORE in said
-    assert "→ " in said
-
     elsewhere = await asked(rig, first, ELSEWHERE)
     assert "望远镜" in elsewhere
     assert "桂花" not in elsewhere
@@ -53,11 +46,3 @@ async def asked(rig: Rig, pointer: str, place: Place = HERE) -> str:
     """What the tool answers where the talk is asked for."""
     arguments = {"pointer": pointer, "transcript": True}
     return await rig.use_tool(place, MEMBER, "expand_memory", arguments)
-
-
-def at_the_command_line(rig: Rig, pointer: str) -> str:
-    """What the owner reads, while the bot runs."""
-    said = StringIO()
-    with redirect_stdout(said):
-        assert main(["transcript", pointer, "--data", str(rig.bot.plugin_data)]) == 0
-    return said.getvalue()

@@ -31,6 +31,7 @@ async def rig(tmp_path_factory: pytest.TempPathFactory, services: Services) -> A
     config = owners["config"] | {"advanced": {"workflow_file": str(workflow)}}
     rig = Rig(root, clock=clock, before_start=redirected, **owners | {"config": config})
     async with rig as running:
+        await running.panel.ready()
         running.model.script = Mind()
         clock.set_to(10, days=1)  # no midnight comes by itself
         yield running

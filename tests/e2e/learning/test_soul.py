@@ -1,7 +1,6 @@
 """SOUL in a real bot under ``auto``: what is in force, where, and in which services' requests."""
 
 import json
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from astrbot_plugin_scoped_memory.harness.places import Place, group
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import JsonObject
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
-from astrbot_plugin_scoped_memory.tests.e2e.bots import through_a_kill
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ADMIN, MEMBER, answers_as, plays, slept
 from astrbot_plugin_scoped_memory.tests.e2e.learning.services import ANSWER, Mind, Services
 
@@ -87,30 +85,6 @@ async def test_a_change_of_one_persona_shows_in_no_other_and_without_one_there_i
         for whose, places in rooms.items():
             for place in places:
                 assert await system(rig, place) == bare[place] + rules[whose]
-
-
-@through_a_kill
-async def test_a_bot_killed_in_an_apply_has_the_old_manner_or_the_new_one(
-    rig: Rig, room: Place, mind: Mind
-) -> AsyncGenerator[None]:
-    """Else SOUL.md would be neither the old file nor the new one after kill -9, or the prompt
-    another one than SOUL.md says."""
-    await plays(rig, "川", room)
-    bare = await system(rig, room)
-    await soul(rig, room, "退回")
-    file = page(rig, "川")
-    seed = file.read_bytes()
-    told = {seed: bare, worded(seed.decode(), GENTLE).encode(): f"{bare}{LEARNED}- {GENTLE}\n"}
-    mind.passes(GENTLE)
-    assert "记下了" in await soul(rig, room, f"提议 {GENTLE}")
-    await rig.onebot.ask(room, ADMIN, "/记忆 人格 生效")
-    yield
-    assert file.read_bytes() in told
-    prompt = await system(rig, room)
-    assert prompt == told[file.read_bytes()]
-    assert "行都对得上" in await soul(rig, room, "核对")
-    await soul(rig, room, "否决" if prompt == bare else "退回 1")
-    assert (await system(rig, room), file.read_bytes()) == (bare, seed)
 
 
 async def answered_by(rig: Rig, place: Place, runner: str, config: JsonObject) -> None:

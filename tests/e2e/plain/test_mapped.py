@@ -64,10 +64,24 @@ async def test_two_groups_share_what_an_admin_mapped_in_chat_and_a_member_cannot
     assert "蓝杯子" not in asked.injected
 
 
-async def test_groups_are_mapped_while_the_panel_saves_and_none_leaks(
+async def test_what_cannot_be_written_is_not_done(rig: Rig, room: Place) -> None:
+    file = rig.bot.plugin_config
+    aside = file.with_name("aside.json")
+    file.rename(aside)
+    file.mkdir()  # whoever runs the tests may be root, who writes everywhere else
+    try:
+        assert "没能写入" in await rig.onebot.ask(room, ADMIN, "/memory scope 密室")
+    finally:
+        file.rmdir()
+        aside.rename(file)
+    assert room.umo not in await mapped(rig)
+    assert await added(rig, room, MEMBER, "这间屋子的钟慢五分钟") == {"public"}
+
+
+async def test_ten_groups_are_mapped_while_the_panel_saves_and_none_leaks(
     rig: Rig, room: Place
 ) -> None:
-    names = {group(room.number + 60_000 + number): f"小组{number}" for number in range(5)}
+    names = {group(room.number + 60_000 + number): f"小组{number}" for number in range(10)}
 
     async def maps(place: Place) -> str:
         return await rig.onebot.ask(place, ADMIN, f"/memory scope {names[place]}")

@@ -123,9 +123,14 @@ async def test_the_status_needs_a_login_and_counts_the_memories_of_the_vault(rig
 async def test_no_word_of_a_chat_is_logged_whether_it_is_kept_or_cannot_be(
     rig: Rig, person: Person
 ) -> None:
+    """The scope is, and of that the model is not told."""
     start = len(rig.bot.logs())
     await rig.remember(ROOM_A, person, "绝密词语青铜河马在阁楼", reasoning="绝密词语银色犀牛")
-    await rig.turn(ROOM_A, person, "青铜河马在哪里，绝密词语紫色海豹")
+    turn = await rig.turn(ROOM_A, person, "青铜河马在哪里，绝密词语紫色海豹")
+    assert "青铜河马在阁楼" in turn.injected
+    assert "测试甲" not in turn.injected + turn.first.system
+    told = [line for line in plugin_lines(rig.bot.logs()[start:]) if ROOM_A.umo in line]
+    assert any("附上" in line and "测试甲" in line for line in told)
     await rig.recall(ROOM_A, person, "青铜河马 绝密词语")
     await rig.onebot.ask(ROOM_A, person, "/memory search 青铜河马")
     await rig.onebot.ask(ROOM_A, person, "/memory add 绝密词语白色鲸鱼喜欢唱歌")
