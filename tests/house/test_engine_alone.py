@@ -5,10 +5,18 @@ import sys
 
 import checkout
 
-from astrbot_plugin_scoped_memory.tests.house import bans
-
-HEAVY = bans.HEAVY - {"phonenumbers"}
-"""That one a follower's gate may ask: it looks for telephone numbers."""
+HEAVY = {
+    "apscheduler",
+    "chromadb",
+    "jieba",
+    "numpy",
+    "onnxruntime",
+    "pandas",
+    "sentence_transformers",
+    "tokenizers",
+    "torch",
+    "transformers",
+}
 ENGINE = tuple(
     f"llm_memory.{room}"
     for room in (
