@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.sync import watcher
 from astrbot_plugin_scoped_memory.tests.support.dictionary import share_dictionary
 
 
@@ -27,6 +26,5 @@ def own_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SCOPED_MEMORY_EMBEDDING", "lexical")
     monkeypatch.setenv("SCOPED_MEMORY_LANGUAGE", "en")
     share_dictionary(monkeypatch)
-    monkeypatch.setattr(watcher, "_STEP_MS", 20)  # a command ends when its watcher has looked
     monkeypatch.chdir(project)
     return folder
