@@ -3,7 +3,7 @@ a value or an error of ours, no word of another scope is in it, and neither `sha
 folders nor anything outside the root changes by a byte.
 
 Nor by what a model answers when it reads, by a night, or by a restore. The doors of agents and
-models: `mcp_server/test_foreign_places.py`, `tools/test_foreign_tools.py`; imports:
+models: `mcp_server/test_foreign_places.py`, `core/commands/test_commands.py`; imports:
 `transfer/test_transfer_engine.py`.
 """
 
