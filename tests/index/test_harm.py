@@ -10,8 +10,9 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import (
+    AbstractAsyncContextManager,
     AbstractContextManager,
     ExitStack,
     asynccontextmanager,
@@ -25,8 +26,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory import EngineOff, IndexUnavailable, NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.harness.waiting import until_true
+from astrbot_plugin_scoped_memory.llm_memory import (
+    EngineOff,
+    IndexState,
+    IndexUnavailable,
+    NoticeCode,
+)
+from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_process import WorkerProcess
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
@@ -35,7 +42,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
+from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
+from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     person,
@@ -406,3 +414,33 @@ async def test_vectors_that_fail_at_every_question_are_begun_anew(tmp_path: Path
         await rig.until_indexed()
         recall = await rig.recall(NEW, FAMILY)
         assert (recall.trace.arm, [hit.preview for hit in recall.hits]) == (Arm.DENSE, [NEW])
+
+
+class Refusing(FakeEmbedder):
+    """Takes no text to store while it ``refuses``; counts how often it was asked."""
+
+    refuses, asked = True, 0
+
+    async def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.asked += 1
+        self.failing_documents = self.refuses
+        return await super().embed_documents(texts)
+
+
+async def test_vectors_that_were_cut_short_are_not_taken_for_complete(tmp_path: Path) -> None:
+    embedder, disk = Refusing("another"), Disk()
+
+    def running_again() -> AbstractAsyncContextManager[Rig]:
+        embedder.asked = 0
+        return running_on_vectors(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder)
+
+    async with running_again() as rig:
+        await rig.remember(NEW, FAMILY)
+        await until_true(lambda: embedder.asked > 0)
+    async with running_again() as rig:
+        await until_true(lambda: embedder.asked > 0)
+        assert (await rig.engine.status()).index is not IndexState.READY
+        assert await rig.texts(NEW, FAMILY) == [NEW]
+        embedder.refuses = False
+        await rig.until_indexed()
+        assert (await rig.recall(NEW, FAMILY)).trace.arm is Arm.DENSE
