@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from astrbot_plugin_scoped_memory.harness.waiting import free_port
+
 HOST = "127.0.0.1"
 CANARY = "sk-canary-5f0d1c"
 """A key, which may be shown in a request alone."""
@@ -38,14 +40,15 @@ type Act = Callable[[BaseHTTPRequestHandler, Asked], None]
 
 @dataclass
 class EmbeddingServer:
-    """Hashed words as vectors, under ``/v1/embeddings``.
+    """Hashed words as vectors, under ``/v1/embeddings``. Keeps its port through stops and starts:
+    no other program can take it meanwhile.
 
     Attributes:
         dim: Of a vector.
         next: What is done with the next requests, one each.
         always: What is done with every other one; None answers well.
         asked: Every request so far.
-        port: Where it listens, 0 before that.
+        port: Where it listens, 0 before the first start.
     """
 
     dim: int = 64
@@ -68,8 +71,8 @@ class EmbeddingServer:
         class Handler(_Handler):
             server_of_vectors = service
 
-        self._server = ThreadingHTTPServer((HOST, 0), Handler)
-        self.port = self._server.server_address[1]
+        self.port = self.port or free_port()
+        self._server = ThreadingHTTPServer((HOST, self.port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.01}
