@@ -174,9 +174,12 @@ async def read(at: Asking) -> object:
 
 
 async def transcripts(at: Asking) -> object:
-    """The talk that memories came from, as the bot framework keeps it."""
+    """The talk that memories came from, as the bot framework keeps it: that of this place alone,
+    whoever may see the memory."""
+    asked: set[str] = set()
 
     async def kept(umo: str, history: str) -> str | None:
+        asked.add(umo)
         turns = at.bot.said.get(umo, [])
         messages = [
             {"role": role, "content": words}
@@ -186,9 +189,11 @@ async def transcripts(at: Asking) -> object:
         return json.dumps(messages, ensure_ascii=False) if turns else None
 
     service = at.bot.rig.engine.service
-    return [
+    told = [
         await service.transcript(one, conversation_id=at.where, kept=kept) for one in at.pointers
     ]
+    assert asked <= {at.place.umo}, (at.place, asked)
+    return told
 
 
 async def decisions(at: Asking) -> object:
