@@ -434,8 +434,9 @@ async def test_vectors_that_were_cut_short_are_not_taken_for_complete(tmp_path: 
         embedder.asked = 0
         return running_on_vectors(tmp_path, store=InMemoryVectorStore(disk), embedder=embedder)
 
-    async with running_again() as rig:
+    async with running(tmp_path, words_alone=True) as rig:
         await rig.remember(NEW, FAMILY)
+    async with running_again():
         await until_true(lambda: embedder.asked > 0)
     async with running_again() as rig:
         await until_true(lambda: embedder.asked > 0)
