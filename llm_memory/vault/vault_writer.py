@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
+from ..models.consent import only_reader
 from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Place, Scope
 from ..models.vault_layout import part_path
@@ -75,7 +76,13 @@ class VaultWriter:
         self.now = now
 
     def append(self, scope: Scope, relative: str, memory: Memory) -> str:
-        """Append to the first part of ``relative`` with room. Returns the part's path."""
+        """Append to the first part of ``relative`` with room. Returns the part's path.
+
+        What one person alone may read is written with the whole file: cut off behind its heading by
+        a power loss, it would name no speaker, and everybody would read it.
+        """
+        if only_reader(scope, memory) is not None:
+            return self.append_many(scope, [(relative, memory)])[0]
         part = self._part_with_room(scope, relative)
         part.add(memory)
         path = self._tree.folder(scope) / part.path

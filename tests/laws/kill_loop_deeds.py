@@ -19,6 +19,7 @@ from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     FAMILY,
     KEY,
     PEANUTS,
+    SQUARE,
     WORK,
     Deed,
     Tell,
@@ -33,6 +34,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     Ticker,
     person,
+    private,
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.nights import (
@@ -109,6 +111,32 @@ class Reflect(Deed):
     async def act(self, rig: Rig, tell: Tell) -> None:
         for where in (FAMILY, WORK):
             await reflect(rig, where)
+
+
+class ReflectOnPrivateTalk(Reflect):
+    """What was learned in a chat of one's own under a public scope is its person's alone, also
+    where half of it was written."""
+
+    torn = True
+    OWN = private(5)
+    LESSON = "第4号钥匙缝在大衣的里子里，只有我知道它在那儿"
+
+    async def before(self, rig: Rig) -> None:
+        await rig.remember(KEY, SQUARE)
+        outcome = await rig.engine.service.observe(
+            Turn(person(5), self.LESSON, "好的"), conversation_id=self.OWN
+        )
+        assert isinstance(outcome, Ticket), outcome
+
+    async def act(self, rig: Rig, tell: Tell) -> None:
+        await reflect(rig, self.OWN)
+
+    async def facts(self, rig: Rig) -> Facts:
+        found = await super().facts(rig)
+        for where in (self.OWN, SQUARE):
+            for one in await rig.engine.service.newest(conversation_id=where):
+                found["seen", where.umo, one.memory.judgment] += 1
+        return found
 
 
 class GiveFeedback(Deed):
@@ -191,6 +219,7 @@ class Night(Deed):
 LOOP_DEEDS: list[Deed] = [
     Observe(),
     Reflect(),
+    ReflectOnPrivateTalk(),
     GiveFeedback(),
     Night(),
 ]
