@@ -373,7 +373,7 @@ class LivingBot:
         change = service.pause if on else service.resume
         outcome = await change(conversation_id=conversation(place), actor=actor(who))
         if isinstance(outcome, NotAllowed):
-            return "not allowed"
+            return _no(outcome)
         return "paused" if on else "resumed"
 
     async def meet(self, place: Place, who: Person) -> None:
@@ -514,8 +514,11 @@ def _parsed(text: str) -> tuple[Entry, ...]:
     return parse_file(text, fallback_time=NO_TIME).entries
 
 
-def _no(rejected: Rejected) -> str:
-    return str(rejected.reason).replace("_", " ")
+def _no(refused: Rejected | NotAllowed | NotVisible) -> str:
+    """Whoever is refused something is not told the words of it."""
+    assert not words_in(repr(refused)), refused
+    reason = refused.reason if isinstance(refused, Rejected) else _REFUSALS[type(refused)]
+    return str(reason).replace("_", " ")
 
 
 def _observed(outcome: object) -> str:
@@ -542,13 +545,13 @@ _WORDS: dict[type, str] = {
     Restored: "restored",
     Undone: "undone",
     BroughtBack: "brought back",
-    NotAllowed: "not allowed",
-    NotVisible: "not visible",
 }
+_REFUSALS: dict[type, str] = {NotAllowed: "not allowed", NotVisible: "not visible"}
 
 
 def _word(outcome: object) -> str:
-    return _no(outcome) if isinstance(outcome, Rejected) else _WORDS[type(outcome)]
+    is_refused = isinstance(outcome, Rejected | NotAllowed | NotVisible)
+    return _no(outcome) if is_refused else _WORDS[type(outcome)]
 
 
 def scope_name(report: Any) -> str | None:
