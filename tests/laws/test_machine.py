@@ -306,13 +306,14 @@ class Life(RuleBasedStateMachine):
     def for_reader(self, place: Place) -> list[set[str]]:
         """What the reader of a place's turns may be shown at once: of one scope that these were
         said in and of the public one, and of what is for one person alone that of their one
-        speaker."""
+        speaker. What waits elsewhere may be learned just before."""
         waiting = [one for one in self.model.waiting() if one.where == place]
+        learned = [*self.model.alive(), *self.model.waiting()]
         found = []
         for scope in {PUBLIC, *(one.scope for one in waiting)}:
             humans = {one.who.human for one in waiting if one.scope == scope}
             alone = {"", *humans} if len(humans) == 1 else {""}
-            known = [one for one in self.model.alive() if one.only_for in alone]
+            known = [one for one in learned if one.only_for in alone]
             some = [one for one in (*waiting, *known) if one.scope in (scope, PUBLIC)]
             found.append({one.words for one in some} | self.model.published)
         return found

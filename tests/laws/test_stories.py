@@ -138,6 +138,23 @@ STORIES: dict[str, list[Step]] = {
         step(Life.pauses, where=ROOM, who=BOSS, on=False),
         READ,
     ],
+    "what is forgotten keeps nothing from being learned that has its form": [
+        overheard(BOSS, ROOM, 1),
+        told(BOSS, ROOM, 17),
+        forgets(BOSS, ROOM),
+        READ,
+    ],
+    "nor does what is purged": [
+        overheard(BOSS, ROOM, 1),
+        told(BOSS, ROOM, 17),
+        forgets(BOSS, ROOM, for_good=True),
+        READ,
+    ],
+    "a reader knows what was learned just before of the same person": [
+        overheard(OTHER_BOSS, GANG_CHAT, 0),
+        overheard(OTHER_BOSS, AGENT, 2),
+        READ,
+    ],
     "what is purged is in no file after the night": [
         told(MING, SPLIT, 0),
         told(MING, SPLIT, 1),

@@ -193,9 +193,23 @@ def says_one(said: Statement, removed: Removed, mark: Mark) -> bool:
         return True
     if removed.parts and said.words and extends(removed.parts[0], said):
         return True
-    if removed.loosely and any(_says_otherwise(clause, removed) for clause in said.clauses):
+    if removed.loosely and any(
+        _says_otherwise(clause, removed) and _is_much(clause, said, removed)
+        for clause in said.clauses
+    ):
         return True
-    return any(_is_said(said, part) for part in removed.parts if part.words)
+    return any(
+        _is_said(said, part) and _is_much(part.words, said, removed)
+        for part in removed.parts
+        if part.words
+    )
+
+
+def _is_much(words: Words, said: Statement, removed: Removed) -> bool:
+    """Returns whether a clause is half of the text or of the statement: one that goes with anything
+    (``这是好事``) makes a longer text no other telling of it."""
+    twice = 2 * _weight(_folded(words))
+    return twice >= _weight(_folded(said.words)) or twice >= _weight(removed.words[0])
 
 
 def _is_said(said: Statement, removed: Statement) -> bool:
@@ -208,7 +222,7 @@ def _is_said(said: Statement, removed: Statement) -> bool:
 
 def _says_otherwise(clause: Words, removed: Removed) -> bool:
     """Returns whether ``clause`` has most of the words of a part, or hardly any others, in any
-    order. Neither alone is negated or retracted, and it names no other number or person."""
+    order. Neither alone is negated or retracted, and it names no other number, person or thing."""
     said = _gist(clause, removed)
     if len(said) < _LEAST_WORDS:
         return False
@@ -219,11 +233,23 @@ def _says_otherwise(clause: Words, removed: Removed) -> bool:
             continue
         if any(word in PERSONS or any(map(str.isdigit, word)) for word in new):
             continue
+        named_here, named_there = _names(clause) & said, _names(part.words) & meant
+        if named_here and named_there and named_here.isdisjoint(named_there):
+            continue
         if _weight(new) <= _NEW * _weight(said):
             return True
         if shared >= _LEAST_SHARED and shared >= _SHARED * _weight(meant):
             return True
     return False
+
+
+def _names(words: Words) -> frozenset[str]:
+    """Returns what names a thing by its writing: Latin words in Chinese, and in English what has a
+    capital letter where a sentence does not begin."""
+    latin = [word for word in words if word.isascii() and word[:1].isalpha()]
+    if len(latin) == len(words):
+        latin = [word for word in words[1:] if word[:1].isupper()]
+    return frozenset(word.casefold() for word in latin)
 
 
 def _weight(words: frozenset[str]) -> int:

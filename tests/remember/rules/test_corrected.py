@@ -73,6 +73,36 @@ def test_what_only_resembles_it_is_another_statement(words: str, text: str, who:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
+        # another thing
+        ("会话用 Redis 存在内网的机器上", "缓存用 MySQL 存在内网的机器上"),
+        ("Lina带我们去河边钓了一篓鲫鱼", "Marco带我们去河边钓了一篓鲫鱼"),
+        ("I parked the car behind the Lidl in Ghent", "I parked the car behind the Aldi in Bruges"),
+        # a clause that goes with anything
+        ("我们在海底捞吃了一顿火锅，这是好事", "妈妈学会包粽子了，这是好事"),
+        ("周日去植物园看了郁金香，值得纪念", "小宝学会骑车了，值得纪念"),
+    ],
+)
+def test_of_the_same_person_another_thing_is_another_statement(words: str, text: str) -> None:
+    assert says(named(text, "小明"), SAID, [removed(words, "小明").otherwise], str) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (PEANUTS, "奶奶一吃花生就过敏"),
+        (PEANUTS, "花生过敏"),
+        ("会话用 Redis 存在内网的机器上", "内网的机器上用 Redis 存会话"),
+        ("我们在海底捞吃了火锅，大家都说很好吃", "我们吃火锅去了海底捞"),
+        ("I parked the car behind the Lidl in Ghent", "behind the Lidl in Ghent is my car"),
+    ],
+)
+def test_of_the_same_person_other_words_are_the_same_statement(words: str, text: str) -> None:
+    assert says(named(text, "小明"), SAID, [removed(words, "小明").otherwise], str) is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
         (PEANUTS, "我奶奶对花生严重过敏"),
         (PEANUTS, "妈妈说奶奶对花生过敏"),
         (PEANUTS, "奶奶对花生过敏。"),
