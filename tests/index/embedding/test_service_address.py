@@ -142,6 +142,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> No
 @pytest.mark.parametrize(
     "content",
     [b"", b" \n", b"one two", b"a\nb", b"\xff\xfe", f"{CANARY}\xe9".encode("latin-1"), b"x" * 5000],
+    ids=range(7),  # a later test looks for the key in tracebacks, which show ids
 )
 def test_a_file_with_anything_but_a_key_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "key"
