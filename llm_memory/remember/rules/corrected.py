@@ -37,6 +37,9 @@ _LEAST_SHARED: Final = 4
 _SHARED, _NEW = 0.7, 0.2
 """A clause says a statement otherwise if it has this share of the statement's words, or if so few
 of its own words are new. A Han character counts one, a word or number two."""
+_POINTING: Final = frozenset({"这", "這", "那", "此", "this", "that", "it"})
+_MOST_COMMENT: Final = 6
+"""A clause that begins with one of these words and weighs no more, as above, may be a comment."""
 _SPEAKER: Final = re.compile("(?:我|俺)(?!们)|用户|本人")
 _ENGLISH: Final = (
     (re.compile(r"\bI(?:'m| am)\b"), "{} is"),
@@ -194,22 +197,26 @@ def says_one(said: Statement, removed: Removed, mark: Mark) -> bool:
     if removed.parts and said.words and extends(removed.parts[0], said):
         return True
     if removed.loosely and any(
-        _says_otherwise(clause, removed) and _is_much(clause, said, removed)
+        _says_otherwise(clause, removed) and not _is_comment(clause, said, removed)
         for clause in said.clauses
     ):
         return True
     return any(
-        _is_said(said, part) and _is_much(part.words, said, removed)
+        _is_said(said, part) and not _is_comment(part.words, said, removed)
         for part in removed.parts
         if part.words
     )
 
 
-def _is_much(words: Words, said: Statement, removed: Removed) -> bool:
-    """Returns whether a clause is half of the text or of the statement: one that goes with anything
-    (``这是好事``) makes a longer text no other telling of it."""
-    twice = 2 * _weight(_folded(words))
-    return twice >= _weight(_folded(said.words)) or twice >= _weight(removed.words[0])
+def _is_comment(clause: Words, said: Statement, removed: Removed) -> bool:
+    """Returns whether a clause says of the others what may be said of many (``这是好事``): a few
+    words that name nothing, less than half of the text and of the statement. It makes the one no
+    other telling of the other."""
+    if clause[0].casefold() not in _POINTING or any(map(_is_number, clause)) or _names(clause):
+        return False
+    own = _weight(_folded(clause))
+    wholes = _folded(said.words), removed.words[0]
+    return own <= _MOST_COMMENT and 2 * own < min(map(_weight, wholes))
 
 
 def _is_said(said: Statement, removed: Statement) -> bool:
@@ -231,16 +238,22 @@ def _says_otherwise(clause: Words, removed: Removed) -> bool:
         new, shared = said - meant, _weight(said & meant)
         if TURNS.isdisjoint(clause) != TURNS.isdisjoint(part.words):
             continue
-        if any(word in PERSONS or any(map(str.isdigit, word)) for word in new):
+        if any(word in PERSONS or _is_number(word) for word in new):
             continue
-        named_here, named_there = _names(clause) & said, _names(part.words) & meant
-        if named_here and named_there and named_here.isdisjoint(named_there):
+        if _name_others(_names(clause) & said, _names(part.words) & meant):
             continue
         if _weight(new) <= _NEW * _weight(said):
             return True
         if shared >= _LEAST_SHARED and shared >= _SHARED * _weight(meant):
             return True
     return False
+
+
+def _name_others(some: frozenset[str], others: frozenset[str]) -> bool:
+    """Returns whether both name things, and none in common: PostgreSQL is Postgres."""
+    pairs = [(one, other) for one in some for other in others]
+    alike = any(one.startswith(other) or other.startswith(one) for one, other in pairs)
+    return bool(pairs) and not alike
 
 
 def _names(words: Words) -> frozenset[str]:
@@ -250,6 +263,10 @@ def _names(words: Words) -> frozenset[str]:
     if len(latin) == len(words):
         latin = [word for word in words[1:] if word[:1].isupper()]
     return frozenset(word.casefold() for word in latin)
+
+
+def _is_number(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def _weight(words: frozenset[str]) -> int:

@@ -77,9 +77,13 @@ def test_what_only_resembles_it_is_another_statement(words: str, text: str, who:
         ("会话用 Redis 存在内网的机器上", "缓存用 MySQL 存在内网的机器上"),
         ("Lina带我们去河边钓了一篓鲫鱼", "Marco带我们去河边钓了一篓鲫鱼"),
         ("I parked the car behind the Lidl in Ghent", "I parked the car behind the Aldi in Bruges"),
-        # a clause that goes with anything
+        # a comment that goes with anything
         ("我们在海底捞吃了一顿火锅，这是好事", "妈妈学会包粽子了，这是好事"),
-        ("周日去植物园看了郁金香，值得纪念", "小宝学会骑车了，值得纪念"),
+        ("周日去植物园看了郁金香，那真叫人开心", "小宝终于学会骑自行车了，那真叫人开心"),
+        (
+            "We took the ferry to Bruges on Sunday, that was fun",
+            "Priya passed her driving test at the third try, that was fun",
+        ),
     ],
 )
 def test_of_the_same_person_another_thing_is_another_statement(words: str, text: str) -> None:
@@ -92,7 +96,26 @@ def test_of_the_same_person_another_thing_is_another_statement(words: str, text:
         (PEANUTS, "奶奶一吃花生就过敏"),
         (PEANUTS, "花生过敏"),
         ("会话用 Redis 存在内网的机器上", "内网的机器上用 Redis 存会话"),
+        ("会话用 Postgres 存在内网的机器上", "会话都用 PostgreSQL 存在内网机器上"),
+        ("奶奶一吃 peanut 就会浑身发痒", "奶奶一吃 peanuts 就浑身都发痒"),
         ("我们在海底捞吃了火锅，大家都说很好吃", "我们吃火锅去了海底捞"),
+        # a clause that says something by itself, in a longer text about something else
+        (
+            "小明上周去北京出差住了三天见了客户，门锁密码是 7731",
+            "小林把上线的流程和检查清单都整理好了，门锁密码是 7731",
+        ),
+        (
+            "小明上周去北京出差住了三天见了客户，他想换工作",
+            "小林把上线的流程和检查清单都整理好了，他想换工作",
+        ),
+        (
+            "小红上周请了三天假，她怀孕了",
+            "小林把上线的流程和检查清单都整理好了，她怀孕了",
+        ),
+        (
+            "We stayed three days in Berlin to meet the client, the door code is 7731",
+            "Priya tidied the release steps and the whole check list, the door code is 7731",
+        ),
         ("I parked the car behind the Lidl in Ghent", "behind the Lidl in Ghent is my car"),
     ],
 )
