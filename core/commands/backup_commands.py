@@ -7,6 +7,7 @@ import asyncio
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 from astrbot.api import logger
@@ -46,8 +47,8 @@ async def backup(call: Call) -> str:
 
 @admin
 async def restore(call: Call) -> str:
-    """``<file>`` shows what would change, ``confirm`` after it does it. With ``anyway``, what was
-    corrected since is restored too."""
+    """``<file>`` shows what would change, and a yes does it. With ``anyway``, what was corrected
+    since is restored too."""
     words = call.rest.split()
     wishes: set[str] = set()
     while words and words[-1].lower() in _ANYWAY | _SURE:
@@ -64,13 +65,14 @@ async def restore(call: Call) -> str:
     changes = await _changes(call, plan)
     if not plan.memories and not plan.files and not changes:
         return "\n".join([call.say("moving.nothing"), *_beside(call, plan)])
+    do = partial(_do, file=file, anyway=anyway)
     if wishes & _SURE:
-        return await _do(call, file, anyway=anyway)
-    again = " ".join([name, *([call.say("moving.word_anyway")] if anyway else [])])
+        return await do(call)
     lines = [call.say("moving.plan", memories=plan.memories, known=plan.known)]
     lines += call.texts.counted({"moving.plan_files": plan.files})
     lines += await _setting_lines(call, changes)
-    return "\n".join([*lines, *_beside(call, plan), call.say("moving.sure", name=again)])
+    lines += _beside(call, plan)
+    return call.ask("\n".join(lines), do, short=call.say("moving.deed"))
 
 
 async def _do(call: Call, file: Path, *, anyway: bool) -> str:

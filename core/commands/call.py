@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
+from time import monotonic
+from typing import NamedTuple
 
 from ...llm_memory import Actor, CognitiveService, ConversationId, Engine
-from ...llm_memory.models.decisions import Accept, Withdraw
 from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
@@ -18,10 +19,20 @@ from .typing_rate import TypingRate
 
 ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
+_ASKED_SECONDS = 600.0
+"""How long a yes is waited for; the texts say ten minutes."""
 
 type Handler = Callable[[Call], Awaitable[str]]
 type Person = tuple[str, str]
 """A person in a conversation: another member of a group was shown another list."""
+
+
+class Asked(NamedTuple):
+    """What a person's yes does, until when (monotonic seconds), and whether an admin was asked."""
+
+    do: Handler
+    until: float
+    admin: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +42,7 @@ class Call:
     Attributes:
         lists: The ids that a person was shown last, by number. No words: who may see and change
             them is asked when a number is used.
-        drafts: The decision that a person was shown last. It names a draft, not its words.
+        asked: What waits for a person's yes, in memory: it names what was shown, not its words.
     """
 
     plugin: PluginContext
@@ -40,7 +51,7 @@ class Call:
     rest: str
     rate: TypingRate
     lists: Latest[Person, Mapping[int, str]]
-    drafts: Latest[Person, Accept | Withdraw]
+    asked: Latest[Person, Asked]
 
     @property
     def person(self) -> Person:
@@ -54,6 +65,19 @@ class Call:
     def list_of(self, ids: Sequence[str], first: int = 1) -> None:
         """Note that a list is shown, numbered from ``first`` on."""
         self.lists.note(self.person, dict(enumerate(ids, start=first)))
+
+    def ask(self, text: str, do: Handler, *, short: str) -> str:
+        """Have this person's next yes in this conversation do something, in place of what waited.
+
+        Args:
+            do: It is given the call that says yes. What an admin was asked, only an admin does.
+            short: The deed in a few words, as it stands behind "to" in a sentence.
+
+        Returns ``text`` with how to say yes.
+        """
+        asked = Asked(do, monotonic() + _ASKED_SECONDS, self.actor.admin)
+        self.asked.note(self.person, asked)
+        return f"{text}\n{self.say('asked.how', deed=short)}"
 
     @property
     def texts(self) -> Texts:

@@ -34,7 +34,7 @@ COMMANDS = (
     Row("letters", "搁置", "读不成的对话（管理员）：/memory letters [retry [批号] | drop <批号>]"),
     Row("edit", "改写 修改", "改写一条（管理员，可撤销）：/memory edit <编号> <内容>"),
     Row("move", "移动", "移到另一个域（管理员，可撤销）：/memory move <编号> <域>"),
-    Row("confirm", "确认", "确认记忆文件里少了的一大半就是要删（管理员）"),
+    Row("yes", "是 是的 确认 confirm", "问过你要不要做的，就做；管理员：确认警告里等着确认的"),
     Row("export", "导出", "把本会话看得到的记忆导出成文件，存在机器人的数据文件夹里"),
     Row(
         "import", "导入", "从 imports/ 里的文件导入到本会话的域（管理员）：/memory import <文件名>"

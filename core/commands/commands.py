@@ -19,13 +19,12 @@ from ...llm_memory import (
     ScopedMemoryError,
     Source,
 )
-from ...llm_memory.models.decisions import Accept, Withdraw
 from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import added_text, error_text
 from ..turn.first_message import announce_conversation, strangers_warning
 from .backup_commands import backup, restore
-from .call import ENGINE_SECONDS, Call, Handler, Person, admin
+from .call import ENGINE_SECONDS, Asked, Call, Handler, Person
 from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide
@@ -39,12 +38,13 @@ from .soul_commands import soul
 from .status_command import status
 from .transfer_commands import export, import_
 from .typing_rate import TypingRate
+from .yes_command import yes
 
 Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
 _LISTS = 500
 """Persons whose last list is kept, of all conversations together."""
-_DRAFTS = 100
-"""Persons who were shown a draft; the engine keeps the drafts themselves for ten minutes."""
+_ASKED = 100
+"""Persons whose yes is waited for."""
 
 
 async def help_(call: Call) -> str:
@@ -66,27 +66,9 @@ async def add(call: Call) -> str:
     return added_text(call.texts, outcome)
 
 
-@admin
-async def confirm(call: Call) -> str:
-    """Confirm that entries which disappeared from the files are deleted, and that conversations
-    which were not paused again may be learned from."""
-    service = call.service
-    count = await service.admin.confirm_deletions(actor=call.actor) or 0
-    lines = call.texts.counted({"confirm.done": count})
-    try:
-        if await service.conversations.confirm_pauses(call.actor):
-            lines.append(call.say("confirm.pauses"))
-        if (await service.describe(conversation_id=call.where)).damaged:
-            lines.append(call.say("scope.damaged"))  # which is another thing to say yes to
-    except EngineClosed:
-        if not lines:  # else it is not to be done again: there would be nothing to confirm
-            raise
-    return "\n".join(lines) or call.say("confirm.nothing")
-
-
 _ALL = (
     *(help_, status, scope, list_, search, why, add, forget, edit, move, undo, pause, resume),
-    *(reflect, letters, confirm, export, import_, backup, restore, decide, soul, sleep, migrate),
+    *(reflect, letters, yes, export, import_, backup, restore, decide, soul, sleep, migrate),
 )
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}
 """By the name in the table of commands; the underscore keeps clear of a name of Python's."""
@@ -98,8 +80,8 @@ class Commands:
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
         lists = Latest[Person, Mapping[int, str]](_LISTS)
-        drafts = Latest[Person, Accept | Withdraw](_DRAFTS)
-        self._call = partial(Call, plugin, rate=TypingRate(), lists=lists, drafts=drafts)
+        asked = Latest[Person, Asked](_ASKED)
+        self._call = partial(Call, plugin, rate=TypingRate(), lists=lists, asked=asked)
 
     def __getattr__(self, name: str) -> Command:
         handler = _HANDLERS.get(name.removesuffix("_"))

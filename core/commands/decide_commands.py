@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from ...llm_memory import MemoryDraft, Rejected, Source
@@ -27,6 +28,7 @@ from ...llm_memory.models.decisions import (
 from ..replies.outcome_text import added_text
 from .call import Call, admin
 from .memory_reference import UnknownReference, named_one
+from .yes_command import yes_behind
 
 _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
@@ -56,9 +58,7 @@ async def decide(call: Call) -> str:
             return await _proposed(call, more)
         change = Propose(named)
     elif action == "yes":
-        change = call.drafts.pop(call.person, None)
-        if change is None:
-            return call.say("decide.nothing_shown")
+        return await yes_behind(call)
     else:
         change = _read(call, action, more.split())
     return call.say("decide.usage") if change is None else await _told(call, change)
@@ -116,8 +116,8 @@ async def _told(call: Call, change: DecisionChange) -> str:
         return "\n".join(lines) or call.say("decide.none")
     reply = outcome_words(call.texts, outcome)
     if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):
-        call.drafts.note(call.person, replace(change, shown=outcome.digest))
-        return f"{reply}\n{call.say('decide.confirm')}"
+        shown = partial(_told, change=replace(change, shown=outcome.digest))
+        return call.ask(reply, shown, short=call.say("decide.deed"))
     if isinstance(outcome, NotRecorded) and outcome.fault is DecisionFault.OBJECTION:
         return f"{reply}\n{call.say('decide.anyway')}"
     return reply

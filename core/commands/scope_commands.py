@@ -15,6 +15,7 @@ from ..turn.first_message import scope_line
 from .bring_command import bring, left_text
 from .call import Call, Handler, admin
 from .rebind_command import rebind
+from .yes_command import confirm_map
 
 _PUBLIC = frozenset({"public", "公共", "公开"})
 _OFF = frozenset({"off", "取消", "清除", "none"})
@@ -55,15 +56,9 @@ async def _describe(call: Call) -> str:
     return "\n".join(lines)
 
 
-@admin
-async def _confirm(call: Call) -> str:
-    released = await call.service.admin.confirm_map(actor=call.actor)
-    return call.say("scope.confirmed", count=released or 0)
-
-
 _WORDS: Mapping[str, Handler] = {
     "": _describe,
-    **dict.fromkeys(("confirm", "确认"), _confirm),
+    **dict.fromkeys(("confirm", "确认"), confirm_map),
     **dict.fromkeys(("bring", "带来", "搬来"), bring),
     **dict.fromkeys(("rebind", "改绑", "换绑"), rebind),
 }

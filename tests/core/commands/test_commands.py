@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import command_table
+from astrbot_plugin_scoped_memory.core.commands import call, command_table, yes_command
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.foreign import (
@@ -68,7 +69,7 @@ async def test_no_command_of_an_admin_changes_a_byte_that_everybody_reads(tmp_pa
 async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) -> None:
     await rig.engine.close()
     for name in NAMES:
-        rest = "" if name in ("scope", "soul") else " m-00000000000000 公司"
+        rest = "" if name in ("scope", "soul", "yes") else " m-00000000000000 公司"
         answer = await Desk(rig, admin=False)(f"{name}{rest}")
         assert (name, answer == "") == (name, name != "help")
 
@@ -84,7 +85,38 @@ async def test_deletions_that_are_confirmed_are_told_though_the_engine_closes_th
     monkeypatch.setattr(ScopeAdmin, "confirm_deletions", confirmed)
     async with running(tmp_path, follow=False) as rig:
         desk = Desk(rig)
-        assert await desk("confirm") == (desk.say("confirm.done", count=held) if held else "")
+        assert await desk("yes") == (desk.say("asked.deleted", count=held) if held else "")
+
+
+async def test_a_yes_does_what_this_person_was_asked_here_last_and_nothing_later(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second yes, a late one, and that of whom the admins have let go do nothing."""
+    now = 0.0
+    for module in (call, yes_command):
+        monkeypatch.setattr(module, "monotonic", lambda: now)
+    desk, records = Desk(rig), rig.root / "memory" / "shared" / "DECISIONS.md"
+    red, blue = [
+        f"decide 接受 {re.findall('m-[0-9a-z]+', await desk(f'decide 提议 {text}'))[0]}"
+        for text in ("买红的", "买蓝的")
+    ]
+    for words, said in (
+        (red, "买红的"),
+        (blue, "买蓝的"),
+        ("yes 是不是", desk.say("help.unknown", word="是不是")),
+    ):
+        assert said in await desk(words)
+    assert await desk("yes", admin=False) == desk.say("outcome.admins_only")
+    await desk(blue)
+    now = 600.0
+    for said in ("asked.late", "asked.nothing"):
+        assert await desk("yes") == desk.say(said)
+    assert not records.exists()
+    await desk(blue)
+    assert "D-0001" in await desk("yes")
+    assert await desk("yes") == desk.say("asked.nothing")
+    written = records.read_text("utf-8")
+    assert ("买蓝的" in written, "买红的" in written) == (True, False)
 
 
 async def test_a_hostile_name_forges_no_line_in_a_list(rig: Rig) -> None:

@@ -38,7 +38,7 @@ async def test_what_was_shown_is_written_after_a_yes_of_who_was_shown_it(tmp_pat
         memory_id = await proposed(desk)
         shown = await desk(f"decide accept {memory_id} issue=12 to=decisions")
         for yes in (await desk("decide yes", sender="8"), await desk("decide yes", 555)):
-            assert yes == desk.say("decide.nothing_shown")
+            assert yes == desk.say("asked.nothing")
         assert not records(tmp_path)
         assert "D-0001" in await desk("decide yes")
         written = records(tmp_path)[records(tmp_path).index("## D-0001") :]

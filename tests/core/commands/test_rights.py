@@ -97,7 +97,7 @@ async def test_what_is_for_admins_is_refused_to_members_and_changes_nothing(
         before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
         for words in (
             *("sleep", "sleep now", "sleep status", "reflect", "letters", "letters retry"),
-            *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "confirm"),
+            *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "yes"),
             *("scope 家人", "scope public", "scope off", "scope confirm", "scope bring"),
             *("backup", "restore x.zip", "import x.jsonl"),
             *("decide", "decide 提议 别的话", "decide 接受 m-0", "decide 否决 m-0", "decide 是"),

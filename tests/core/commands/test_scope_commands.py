@@ -122,7 +122,7 @@ async def test_what_is_not_wanted_any_more_goes(tmp_path: Path, how: str) -> Non
     shown = panel[KEY] if how.startswith("the panel") else MAP
     async with running(tmp_path, shown, follow=False) as rig:
         if how.startswith("an admin"):
-            await Desk(rig, panel=panel)("scope confirm", 555)
+            await Desk(rig, panel=panel)("yes", 555)
     async with running(tmp_path, MAP, follow=False) as rig:
         assert NoticeCode.MAP_WRITTEN_OVER not in await notices(rig)
         assert (await rig.remember("门闩在门后面", group(555))).memory.scope.name == "public"

@@ -109,7 +109,7 @@ async def test_the_plan_names_every_scope_that_it_opens_and_no_door_is_opened(
         new = desk.say("moving.plan_scope_new", scope="新的", count=20, keys="\n")
         assert new.partition("\n")[0] in plan
         assert panel == {"identity_links": {"aiocqhttp:1": "老李"}}
-        await desk(f"restore {FILE} confirm")
+        await desk("yes")
         assert panel == {"conversation_scope_map": opened, "identity_links": links}
 
 
