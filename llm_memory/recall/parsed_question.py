@@ -83,6 +83,7 @@ def read_question(
     subject = without_times(query, named)
     talk = talk_for(query, subject, context, now) if context else Talk()
     text = f"{talk.topic} {query}".strip()
+    before = without_times(talk.topic, find_times(talk.topic, now))
     language = language_of(text)
     return Ask(
         request=request,
@@ -90,7 +91,7 @@ def read_question(
         asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
         now=now,
         times=times,
-        subject=without_times(talk.topic, find_times(talk.topic, now)) or subject,
+        subject=f"{before} {subject}".strip(),
         language=language,
         dense_weight=weight(language),
         embedded=f"{talk.pointed} {query}".strip(),

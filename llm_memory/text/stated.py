@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from .scripts import simplified
+
 ASKS_FOR: Final = re.compile(
     "为什么|为何|为啥|怎么[样办]?|如何|谁|哪|什么时候|什么|啥|咋|几|多[少久大远长]|"
-    r"\b(?:why|when|where|who|whose|which|how|what)\b",
+    r"\b(?:why|when|where|who|whose|whom|which|how|what)\b",
     re.IGNORECASE,
 )
 """Matches the words for what is asked for."""
@@ -43,6 +45,7 @@ statements too."""
 
 def asks(text: str) -> bool:
     """Returns whether a message is a question or a request to be told, as far as its form shows."""
+    text = simplified(text)
     return any(form.search(text) for form in (_QUESTION, ASKS_FOR, _REQUEST))
 
 

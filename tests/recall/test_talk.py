@@ -52,6 +52,33 @@ def talk(query: str, *lines: ContextLine) -> Talk:
         "when was that?",
         "and then?",
         "where is he?",
+        "几点？",
+        "哪天",
+        "几点来着",
+        "谁陪她",
+        "那她几点去？",
+        "具体时间呢",
+        "多少钱",
+        "叫什么名字",
+        "住哪",
+        "哪家",
+        "地址呢",
+        "地址和电话？",
+        "几楼几号",
+        "谁来接",
+        "怎么去",
+        "幾點",
+        "誰陪她",
+        "多少錢",
+        "電話號碼呢",
+        "what time?",
+        "how much was it?",
+        "whose?",
+        "and the address?",
+        "who's taking her?",
+        "what was it called again?",
+        "with whom?",
+        "which day?",
     ],
 )
 def test_a_question_that_names_nothing_asks_for_what_was_spoken_of(query: str) -> None:
@@ -84,6 +111,19 @@ def test_a_question_that_names_nothing_asks_for_what_was_spoken_of(query: str) -
         "really?",
         "what?",
         "是这样啊",
+        "几点了",
+        "现在几点？",
+        "都几点了啊",
+        "星期几了",
+        "幾點了",
+        "what time is it?",
+        "what's the time now",
+        "what a day!",
+        "what's up?",
+        "到时间了",
+        "有时间吗？",
+        "该走了",
+        "time to go!",
     ],
 )
 def test_small_talk_asks_for_nothing_whatever_was_said_before(query: str) -> None:
@@ -94,7 +134,7 @@ def test_small_talk_asks_for_nothing_whatever_was_said_before(query: str) -> Non
 
 
 def test_a_question_about_him_shows_an_embedder_whom_it_means() -> None:
-    found = talk("他现在住在哪里？", said("小刚最近换工作了"))
+    found = talk("他现在在哪家医院上班？", said("小刚最近换工作了"))
     assert (found.topic, found.pointed) == ("", "小刚最近换工作了")
     assert talk("他们家真大啊", said("小刚最近换工作了")).pointed == ""  # asks for nothing
     assert talk("上海今天下雨吗？", said("小刚最近换工作了")).pointed == ""  # points to nobody
@@ -105,6 +145,17 @@ def test_a_message_with_a_subject_of_its_own_keeps_it() -> None:
     assert found.topic == ""
     assert found.around == "我要表演魔术 加油！"
     assert found.used == TalkUsed((Voice.ASKER, Voice.BOT))
+
+
+@pytest.mark.parametrize("query", ["开关在哪", "我几点去", "密码锁在哪", "你叫什么", "谁管接送"])
+def test_what_one_asks_of_oneself_or_of_a_thing_is_not_asked_of_what_was_spoken_of(
+    query: str,
+) -> None:
+    assert leaning_of(query, query) is Leaning.ADDS
+
+
+def test_a_second_question_leans_on_what_the_first_leaned_on() -> None:
+    assert talk("谁陪她？", said("奶奶要去看牙"), said("几点？")).topic == "奶奶要去看牙"
 
 
 def test_what_is_replied_to_is_what_is_asked_for_first() -> None:
@@ -160,6 +211,8 @@ def test_what_asks_of_those_who_talk_does_not_ask_for_what_was_spoken_of(query: 
 def test_a_question_about_days_alone_stays_one(query: str, subject: str) -> None:
     assert leaning_of(query, subject) is Leaning.NONE
     assert leaning_of("昨天他呢？", "他呢？") is Leaning.CARRIES
+    assert leaning_of("她明天几点去", "她几点去") is Leaning.CARRIES
+    assert leaning_of("明天几点？", "几点？") is Leaning.ADDS
 
 
 @pytest.mark.parametrize(

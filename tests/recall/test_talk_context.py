@@ -64,6 +64,24 @@ async def test_a_bare_question_finds_what_was_spoken_of_and_small_talk_finds_not
     assert texts(changed) == ["老王把备用钥匙放在鞋柜第二层"]
 
 
+@pytest.mark.parametrize("query", ["几点？", "誰陪她", "那她几点去？", "地址呢", "what time?"])
+async def test_a_question_for_one_thing_more_finds_what_was_spoken_of(rig: Rig, query: str) -> None:
+    await rig.remember("奶奶周三下午三点去平安路8号看膝盖，小雯陪她", HERE)
+    await rig.until_indexed()
+    before = await line(rig, "奶奶的膝盖要去哪看？")
+    found = await ask(rig, query, before, await line(rig, "几号？"))
+    quiet = [await ask(rig, said, before) for said in ("几点了", "what time is it now", "ok")]
+    assert texts(found)[:1] == ["奶奶周三下午三点去平安路8号看膝盖，小雯陪她"]
+    assert [texts(recall) for recall in quiet] == [[]] * 3
+
+
+async def test_what_is_asked_for_counts_beside_what_was_spoken_of(rig: Rig) -> None:
+    await rig.remember("小刚的电话是8800", HERE)
+    await rig.until_indexed()
+    found = await ask(rig, "电话呢", await line(rig, "我昨天碰到小刚了"))
+    assert texts(found)[0] == "小刚的电话是8800"
+
+
 async def test_a_story_moves_what_belongs_to_it_up(tmp_path: Path) -> None:
     async with running(tmp_path, words_alone=True) as rig:
         for name in ("小雯", "小刚", "阿强"):

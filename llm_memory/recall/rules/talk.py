@@ -13,9 +13,12 @@ from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from ...models.talk import NO_TALK, ContextLine, TalkUsed, Voice
+from ...text.lazy_pattern import lazy_pattern
 from ...text.normalising import one_line
+from ...text.scripts import simplified
 from ...text.stated import ASKS_FOR, asks
 from ...text.turn_text import spoken
+from . import asked_words as asked
 
 LONGEST_AGO = timedelta(minutes=30)
 """What was said before is no context: a person who comes back begins anew."""
@@ -64,11 +67,35 @@ _CONNECTING = re.compile(
     r"these|there|then|others?|else|so|but|or|now|s|re|come|him|no|not|yes)\b",
     re.IGNORECASE,
 )
-_SMALL_TALK = re.compile(
-    "^\\W*(?:[真是对好行可]的?(?:以|吗|么)+|怎么[了啦]|干嘛|什么呀?|啥|哈+|谁知道(?:呢)?|那怎么行|"
-    "(?:really|what|huh|is it|is that so|ok(?:ay)?|right))\\W*$",
+
+
+def _words(chinese: str, english: str) -> str:
+    longest_first = sorted(chinese.split(), key=len, reverse=True)
+    return f"{'|'.join(longest_first)}|\\b(?:{'|'.join(english.split())})s?\\b"
+
+
+_NAMES = _words(asked.ATTRIBUTES, asked.ENGLISH_ATTRIBUTES)
+_ATTRIBUTE = lazy_pattern(_NAMES, re.IGNORECASE)
+_TOWARDS, _VERB = "[来去到走回]", f"[{asked.VERBS}]"
+_ASKED = lazy_pattern(
+    f"{_NAMES}|{_words(asked.SMALL, f'{asked.ENGLISH_SMALL} {asked.ENGLISH_VERBS}')}|"
+    f"(?:多少|[几哪第一两半])+[{asked.MEASURES}]{{1,2}}[钟钱]?|"
+    f"{_TOWARDS}|(?<!{_VERB}){_VERB}(?!{_VERB})",
     re.IGNORECASE,
 )
+"""Of 开关 and 接送 no verb is heard: two together are a word of their own."""
+_YES_OR_NO = re.compile(
+    "[吗有没]|^\\W*(?:is|are|was|do|does|did|has|have|can|will)\\b", re.IGNORECASE
+)
+_SMALL_TALK = re.compile(
+    "^\\W*(?:[真是对好行可]的?(?:以|吗|么)+|怎么[了啦]|干嘛|什么呀?|啥|哈+|谁知道(?:呢)?|那怎么行|"
+    "现在是?(?:几[点号]钟?|星期几|周几).?|(?:都|已经)?(?:几[点号]钟?|星期几|周几)[了啦].?|"
+    "(?:really|what|huh|is it|is that so|ok(?:ay)?|right|what an?\\s.*)|"
+    "what'?s (?:up|new)|how'?s it going|"
+    "(?:what(?:'s| is) the (?:time|date|day)|what (?:time|date|day|year) is it)(?:\\s.*)?)\\W*$",
+    re.IGNORECASE,
+)
+"""Who asks a clock asks no memory either."""
 
 
 class Leaning(Enum):
@@ -102,14 +129,20 @@ class Talk:
 
 def leaning_of(query: str, subject: str) -> Leaning:
     """``subject`` is the query without the times that it names."""
-    if not is_empty(subject):
+    query, subject = simplified(query), simplified(subject)
+    empty = is_empty(subject)
+    if not (empty or names_nothing(subject)):
         return Leaning.ADDS
     names_time = subject.strip() != query.strip()
-    asks_itself = ASKS_FOR.search(query) and not names_time and not _OF_US.search(query)
-    points = asks_itself or _PERSON.search(query) or (not names_time and _REFERS.search(query))
+    person = _PERSON.search(query)
+    of_it = _ATTRIBUTE.search(query) and not _YES_OR_NO.search(query)
+    asks_itself = (ASKS_FOR.search(query) or of_it) and (
+        person or not (names_time or _OF_US.search(query))
+    )
+    points = asks_itself or (empty and (person or (not names_time and _REFERS.search(query))))
     if asks(query) and points and not _SMALL_TALK.match(query):
         return Leaning.CARRIES
-    return Leaning.NONE
+    return Leaning.NONE if empty else Leaning.ADDS
 
 
 def is_about_time_alone(subject: str) -> bool:
@@ -120,6 +153,11 @@ def is_about_time_alone(subject: str) -> bool:
 def is_empty(text: str) -> bool:
     """True for a message that names nothing: only words that point, ask or connect."""
     return is_about_time_alone(text) or is_about_time_alone(_CONNECTING.sub("", text))
+
+
+def names_nothing(text: str) -> bool:
+    """The same of words that ask for some property of what was spoken of, by anybody but it."""
+    return is_empty(text) or (not _OF_US.search(text) and is_empty(_ASKED.sub("", text)))
 
 
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
@@ -138,7 +176,9 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
         Voice.QUOTED: "".join(heard[Voice.QUOTED][-1:])[:MOST_CHARS],
     }
     parts = {voice: text for voice, text in parts.items() if text}
-    named = (text for text in (parts.get(Voice.QUOTED, ""), *reversed(own)) if not is_empty(text))
+    named = (
+        text for text in (parts.get(Voice.QUOTED, ""), *reversed(own)) if not names_nothing(text)
+    )
     before = next(named, "")
     around, used = " ".join(parts.values()), TalkUsed(tuple(parts))
     if leaning is Leaning.CARRIES:

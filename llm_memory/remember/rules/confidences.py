@@ -15,13 +15,9 @@ from typing import Final
 from ...models.data_models import Memory
 from ...models.scope import Scope
 from ...text.lazy_pattern import lazy_pattern
+from ...text.scripts import simplified
 
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
-_SIMPLIFIED: Final = str.maketrans(
-    "別訴說講給讓請傳個對與發現聽曉隨亂輕處洩聲張揚開僅願們媽爺師這間為幫許準誰倆兩爛協議級務員櫃費資條題書電戲過裡無須嗎麼沒萬瞞",
-    "别诉说讲给让请传个对与发现听晓随乱轻处泄声张扬开仅愿们妈爷师这间为帮许准谁俩两烂协议级务员柜费资条题书电戏过里无须吗么没万瞒",
-)
-"""The characters of the expressions below as they are written in Taiwan and Hong Kong."""
 _TITLE: Final = re.compile(
     r"《[^《》]{0,100}》"
     r"|(?:叫|题为|标题|歌|歌名|书名|片名|电影|小说|游戏|called|titled|named|song|movie|film|book)"
@@ -149,8 +145,7 @@ def is_confidence(text: str) -> bool:
     if len(text) > 2 * _EACH_END:  # a request for silence is before or after its subject
         text = f"{text[:_EACH_END]}\n{text[-_EACH_END:]}"
     plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'")
-    plain = plain.translate(_SIMPLIFIED)
-    plain = _TITLE.sub(" ", plain)
+    plain = _TITLE.sub(" ", simplified(plain))
     return _asks(CHINESE, _NOT_CHINESE, plain) or _asks(ENGLISH, _NOT_ENGLISH, plain)
 
 
