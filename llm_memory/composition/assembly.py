@@ -124,7 +124,6 @@ def assemble(
         corrected=remember.corrected,
         corrections=remember.follower,
         migrations=migrations,
-        old_vectors=arrivals.old_vectors,
         former=former,
         bylines=bylines,
         reconciler=reconciler,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ..migration.adoption import Adoption
 from ..migration.batch_intake import BatchIntake
 from ..migration.holdings import Holdings
-from ..migration.legacy_vectors import LegacyVectors
 from ..migration.migrations import Migrations
 from ..migration.record_walker import RecordWalker
 from ..migration.scope_migration import ScopeMigration
@@ -23,10 +22,7 @@ from .remember import RememberParts
 
 @dataclass(frozen=True, slots=True)
 class MigrationParts:
-    """``old_vectors`` come with the memories of other plugins, where there are any."""
-
     migrations: Migrations
-    old_vectors: LegacyVectors | None
     holdings: Holdings
 
 
@@ -58,14 +54,7 @@ def make_migration(
                 settings.migration_mode,
             )
         )
-    old_vectors = None
     if parts.others is not None and parts.staging is not None:
-        old_vectors = LegacyVectors(
-            parts.staging,
-            parts.cache,
-            recalling.catalogue,
-            lambda: recalling.indexing.fingerprint,
-        )
         sources.append(
             Adoption(
                 parts.others,
@@ -74,7 +63,6 @@ def make_migration(
                 walker,
                 intake,
                 recalling.catalogue,
-                old_vectors,
                 recalling.words,
                 book,
                 notices,
@@ -83,4 +71,4 @@ def make_migration(
             )
         )
     migrations = Migrations(walker, sources, holdings, clock, mode=settings.migration_mode)
-    return MigrationParts(migrations, old_vectors, holdings)
+    return MigrationParts(migrations, holdings)

@@ -92,11 +92,6 @@ class IndexingService:
         """Whether it was decided to do without vectors."""
         return self.state is IndexState.LEXICAL
 
-    @property
-    def fingerprint(self) -> Fingerprint | None:
-        """The space that it is written in, None before the embedder is ready."""
-        return self._fingerprint
-
     async def prepared(self) -> Fingerprint:
         """Wait for the embedder of this ``run``: the space that its vectors lie in."""
         await self._prepared.wait()

@@ -11,10 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..catalogue.catalogue import Catalogue
-from ..errors import StateUnavailable
 from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..models.data_models import StoredMemory
 from ..models.migration import Job, JobState, Tally, WalkBatch
 from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME
@@ -23,9 +21,8 @@ from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
 from .adoption_staging import AdoptionStaging
 from .batch_intake import BatchIntake
-from .legacy_port import JsonlStore, LegacyStores, StagedBatch
+from .legacy_port import LegacyStores, StagedBatch
 from .legacy_reading import KIND, LegacyReading, StoreReading
-from .legacy_vectors import LegacyVectors
 from .migration_store import SqliteMigrationStore
 from .record_walker import RecordWalker, counted
 from .source import Phase, Source
@@ -45,7 +42,6 @@ class Adoption(Source):
         walker: RecordWalker,
         intake: BatchIntake,
         catalogue: Catalogue,
-        vectors: LegacyVectors,
         words: LexicalService,
         book: ScopeBook,
         notices: NoticeBoard,
@@ -59,7 +55,6 @@ class Adoption(Source):
         self._staging = staging
         self._intake = intake
         self._catalogue = catalogue
-        self._vectors = vectors
         self._notices = notices
         self._enabled = enabled
 
@@ -115,23 +110,11 @@ class Adoption(Source):
 
     async def _stage(self, reading: StoreReading) -> StagedBatch:
         batch = make_id("b", self._clock())
-        by_name = {one.store.name: one for one in reading.read}
-
-        def source_of(record_id: str) -> tuple[JsonlStore, str]:
-            record = reading.records[record_id]
-            return by_name[record.source], record.record_id
-
-        await asyncio.to_thread(
-            self._staging.stage,
-            batch,
-            reading.plan,
-            reading.read,
-            source_of=source_of,
-            broken=reading.broken(),
-        )
+        names = tuple(one.store.name for one in reading.read)
+        await asyncio.to_thread(self._staging.stage, batch, reading.plan, names, reading.broken())
         count = len(reading.plan.planned)
         logger.info("batch_begun", count=count, batch=batch)
-        return StagedBatch(batch, tuple(by_name), count)
+        return StagedBatch(batch, names, count)
 
     async def _walk(self, staged: StagedBatch, job: Job) -> None:
         self._job = self.at = job
@@ -139,7 +122,6 @@ class Adoption(Source):
         # The words go before it is done: after a crash between, they would stay for good.
         await asyncio.to_thread(self._staging.finish, staged.batch)
         await asyncio.to_thread(self._store.put_job, replace(job, state=JobState.DONE))
-        await self._vectors.discard(staged.batch)
         self._report(staged, tally)
 
     async def list(self) -> Sequence[str]:
@@ -148,21 +130,13 @@ class Adoption(Source):
         return await asyncio.to_thread(self._staging.ids, self._batch)
 
     async def step(self, ids: Sequence[str]) -> WalkBatch:
-        """Into the vault and the index of words; vectors that are there already are handed over."""
+        """Into the vault and the index of words."""
         rows = await asyncio.to_thread(self._staging.rows, self._batch, ids)
         planned = [one for one, _ in rows]
         # What has no memory was in the vault before, and the batch was taken back.
         memories = {one.key: memory for one, memory in rows if memory is not None}
-        await self._intake.bring(
-            self._batch, planned, memories, before_write=self._give_vectors, strengthen=True
-        )
+        await self._intake.bring(self._batch, planned, memories, strengthen=True)
         return WalkBatch(tuple(one.outcome() for one in planned))
-
-    async def _give_vectors(self, memories: Sequence[StoredMemory]) -> None:
-        try:
-            await self._vectors.give(self._batch, memories)
-        except StateUnavailable as error:
-            logger.debug("the earlier vectors cannot be read: {}", error)
 
     async def _kept_job(self, staged: StagedBatch) -> Job:
         job = await self._find_job(staged.batch, "、".join(staged.stores), staged.batch)

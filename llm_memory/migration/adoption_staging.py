@@ -12,19 +12,18 @@ import json
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import batched
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import StateUnavailable, VaultWriteFailed
-from ..index.embedding.ports import Vector
 from ..models.data_models import Memory
 from ..models.migration import Fate
 from ..storage.files import make_file, make_folder, move, replace_durably
 from ..vault.markdown.entry import parse, render
-from .legacy_port import FoundStore, JsonlStore, StagedBatch, StagedVector
+from .legacy_port import FoundStore, StagedBatch
 from .rules.legacy_plan import Plan, Planned
 from .rules.legacy_records import SCOPE_KEY, Foreign
 
@@ -35,10 +34,6 @@ CREATE TABLE record (
 CREATE TABLE memory (
     scope TEXT NOT NULL, memory_id TEXT NOT NULL, text TEXT NOT NULL,
     PRIMARY KEY (scope, memory_id)) WITHOUT ROWID;
-CREATE TABLE vector (
-    scope TEXT NOT NULL, memory_id TEXT NOT NULL, store TEXT NOT NULL, text TEXT NOT NULL,
-    dim INTEGER NOT NULL, vector BLOB NOT NULL);
-CREATE INDEX vector_place ON vector (scope, memory_id);
 """
 _AT_ONCE: Final = 400
 _NO_TIME: Final = datetime.fromtimestamp(0, UTC)
@@ -87,13 +82,10 @@ class AdoptionStaging:
         self,
         batch: str,
         plan: Plan,
-        read: Sequence[JsonlStore],
-        *,
-        source_of: Callable[[str], tuple[JsonlStore, str]],
+        stores: Sequence[str],
         broken: Iterable[tuple[Planned, Foreign]],
     ) -> None:
-        """Keep all of a plan, or nothing. ``source_of``: the store of a planned record, and how
-        that calls it; ``broken`` are kept as they were read."""
+        """Keep all of a plan, or nothing. ``broken`` are kept as they were read."""
         fresh = self._folder / f".new-{batch}"
         with self._lock, _translated(self._folder):
             for left in self._folder.glob(".new-*"):  # of a start that was killed
@@ -104,13 +96,12 @@ class AdoptionStaging:
                     database.executescript(_TABLES)
                     with database:
                         _put_plan(database, plan)
-                        _put_vectors(database, plan, source_of)
                 lines = [_broken_line(planned, record) for planned, record in broken]
                 if lines:
                     replace_durably(fresh / _BROKEN, "".join(lines).encode())
                 about = {
                     "format": 1,
-                    "stores": [one.store.name for one in read],
+                    "stores": list(stores),
                     "count": len(plan.planned),
                 }
                 self._write(fresh / _BATCH, about)
@@ -148,32 +139,6 @@ class AdoptionStaging:
             found += [(_planned(row), _memory(row[5])) for row in rows]
         return found
 
-    def vectors(self, batch: str, key: tuple[str, str], dim: int) -> Sequence[StagedVector]:
-        """Returns the vectors of a memory that have ``dim`` numbers."""
-        rows = self._rows(
-            batch,
-            "SELECT store, text, vector FROM vector"
-            " WHERE scope = ? AND memory_id = ? AND dim = ? ORDER BY rowid",
-            (*key, dim),
-        )
-        return [StagedVector(store, text, _vector(blob)) for store, text, blob in rows]
-
-    def samples(self, batch: str, dim: int, count: int) -> Mapping[str, Sequence[StagedVector]]:
-        """Returns about ``count`` such vectors of each store, from its beginning to its end."""
-        found: dict[str, list[StagedVector]] = {}
-        counts = self._rows(
-            batch, "SELECT store, COUNT(*) FROM vector WHERE dim = ? GROUP BY store", (dim,)
-        )
-        for store, there in counts:
-            rows = self._rows(
-                batch,
-                "SELECT text, vector FROM (SELECT ROW_NUMBER() OVER (ORDER BY rowid) AS place,"
-                " text, vector FROM vector WHERE store = ? AND dim = ?) WHERE place % ? = 0",
-                (store, dim, max(1, there // count)),
-            )
-            found[store] = [StagedVector(store, text, _vector(blob)) for text, blob in rows]
-        return found
-
     def finish(self, batch: str) -> None:
         """Delete the memories of a batch that is in the vault. The planned records are kept, and
         so are the words of the broken ones."""
@@ -196,19 +161,6 @@ class AdoptionStaging:
                         "UPDATE record SET memory_id = '' WHERE memory_id = ?", gone
                     )
                     database.executemany("DELETE FROM memory WHERE memory_id = ?", gone)
-                    database.executemany("DELETE FROM vector WHERE memory_id = ?", gone)
-
-    def has_vectors(self, batch: str) -> bool:
-        """True if the batch still has vectors."""
-        return bool(self._rows(batch, "SELECT 1 FROM vector LIMIT 1"))
-
-    def drop_vectors(self, batch: str) -> None:
-        """Delete the vectors of a batch."""
-        with self._lock, _translated(self._folder):
-            if (self._folder / batch / _PLAN).is_file():
-                self._connection(batch).executescript(
-                    "PRAGMA secure_delete=ON; DELETE FROM vector; VACUUM;"
-                )
 
     def place(self, batch: str) -> str:
         """Returns the file of its broken records, to be named to the owner."""
@@ -231,7 +183,10 @@ class AdoptionStaging:
 
     def _connection(self, batch: str) -> sqlite3.Connection:
         if batch not in self._open:
-            self._open[batch] = _connected(self._folder / batch / _PLAN)
+            database = _connected(self._folder / batch / _PLAN)
+            # An earlier release kept vectors here, and the texts that they were made of.
+            database.executescript("PRAGMA secure_delete=ON; DROP TABLE IF EXISTS vector;")
+            self._open[batch] = database
         return self._open[batch]
 
     def _write(self, path: Path, content: object) -> None:
@@ -253,33 +208,6 @@ def _put_plan(database: sqlite3.Connection, plan: Plan) -> None:
         "INSERT INTO memory VALUES (?, ?, ?)",
         ((*place, render(memory)) for place, memory in plan.memories.items()),
     )
-
-
-def _put_vectors(
-    database: sqlite3.Connection,
-    plan: Plan,
-    source_of: Callable[[str], tuple[JsonlStore, str]],
-) -> None:
-    """Of each memory, in the order of the plan."""
-    by_store: dict[JsonlStore, list[tuple[str, str, str]]] = {}
-    for planned in plan.planned:
-        store, record_id = source_of(planned.record_id)
-        if planned.memory_id and store.vectors is not None:
-            rows = by_store.setdefault(store, [])
-            rows.append((planned.scope, planned.memory_id, record_id))
-    for store, rows in by_store.items():
-        if store.vectors is None:
-            continue
-        with contextlib.closing(sqlite3.connect(store.vectors)) as kept:
-            for scope, memory_id, record_id in rows:
-                found = kept.execute(
-                    "SELECT text, dim, vector FROM vector WHERE id = ?", (record_id,)
-                ).fetchone()
-                if found is not None:
-                    database.execute(
-                        "INSERT INTO vector VALUES (?, ?, ?, ?, ?, ?)",
-                        (scope, memory_id, store.store.name, *found),
-                    )
 
 
 def _broken_line(planned: Planned, record: Foreign) -> str:
@@ -307,12 +235,6 @@ def _memory(text: str | None) -> Memory | None:
 
 def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
-
-
-def _vector(blob: bytes) -> Vector:
-    import numpy as np
-
-    return np.frombuffer(blob, dtype="<f4").astype(np.float32)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ their batch, and written."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..models.data_models import Memory, StoredMemory
 from ..models.key import Key
@@ -81,7 +81,6 @@ class BatchIntake:
         planned: Sequence[Planned],
         memories: Mapping[Key, Memory],
         *,
-        before_write: Callable[[Sequence[StoredMemory]], Awaitable[None]] | None = None,
         strengthen: bool = False,
     ) -> None:
         """Write the memories of planned records, but for those that are recallable somewhere or
@@ -89,7 +88,6 @@ class BatchIntake:
 
         Args:
             memories: What is to be brought; a key that is missing here is not.
-            before_write: Told what is about to be written.
             strengthen: Those that are recallable already get the larger strength.
 
         Raises StateUnavailable, VaultError, EngineClosed.
@@ -109,10 +107,7 @@ class BatchIntake:
         for (name, _), memory in fresh.items():
             by_scope.setdefault(name, []).append(memory)
         for name, some in by_scope.items():
-            scope = planned_scope(name)
-            if before_write is not None:
-                await before_write([StoredMemory(scope, "", memory) for memory in some])
-            await self._intake.take(scope, some)
+            await self._intake.take(planned_scope(name), some)
         if strengthen:
             for key, stored in there.items():
                 await self._intake.strengthen(stored.scope, [memories[key]])

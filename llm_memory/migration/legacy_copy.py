@@ -1,27 +1,21 @@
-"""Copying a store that another program may be writing to, and that may be full of holes."""
+"""Copying a SQLite file that another program may be writing to."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import json
-import os
-import stat
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from ..storage.disk_space import RESERVE, free_bytes
-from ..storage.files import make_folder, opener, write_all
+from ..storage.files import make_folder
 
-_PIECE: Final = 1 << 20
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _TRIES: Final = 3
-_UNIT: Final = 512
-"""Bytes of a block, as ``stat`` counts them."""
-_NOT_COPIED: Final = ("-shm", ".lock")
-"""What SQLite and Chroma make anew, and what is locked while they run."""
 
 
 class CopyFailed(Exception):
@@ -33,38 +27,18 @@ class CopyFailed(Exception):
 
 
 def files_of(source: Path) -> list[Path]:
-    """The files of a store, sorted: of a folder, or of one SQLite file with what belongs to it.
-    Links are not followed. Raises OSError."""
-    if source.is_dir():
-        return sorted(_below(source))
+    """A SQLite file with what belongs to it."""
     parts = [source, *(source.with_name(source.name + end) for end in ("-wal", "-journal"))]
     return [part for part in parts if part.exists()]
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    for entry in sorted(folder.iterdir()):
-        status = entry.lstat()
-        if stat.S_ISDIR(status.st_mode):
-            yield from _below(entry)
-        elif stat.S_ISREG(status.st_mode) and not entry.name.endswith(_NOT_COPIED):
-            yield entry
-
-
 def fingerprint(source: Path) -> str:
     """Changes with names, sizes and times of a store's files. Raises OSError."""
-    root = source if source.is_dir() else source.parent
     rows = []
     for path in files_of(source):
         status = path.stat()
-        rows.append([path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns])
+        rows.append([path.name, status.st_size, status.st_mtime_ns])
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:32]
-
-
-def real_size(path: Path) -> int:
-    """Bytes that a file takes on its disk: one that is mostly holes takes few."""
-    status = path.stat()
-    blocks = getattr(status, "st_blocks", None)  # Windows has none
-    return status.st_size if blocks is None else min(status.st_size, int(blocks) * _UNIT)
 
 
 def copy_store(
@@ -74,7 +48,7 @@ def copy_store(
     free: Callable[[Path], int] = free_bytes,
     wait: Callable[[float], None] = time.sleep,
 ) -> Path:
-    """A copy below ``target``, which is made: the folder's, or the file's path in it. Blocks.
+    """The path of a copy in a folder ``target``, which is made. Blocks.
 
     Raises CopyFailed; what was copied is left for the caller to remove.
     """
@@ -97,47 +71,12 @@ def copy_store(
 
 def _copied(source: Path, target: Path, free: Callable[[Path], int]) -> Path:
     files = files_of(source)
-    root = source if source.is_dir() else source.parent
+    shutil.rmtree(target, ignore_errors=True)  # a log of the try before is none of this one's
     make_folder(target)
-    need = sum(map(real_size, files))
+    need = sum(path.stat().st_size for path in files)
     left = free(target)
     if left - need < RESERVE:
         raise CopyFailed("full", f"{need >> 20} MB needed, {left >> 20} MB free")
     for path in files:
-        copy = target / path.relative_to(root)
-        make_folder(copy.parent)
-        copy_file(path, copy)
-    return target if source.is_dir() else target / source.name
-
-
-def copy_file(source: Path, target: Path) -> None:
-    """Holes stay holes, where the disk knows any: zeros are passed by. Raises OSError."""
-    with (
-        source.open("rb", buffering=0) as reading,
-        open(target, "wb", buffering=0, opener=opener) as writing,
-    ):
-        size = os.fstat(reading.fileno()).st_size
-        for start, end in _data(reading.fileno(), size):
-            reading.seek(start)
-            place = start
-            while place < end and (piece := reading.read(min(_PIECE, end - place))):
-                if piece.count(0) < len(piece):
-                    writing.seek(place)
-                    write_all(writing, piece)
-                place += len(piece)
-        writing.truncate(size)
-
-
-def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """The parts of a file that hold something, where the system tells."""
-    if not hasattr(os, "SEEK_DATA"):
-        yield 0, size
-        return
-    place = 0
-    while place < size:
-        try:
-            start = os.lseek(descriptor, place, os.SEEK_DATA)
-            place = os.lseek(descriptor, start, os.SEEK_HOLE)
-        except OSError:  # nothing but a hole is left
-            return
-        yield start, place
+        shutil.copyfile(path, target / path.name)
+    return target / source.name

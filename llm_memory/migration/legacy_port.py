@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Protocol
 
 from ..errors import ScopedMemoryError
-from ..index.embedding.ports import Vector
 from .rules.legacy_records import Foreign
 
 
@@ -57,7 +56,6 @@ class JsonlStore:
 
     store: FoundStore
     path: Path
-    vectors: Path | None
     count: int
     fault: str = ""
 
@@ -80,8 +78,7 @@ class LegacyStores(Protocol):
         ...
 
     def scratch(self, *, keep: bool) -> AbstractContextManager[str]:
-        """A folder for copies that is gone afterwards: ``keep``, in our own data folder, from where
-        vectors can be kept."""
+        """A folder for copies that is gone afterwards: ``keep``, in our own data folder."""
         ...
 
     def read(self, store: FoundStore, scratch: str) -> JsonlStore:
@@ -101,12 +98,3 @@ class StagedBatch:
     stores: tuple[str, ...]
     count: int
     done: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StagedVector:
-    """A vector that another plugin made of ``text``; ``store`` is the one that it stood in."""
-
-    store: str
-    text: str
-    vector: Vector

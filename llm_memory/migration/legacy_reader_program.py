@@ -1,17 +1,13 @@
-"""Reads a copy of another plugin's store; run as a program of its own, because a broken index may
-kill it.
+"""Reads a copy of another plugin's store; run as a program of its own, which can be ended.
 
     python reader.py OPTIONS
 
-OPTIONS is JSON: ``way``, one of ``chroma``, ``chroma_sqlite``, ``simple``, ``living``; ``source``,
-the copy's folder or file; ``records``, a file to make; ``vectors``, another, or empty; ``seconds``,
-after which the program ends itself; ``path``, where packages are found.
+OPTIONS is JSON: ``way``, one of ``chroma``, ``simple``, ``living``; ``source``, the copy;
+``records``, a file to make; ``seconds``, after which the program ends itself.
 
 Into ``records`` goes one line of JSON for each record: ``id``, ``document`` (a text or null),
-``fields`` (an object or null). Bytes that are no UTF-8 stand in texts as lone surrogates. Into
-``vectors`` (SQLite, a table ``vector``) go id, text, length and float32 of each. One line of JSON
-on standard output at the end: ``count``, and ``fault``, empty if all was read. A store that ends
-the program leaves no such line.
+``fields`` (an object or null). Bytes that are no UTF-8 stand in texts as lone surrogates. One line
+of JSON on standard output at the end: ``count``, and ``fault``, empty if all was read.
 """
 
 from __future__ import annotations
@@ -22,13 +18,12 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 COLLECTION = "personal_memory_v1"
-PAGE = 500
 DOCUMENT = "chroma:document"
 SQLITE_HEADER = b"SQLite format 3\x00"
 TAGS = ("global_tags", "memory_tags")
@@ -43,7 +38,7 @@ def main(options: Mapping[str, Any]) -> dict[str, object]:
     source = Path(options["source"])
     with Path(options["records"]).open("w", encoding="utf-8", newline="\n") as file:
         try:
-            for record_id, document, fields in WAYS[options["way"]](source, options["vectors"]):
+            for record_id, document, fields in WAYS[options["way"]](source):
                 line = {"id": record_id, "document": document, "fields": fields}
                 file.write(json.dumps(line, default=_told) + "\n")
                 count += 1
@@ -59,61 +54,9 @@ def _told(value: object) -> object:
     return repr(value)
 
 
-def chroma(folder: Path, vectors: str) -> Iterator[Record]:
-    """By Chroma itself."""
-    import chromadb
-    import numpy as np
-
-    client = chromadb.PersistentClient(
-        path=str(folder), settings=chromadb.Settings(anonymized_telemetry=False)
-    )
-    names = {getattr(one, "name", one) for one in client.list_collections()}
-    if COLLECTION not in names:
-        return
-    collection = client.get_collection(COLLECTION, embedding_function=None)
-    include = ["documents", "metadatas", *(["embeddings"] if vectors else [])]
-    count = collection.count()
-    found = 0
-    with closing(_Vectors(vectors)) as kept:
-        for offset in range(0, count, PAGE):
-            page: Any = collection.get(limit=PAGE, offset=offset, include=include)
-            documents, metadatas = page["documents"], page["metadatas"]
-            if vectors:
-                rows = np.asarray(page["embeddings"], dtype="<f4")
-                kept.put(zip(page["ids"], documents, rows, strict=True))
-            for row in zip(page["ids"], documents, metadatas, strict=True):
-                found += 1
-                yield row
-    if found != count:
-        raise ValueError(f"{found} of {count} records")
-
-
-class _Vectors:
-    """Kept beside the records; None where none are wanted."""
-
-    def __init__(self, path: str) -> None:
-        self._database = sqlite3.connect(path) if path else None
-        if self._database is not None:
-            self._database.execute(
-                "CREATE TABLE vector (id TEXT PRIMARY KEY, text TEXT, dim INTEGER, vector BLOB)"
-            )
-
-    def put(self, rows: Iterable[tuple[str, str | None, Any]]) -> None:
-        if self._database is not None:
-            self._database.executemany(
-                "INSERT OR REPLACE INTO vector VALUES (?, ?, ?, ?)",
-                [(i, text or "", len(row), row.tobytes()) for i, text, row in rows],
-            )
-
-    def close(self) -> None:
-        if self._database is not None:
-            self._database.commit()
-            self._database.close()
-
-
-def chroma_sqlite(folder: Path, _: str) -> Iterator[Record]:
-    """Without Chroma: documents and metadata stand in its SQLite file, vectors don't."""
-    with closing(connected(folder / "chroma.sqlite3")) as database:
+def chroma(path: Path) -> Iterator[Record]:
+    """Without Chroma, which a broken index may kill: its SQLite file holds all but the vectors."""
+    with closing(connected(path)) as database:
         columns = _columns(database, "embedding_metadata")
         arrays = _columns(database, "embedding_metadata_array")
         for collection, segment in _segments(database):
@@ -134,6 +77,8 @@ def chroma_sqlite(folder: Path, _: str) -> Iterator[Record]:
 
 
 def _segments(database: sqlite3.Connection) -> list[tuple[str, str]]:
+    if not _columns(database, "collections"):
+        return []
     found = database.execute(
         "SELECT c.id, s.id FROM collections c JOIN segments s ON s.collection = c.id"
         " WHERE c.name = ? AND s.scope = 'METADATA'",
@@ -220,7 +165,7 @@ def _record(record_id: str, fields: dict[str, object]) -> Record:
     return record_id, document if isinstance(document, str) else None, fields or None
 
 
-def simple(path: Path, _: str) -> Iterator[Record]:
+def simple(path: Path) -> Iterator[Record]:
     """Angel Memory's own SQLite, of any release."""
     with closing(connected(path)) as database:
         columns = _columns(database, "memory_records")
@@ -257,7 +202,7 @@ def _read_tags(database: sqlite3.Connection, found: dict[str, list[str]]) -> Non
                 names.append(name)
 
 
-def living(path: Path, _: str) -> Iterator[Record]:
+def living(path: Path) -> Iterator[Record]:
     """LivingMemory's documents, and the table that its first releases kept beside them."""
     with closing(connected(path)) as database:
         if columns := _columns(database, "documents"):
@@ -327,9 +272,8 @@ def _parsed(text: object) -> object:
         return text
 
 
-WAYS: dict[str, Callable[[Path, str], Iterator[Record]]] = {
+WAYS: dict[str, Callable[[Path], Iterator[Record]]] = {
     "chroma": chroma,
-    "chroma_sqlite": chroma_sqlite,
     "simple": simple,
     "living": living,
 }
@@ -344,11 +288,9 @@ def end_with_parent() -> None:
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
     os.umask(0o077)  # people's words stand in what is made here
-    sys.path += [entry for entry in given["path"] if entry not in sys.path]
-    # A thread of C's: it ends us even where Chroma hangs and holds the interpreter's lock.
     faulthandler.dump_traceback_later(given["seconds"], exit=True)
     threading.Thread(target=end_with_parent, daemon=True).start()
     answer = json.dumps(main(given))
     sys.stdout.write("\n" + answer + "\n")
     sys.stdout.flush()
-    os._exit(0)  # what is left of Chroma is not asked to end in order
+    os._exit(0)  # the thread still reads

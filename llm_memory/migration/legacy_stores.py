@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from ..log import logger
-from ..storage.child_process import ChildEnd, Children, RunChild, import_path, python_program
+from ..storage.child_process import ChildEnd, Children, RunChild, python_program
 from ..storage.files import make_folder
 from . import legacy_reader_program
-from .legacy_copy import CopyFailed, copy_store, files_of, fingerprint, real_size
+from .legacy_copy import CopyFailed, copy_store, fingerprint
 from .legacy_port import FoundStore, JsonlStore, StoreKind, StoreUnreadable
 
 ANGEL: Final = "astrbot_plugin_angel_memory"
@@ -31,9 +31,9 @@ _PASSED_BY: Final = frozenset({"raw", "backups", "logs", "temp"})
 _LEAST_SECONDS: Final = 120.0
 _BYTES_A_SECOND: Final = 1 << 20
 _WAYS: Final = {
-    StoreKind.ANGEL_CHROMA: ("chroma", "chroma_sqlite"),
-    StoreKind.ANGEL_SQLITE: ("simple",),
-    StoreKind.LIVING: ("living",),
+    StoreKind.ANGEL_CHROMA: "chroma",
+    StoreKind.ANGEL_SQLITE: "simple",
+    StoreKind.LIVING: "living",
 }
 
 
@@ -57,12 +57,12 @@ class PluginStores:
         places = [(StoreKind.ANGEL_SQLITE, path) for path in _named(angel, _SIMPLE_FILE)]
         # The one in the middle came last, and knows better than those that stood there before.
         places.sort(key=lambda place: (_CENTER not in place[1].parts, place[1]))
-        chroma = [path.parent for path in _named(angel, _CHROMA_FILE)]
-        places += [(StoreKind.ANGEL_CHROMA, path) for path in sorted(chroma)]
+        places += [(StoreKind.ANGEL_CHROMA, path) for path in sorted(_named(angel, _CHROMA_FILE))]
         places += [(StoreKind.LIVING, path) for path in self._living()]
         found = []
         for kind, path in places:
-            name = path.relative_to(self._neighbours).as_posix().removeprefix("astrbot_plugin_")
+            named = path.parent if kind is StoreKind.ANGEL_CHROMA else path
+            name = named.relative_to(self._neighbours).as_posix().removeprefix("astrbot_plugin_")
             try:
                 found.append(FoundStore(name, kind, fingerprint(path), str(path)))
             except OSError as error:
@@ -114,49 +114,33 @@ class PluginStores:
             children.close()
 
     def _read(self, store: FoundStore, copy: Path, target: Path, run: RunChild) -> JsonlStore:
-        problem = ""
-        for way in _WAYS[store.kind]:
-            records = target / f"{way}.jsonl"
-            vectors = target / "vectors.sqlite" if way == "chroma" else None
-            count, problem, ended = self._child(way, copy, records, vectors, run)
-            # A way that is the last one counts with what it could read.
-            if ended and (not problem or way == _WAYS[store.kind][-1]):
-                return JsonlStore(store, records, vectors, count, problem)
-            logger.warning("store_reread", store=store.name, way=way, problem=problem)
-        raise StoreUnreadable("native", problem)
-
-    def _child(
-        self, way: str, copy: Path, records: Path, vectors: Path | None, run: RunChild
-    ) -> tuple[int, str, bool]:
-        """How many records were read, why the rest was not, and whether the child came to its
-        end."""
-        seconds = _LEAST_SECONDS + sum(map(real_size, files_of(copy))) / _BYTES_A_SECOND
+        records = target / "records.jsonl"
+        seconds = _LEAST_SECONDS + copy.stat().st_size / _BYTES_A_SECOND
         options = {
-            "way": way,
+            "way": _WAYS[store.kind],
             "source": str(copy),
             "records": str(records),
-            "vectors": "" if vectors is None else str(vectors),
             "seconds": seconds + 5,
-            "path": import_path(),
         }
         command = python_program(Path(legacy_reader_program.__file__), json.dumps(options))
-        if not command:
-            if way == "chroma":
-                return 0, "this application cannot start a Python process", False
-            return *_told(json.dumps(legacy_reader_program.main(options))), True
-        return _answer(run(command, seconds))
+        if command:
+            count, problem = _answer(run(command, seconds))
+        else:
+            count, problem = _told(json.dumps(legacy_reader_program.main(options)))
+        return JsonlStore(store, records, count, problem)
 
 
-def _answer(end: ChildEnd) -> tuple[int, str, bool]:
+def _answer(end: ChildEnd) -> tuple[int, str]:
+    """How many records were read, and why the rest was not. Raises StoreUnreadable."""
     if end.late:
-        return 0, "no answer in time", False
+        raise StoreUnreadable("native", "no answer in time")
     if end.death:
-        return 0, end.death, False
+        raise StoreUnreadable("native", end.death)
     for line in reversed(end.output.splitlines()):
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            return *_told(line), True
+            return _told(line)
     last = next((line for line in reversed(end.errors.splitlines()) if line.strip()), "")
-    return 0, f"exit status {end.status}: {last[:200]}", False
+    raise StoreUnreadable("native", f"exit status {end.status}: {last[:200]}")
 
 
 def _told(line: str) -> tuple[int, str]:

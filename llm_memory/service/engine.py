@@ -16,7 +16,6 @@ from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..migration.former_scopes import FormerScopes
-from ..migration.legacy_vectors import LegacyVectors
 from ..migration.migrations import Migrations
 from ..models.notices import Notice
 from ..models.settings import EngineSettings
@@ -71,7 +70,6 @@ class EngineRooms:
     corrected: CorrectedStatements
     corrections: CorrectionFollower
     migrations: Migrations
-    old_vectors: LegacyVectors | None
     former: FormerScopes
     bylines: Bylines
     reconciler: Reconciler
@@ -216,8 +214,6 @@ class Engine:
         """Keep the index up with the vault until cancelled. None: words alone, and no index of
         vectors."""
         await self.scan_notes()
-        if self.rooms.old_vectors is not None:
-            await self.rooms.old_vectors.use(embedder)
         indexing = self.rooms.indexing
         if embedder is None:
             await indexing.run(None)

@@ -16,6 +16,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
     FoundStore,
     JsonlStore,
@@ -24,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
     StoreUnreadable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
+from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_plan import Plan
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import (
     MigrationState,
     MigrationStatus,
@@ -433,97 +435,14 @@ async def test_a_disk_that_is_full_half_way_stops_it_until_there_is_room(
     assert len(vault_of(simple.root)["家人"]) == 120
 
 
-class Vectored:
-    """Stores that were read, each with the vectors of an embedder. Implements ``LegacyStores``."""
-
-    def __init__(self, folder: Path, *embedders: FakeEmbedder, count: int = 60) -> None:
-        self._folder = folder
-        self._count = count
-        self._stores = {
-            f"angel_memory/memory_{number}": embedder for number, embedder in enumerate(embedders)
-        }
-
-    def find(self) -> Sequence[FoundStore]:
-        """In their order."""
-        return [FoundStore(name, StoreKind.ANGEL_CHROMA, "1", "-") for name in self._stores]
-
-    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
-        """As the child would have left it. Each store has records of its own."""
-        embedder, place = self._stores[store.name], self._folder / store.name
-        place.mkdir(parents=True)
-        first = 1000 * list(self._stores).index(store.name)
-        lines = []
-        with sqlite3.connect(place / "vectors.sqlite") as database:
-            database.execute("CREATE TABLE vector (id TEXT, text TEXT, dim INTEGER, vector BLOB)")
-            for number in range(first, first + self._count):
-                record_id, document, metadata, _ = angel_record(number, scope="家人")
-                line = {"id": record_id, "document": document, "fields": metadata}
-                lines.append(json.dumps(line, ensure_ascii=False))
-                row = embedder.one(document or "") * 3  # of another length
-                database.execute(
-                    "INSERT INTO vector VALUES (?, ?, ?, ?)",
-                    (record_id, document, len(row), row.astype("<f4").tobytes()),
-                )
-        (place / "records.jsonl").write_text("\n".join(lines), encoding="utf-8")
-        records, vectors = place / "records.jsonl", place / "vectors.sqlite"
-        return JsonlStore(store, records, vectors, self._count)
-
-    def give_up(self) -> None:
-        """Nothing runs."""
-
-    def scratch(self, *, keep: bool) -> Any:
-        """None is needed."""
-        return contextlib.nullcontext("")
-
-
-class Other(FakeEmbedder):
-    """Another model of the same length."""
-
-    def one(self, text: str) -> Any:
-        return super().one(text[::-1] + "另一个")
-
-
-class Early(Vectored):
-    """They come in before there is an embedder."""
-
-
-class Reworded(Vectored):
-    """The judgments were changed since the vectors were made."""
-
-    def read(self, store: FoundStore, scratch: str) -> JsonlStore:
-        found = super().read(store, scratch)
-        text = found.path.read_text(encoding="utf-8")
-        found.path.write_text(text.replace("号用户喜欢", "号用户改成喜欢"), encoding="utf-8")
-        return found
-
-
-@pytest.mark.parametrize(
-    ("stores", "made_by", "least", "most"),
-    [
-        # Of the same model a sample is embedded again, and the rest is not.
-        (Vectored, [FakeEmbedder()], 1, 29),
-        (Early, [FakeEmbedder()], 1, 29),
-        # Of two databases those of the fitting one are used, but for a sample.
-        (Vectored, [FakeEmbedder(dim=16), FakeEmbedder(dim=64)], 60, 89),
-        (Vectored, [Other()], 60, 200),
-        (Reworded, [FakeEmbedder()], 60, 200),
-    ],
-    ids=["the same", "the same afterwards", "two lengths", "another model", "other words"],
-)
-async def test_vectors_of_the_same_model_and_words_are_used_and_no_others(
-    tmp_path: Path, stores: type[Vectored], made_by: list[FakeEmbedder], least: int, most: int
-) -> None:
-    embedder = FakeEmbedder(dim=16) if len(made_by) > 1 else FakeEmbedder()
-    others = stores(tmp_path / "made", *made_by)
-    if stores is Early:
-        await adopt(tmp_path / "own", others, follow=False)
-    async with running(
-        tmp_path / "own", others=others, settings=ADOPTING, embedder=embedder
-    ) as rig:
-        await rig.until_indexed()
-        await rig.engine.migrations.run_once()
-        await rig.until_indexed()
-        assert rig.engine.migrations.status().tally.adopted == 60 * len(made_by)
-        assert least <= embedder.calls <= most
-        (best, *_) = await rig.texts("第7号用户喜欢什么", FAMILY_ROOM)
-        assert best.startswith("第7号用户")
+def test_texts_that_an_earlier_release_kept_beside_vectors_go(tmp_path: Path) -> None:
+    staging = AdoptionStaging(tmp_path)
+    staging.stage("b-1", Plan((), {}), [], [])
+    path = tmp_path / "b-1" / "plan.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE vector (text TEXT)")
+        database.execute("INSERT INTO vector VALUES ('存折放在衣柜')")
+    assert "存折放在衣柜".encode() in path.read_bytes()
+    staging.forget(["m-1"])
+    staging.close()
+    assert "存折放在衣柜".encode() not in path.read_bytes()

@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_copy import (
     CopyFailed,
     copy_store,
     fingerprint,
-    real_size,
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
     JsonlStore,
@@ -29,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_records import Foreign
 from astrbot_plugin_scoped_memory.llm_memory.storage import disk_space
-from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd, run_child
+from astrbot_plugin_scoped_memory.llm_memory.storage.child_process import ChildEnd
 from astrbot_plugin_scoped_memory.tests.support.legacy_stores import (
     ANGEL,
     LIVING,
@@ -81,10 +80,9 @@ def put(chroma: Path, plugins: Path, provider: str = "openai") -> Path:
 
 
 class Run:
-    """Reads everything that is found; ``ways`` are those of the children."""
+    """Reads everything that is found."""
 
     def __init__(self, plugins: Path, own: Path) -> None:
-        self.ways: list[str] = []
         self.stores = PluginStores(plugins, own)
         self.own = own
 
@@ -94,7 +92,6 @@ class Run:
         with self.stores.scratch(keep=True) as scratch:
             for store in self.stores.find():
                 read = self.stores.read(store, scratch)
-                self.ways.append(read.path.stem)
                 found[store.name] = (list(read.records()), read)
         return found
 
@@ -118,57 +115,23 @@ EXPECTED = {
 }
 
 
-def test_a_chroma_database_is_read_by_chroma_with_its_vectors_and_stays_as_it_is(
-    chroma: Path, plugins: Path, run: Run
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_a_chroma_database_is_read_by_its_sqlite_file_and_stays_as_it_is(
+    chroma: Path, plugins: Path, run: Run, *, spoilt: bool
 ) -> None:
-    put(chroma, plugins)
+    place = put(chroma, plugins)
+    assert not spoilt or spoil_index(place) == 4
     before = photograph(plugins)
-    with run.stores.scratch(keep=True) as scratch:
-        (store,) = run.stores.find()
-        read = run.stores.read(store, scratch)
-        assert told(list(read.records())) == EXPECTED
-        assert (read.fault, read.path.stem, store.kind) == ("", "chroma", StoreKind.ANGEL_CHROMA)
-        assert read.vectors is not None
-        with sqlite3.connect(read.vectors) as database:
-            rows = database.execute("SELECT id, text, dim FROM vector").fetchall()
-    assert len(rows) == len(ROWS)
-    assert {dim for _, _, dim in rows} == {8}
+    ((records, read),) = run.read().values()
+    assert told(records) == EXPECTED
+    assert (read.fault, read.store.kind) == ("", StoreKind.ANGEL_CHROMA)
     assert photograph(plugins) == before
     assert list(run.own.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("names", "ends"),
-    [({"data_level0.bin"}, ["SIGSEGV", ""]), (set(), ["", ""])],
-    ids=["kills whoever opens it", "cannot be opened"],
-)
-def test_a_database_whose_vectors_are_garbage_is_read_without_chroma(
-    chroma: Path, plugins: Path, tmp_path: Path, names: set[str], ends: list[str]
+def test_what_stands_in_the_queue_and_was_not_worked_off_yet_is_read(
+    chroma: Path, plugins: Path, run: Run
 ) -> None:
-    place = put(chroma, plugins)
-    assert spoil_index(place, names) == (len(names) or 4)
-    before = photograph(plugins)
-    deaths: list[str] = []
-
-    def heard(command: Sequence[str], seconds: float) -> ChildEnd:
-        end = run_child(command, seconds)
-        deaths.append(end.death)
-        return end
-
-    stores = PluginStores(plugins, tmp_path / "own", run=heard)
-    with stores.scratch(keep=True) as scratch:
-        read = stores.read(stores.find()[0], scratch)
-        assert told(list(read.records())) == EXPECTED
-    if sys.platform != "win32":
-        assert deaths == ends
-    assert (read.fault, read.path.stem) == ("", "chroma_sqlite")
-    assert photograph(plugins) == before
-
-
-def test_without_chroma_nothing_is_missing_either(
-    chroma: Path, plugins: Path, tmp_path: Path
-) -> None:
-    """The second way alone: also what stands in the queue and was not worked off yet."""
     place = put(chroma, plugins)
     with sqlite3.connect(place / "chroma.sqlite3") as database:
         ((seen,),) = database.execute("SELECT MAX(seq_id) FROM max_seq_id").fetchall()
@@ -184,14 +147,7 @@ def test_without_chroma_nothing_is_missing_either(
                 " VALUES (?, ?, ?, ?, ?)",
                 (number, operation, topic, name, metadata),
             )
-
-    def first_dies(command: Sequence[str], seconds: float) -> ChildEnd:
-        return ChildEnd(-11) if '"way": "chroma"' in command[-1] else run_child(command, seconds)
-
-    stores = PluginStores(plugins, tmp_path / "own", run=first_dies)
-    with stores.scratch(keep=True) as scratch:
-        (store,) = stores.find()
-        found = told(list(stores.read(store, scratch).records()))
+    ((records, _),) = run.read().values()
     expected = dict(EXPECTED)
     del expected["uuid-2"]
     document, fields = expected["uuid-1"]
@@ -199,7 +155,7 @@ def test_without_chroma_nothing_is_missing_either(
     changed = {key: value for key, value in fields.items() if key != "reasoning"}
     expected["uuid-1"] = (document, {**changed, "strength": 99})
     expected["queued"] = ("还在排队,  ", {"judgment": "还在排队"})
-    assert found == expected
+    assert told(records) == expected
 
 
 def test_stores_of_no_bytes_hold_nothing(plugins: Path, run: Run) -> None:
@@ -346,51 +302,13 @@ def test_a_child_that_hangs_or_cannot_be_started_is_a_store_that_cannot_be_read(
 # Copying
 
 
-def test_a_hole_of_a_gigabyte_is_copied_as_a_hole(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    with (source / "link_lists.bin").open("wb") as file:
-        file.write(b"begin")
-        file.truncate(1 << 30)
-        file.seek((1 << 30) - 3)
-        file.write(b"end")
-    if real_size(source / "link_lists.bin") > 1 << 24:
-        pytest.skip("no holes on this disk")
-    copied = copy_store(source, tmp_path / "copy") / "link_lists.bin"
-    assert copied.stat().st_size == 1 << 30
-    assert real_size(copied) < 1 << 24
-    with copied.open("rb") as file:
-        assert file.read(5) == b"begin"
-        file.seek(-3, os.SEEK_END)
-        assert file.read() == b"end"
-
-
-def test_a_copy_is_the_same_byte_for_byte_and_neither_lock_nor_link_is_in_it(
-    tmp_path: Path,
-) -> None:
-    source = tmp_path / "source"
-    (source / "below").mkdir(parents=True)
-    (source / "a.db").write_bytes(os.urandom(3_000_000) + bytes(9000) + b"x")
-    (source / "below" / "empty").touch()
-    (source / "a.db-shm").write_bytes(b"made anew")
-    (tmp_path / "secret").write_text("x")
-    if hasattr(os, "symlink"):
-        (source / "link").symlink_to(tmp_path / "secret")
-    copied = copy_store(source, tmp_path / "copy")
-    assert {p.relative_to(copied).as_posix() for p in copied.rglob("*") if p.is_file()} == {
-        "a.db",
-        "below/empty",
-    }
-    assert (copied / "a.db").read_bytes() == (source / "a.db").read_bytes()
-
-
 def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = tmp_path / "a.db"
     source.write_bytes(b"1")
     written: list[Path] = []
-    copy_file = legacy_copy.copy_file
+    copy_file = shutil.copyfile
 
     def meanwhile(path: Path, target: Path) -> None:
         copy_file(path, target)
@@ -398,7 +316,7 @@ def test_a_store_that_somebody_writes_to_is_copied_again_and_given_up_in_the_end
         if len(written) < busy:
             source.write_bytes(b"x" * (len(written) + 1))
 
-    monkeypatch.setattr(legacy_copy, "copy_file", meanwhile)
+    monkeypatch.setattr(legacy_copy.shutil, "copyfile", meanwhile)
     busy = 2
     copied = copy_store(source, tmp_path / "one", wait=lambda _: None)
     assert copied.read_bytes() == source.read_bytes() == b"xx"
@@ -421,7 +339,7 @@ def test_there_must_be_room_for_a_copy_before_it_is_begun_and_while_it_is_made(
     with run.stores.scratch(keep=True) as scratch:
         for owner, name, instead in (
             (disk_space.shutil, "disk_usage", lambda _: no_room),
-            (legacy_copy, "write_all", full),
+            (legacy_copy.shutil, "copyfile", full),
         ):
             with monkeypatch.context() as patched, pytest.raises(StoreUnreadable) as failed:
                 patched.setattr(owner, name, instead)
@@ -431,14 +349,13 @@ def test_there_must_be_room_for_a_copy_before_it_is_begun_and_while_it_is_made(
 
 
 def test_the_mark_of_a_store_changes_with_its_files_and_with_nothing_else(tmp_path: Path) -> None:
-    source = tmp_path / "chromadb"
-    source.mkdir()
-    (source / "a").write_bytes(b"1")
+    source = tmp_path / "a.db"
+    source.write_bytes(b"1")
     first = fingerprint(source)
     assert fingerprint(source) == first
-    (source / "b").touch()
+    (tmp_path / "a.db-wal").touch()
     second = fingerprint(source)
-    os.utime(source / "a", ns=(1, 1))
+    os.utime(source, ns=(1, 1))
     third = fingerprint(source)
-    (source / "a").write_bytes(b"12")
+    source.write_bytes(b"12")
     assert len({first, second, third, fingerprint(source)}) == 4

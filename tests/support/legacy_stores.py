@@ -160,9 +160,9 @@ def photograph(folder: Path) -> dict[str, tuple[str, int, int]]:
     return found
 
 
-def spoil_index(folder: Path, names: set[str] | None = None) -> int:
-    """Garbage into the files of a Chroma's vectors, or some of them: how many files."""
-    files = [p for p in folder.rglob("*.bin") if p.is_file() and (not names or p.name in names)]
+def spoil_index(folder: Path) -> int:
+    """Garbage into the files of a Chroma's vectors: how many files."""
+    files = [p for p in folder.rglob("*.bin") if p.is_file()]
     for path in files:
         path.write_bytes(b"\xff" * path.stat().st_size)
     return len(files)
