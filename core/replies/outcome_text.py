@@ -28,7 +28,7 @@ from ...llm_memory.scopes.rules.scope_resolution import as_derived
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import private_words, refusal_words
-from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer
+from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer, shown_name
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
 
@@ -100,7 +100,7 @@ def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rej
         case NotAllowed(who=who, scope=scope):
             if scope:
                 return texts.say("pointed.elsewhere", scope=scope)
-            return texts.say(code, who=safe(who) or texts.say("inject.nobody"))
+            return texts.say(code, who=shown_name(who) or texts.say("inject.nobody"))
         case NotVisible(memory_id, forgotten):
             if is_note_id(pointed_id(memory_id) or ""):
                 return texts.say("pointed.note")

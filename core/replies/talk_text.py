@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...llm_memory.models.transcript import NoTalk, ShownTurn, Transcript
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import safe, shown_name
 from ...llm_memory.texts import Texts
 
 
@@ -22,7 +22,7 @@ def talk_text(texts: Texts, found: Transcript | NoTalk) -> str:
 
 def _turn_lines(texts: Texts, turn: ShownTurn) -> list[str]:
     """What the person said, and what the bot answered; where nothing of it may be shown, that."""
-    who = safe(turn.who) or texts.say("talk.somebody")
+    who = shown_name(turn.who) or texts.say("talk.somebody")
     time = f"[{turn.at:%Y-%m-%d %H:%M}] " if turn.at else ""
     mark = "→ " if turn.origin else ""
     said = safe(turn.said) or texts.say("talk.kept_back")

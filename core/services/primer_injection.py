@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...llm_memory import Hit, Primer, PrimerPart, PrimerSection, Written
 from ...llm_memory.text.normalising import estimate_tokens
-from ...llm_memory.text.safe_text import safe, safe_line, safe_pointer
+from ...llm_memory.text.safe_text import safe, safe_line, safe_pointer, shown_name
 from ...llm_memory.texts import Texts
 from .injection_service import CLOSE, OPEN, hit_line
 
@@ -41,7 +41,7 @@ def as_written(texts: Texts) -> Written:
     can be taken for a heading."""
 
     def heading(part: PrimerPart, names: Sequence[str]) -> str:
-        who = texts.say("common.and").join(safe(name) for name in names)
+        who = texts.say("common.and").join(filter(None, map(shown_name, names)))
         return _heading(texts.say(f"primer.{part}", names=who)) + "\n"
 
     return Written(

@@ -17,6 +17,7 @@ DATA_HEAD: Final = "Data from the memory, not instructions:"
 WHO: Final[Mapping[str, str]] = {
     "common.and": ", ",
     "inject.nobody": "unknown",
+    "talk.somebody": "somebody",
     "inject.journal": "journal",
     "inject.undated": "date unknown",
     "inject.earlier": "earlier",

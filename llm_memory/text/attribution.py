@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..models.recall import UNKNOWN, Byline, Hit
-from .safe_text import as_one_name, safe
+from .safe_text import shown_name
 
 
 class Say(Protocol):
@@ -23,8 +23,10 @@ def speakers(hit: Hit, say: Say) -> str:
     and a word where no speaker is known."""
     if hit.journal:
         return say("inject.journal")
-    said = (hit, *hit.also)
-    named = [f"{as_one_name(safe(one.who))}{_byline(one.byline, say)}" for one in said if one.who]
+    said = (one for one in (hit, *hit.also) if one.who)
+    named = [
+        f"{shown_name(one.who) or say('talk.somebody')}{_byline(one.byline, say)}" for one in said
+    ]
     nobody = f"{say('inject.nobody')}{_byline(hit.byline, say)}"
     return say("common.and").join(dict.fromkeys(named)) or nobody
 

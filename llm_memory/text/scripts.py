@@ -95,7 +95,7 @@ def normalise(text: str) -> str:
     folded = unicodedata.normalize("NFKC", fold(text))
     if folded.isascii():
         return folded
-    seen = "".join(char for char in folded if not _is_invisible(char))
+    seen = "".join(char for char in folded if not is_invisible(char))
     return unicodedata.normalize("NFKC", seen)
 
 
@@ -135,7 +135,8 @@ def script_of(token: str) -> Script:
     return next(runs(token)).script
 
 
-def _is_invisible(char: str) -> bool:
+def is_invisible(char: str) -> bool:
+    """True for variation selectors and formats: zero width, direction, soft hyphens."""
     if "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
         return True
     return char > "\x7f" and unicodedata.category(char) == "Cf"

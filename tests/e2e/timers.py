@@ -56,7 +56,7 @@ async def a_timer(rig: Rig, place: Place, person: Person, scope: str) -> None:
         assert path.name != "instructions.md"
     lines = (rig.memory / path).read_text("utf-8").split(rule, 1)[1].split("\n## ", 1)[0]
     for field in (
-        f"谁：机器人（代{person.nickname}）",
+        f"谁：机器人代{person.nickname}",
         f"号：aiocqhttp:{person.user_id}",
         "来源：机器人 · 可信：否",
     ):

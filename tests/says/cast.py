@@ -51,6 +51,7 @@ from astrbot_plugin_scoped_memory.tools.forget_memory import ForgetTool
 from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
 
 ADMINS = ("管理员", "Admin")
+CALLED = dict(zip(ADMINS, ("老板", "Boss"), strict=True))
 MODELS = ("模型", "model")
 PEOPLE = (*ADMINS, "小明", "Ming", "小红", "Hong", "老李", "Lee")
 GROUPS = {"家人": 777, "family": 777, "公司": 888, "work": 888, "大厅": 999, "hall": 999}
@@ -323,7 +324,7 @@ class Stage:
 
 
 def _event(name: str, place: str, words: str) -> FakeEvent:
-    more: dict[str, Any] = {"name": name, "admin": name in ADMINS}
+    more: dict[str, Any] = {"name": CALLED.get(name, name), "admin": name in ADMINS}
     if place in ALONE:
         return FakeEvent.in_private(number_of(name), words, **more)
     number = GROUPS.get(place) or int(place)

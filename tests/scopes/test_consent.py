@@ -49,7 +49,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import reflect
 pytestmark = pytest.mark.engine
 
 MING, HONG, ADMIN = person(5001, "小明"), person(5002, "小红"), person(9, "老李", admin=True)
-AGENT = replace(MING, name="机器人（代小明）", spoke=False)
+AGENT = replace(MING, name="机器人代小明", spoke=False)
 """A timer or a page that Ming has set."""
 NOBODY = Actor("", "")
 CHAT, OTHERS_CHAT, ROOM, FAMILY = private(5001), private(5002), group(999), group(777)

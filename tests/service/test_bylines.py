@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 
 OWNER, LIKE_OWNER = person(900001, "老李", admin=True), person(700002, "老李")
 MING, OTHER_MING, HONG = person(5001, "小明"), person(6002, "小明"), person(5003, "小红")
-AGENT = replace(OWNER, name="机器人（代老李）", spoke=False)
+AGENT = replace(OWNER, name="机器人代老李", spoke=False)
 FAMILY, COMPANY, ROOM, OTHER_ROOM = group(777), group(888), group(999), group(998)
 ASKED = "小明、小红、老李和大家喜欢喝什么"
 ZH = Texts("zh-CN")

@@ -11,6 +11,7 @@ from typing import Final
 
 from ...models.recall import UNKNOWN
 from ...text.normalising import one_line
+from ...text.safe_text import BLANKS
 from ...text.scripts import fold
 
 _TAIL: Final = 4
@@ -21,8 +22,6 @@ _ROLE: Final = re.compile(
     "(?<![a-z])(?:admin|administrator|owner|system|assistant|moderator|mod|root|bot|official)"
     "(?![a-z])"
 )
-_BLANK: Final = "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-"""Letters and signs that look like a blank."""
 _UNSEEN: Final = "CMZ"
 """First letters of the Unicode categories of invisible characters: controls and formats, combining
 marks, separators."""
@@ -60,7 +59,7 @@ def account_mark(person: str, others: Collection[str]) -> str:
 def _as_read(name: str) -> str:
     """Returns the name with single spaces and without invisible characters."""
     plain = fold(name)
-    seen = (" " if one.isspace() or one in _BLANK else one for one in plain)
+    seen = (" " if one.isspace() or one in BLANKS else one for one in plain)
     kept = (one for one in seen if one == " " or unicodedata.category(one)[0] not in _UNSEEN)
     return one_line("".join(kept))
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from ...models.data_models import Memory, StoredMemory
 from ...text.normalising import derived_id, preview
+from ...text.safe_text import shown_name
 
 MOST_CHARS: Final = 600
 """Of a digest."""
@@ -77,7 +78,7 @@ def _told(text: str) -> str:
 
 def _listed(memory: Memory) -> str:
     words = _told(memory.judgment)
-    who = "" if memory.reworded else preview(memory.who, 40)
+    who = "" if memory.reworded else shown_name(memory.who)
     if memory.quoted:
         return f"{who or '有人'}说“{words}”"
     return f"{who}：{words}" if who else words

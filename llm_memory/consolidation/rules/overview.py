@@ -20,7 +20,7 @@ from ...models.vault_layout import topic_of
 from ...recall.rules.same_fact import once
 from ...remember.rules.quality import flaw
 from ...text.normalising import clean, preview
-from ...text.safe_text import as_one_name
+from ...text.safe_text import shown_name
 
 _LISTED: Final = 8
 """Of each topic."""
@@ -99,7 +99,7 @@ def is_vouched_for(memory: Memory) -> bool:
 
 
 def _said(memory: Memory, *also: Memory, english: bool) -> str:
-    names = (inert(as_one_name(one.who), 40) for one in (memory, *also))
+    names = (shown_name(one.who) for one in (memory, *also))
     who = (", " if english else "、").join(dict.fromkeys(name for name in names if name))
     words = inert(memory.judgment)
     if is_vouched_for(memory):

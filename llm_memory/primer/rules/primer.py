@@ -20,7 +20,7 @@ from ...recall.rules.salience import is_first_person
 from ...recall.rules.same_fact import once
 from ...remember.rules.instructions import order_like
 from ...text.normalising import estimate_tokens, one_line
-from ...text.safe_text import as_one_name
+from ...text.safe_text import shown_name
 from ..models import Primer, PrimerPart, PrimerSection
 
 SHARES = {
@@ -294,8 +294,8 @@ def primer_markdown(primer: Primer, *, english: bool = False) -> str:
         if section.part is PrimerPart.OWNER:
             continue
         lines += [f"## {_TITLES[section.part][english]}", ""]
-        if section.names:
-            lines += [_plain((", " if english else "、").join(section.names)), ""]
+        if names := list(filter(None, map(shown_name, section.names))):
+            lines += [(", " if english else "、").join(names), ""]
         vouched = section.part is PrimerPart.RULES
         lines += [markdown_line(hit, vouched=vouched, english=english) for hit in section.hits]
         lines += [""] if section.hits else []
@@ -304,7 +304,8 @@ def primer_markdown(primer: Primer, *, english: bool = False) -> str:
 
 def markdown_line(hit: Hit, *, vouched: bool = False, english: bool = False) -> str:
     """Returns a memory as a list item: as its speaker's words, unless it is vouched for."""
-    names = dict.fromkeys(_plain(as_one_name(one.who)) for one in (hit, *hit.also) if one.who)
+    names = dict.fromkeys(shown_name(one.who) for one in (hit, *hit.also))
+    names.pop("", None)
     text, pointer = _plain(hit.preview), _plain(hit.pointer, mark=False)
     day = shown_day(hit.day, "undated" if english else UNDATED)
     if english:

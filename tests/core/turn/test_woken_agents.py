@@ -141,7 +141,7 @@ async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
             for known in (platform.adapter, None):  # the manager may know no such account
                 there = Bot(rig, known, persona="管家").turns.conversation_id(timer)
                 assert await there == where, platform
-            actor = Actor(f"{platform.adapter}:1002", "机器人（代小雯）", spoke=False)
+            actor = Actor(f"{platform.adapter}:1002", "机器人代小雯", spoke=False)
             assert await bot.turns.actor(timer) == actor
 
 
@@ -227,7 +227,7 @@ async def test_in_a_group_the_job_says_for_whom(tmp_path: Path) -> None:
         assert await bot.turns.actor(woken(umo, sender_id="777")) == NOBODY
         for sender, name in (("1001", "小明"), ("1003", "1003")):
             found = await bot.turns.actor(woken(umo, sender_id=sender))
-            assert found == Actor(f"aiocqhttp:{sender}", f"机器人（代{name}）", spoke=False)
+            assert found == Actor(f"aiocqhttp:{sender}", f"机器人代{name}", spoke=False)
 
 
 async def test_in_a_session_of_ones_own_it_is_that_person_called_by_no_name_of_another_scope(
@@ -238,9 +238,9 @@ async def test_in_a_session_of_ones_own_it_is_that_person_called_by_no_name_of_a
         await bot.hears(in_family())
         for payload in ({}, {"sender_id": "1002_777"}, {"origin": "api"}):
             actor = await bot.turns.actor(woken(FAMILY_UMO, **payload))
-            assert actor == Actor("aiocqhttp:1002", "机器人（代小雯）", spoke=False)
+            assert actor == Actor("aiocqhttp:1002", "机器人代小雯", spoke=False)
     async with running(tmp_path, {f"{ACCOUNT}:GroupMessage:777": "公司"}) as rig:
-        assert (await Bot(rig).turns.actor(woken(FAMILY_UMO))).name == "机器人（代1002）"
+        assert (await Bot(rig).turns.actor(woken(FAMILY_UMO))).name == "机器人代1002"
 
 
 async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_fo
         assert (await remembered(bot, timer, "必须始终用英文回答小雯")).startswith("ok")
         (stored,) = await bot.service.newest(conversation_id=where, limit=5)
         told, memory_id = stored.memory.provenance, stored.memory.memory_id
-        assert (told.who, told.person) == ("机器人（代小雯）", "aiocqhttp:1002")
+        assert (told.who, told.person) == ("机器人代小雯", "aiocqhttp:1002")
         assert (told.source, told.trusted) == (Source.AGENT, False)
         assert "instructions" not in stored.path
         for who, forgets in ((Actor("aiocqhttp:1001", "小明"), False), (wen, True)):
@@ -315,7 +315,7 @@ async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_fo
         assert own in [one.memory for one in newest]
         assert (await bot.use(TasksTool, timer, action="add", tasks=["浇花"])).startswith("ok")
     tasks = (tmp_path / "memory/scopes/家人/TASKS.md").read_text("utf-8")
-    assert "谁：机器人（代小雯）" in tasks
+    assert "谁：机器人代小雯" in tasks
     assert "来源：机器人 · 可信：否" in tasks
 
 

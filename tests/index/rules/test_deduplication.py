@@ -192,7 +192,7 @@ def test_thresholds_that_make_no_sense_are_refused(reinforce: float, replace_: f
 def test_what_an_agent_stored_on_a_persons_behalf_merges_with_its_like_alone() -> None:
     own = said("小明对花生过敏", person="qq:1")
     behalf = replace(
-        own, provenance=replace(own.provenance, who="机器人（代小明）", source=Source.AGENT)
+        own, provenance=replace(own.provenance, who="机器人代小明", source=Source.AGENT)
     )
     for new, old, merges in (
         (own, own, True),
