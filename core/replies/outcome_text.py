@@ -102,10 +102,12 @@ def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rej
                 return texts.say("pointed.elsewhere", scope=scope)
             return texts.say(code, who=shown_name(who) or texts.say("inject.nobody"))
         case NotVisible(memory_id, forgotten):
-            if is_note_id(pointed_id(memory_id) or ""):
+            named = pointed_id(memory_id)
+            if is_note_id(named or ""):
                 return texts.say("pointed.note")
-            absent = "pointed.forgotten" if forgotten else "pointed.absent"
-            return texts.say(absent, id=safe(memory_id)[:_SHOWN])
+            if forgotten:
+                return texts.say("pointed.forgotten", id=named)
+            return texts.say("pointed.absent", id=safe(memory_id)[:_SHOWN])
 
 
 def not_saved_text(texts: Texts, error: NotSaved) -> str:

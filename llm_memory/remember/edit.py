@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -160,10 +160,11 @@ class MemoryEditor:
             return Moved(moved, stored.scope.name)
         return moved
 
-    async def undo_record(self, memory_id: str, source: Scope) -> UndoRecord | None:
-        """Returns the last undo record of a memory in this scope."""
+    async def undo_record(self, memory_id: str, sources: Collection[Scope]) -> UndoRecord | None:
+        """Returns the last undo record of a memory in these scopes."""
+        names = {source.name for source in sources}
         found = await self._look_up(lambda: self._vault.ledger.undo_records(memory_id))
-        return next((one for one in found if one.source == source.name), None)
+        return next((one for one in found if one.source in names), None)
 
     async def undo_records(self, requester: Requester) -> list[UndoRecord]:
         """Returns what this person did in this conversation, the last first. Raises

@@ -57,6 +57,18 @@ class ConversationView:
             return "*"
         return self.resolution.scope.name if isinstance(self.resolution, Usable) else ""
 
+    @property
+    def changeable(self) -> tuple[Scope, ...]:
+        """The scopes of which something may be changed from here, its own first: none while the
+        scope filter is switched off."""
+        seen = self.readable
+        return () if seen is None or seen.everything else seen.scopes
+
+    def is_with(self, actor: Actor) -> bool:
+        """True in a private chat of this very person."""
+        where = self.conversation_id
+        return bool(where.peer) and actor.person == f"{where.adapter}:{where.peer}"
+
     def sees(self, stored: StoredMemory) -> bool:
         """True if a memory, living or archived, is one that the conversation may read."""
         return self.readable is not None and self.readable.admits(place_name(stored))
@@ -144,26 +156,41 @@ class Access:
         stored = self.find(memory_id, view)
         if stored is None:
             return NotVisible(memory_id)
-        if not actor.admin or stored.scope != view.writable:
-            return self.refusal(stored, view.writable)
+        if not self.governs(stored.scope, view, actor):
+            return self.refusal(stored, view)
         return stored
 
     @staticmethod
-    def refusal(stored: StoredMemory, scope: Scope | Rejected) -> NotAllowed:
-        """Why a visible memory may not be changed from a conversation that writes ``scope``."""
-        elsewhere = (
-            "" if isinstance(scope, Rejected) or stored.scope == scope else stored.scope.name
-        )
+    def refusal(stored: StoredMemory, view: ConversationView) -> NotAllowed:
+        """Why a visible memory may not be changed from this conversation."""
+        own = isinstance(view.writable, Rejected) or stored.scope == view.writable
+        elsewhere = "" if own else stored.scope.name
         return NotAllowed(stored.memory.memory_id, stored.memory.who, elsewhere)
+
+    @staticmethod
+    def governs(scope: Scope, view: ConversationView, actor: Actor) -> bool:
+        """An admin changes what others said: in a conversation's own scope, and from his own
+        private chat all that he sees there."""
+        own = scope == view.writable or view.is_with(actor)
+        return actor.admin and own and scope in view.changeable
+
+    def may_forget(self, stored: StoredMemory, view: ConversationView, actor: Actor) -> bool:
+        """Of what the conversation sees, each person forgets and takes back his own words, whatever
+        scope they lie in. A coding agent only what is of its own scope: its account is many
+        programs'."""
+        if not view.sees(stored) or stored.scope not in view.changeable:
+            return False
+        mine = self._book.same_person(actor.person, stored.memory.provenance.person)
+        foreign = actor.is_agent and stored.scope != view.writable
+        return (mine and not foreign) or self.governs(stored.scope, view, actor)
 
     def trusts(self, actor: Actor | None, view: ConversationView, scope: Scope) -> bool:
         """An admin; in a private chat, its person, for a scope that is this chat's alone. Never an
         agent that acts by itself."""
         if actor is None or not actor.spoke:
             return False
-        where = view.conversation_id
-        in_person = bool(where.peer) and actor.person == f"{where.adapter}:{where.peer}"
-        return actor.admin or (in_person and self._book.owns_alone(where, scope))
+        alone = self._book.owns_alone(view.conversation_id, scope)
+        return actor.admin or (view.is_with(actor) and alone)
 
     def as_seen_by(self, actor: Actor | None, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """The hits as they are told to a person: one's own words need no voucher. Coding agents are
@@ -179,9 +206,3 @@ class Access:
             )
             for hit in hits
         )
-
-    def in_reach(self, stored: StoredMemory, scope: Scope, actor: Actor) -> bool:
-        """A memory changes only inside its own scope, by its speaker or an admin."""
-        if stored.scope != scope:
-            return False
-        return actor.admin or self._book.same_person(actor.person, stored.memory.provenance.person)

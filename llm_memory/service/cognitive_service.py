@@ -281,7 +281,8 @@ class CognitiveService:
         actor: Actor,
         for_good: bool = False,
     ) -> ForgetOutcome | Rejected:
-        """Move an entry to the archive. Only its speaker or an admin, only in its own scope.
+        """Move an entry to the archive: its speaker wherever it is seen, an admin where he
+        may edit it.
 
         ``for_good``: out of the archive, too, also if it was forgotten before. No undo.
         """
@@ -300,22 +301,23 @@ class CognitiveService:
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
     ) -> EditOutcome | Rejected:
-        """Give an entry of the conversation's own scope other words. Admins only."""
+        """Give an entry other words. Admins only: of the conversation's own scope, and in their
+        own private chat whatever they see there."""
         view = await self._view(conversation_id)
         return await self._corrections.edit(memory_id, text, view, actor)
 
     async def move(
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
     ) -> MoveOutcome | Rejected:
-        """Move an entry of the conversation's own scope to another one. Admins only."""
+        """Move an entry to another scope, by whom it may be edited."""
         view = await self._view(conversation_id)
         return await self._corrections.move(memory_id, scope_name, view, actor)
 
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
     ) -> RestoreOutcome | Rejected:
-        """Take back what was done last to an entry of the conversation's own scope: forgotten, it
-        comes back; edited, it has its former words; moved, it is here again.
+        """Take back what was done last to an entry that the conversation sees or saw: forgotten,
+        it comes back; edited, it has its former words; moved, it is here again.
 
         Without an id: the last that this person did in this conversation and that can still be
         undone; if that was to bring what was left behind, all of it goes back. NotVisible names

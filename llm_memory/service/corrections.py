@@ -73,13 +73,12 @@ class Corrections:
     async def forget(
         self, memory_id: str, view: ConversationView, actor: Actor
     ) -> ForgetOutcome | Rejected:
-        """Move an entry to the archive. Only its speaker or an admin, only in its own scope."""
+        """Move an entry to the archive, for who may forget it here."""
         stored = self._access.find(memory_id, view)
         if stored is None:
             return await self._forget_unread(memory_id, view, actor)
-        scope = view.writable
-        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
-            return self._access.refusal(stored, scope)
+        if not self._access.may_forget(stored, view, actor):
+            return self._access.refusal(stored, view)
         requester = Requester(actor, view.conversation_id.umo)
         target = await self._life.finish(lambda: self._forget(stored, requester))
         match target:
@@ -101,23 +100,27 @@ class Corrections:
         stored = self._unread.find(named, scope_filter)
         if stored is None:
             return await self._absent(memory_id, view)
-        scope = view.writable
-        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
-            return self._access.refusal(stored, scope)
-        by = actor.name or actor.person
+        if not self._access.may_forget(stored, view, actor):
+            return self._access.refusal(stored, view)
+        name, by = stored.scope.name, actor.name or actor.person
         await self._carry_out(
-            lambda: self._corrected.note(CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by)
+            lambda: self._corrected.note(CorrectionKind.FORGOTTEN, name, stored.memory, by=by)
         )
         return Purged(stored.memory.memory_id)
 
     async def _absent(self, memory_id: str, view: ConversationView) -> NotVisible:
         """No such memory lives here: it may have been forgotten."""
-        scope, named = view.writable, pointed_id(memory_id)
-        if isinstance(scope, Rejected) or named is None:
-            return NotVisible(memory_id)
-        archived = await self._handlers.archived(scope, named)
-        seen = archived is not None and view.sees(archived)
-        return NotVisible(memory_id, forgotten=seen)
+        seen = await self._archived(memory_id, view)
+        return NotVisible(memory_id, forgotten=seen is not None)
+
+    async def _archived(self, memory_id: str, view: ConversationView) -> StoredMemory | None:
+        """A forgotten entry that the conversation sees."""
+        named = pointed_id(memory_id)
+        for scope in view.changeable if named is not None else ():
+            archived = await self._handlers.archived(scope, named or "")
+            if archived is not None and view.sees(archived):
+                return archived
+        return None
 
     async def _forget(self, stored: StoredMemory, requester: Requester) -> str | Rejected | None:
         """The correction is noted first: a kill between must not lose it."""
@@ -140,15 +143,11 @@ class Corrections:
     ) -> ForgetOutcome | Rejected:
         """Forget an entry for good, whether it lives or was forgotten before. Who may forget it
         may do this."""
-        scope = view.writable
-        named = pointed_id(memory_id)
-        stored = self._access.find(memory_id, view)
-        if stored is None and not isinstance(scope, Rejected) and named is not None:
-            stored = await self._handlers.archived(scope, named)
-        if stored is None or not view.sees(stored):
+        stored = self._access.find(memory_id, view) or await self._archived(memory_id, view)
+        if stored is None:
             return await self._forget_unread(memory_id, view, actor)
-        if isinstance(scope, Rejected) or not self._access.in_reach(stored, scope, actor):
-            return self._access.refusal(stored, scope)
+        if not self._access.may_forget(stored, view, actor):
+            return self._access.refusal(stored, view)
         requester = Requester(actor, view.conversation_id.umo)
         return await self._life.finish(lambda: self._purge(stored, requester))
 
@@ -169,7 +168,7 @@ class Corrections:
     async def edit(
         self, memory_id: str, text: str, view: ConversationView, actor: Actor
     ) -> EditOutcome | Rejected:
-        """Give an entry of the conversation's own scope other words. Admins only."""
+        """Give an entry other words, for an admin who may change it here."""
         stored = self._access.for_admin(memory_id, view, actor)
         if isinstance(stored, NotVisible):
             return await self._absent(memory_id, view)
@@ -183,7 +182,7 @@ class Corrections:
     async def move(
         self, memory_id: str, scope_name: str, view: ConversationView, actor: Actor
     ) -> MoveOutcome | Rejected:
-        """Move an entry of the conversation's own scope to another one. Admins only."""
+        """Move an entry to another scope, for an admin who may change it here."""
         stored = self._access.for_admin(memory_id, view, actor)
         if isinstance(stored, NotVisible):
             return await self._absent(memory_id, view)
@@ -215,19 +214,22 @@ class Corrections:
     async def restore(
         self, memory_id: str, view: ConversationView, actor: Actor
     ) -> RestoreOutcome | Rejected:
-        """Take back what was done last to an entry of the conversation's own scope: forgotten, it
-        comes back; edited, it has its former words; moved, it is here again."""
-        scope, named = view.writable, pointed_id(memory_id)
-        if isinstance(scope, Rejected) or named is None:
+        """Take back what was done last to an entry that is or was seen here: forgotten, it comes
+        back; edited, it has its former words; moved, it is here again."""
+        named = pointed_id(memory_id)
+        if named is None:
             return NotVisible(memory_id)
-        done = await self._editor.undo_record(named, scope)
+        done = await self._editor.undo_record(named, view.changeable)
         if done is not None and done.kind is not UndoKind.FORGET:
             if done.kind is UndoKind.MOVE and not actor.admin:
                 return NotVisible(memory_id)  # whether it still lives there is not for everybody
             if self._editor.standing(done) is not None:
                 return await self.undo(done, view, actor)
             done = None
-        outcome = await self._bring_back(named, scope, view, actor)
+        archived = await self._archived(memory_id, view)
+        if archived is None:
+            return NotVisible(memory_id)
+        outcome = await self._bring_back(archived, view, actor)
         if isinstance(outcome, Restored) and done is not None:
             await self._editor.drop_undo_record(done)
         return outcome
@@ -251,14 +253,15 @@ class Corrections:
         NotVisible without a name where it is not the conversation's to know why."""
         if done.kind is UndoKind.BRING:
             return await self._bringing.take_back(done) if actor.admin else NotAllowed("")
-        scope, standing = view.writable, self._editor.standing(done)
-        if isinstance(scope, Rejected) or scope.name != done.source:
+        standing = self._editor.standing(done)
+        scope = next((one for one in view.changeable if one.name == done.source), None)
+        if scope is None:
             return NotVisible("")
         if done.kind is UndoKind.FORGET:
             archived = await self._handlers.archived(scope, done.memory_id)
             if standing is not None or archived is None or not _is_left(archived, done):
                 return NotVisible(done.memory_id)
-            outcome = await self._bring_back(done.memory_id, scope, view, actor)
+            outcome = await self._bring_back(archived, view, actor)
             if isinstance(outcome, Restored):
                 await self._editor.drop_undo_record(done)
             return outcome
@@ -266,19 +269,19 @@ class Corrections:
             return NotVisible(done.memory_id if actor.admin else "")
         if done.kind is UndoKind.EDIT and not view.sees(standing):
             return NotVisible(done.memory_id)
-        if not actor.admin:
-            return self._access.refusal(standing, scope)
+        if not self._access.governs(scope, view, actor):
+            return self._access.refusal(standing, view)
         undone = await self._carry_out(partial(self._editor.take_back, done))
         return NotVisible(done.memory_id) if undone is None else undone
 
     async def _bring_back(
-        self, memory_id: str, scope: Scope, view: ConversationView, actor: Actor
+        self, archived: StoredMemory, view: ConversationView, actor: Actor
     ) -> Restored | NotAllowed | NotVisible | Rejected:
-        archived = await self._handlers.archived(scope, memory_id)
-        if archived is None or not view.sees(archived):
+        scope, memory_id = archived.scope, archived.memory.memory_id
+        if not view.sees(archived):
             return NotVisible(memory_id)
-        if not self._access.in_reach(archived, scope, actor):
-            return self._access.refusal(archived, scope)
+        if not self._access.may_forget(archived, view, actor):
+            return self._access.refusal(archived, view)
         restored = await self._carry_out(lambda: self._restored(memory_id, scope))
         match restored:
             case Rejected():

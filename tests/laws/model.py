@@ -265,16 +265,25 @@ class Model:
         gone = [o for o in self.corrections if (o.kind, o.scope, o.entry) == (kind, scope, entry)]
         self.corrections = [one for one in self.corrections if one not in gone]
 
+    def visible(self, place: Place) -> tuple[str, ...]:
+        """The scopes that a place sees."""
+        return (self.own(place) or PUBLIC, PUBLIC)
+
+    def governs(self, place: Place, who: Person, scope: str) -> bool:
+        """An admin changes what others said in a place's own scope, and from the private chat of
+        the same account all that is seen there."""
+        alone = place.umo == who.account.replace(":", ":FriendMessage:")
+        return who.admin and (scope == self.own(place) or (alone and scope in self.visible(place)))
+
     def _may(self, place: Place, who: Person, entry: Entry) -> bool:
-        own = entry.scope == self.own(place)
-        return own and (who.admin or who.human == entry.who.human)
+        mine = who.human == entry.who.human and entry.scope in self.visible(place)
+        return mine or self.governs(place, who, entry.scope)
 
     def forget(self, place: Place, who: Person, memory_id: str, *, for_good: bool = False) -> str:
-        """Its speaker or an admin, in its own scope."""
+        """Its speaker wherever it is seen, or an admin."""
         entry = self.find(place, memory_id)
         if entry is None and for_good:
-            archived = self.find(place, memory_id, "archived")
-            entry = archived if archived and archived.scope == self.own(place) else None
+            entry = self.find(place, memory_id, "archived")
         if entry is None:
             return "not visible"
         if not self._may(place, who, entry):
@@ -292,7 +301,7 @@ class Model:
         entry = self.find(place, memory_id)
         if entry is None:
             return "not visible"
-        return entry if who.admin and entry.scope == self.own(place) else "not allowed"
+        return entry if self.governs(place, who, entry.scope) else "not allowed"
 
     def edit(self, place: Place, who: Person, memory_id: str, words: str) -> str:
         """Admins only."""
@@ -324,7 +333,7 @@ class Model:
             if (deed.by, deed.umo) == (who.account, place.umo):
                 if deed.kind == "bring" and who.admin:
                     return "brought back", deed
-                if deed.source == self.own(place) and self._can_undo(deed, place, who):
+                if deed.source in self.visible(place) and self._can_undo(deed, place, who):
                     return self._back(deed), deed
         return "not visible", None
 
@@ -336,7 +345,8 @@ class Model:
             return left and self.sees(place, entry) and self._may(place, who, entry)
         stands = entry.state == "alive" and entry.scope == deed.target
         seen = deed.kind == "move" or self.sees(place, entry)
-        return stands and seen and who.admin and entry.version == deed.after
+        may = self.governs(place, who, deed.source)
+        return stands and seen and may and entry.version == deed.after
 
     def _back(self, deed: Deed) -> str:
         self.deeds.remove(deed)
@@ -354,8 +364,8 @@ class Model:
 
     def restore(self, place: Place, who: Person, memory_id: str) -> str:
         """What was done last to this entry, by whomever."""
-        own = self.own(place)
-        noted = [o for o in self.deeds if (o.entry.memory_id, o.source) == (memory_id, own)]
+        here = self.visible(place)
+        noted = [o for o in self.deeds if o.entry.memory_id == memory_id and o.source in here]
         last = noted[-1] if noted else None
         if last is not None and last.kind != "forget":
             if last.kind == "move" and not who.admin:
@@ -364,9 +374,10 @@ class Model:
                 if self._can_undo(last, place, who):
                     return self._back(last)
                 seen = last.kind == "move" or self.sees(place, last.entry)
-                return "not allowed" if seen and not who.admin else "not visible"
+                refused = seen and not self.governs(place, who, last.source)
+                return "not allowed" if refused else "not visible"
         entry = self.find(place, memory_id, "archived")
-        if entry is None or entry.scope != own:
+        if entry is None:
             return "not visible"
         if not self._may(place, who, entry):
             return "not allowed"

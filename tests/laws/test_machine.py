@@ -409,7 +409,7 @@ class Life(RuleBasedStateMachine):
             return
         self.bot.die_at = None
         proposed, accepted = self.bot.run(self.bot.publish(where, who, entry.memory_id))
-        allowed = entry in self.model.seen(where) and entry.scope == self.model.own(where)
+        allowed = entry in self.model.seen(where) and self.model.governs(where, who, entry.scope)
         assert allowed or not (proposed or accepted)
         entry.marks += proposed + accepted
         if accepted:
