@@ -67,23 +67,10 @@ NARROW: Final = re.compile(r"[^\W_]+")
 _LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 _UNSPACED = frozenset({"THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "JAVANESE", "BALINESE"})
 
-_SIMPLIFIED: Final = str.maketrans(
-    "別訴說講給讓請傳個對與發現聽曉隨亂輕處洩聲張揚開僅願們媽爺師這間為幫許準誰倆兩爛協議級務員櫃費資條題書電戲過裡無須嗎麼沒萬瞞話幾時點號價錢歲層樓顏東貴離換裝辦"
-    "負賣買結顧備檔屬帶從後還愛誠單陣樣長遠廳郵帳類啟關訂約體聯繫營業賬鍾鐘塊週場屆臺輛雙雲妳甚裏選進應該舉車數預規專詳狀態勞壓碼稱鏈網紀劑項",
-    "别诉说讲给让请传个对与发现听晓随乱轻处泄声张扬开仅愿们妈爷师这间为帮许准谁俩两烂协议级务员柜费资条题书电戏过里无须吗么没万瞒话几时点号价钱岁层楼颜东贵离换装办"
-    "负卖买结顾备档属带从后还爱诚单阵样长远厅邮账类启关订约体联系营业账钟钟块周场届台辆双云你什里选进应该举车数预规专详状态劳压码称链网纪剂项",
-)
-"""Characters of question words, attributes and requests as Taiwan and Hong Kong write them."""
-
 
 def fold(text: str) -> str:
     """What widths and cases have in common: NFKC, case folded."""
     return unicodedata.normalize("NFKC", text).casefold()
-
-
-def simplified(text: str) -> str:
-    """The text with the simplified characters by which expressions know words that ask."""
-    return text.translate(_SIMPLIFIED)
 
 
 def normalise(text: str) -> str:

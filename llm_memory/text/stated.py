@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .scripts import simplified
+from .traditional import simplified
 
 ASKS_FOR: Final = re.compile(
     "为什么|为何|为啥|怎么[样办]?|如何|谁|哪|什么时候|什么|啥|咋|几|多[少久大远长]|"

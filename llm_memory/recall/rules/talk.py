@@ -15,8 +15,8 @@ from enum import Enum, auto
 from ...models.talk import NO_TALK, ContextLine, TalkUsed, Voice
 from ...text.lazy_pattern import lazy_pattern
 from ...text.normalising import one_line
-from ...text.scripts import simplified
 from ...text.stated import ASKS_FOR, asks
+from ...text.traditional import simplified
 from ...text.turn_text import spoken
 from . import asked_words as asked
 

@@ -15,7 +15,7 @@ from typing import Final
 from ...models.data_models import Memory
 from ...models.scope import Scope
 from ...text.lazy_pattern import lazy_pattern
-from ...text.scripts import simplified
+from ...text.traditional import simplified
 
 _UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
 _TITLE: Final = re.compile(

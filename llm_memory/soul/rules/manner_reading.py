@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from ...text import traditional
 from ...text.scripts import fold
-from .chinese_words import SIMPLIFIED, TRADITIONAL
 from .manner_words import ALONE, KINDS, Word
 
 
@@ -22,7 +22,6 @@ class Token:
     kind: Word
 
 
-_SIMPLIFIED: Final = str.maketrans(TRADITIONAL, SIMPLIFIED)
 _CLAUSE: Final = re.compile(r"[,.;:!?。\u2026()\u2010-\u2015]+|\bbut\b|但是?|不过")
 _PIECE: Final = re.compile(r"[\u4e00-\u9fff]+|[a-z]+|\d+|[^\W_]+")
 _SHORTENED: Final = (
@@ -57,7 +56,7 @@ _UNITS: Final = re.compile(
 def simplified(text: str) -> str:
     """Returns the text in NFKC and lower case, with simplified characters for the traditional ones
     that words of manner have."""
-    return fold(text).translate(_SIMPLIFIED)
+    return traditional.simplified(fold(text))
 
 
 def folded(text: str) -> str:
