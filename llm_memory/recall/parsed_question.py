@@ -9,7 +9,7 @@ from datetime import datetime
 from ..models.scope import ScopeFilter
 from ..models.talk import NO_TALK, TalkUsed
 from ..scopes.rules.identity import ids_of
-from ..text.dates.expressions import TimeSpan, days_named, find_times
+from ..text.dates.expressions import TimeSpan, days_named, find_times, towards
 from ..text.normalising import clean
 from ..text.scripts import Language, language_of
 from ..text.stated import asks
@@ -78,8 +78,9 @@ def read_question(
     """``request.query`` is readable; ``weight`` tells the embedder's share for a language;
     ``links`` who is the same person."""
     query, asker, context = request.query, request.asker, request.context
-    named = find_times(query, now)
-    times = days_named(request.on, now) if request.on else named
+    named = find_times(query, now, towards(query))
+    look = towards(f"{request.on} {query}")
+    times = days_named(request.on, now, look) if request.on else named
     subject = without_times(query, named)
     talk = talk_for(query, subject, context, now) if context else Talk()
     text = f"{talk.topic} {query}".strip()

@@ -67,10 +67,10 @@ def statement(text: str, said_at: datetime) -> Statement:
     text = text.strip()
     asked = _ASKED.match(text)
     text = text[asked.end() :] if asked else text
-    spans = find_times(text, said_at, prefer_past=False)
+    spans = find_times(text, said_at)
     if any(span.relative and not span.vague for span in spans):
         text = resolve_dates(text, said_at)
-        spans = find_times(text, said_at, prefer_past=False)
+        spans = find_times(text, said_at)
     plain = unicodedata.normalize("NFKC", _dates_written_out(text, spans)).replace("\u2019", "'")
     plain = _UNIT.sub(" ", _THOUSANDS.sub("", plain))
     plain = _TIME_FIRST.sub(r"\2\1", _ALLERGY.sub(r"\1过敏", plain))

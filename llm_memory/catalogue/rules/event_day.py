@@ -78,7 +78,7 @@ def _named(text: str, said_at: datetime) -> tuple[date, date] | None:
         return None
     spans = [
         span
-        for span in find_times(text, said_at, prefer_past=False)
+        for span in find_times(text, said_at)
         if not span.vague and span.precision is not Precision.YEAR
     ]
     if not spans:

@@ -170,7 +170,7 @@ def _is_lasting(text: str) -> bool:
 
 
 def _has_day(text: str) -> bool:
-    spans = find_times(text, _ANY_TIME, prefer_past=False)
+    spans = find_times(text, _ANY_TIME)
     return any(
         span.precision is Precision.DAY and (span.relative or _YEAR.search(span.words))
         for span in spans

@@ -31,11 +31,12 @@ _NOT_A_MONTH = (
 _NOT_A_YEAR = "(?![轻龄纪代画糕华少])"
 _MEASURED = "(?![0-9.:：%月号日个多万元块人条次天家件名位分度斤公里张本年点岁-])"
 
+_FEAST = f"(?P<feast>{chinese(FEASTS)})"
 _IN_A_YEAR = (
     f"(?:的?\\s?(?:(?P<month>{_MONTH})\\s?月份?"
     f"(?:的?\\s?(?P<day>{_DAY})\\s?[日号]|的?{_MONTH_PART}|{_NOT_A_MONTH}))"
     f"|的?(?P<season>[春夏秋冬])[天季]|的?年?(?P<year_part>{_YEAR_PART}|{_HALF})"
-    f"|的?(?P<feast>{chinese(FEASTS)})|的?(?P<same_day>今天|今日))?"
+    f"|的?{_FEAST}|的?(?P<same_day>今天|今日))?"
 )
 
 _WEEKDAY = "[一二三四五六日天1-7]"
@@ -57,6 +58,8 @@ _ACQUIRED = "性|获得|形成|养成|习得|免疫|失调|努力(?!学|工|复|
 PATTERNS = tuple(
     lazy_pattern(pattern)
     for pattern in (
+        f"(?<=[从自打由])(?P<which>上{{1,2}}个?|下{{1,2}}个?|本|这个?)(?P<unit>周|星期|礼拜)"
+        f"(?P<weekday>{_WEEKDAY})(?=起)",
         f"(?<![如过])(?P<year_word>大前年|去年|[今本明]年){_NOT_A_YEAR}{_IN_A_YEAR}",
         f"(?<![如以之从目此])(?P<year_word>[前后]年){_NOT_A_YEAR}{_IN_A_YEAR}",
         f"(?<![0-9.])(?P<year>{_YEAR})\\s?年{_NOT_A_YEAR}{_IN_A_YEAR}",
@@ -79,6 +82,11 @@ PATTERNS = tuple(
         "(?<![个每数整满岁])月(?P<part>初|底|末)(?![薪线层片])",
         f"(?<![个每数整满成半周几全0-9一二两三四五六七八九十])年(?P<year_part>{_YEAR_PART})",
         f"(?P<year_part>{_HALF})",
+        # No 圣诞树, 五一路, 王国庆: a day has a verb, a time or nothing behind it.
+        (
+            f"(?:(?<![\u4e00-\u9fff0-9])|(?<=[在到过等的我你们咱年和])){_FEAST}节?"
+            r"(?=[\s，。！？；、,.!?;（(]|$|[有没要会干做去来回放那当前后期的我你们咱是忙想打])"
+        ),
         f"(?P<word>{chinese(word for word in DAY_WORDS if word[0] not in '前后明')})",
         # 目前天气, 以前天天: the day before yesterday is in neither.
         "(?<![目之以眼从先提])(?P<word>前(?:天(?!天(?!气))|日|晚))",

@@ -9,6 +9,7 @@ from datetime import date, datetime, timedelta
 from itertools import zip_longest
 from typing import TypeGuard
 
+from ..traditional import simplified
 from .expressions import Precision, TimeSpan, find_times
 
 _KEPT = re.compile(
@@ -59,6 +60,14 @@ _UNTIL = re.compile(r"\s?(?:[到至~～–—-]|to|till|until|through)\s?(?:on\s
 _RETURN = re.compile("(?:[早晚]上|[上中下]午|傍晚|才|再|就)?[回返]")
 _RETURNED = re.compile(r"\b(?:back|home|return\w*)(?:\son)?\s?$", re.IGNORECASE)
 """Behind a weekday, and before one: whoever returns went before."""
+_IN_A_FORM = re.compile(
+    r"[^，,。；;、！!？?\n]{0,4}(?:[做干忙学]|完成)[了过]?(?:什么|啥|哪些|多少)(?=[，,。；;、！!？?\s]|$)"
+)
+_IN_AN_ENGLISH_FORM = re.compile(
+    r"\bwhat\s(?:[a-z']{1,9}\s){0,3}(?:did|do|doing|done|finish|finished|work(?:ed)?\son)\s$",
+    re.IGNORECASE,
+)
+"""Behind and before a day of whoever fills in a form each day: 昨天做了什么."""
 _DATED = re.compile(r"[（(]\d{4}-\d{2}-\d{2}(?:(?:～| to )\d{4}-\d{2}-\d{2})?[）)]")
 
 
@@ -79,6 +88,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
             unless its sentence tells of every week, or of what is over; behind a date, the first
             such day from that date on: ``下周五去，周日回来``.
     """
+    said, text = text, simplified(text)
     kept = [match.span() for match in _KEPT.finditer(text)]
     sentences = _SENTENCE.finditer(text) if weekdays else ()
     once = [one.span() for one in sentences if _is_of_one_week(one[0])]
@@ -86,7 +96,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     place = 0
     before: TimeSpan | None = None
     latest = dated = date.min
-    spans = find_times(text, now, prefer_past=False)
+    spans = find_times(text, now)
     for span, behind in zip_longest(spans, spans[1:]):
         if (
             (span.relative or (_BARE.fullmatch(span.words) and _overlaps(span, once)))
@@ -98,12 +108,12 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
                 latest = max(latest, dated)
             coming = span if span.relative else _not_before(span, latest)
             dated = coming.start
-            parts += [text[place : span.last], _written(coming)]
+            parts += [said[place : span.last], _written(coming)]
             place = span.last
         before = span
         if not span.vague and not _BARE.fullmatch(span.words):
             latest = max(latest, span.start)
-    return "".join([*parts, text[place:]])
+    return "".join([*parts, said[place:]])
 
 
 def without_weekday_dates(text: str) -> str:
@@ -111,7 +121,7 @@ def without_weekday_dates(text: str) -> str:
     parts: list[str] = []
     place = 0
     for match in _DATED.finditer(text):
-        before = text[max(match.start() - 20, 0) : match.start()].rstrip()
+        before = simplified(text[max(match.start() - 20, 0) : match.start()].rstrip())
         if any(before.endswith(bare[0]) for bare in _BARE.finditer(before)):
             parts.append(text[place : match.start()].rstrip(" "))
             place = match.end()
@@ -149,6 +159,8 @@ def _is_open(text: str, span: TimeSpan, before: TimeSpan | None, behind: TimeSpa
     """False for what has its date already, and for what is no day but a name or a guess."""
     around = text[span.first - 1 : span.first], text[span.last : span.last + 1]
     if span.vague or all(sign and sign in _QUOTES for sign in around):  # a title: "Yesterday"
+        return False
+    if _IN_A_FORM.match(text, span.last) or _IN_AN_ENGLISH_FORM.search(text[: span.first]):
         return False
     inside = _BRACKETS.match(text, span.last)
     if inside and (_YEAR.search(inside[1]) or (_is_date(behind) and behind.last <= inside.end())):

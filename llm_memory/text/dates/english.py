@@ -81,6 +81,10 @@ _WORDS = (
         f"(?:of{_GAP})?(?P<which>last|this|next|the){_GAP}(?P<unit>month|year)"
     ),
     f"(?P<which>last|this|next){_GAP}(?P<feast>{english(FEASTS)})",
+    (
+        f"(?:on|at|for|over|before|after|by|until|about){_GAP}(?P<said>(?P<feast>{english(FEASTS)}))"
+        f"(?=\\W{{0,2}}$|[,.;!?)]|{_GAP}(?:and|or|at|in|with|we|i|day|this|yet)\\b)"
+    ),
     f"(?P<end>(?:(?:at|on|over|during){_GAP})?the{_GAP}weekend){_NOT_ANCHORED}",
     f"the{_GAP}(?:(?:next|previous|following){_GAP}(?:day|{_UNITS}|{_WHOLE})|last{_GAP}(?:{_WHOLE}))",
     f"(?:black|good){_GAP}friday",

@@ -5,9 +5,10 @@ Conventions, where languages and people disagree:
 - A week begins on Monday. 上周三 is the Wednesday of the calendar's last week, "last Wednesday" the
   most recent one before today, "next Friday" the Friday of the calendar's next week. 上周末 and
   "last weekend" are the Saturday and Sunday of last week.
-- A date without a year, a day of a month, a weekday, 月底: in a question the latest that has begun.
-  When storing, the nearest (of two as near the one ahead), a weekday the coming one. They are not
-  ``relative``: 周一闭馆 may be every Monday, 生日5月2号 every year.
+- A date without a year, a day of a month, a weekday, 月底: the nearest, of two as near the one
+  ahead; in a question for what is to come the first that is not over, in one for what was the
+  latest that has begun. When storing, a weekday is the coming one. They are not ``relative``:
+  周一闭馆 may be every Monday, 生日5月2号 every year.
 - "Two weeks ago" is the week around that day, "three months ago" the month of the calendar, "two
   years ago" the year. 月初 and "early May" are the first ten days, 月底 and "late May" the days
   from the 21st on.
@@ -24,11 +25,12 @@ from datetime import datetime
 
 from ..lazy_pattern import lazy_pattern
 from ..numerals import narrowed
+from ..traditional import simplified
 from . import chinese, english
 from .meanings import meaning
-from .spans import Moment, Precision, TimeSpan
+from .spans import Moment, Precision, TimeSpan, Towards
 
-__all__ = ["Precision", "TimeSpan", "days_named", "find_times"]
+__all__ = ["Precision", "TimeSpan", "Towards", "days_named", "find_times", "towards"]
 
 _ALONE = r"(?<![0-9A-Za-z/_.\-])(?P<year>(?:1[89]|2[01])[0-9]{2})"
 _NUMERIC = (
@@ -37,11 +39,18 @@ _NUMERIC = (
         r"(?P<day>[12][0-9]|3[01]|0?[1-9])(?![0-9/_\-]|\.[0-9])"
     ),
     lazy_pattern(rf"{_ALONE}[-/](?P<month>1[0-2]|0[1-9])(?![0-9/_\-]|\.[0-9])"),
+    lazy_pattern(
+        r"(?<![0-9A-Za-z/_.\-])(?P<month>1[0-2]|0?[1-9])[-/](?P<day>[12][0-9]|3[01]|0?[1-9])"
+        r"(?=\s?[（(，,]?\s?(?:周|星期|礼拜|(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun))|有|那天)"
+    ),
 )
-"""``2026-05-02``, ``2026/5/2``, ``2026.5.2``, ``2026-05``."""
+"""``2026-05-02``, ``2026/5/2``, ``2026.5.2``, ``2026-05``; ``12-04`` beside its weekday."""
 PATTERNS = (
-    (re.compile("[0-9]{4}"), _NUMERIC),
-    (re.compile("[年月日号周末季星期拜天晚早晨夜儿前后近来久才刚改这过未]"), chinese.PATTERNS),
+    (re.compile("[0-9]{4}|[0-9][-/][0-9]"), _NUMERIC),
+    (
+        re.compile("[年月日号周末季星期拜天晚早晨夜儿前后近来久才刚改这过未旦节庆诞双五六]"),
+        chinese.PATTERNS,
+    ),
     (re.compile("[A-Za-z]{2}"), english.PATTERNS),
 )
 """Patterns, and what a text has where one of them matches."""
@@ -50,18 +59,47 @@ _HABIT = re.compile(
     re.IGNORECASE,
 )
 _HABIT_WORDS = 12
+_OVER = lazy_pattern(
+    "[了过](?![来去夜年节几两些])|[说聊谈讲]|提(?![醒前])|发生|曾|以前|之前|当时|那[天时]|上[次回]|回顾|日记"
+    r"|\b(?:did|was|were|had|went|came|met|saw|ate|got|took|said|told|last|ago|journal|diary"
+    r"|(?!(?:plann|schedul|book|need|suppos|expect)ed)[a-z]{3,}ed)\b",
+    re.IGNORECASE,
+)
+_TO_COME = lazy_pattern(
+    "要(?!是)|(?<!的)会(?![议员面计长场所])|将|该|安排|[日行]程|计划|打算|准备|约|订|有(?:什么|啥|哪些|没有|别的)?"
+    "(?:事|活动|空|课|会)|空吗|没空|忙|[干做](?:嘛|什么|啥)|待办|到期|截止|提醒|下次"
+    r"|\b(?:will|shall|going to|plans?|planned|schedule[ds]?|agenda|calendar|due|free|busy"
+    r"|available|upcoming|need|have to|supposed|should|doing|(?:do|does) (?:i|we|he|she|they) have"
+    r"|appointments?|booked|happening|coming up|what's on|anything on|remind)\b|'ll\b",
+    re.IGNORECASE,
+)
+"""What points behind, and what points ahead."""
 
 
-def find_times(text: str, now: datetime, *, prefer_past: bool = True) -> tuple[TimeSpan, ...]:
+def towards(query: str) -> Towards:
+    """Where a question looks for a date that comes again and again."""
+    narrow = _read(query)
+    over, to_come = _OVER.search(narrow), _TO_COME.search(narrow)
+    if bool(over) is bool(to_come):
+        return Towards.NEAR
+    return Towards.BACK if over else Towards.AHEAD
+
+
+def _read(text: str) -> str:
+    """The text as the patterns read it, each character at its place."""
+    return simplified(narrowed(text))
+
+
+def find_times(text: str, now: datetime, look: Towards = Towards.TOLD) -> tuple[TimeSpan, ...]:
     """The days that ``text`` speaks of, in its order, none overlapping another in the text.
 
     Args:
         text: Any text; what it says of times of day is left out.
         now: When it was said, as a local time: its own date counts, whatever its zone.
-        prefer_past: True for questions, False for what is stored: see the module.
+        look: Where it looks for a date that comes again and again; see the module.
     """
-    moment = Moment(now, prefer_past)
-    narrow = narrowed(text)
+    moment = Moment(now, look)
+    narrow = _read(text)
     spans: list[TimeSpan] = []
     end = 0
     for first, minus_last, days in sorted(_matches(narrow, moment), key=lambda found: found[:2]):
@@ -73,14 +111,13 @@ def find_times(text: str, now: datetime, *, prefer_past: bool = True) -> tuple[T
     return tuple(spans)
 
 
-def days_named(text: str, now: datetime) -> tuple[TimeSpan, ...]:
+def days_named(text: str, now: datetime, look: Towards = Towards.NEAR) -> tuple[TimeSpan, ...]:
     """The days that a text is to name: as ``find_times``, and ``2026-05-01..2026-05-07`` is all
     from one to the other. Empty where it names none, or the last before the first."""
     first, dots, last = text.partition("..")
-    spans = find_times(text, now)
     if not dots:
-        return spans
-    ends = find_times(first, now), find_times(last, now)
+        return find_times(text, now, look)
+    ends = find_times(first, now, look), find_times(last, now, look)
     if any(len(end) != 1 for end in ends) or ends[1][0].end < ends[0][0].start:
         return ()
     return (replace(ends[0][0], end=ends[1][0].end, words=text, first=0, last=len(text)),)

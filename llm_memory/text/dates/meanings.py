@@ -40,6 +40,13 @@ _PAST_TENSE = lazy_pattern(
     re.IGNORECASE,
 )
 _DATE_IN_BRACKETS = re.compile(r"\s?[(][^()]{0,40}[)]")
+_HOUR = lazy_pattern(
+    rf"\s?(?:(?P<part>{words.chinese(words.PARTS_OF_DAY)})|(?:at|in the)?\s?"
+    rf"(?P<english>{words.english(words.PARTS_OF_DAY)})\b)?\s?"
+    r"(?:(?P<hour>[0-9]{1,2}|[一二两三四五六七八九十]{1,3})[点:：时]"
+    r"|(?:at\s)?(?P<clock>[0-9]{1,2})(?::[0-9]{2})?\s?(?P<half>[ap]m)\b)?",
+    re.IGNORECASE,
+)
 _LOOK_BACK = 60
 _LEAP_YEARS_APART = 8
 _MOMENTS = frozenset({"second", "minute", "min"})
@@ -56,6 +63,8 @@ def meaning(match: re.Match[str], moment: Moment) -> TimeSpan | None:
     said = {name: words.plain(text) for name, text in match.groupdict().items() if text}
     if "side" in said and not _is_from_now(said, match):
         return None
+    if "weekday" in said and "unit" not in said:
+        return _weekday(said, moment, over=_is_over(match, moment))
     for group, mean in _MEANINGS.items():
         if group in said:
             return mean(said, moment)
@@ -159,22 +168,35 @@ def _period(said: Said, moment: Moment) -> TimeSpan | None:
 
 def _which(said: Said, moment: Moment) -> TimeSpan | None:
     """``last May``, ``next Christmas``."""
-    if "weekday" in said:
-        return _weekday(said, moment)
     away = words.WHICH[said["which"]]
     return calendar.of_its_name(moment, away, partial(_in_year, said, relative=True))
 
 
-def _weekday(said: Said, moment: Moment) -> TimeSpan:
-    """``last Wednesday``, ``next Friday``, ``Monday``, ``星期一``."""
+def _weekday(said: Said, moment: Moment, *, over: bool) -> TimeSpan:
+    """``last Wednesday``, ``Monday``, ``星期一``; ``over``: today, at a past hour."""
     at, which = words.WEEKDAYS[said["weekday"]], said.get("which")
     if which is None:
-        return calendar.bare_weekday(moment, at)
+        return calendar.bare_weekday(moment, at, over=over)
     away = words.WHICH[which]
     if away < 0:
         return calendar.day(moment, (at - moment.local_day.weekday()) % 7 - 7)
     own = calendar.weekday(moment, away, at)
     return own if own.start >= moment.local_day else calendar.weekday(moment, 1, at)
+
+
+def _is_over(match: re.Match[str], moment: Moment) -> bool:
+    """Whether an hour that stands behind the day is past by now, in the morning and the evening
+    where it does not say which."""
+    found = _HOUR.match(match.string, match.end())
+    if found is None:
+        return False
+    part = (found["part"] or found["english"] or found["half"] or "").lower()
+    hour = _number(found["hour"] or found["clock"] or "0")
+    if not hour:
+        hour = words.PARTS_OF_DAY.get(part, 24)
+    elif hour < 12 and not words.PARTS_OF_DAY.get(part, 24) <= 12:
+        hour += 12
+    return hour < moment.said_at.hour
 
 
 def _year(digits: str, moment: Moment) -> int:
@@ -207,8 +229,8 @@ def _in_month(said: Said, year: int, month: int, *, relative: bool = False) -> T
 
 
 def _repeated(said: Said, moment: Moment) -> TimeSpan | None:
-    """``5月2号到5号``, ``in early May``, ``二十一号``, ``月底``, ``上半年``: of every year."""
-    if said.keys() & {"month", "year_part"}:
+    """``5月2号到5号``, ``in early May``, ``二十一号``, ``月底``, ``元旦``: of every year."""
+    if said.keys() & {"month", "year_part", "feast"}:
         year = moment.local_day.year
         leaps = range(year - _LEAP_YEARS_APART, year + _LEAP_YEARS_APART + 1)
         found = moment.chosen(partial(_in_year, said, own) for own in leaps)
@@ -240,7 +262,6 @@ _MEANINGS: Final[dict[str, Callable[[Said, Moment], TimeSpan | None]]] = {
     "range": _range,
     "unit": _period,
     "which": _which,
-    "weekday": _weekday,
     "end": lambda _, moment: calendar.bare_weekend(moment),
 }
 """The first of these groups that matched decides."""

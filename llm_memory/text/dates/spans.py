@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from functools import partial
+from typing import Final
+
+_HALF_WEEK: Final = 3
 
 
 class Precision(StrEnum):
@@ -19,6 +22,19 @@ class Precision(StrEnum):
     MONTH = "month"
     YEAR = "year"
     SPAN = "span"
+
+
+class Towards(Enum):
+    """Where what comes again and again is looked for: a date without a year, a weekday."""
+
+    TOLD = auto()
+    """The nearest date, of two as near the one ahead; the coming weekday."""
+    NEAR = auto()
+    """The nearest, a weekday too."""
+    BACK = auto()
+    """The latest that has begun."""
+    AHEAD = auto()
+    """The first that is not over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +67,7 @@ class Moment:
     """When the words were said, and where a date that comes again and again is looked for."""
 
     said_at: datetime
-    prefer_past: bool
+    towards: Towards
 
     @property
     def local_day(self) -> date:
@@ -63,17 +79,15 @@ class Moment:
         return (self.said_at.astimezone(UTC) + away).astimezone(self.said_at.tzinfo).date()
 
     def chosen(self, repeated: Iterable[Callable[[], TimeSpan]]) -> TimeSpan | None:
-        """The latest that has begun; when storing the nearest, of two as near the one ahead.
-
-        Left out are those that no calendar has: 29 February of most years.
-        """
+        """Left out are those that no calendar has: 29 February of most years."""
         known = []
         for make in repeated:
             with suppress(ValueError):
                 known.append(make())
-        if self.prefer_past:
-            begun = [days for days in known if days.start <= self.local_day]
-            return max(begun, key=lambda days: days.start, default=None)
+        if self.towards is Towards.BACK:
+            known = [days for days in known if days.start <= self.local_day]
+        elif self.towards is Towards.AHEAD:
+            known = [days for days in known if days.end >= self.local_day]
         return min(known, key=self._distance, default=None)
 
     def _distance(self, days: TimeSpan) -> tuple[int, bool]:
@@ -122,14 +136,17 @@ def weekend(moment: Moment, weeks: int, *, relative: bool = True) -> TimeSpan:
     return span(moment, monday + 5, monday + 6, relative=relative)
 
 
-def bare_weekday(moment: Moment, number: int) -> TimeSpan:
-    """A weekday alone: the last one of that name, or the coming one; today counts as either."""
+def bare_weekday(moment: Moment, number: int, *, over: bool = False) -> TimeSpan:
+    """A weekday alone; today counts, unless the hour that was named is ``over``."""
     away = (number - moment.local_day.weekday()) % 7
-    return day(moment, away - 7 if moment.prefer_past and away else away, relative=False)
+    last = moment.towards is Towards.BACK or (moment.towards is Towards.NEAR and away > _HALF_WEEK)
+    if away:
+        return day(moment, away - 7 if last else away, relative=False)
+    return day(moment, 7 if over and moment.towards is not Towards.BACK else 0, relative=False)
 
 
 def bare_weekend(moment: Moment) -> TimeSpan | None:
-    weeks = (-1, 0) if moment.prefer_past else (0,)
+    weeks = (0,) if moment.towards is Towards.TOLD else (-1, 0)
     return moment.chosen(partial(weekend, moment, away, relative=False) for away in weeks)
 
 

@@ -66,6 +66,11 @@ MONTHS = {
     "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10,
     "nov": 11, "dec": 12,
 }  # fmt: skip
+PARTS_OF_DAY = {
+    "凌晨": 6, "早上": 12, "早晨": 12, "上午": 12, "中午": 14, "下午": 18, "傍晚": 20, "晚上": 24,
+    "夜里": 24, "morning": 12, "noon": 14, "afternoon": 18, "evening": 24, "am": 12, "pm": 24,
+}  # fmt: skip
+"""The hours at which they are over."""
 SEASONS = {
     "春": 3, "夏": 6, "秋": 9, "冬": 12, "spring": 3, "summer": 6, "autumn": 9, "fall": 9,
     "winter": 12,
@@ -78,7 +83,7 @@ FEASTS = {
     "new year's day": (1, 1), "new year's eve": (12, 31), "valentine's day": (2, 14),
     "halloween": (10, 31), "christmas eve": (12, 24), "christmas": (12, 25),
 }  # fmt: skip
-"""Only beside a year: alone they come every year. Feasts of the moon's calendar are left out."""
+"""Those of the moon's calendar are left out."""
 MONTH_PARTS = {
     "初": 0, "上旬": 0, "中": 1, "中旬": 1, "底": 2, "末": 2, "下旬": 2, "early": 0,
     "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2,

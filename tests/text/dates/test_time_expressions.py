@@ -19,7 +19,9 @@ from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import (
     PATTERNS,
     Precision,
     TimeSpan,
+    Towards,
     find_times,
+    towards,
 )
 
 pytestmark = pytest.mark.unit
@@ -35,8 +37,8 @@ def written(span: TimeSpan) -> str:
     return f"{span.words} {days.replace('2026-', '')}"
 
 
-def times(text: str, *, prefer_past: bool = True, now: datetime = NOW) -> list[str]:
-    return [written(span) for span in find_times(text, now, prefer_past=prefer_past)]
+def times(text: str, *, look: Towards = Towards.BACK, now: datetime = NOW) -> list[str]:
+    return [written(span) for span in find_times(text, now, look)]
 
 
 CHINESE = [
@@ -269,7 +271,43 @@ def test_words_name_their_days_and_what_only_looks_like_a_time_none(case: tuple[
 def test_when_storing_a_date_without_a_year_is_the_nearest_and_a_weekday_lies_ahead(
     text: str, expected: str
 ) -> None:
-    assert times(text, prefer_past=False) == [expected]
+    assert times(text, look=Towards.TOLD) == [expected]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("11月20号有什么事", "11月20号 11-20"),
+        ("1月2號有什麼安排", "1月2號 2027-01-02"),
+        ("周二要干嘛", "周二 11-24"),
+        ("禮拜一有空嗎", "禮拜一 11-23"),
+        ("周日忙不忙", "周日 11-22"),
+        ("周末有什么计划", "周末 11-21..11-22"),
+        ("元旦有什么计划", "元旦 2027-01-01"),
+        ("十月有什么安排", "十月 2027-10-01..2027-10-31"),
+        ("any plans for Tuesday?", "Tuesday 11-24"),
+        ("what's on May 2nd", "May 2nd 2027-05-02"),
+        ("am I free on Monday", "Monday 11-23"),
+        ("plans for Christmas?", "Christmas 12-25"),
+        ("11月20号说过什么", "11月20号 2025-11-20"),
+        ("周四发生了什么", "周四 11-12"),
+        ("國慶去了哪裡", "國慶 10-01"),
+        ("what did we do on Friday", "Friday 11-13"),
+        ("what happened on Dec 25", "Dec 25 2025-12-25"),
+        ("周四的会几点", "周四 11-19"),
+        ("周一的会几点", "周一 11-16"),
+        ("周一说过要做什么", "周一 11-16"),
+        ("圣诞树放哪了",),
+        ("the Christmas tree",),
+        ("王国庆的电话",),
+    ],
+    ids=lambda case: case[0],
+)
+def test_a_question_looks_ahead_or_back_as_its_words_do_or_for_the_nearest(
+    case: tuple[str, ...],
+) -> None:
+    text, *expected = case
+    assert times(text, look=towards(text)) == expected
 
 
 def test_how_exact_the_words_are_is_told() -> None:
@@ -321,8 +359,8 @@ def test_a_clock_change_moves_no_day() -> None:
 )
 @pytest.mark.parametrize("now", [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)])
 def test_where_the_calendar_ends_nothing_is_raised(text: str, now: datetime) -> None:
-    for prefer_past in (True, False):
-        assert len(find_times(text, now, prefer_past=prefer_past)) <= 1
+    for look in Towards:
+        assert len(find_times(text, now, look)) <= 1
 
 
 PIECES = """
@@ -341,11 +379,11 @@ moments = st.datetimes(
 )
 
 
-@given(sentences, moments, st.booleans())
+@given(sentences, moments, st.sampled_from(Towards))
 def test_any_text_gives_ordered_times_that_stand_in_it(
-    text: str, now: datetime, prefer_past: bool
+    text: str, now: datetime, look: Towards
 ) -> None:
-    spans = find_times(text, now, prefer_past=prefer_past)
+    spans = find_times(text, now, look)
     place = 0
     for span in spans:
         assert span.start <= span.end
@@ -391,5 +429,5 @@ def test_each_row_of_the_page_for_owners_is_true() -> None:
     rows = re.findall(r"^\| ([^|]+) \| ([0-9-]{10})(?: 到 ([0-9-]{10}))? \|$", PAGE, re.MULTILINE)
     assert len(rows) >= 20
     for words, start, end in rows:
-        (span,) = find_times(words, NOW)
+        (span,) = find_times(words, NOW, towards(words))
         assert (span.words, str(span.start), str(span.end)) == (words, start, end or start)
