@@ -90,6 +90,16 @@ def nearest(word: str, known: Collection[str]) -> Said | str:
     return Said("common.nearest", word=near[0]) if near else ""
 
 
+class _Filled(str):
+    """What fills a ``{param}``. ``{count:turn|turns}`` is the word that goes with the count."""
+
+    __slots__ = ()
+
+    def __format__(self, words: str) -> str:
+        one, _, more = words.partition("|")
+        return (one if self == "1" else more) if words else str(self)
+
+
 class Texts:
     """The texts of one language."""
 
@@ -113,7 +123,8 @@ class Texts:
         Raises:
             KeyError: for an unknown code or a missing param: tests see to it that none is.
         """
-        return self._texts[code].format(**{name: self._word(one) for name, one in params.items()})
+        filled = {name: _Filled(self._word(one)) for name, one in params.items()}
+        return self._texts[code].format(**filled)
 
     def said(self, line: Sayable) -> str:
         """Returns the text of a line that the engine made."""

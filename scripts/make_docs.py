@@ -51,6 +51,9 @@ _QUOTE = re.compile(
     r"(?P<head>^## [^\n]*`(?P<code>[a-z_.]+)`[^\n]*\n\n)(?:>[^\n]*\n)*", re.MULTILINE
 )
 
+_COUNTED = re.compile(r"\{\w+:[^|{}]*\|([^{}]*)\}")
+"""The words that go with a count, of which a quote shows the plural."""
+
 
 def configuration() -> str:
     """docs/configuration.md."""
@@ -151,7 +154,8 @@ def troubleshooting(text: str) -> str:
 
     def quote(match: re.Match[str]) -> str:
         group, _, code = match["code"].rpartition(".")
-        said = [groups[language][group or "notice"][code] for language in (CHINESE, ENGLISH)]
+        texts = (groups[language][group or "notice"][code] for language in (CHINESE, ENGLISH))
+        said = [_COUNTED.sub(r"\1", text) for text in texts]
         return match["head"] + f"> {said[0]}\n>\n> {said[1]}\n"
 
     return _QUOTE.sub(quote, text)

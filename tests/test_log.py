@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory import log, texts
 
 pytestmark = pytest.mark.unit
 
-CHINESE, SPOKEN = "读到笔记 1 段", "pieces of notes read: 1"
+CHINESE, SPOKEN = "读到笔记 1 段", "Pieces of notes read: 1"
 
 
 @pytest.fixture(autouse=True)

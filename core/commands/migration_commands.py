@@ -58,7 +58,7 @@ async def _status(call: Call) -> str:
 async def _dry_run(call: Call) -> str:
     tally = await call.engine.migrations.dry_run()
     if not tally.scanned:
-        return call.say("migrate.state_idle")
+        return call.say("migrate.head", state=call.say("migrate.state_idle"))
     numbers = numbers_text(call.texts, tally, tally.scanned)
     return "\n".join((call.say("migrate.dry_run"), numbers))
 

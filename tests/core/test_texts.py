@@ -310,3 +310,14 @@ def test_a_param_may_be_a_text_of_its_own(texts: Texts) -> None:
 def test_a_text_with_braces_in_a_value_is_said_as_it_stands() -> None:
     said = Texts("zh-CN").say("undo.not_found", id="{x}{0}{")
     assert "{x}{0}{" in said
+
+
+def test_a_word_goes_with_its_count_and_none_is_counted_in_the_plural_alone() -> None:
+    english = Texts("en-US")
+    said = [english.say("reflect.waiting", count=count) for count in (0, 1, 2)]
+    assert [" turn is " in one for one in said] == [False, True, False]
+    counted = re.compile(r"\{(\w+):[^|{}]*\|(people|\w+s)\b")
+    found = [one for text in catalogue("en-US").values() for one in counted.findall(text)]
+    counts, nouns = ("|".join(set(some)) for some in zip(*found, strict=True))
+    alone = re.compile(rf"\{{(?:{counts})\}} (?:\w+ )?(?:{nouns})\b")
+    assert [code for code, text in catalogue("en-US").items() if alone.search(text)] == []

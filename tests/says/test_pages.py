@@ -76,3 +76,9 @@ def test_each_text_is_on_a_page_or_excused() -> None:
     covers = {one: {code for code in missing if fnmatchcase(code, one)} for one in excused}
     assert missing - set().union(*covers.values()) == set()
     assert [one for one, codes in covers.items() if not codes] == []  # it is on a page now
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_reply_of_a_bot_begins_as_a_sentence_does(page: Path) -> None:
+    told = re.findall(r"^\w+@\w+> /.*\n(.*)$", page.read_text("utf-8"), re.MULTILINE)
+    assert [said for said in told if re.match("[a-z]+ ", said)] == []

@@ -117,10 +117,10 @@ async def test_the_plan_names_every_scope_that_it_opens_and_no_door_is_opened(
     ("error", "words"),
     [
         (None, "another bot is using the data folder"),
-        (TransferFailed("unreadable", "x"), "nothing was restored: it cannot be read (x)"),
-        (StateUnavailable("locked"), "nothing was restored: something went wrong (StateUnav"),
-        (OSError("disk gone"), "nothing was restored: disk gone"),
-        ("overtaken", "the panel was saving its settings at the same moment"),
+        (TransferFailed("unreadable", "x"), "Nothing was restored: it cannot be read (x)"),
+        (StateUnavailable("locked"), "Nothing was restored: Something went wrong (StateUnav"),
+        (OSError("disk gone"), "Nothing was restored: disk gone"),
+        ("overtaken", "The panel was saving its settings at the same moment"),
     ],
 )
 async def test_why_something_was_not_restored_is_said_in_words(

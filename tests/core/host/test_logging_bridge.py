@@ -23,7 +23,7 @@ def in_chinese() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("language", "line"), [("zh-CN", "读到笔记 1 段"), ("en-US", "pieces of notes read: 1")]
+    ("language", "line"), [("zh-CN", "读到笔记 1 段"), ("en-US", "Pieces of notes read: 1")]
 )
 async def test_the_engine_speaks_in_the_log_of_the_bot(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, language: str, line: str
