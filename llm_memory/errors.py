@@ -7,7 +7,6 @@ ScopedMemoryError
 ├── EngineOff             the engine could not open, and says why
 ├── DirectoryInUse        another process owns the data folder
 ├── FormatNewer           what lies on the disk was written by a later version
-├── UpgradeFailed         an older format could not be brought up to this version
 ├── VaultError
 │   ├── VaultWriteFailed  nothing was acknowledged and nothing half-written is left
 │   └── VaultFileBroken   one file cannot be read; the others go on
@@ -98,15 +97,6 @@ class FormatNewer(ScopedMemoryError):
         self.found = found
         self.known = known
         self.needs = needs
-
-
-class UpgradeFailed(ScopedMemoryError):
-    """``path`` still has a whole older format; the next start tries again."""
-
-    def __init__(self, path: str, detail: str) -> None:
-        super().__init__(f"{path}: {detail}")
-        self.path = path
-        self.detail = detail
 
 
 class HomeError(SaidError):

@@ -43,11 +43,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats import (  # noqa: E402
-    index_format,
-    loop_schema,
-    state_schema,
-    vault_format,
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.loop_schema import LOOP  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_schema import STATE  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (  # noqa: E402
+    INDEX_FORMAT,
+    STAMP,
+    VAULT_FORMAT,
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file  # noqa: E402
@@ -97,10 +98,10 @@ BY_HAND = """\ufeff# 妈妈写的\r
 def folder_name() -> str:
     """One folder for each combination of numbers."""
     numbers = {
-        "vault": vault_format.FORMAT,
-        "state": state_schema.FORMAT,
-        "index": index_format.FORMAT,
-        "loop": loop_schema.FORMAT,
+        "vault": VAULT_FORMAT,
+        "state": STATE.format,
+        "index": INDEX_FORMAT,
+        "loop": LOOP.format,
     }
     return "-".join(f"{what}-{number}" for what, number in numbers.items())
 
@@ -242,13 +243,13 @@ def written_now(folder: Path) -> dict[str, Any]:
     asyncio.run(_open_and_close(build_engine(EnginePaths.under(folder), SETTINGS)))
     manifest = folder / "index" / "manifest.json"
     JsonManifest(manifest).activate(COLLECTION, FINGERPRINT)
-    stamp = json.loads((folder / "memory" / vault_format.STAMP).read_text("utf-8"))
+    stamp = json.loads((folder / "memory" / STAMP).read_text("utf-8"))
     return {
         "formats": {
             "vault": stamp["format"],
-            "state": state_schema.FORMAT,
+            "state": STATE.format,
             "index": json.loads(manifest.read_text("utf-8"))["format"],
-            "loop": loop_schema.FORMAT,
+            "loop": LOOP.format,
         },
         "entry": render(EVERYTHING),
         "schema": schema(folder / "state" / "state.sqlite"),

@@ -23,7 +23,7 @@ from ...llm_memory import (
     StoredMemory,
 )
 from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
-from ...llm_memory.errors import DirectoryInUse, FormatNewer, UpgradeFailed
+from ...llm_memory.errors import DirectoryInUse, FormatNewer
 from ...llm_memory.scopes.rules.scope_resolution import as_derived
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
@@ -37,7 +37,6 @@ _DETAIL = 200
 _OFF: Mapping[type[ScopedMemoryError], str] = {
     DirectoryInUse: NoticeCode.DIRECTORY_IN_USE,
     FormatNewer: NoticeCode.FORMAT_NEWER,
-    UpgradeFailed: NoticeCode.UPGRADE_FAILED,
 }
 """The notice that says why the engine does not open."""
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from ..home.agent_stores import chosen_project, scopes_of
 from ..remember.home_vouchers import HomeVouchers
 from ..remember.vouching import Vouched, Voucher
-from ..storage.formats.vault_format import VaultFormat
+from ..storage.formats.store_formats import StoreFormats
 from ..texts import Said
 from .home_flags import project_folder, read_settings, wants_json
 from .messages import DONE, FAILED, fail, say, show, show_json, shown, warn, words
@@ -24,7 +24,7 @@ def trust(args: argparse.Namespace) -> int:
     warn((*loaded.warnings, *chosen_project(loaded, folder)[1]))
     for store in scopes_of(loaded, folder):
         level, paths = store.level, store.paths
-        VaultFormat(paths.memory, paths.backups, version=plugin_version()).check()
+        StoreFormats(paths.memory, plugin_version()).check()
         vouchers = None if paths.owns_memory else HomeVouchers(paths.state)
         found = Voucher(paths.memory, store.scope, vouchers).vouch(memory_id, trusted=trusted)
         if found is not None:

@@ -35,13 +35,10 @@ from ..service.engine import Engine
 from ..service.engine_parts import EngineParts, no_prompt
 from ..soul.soul_files import SoulFiles
 from ..storage.directory_lock import DirectoryLock
-from ..storage.formats.index_format import MANIFEST, IndexFormat
-from ..storage.formats.loop_schema import FORMAT as LOOP_FORMAT
-from ..storage.formats.loop_schema import STEPS as LOOP_STEPS
-from ..storage.formats.migration_schema import FORMAT as MIGRATION_FORMAT
-from ..storage.formats.migration_schema import STEPS as MIGRATION_STEPS
-from ..storage.formats.state_format import StateFormat
-from ..storage.formats.vault_format import VaultFormat
+from ..storage.formats.loop_schema import LOOP
+from ..storage.formats.migration_schema import MIGRATION
+from ..storage.formats.state_schema import STATE
+from ..storage.formats.store_formats import MANIFEST, StoreFormats
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import ForgetfulLoopFile, SqliteLoopFile
 from ..storage.private_folder import PrivateFolder
@@ -142,19 +139,12 @@ def build_engine(
         legacy=legacy_collection(settings),
         others=PluginStores(paths.neighbours, paths.state / "adoption-copies"),
         staging=AdoptionStaging(paths.state / "adoption"),
-        formats=[
-            VaultFormat(paths.memory, paths.backups, version=version),
-            StateFormat(state, paths.backups, version=version),
-            StateFormat(
-                migration,
-                paths.backups,
-                version=version,
-                known=MIGRATION_FORMAT,
-                steps=MIGRATION_STEPS,
-            ),
-            StateFormat(loop, paths.backups, version=version, known=LOOP_FORMAT, steps=LOOP_STEPS),
-            IndexFormat(paths.index),
-        ],
+        formats=StoreFormats(
+            paths.memory,
+            version,
+            index=paths.index,
+            databases={state: STATE, migration: MIGRATION, loop: LOOP},
+        ),
         bundled=None if worker is None else bundled_embedder(worker, settings),
         local=partial(local_embedder, paths, settings=settings, worker=worker),
         reranker=reranker,

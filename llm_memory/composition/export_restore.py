@@ -14,7 +14,7 @@ from ..models.vault_layout import ENDINGS
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.directory_lock import DirectoryLock
 from ..storage.files import scratch_folder
-from ..storage.formats.vault_format import VaultFormat
+from ..storage.formats.store_formats import StoreFormats
 from ..storage.private_folder import PrivateFolder
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
@@ -30,7 +30,7 @@ from .paths import EnginePaths, local_now
 def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
     """Sole use of a store whose formats are of this version, for a program that works on its files.
 
-    Raises DirectoryInUse while a bot has it open, FormatNewer, UpgradeFailed.
+    Raises DirectoryInUse while a bot has it open, FormatNewer.
     """
     locks = [DirectoryLock(folder) for folder in paths.owned]
     try:
@@ -38,9 +38,7 @@ def owned(paths: EnginePaths, *, version: str = "") -> Iterator[None]:
             lock.acquire()
         for folder in paths.owned:
             PrivateFolder(folder).restrict_contents()
-        vault = VaultFormat(paths.memory, paths.backups, version=version)
-        vault.check()
-        vault.upgrade()
+        StoreFormats(paths.memory, version).open()
         yield
     finally:
         for lock in locks:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ..errors import IndexUnavailable, VaultWriteFailed
 from ..storage.files import replace_durably
-from ..storage.formats.index_format import FORMAT
-from ..storage.formats.numbers import read_stamp
+from ..storage.formats.store_formats import INDEX_FORMAT
 from .embedding.ports import Fingerprint
 
 
@@ -19,20 +18,17 @@ class JsonManifest:
         self._path = path
 
     def active(self) -> str | None:
-        """Raises IndexUnavailable for a newer format: the index beside it is not ours to change."""
-        self._refuse_newer()
         try:
             content = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
+        if not isinstance(content, dict) or content.get("format") != INDEX_FORMAT:
             return None
         name = content.get("collection")
         return name if isinstance(name, str) else None
 
     def deactivate(self) -> None:
         """No collection is complete any more. Raises IndexUnavailable."""
-        self._refuse_newer()
         try:
             self._path.unlink(missing_ok=True)
         except OSError as error:
@@ -40,9 +36,8 @@ class JsonManifest:
 
     def activate(self, collection: str, fingerprint: Fingerprint) -> None:
         """Name it as the complete one. Raises IndexUnavailable."""
-        self._refuse_newer()
         content = {
-            "format": FORMAT,
+            "format": INDEX_FORMAT,
             "collection": collection,
             "model": fingerprint.model,
             "revision": fingerprint.revision,
@@ -53,9 +48,3 @@ class JsonManifest:
             replace_durably(self._path, text.encode())
         except VaultWriteFailed as error:
             raise IndexUnavailable(f"manifest: {error}", code="unreadable") from error
-
-    def _refuse_newer(self) -> None:
-        stamp = read_stamp(self._path)
-        if stamp is not None and stamp.format > FORMAT:
-            message = f"index format {stamp.format} is newer than {FORMAT}"
-            raise IndexUnavailable(message, code="newer")

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..models.key import Key
 from ..models.migration import Added, Before, DeadLetter, Fate, Job, JobState, Outcome, Tally
-from ..storage.formats.migration_schema import make_tables
+from ..storage.formats.migration_schema import MIGRATION
 from ..storage.sqlite_file import SqliteFile
 
 _AT_ONCE: Final = 500
@@ -36,7 +36,7 @@ class SqliteMigrationStore(SqliteFile):
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""
-        super().__init__(path, make_tables, version=version)
+        super().__init__(path, MIGRATION.make_tables, version=version)
         self._opened = False
 
     def _open(self) -> bool:

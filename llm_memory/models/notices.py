@@ -24,7 +24,6 @@ class NoticeCode(StrEnum):
     SCOPE_FILTER_OFF = "scope_filter_off"
     DIRECTORY_IN_USE = "directory_in_use"
     FORMAT_NEWER = "format_newer"
-    UPGRADE_FAILED = "upgrade_failed"
     STATE_RESET = "state_reset"
     STATE_UNAVAILABLE = "state_unavailable"
     LOOP_RESET = "loop_reset"

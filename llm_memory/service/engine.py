@@ -48,7 +48,6 @@ from .opening_steps import (
     refusal,
     restrict_folders,
     tidy_folders,
-    upgrade_formats,
 )
 from .souls import Souls
 
@@ -165,7 +164,7 @@ class Engine:
         # Before the index and a search import numpy at the same time, each half of it.
         with contextlib.suppress(ImportError):  # the notices of the indexes tell of it
             await asyncio.to_thread(parts.scanner.prepare)
-        await asyncio.to_thread(upgrade_formats, parts.formats)
+        await asyncio.to_thread(parts.formats.open)
         await asyncio.to_thread(parts.vault.open)
         scopes = await asyncio.to_thread(parts.vault.scopes)
         names = [scope.name for scope in scopes]

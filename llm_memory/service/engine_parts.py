@@ -29,7 +29,7 @@ from ..remember.rules.privacy import Finder, find
 from ..scopes.pause_mark_file import PauseMarkFile
 from ..soul.soul_files import SoulFiles
 from ..storage.directory_lock import DirectoryLock
-from ..storage.formats_port import StoredFormat
+from ..storage.formats.store_formats import StoreFormats
 from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.private_folder import PrivateFolder
@@ -81,6 +81,7 @@ class EngineParts:
     soul_files: SoulFiles
     backups: DailyBackups
     files: StoreFiles
+    formats: StoreFormats
     local: Callable[[str], Embedder]
     """A model on disk by its folder or name, or on a hub."""
     legacy: ForeignCollection | None = None
@@ -90,7 +91,6 @@ class EngineParts:
     staging: AdoptionStaging | None = None
     bundled: Embedder | None = None
     """The model that comes as a package, where this Python can start the process it lives in."""
-    formats: Sequence[StoredFormat] = ()
     private: Sequence[PrivateFolder] = ()
     """The folders in which people's words lie."""
     private_data: Finder = find

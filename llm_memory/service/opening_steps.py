@@ -6,12 +6,11 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from ..errors import DirectoryInUse, FormatNewer, StateUnavailable, UpgradeFailed
+from ..errors import DirectoryInUse, FormatNewer, StateUnavailable
 from ..models.notices import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
 from ..storage.directory_lock import DirectoryLock
-from ..storage.formats_port import StoredFormat
 from ..storage.private_folder import PrivateFolder
 from ..storage.state_store import SqliteStateStore
 from ..storage.store_files import StoreFiles
@@ -51,17 +50,6 @@ async def own_folders(
                 await asyncio.sleep(_LOCK_POLL_SECONDS)
 
 
-def upgrade_formats(formats: Sequence[StoredFormat]) -> None:
-    """Upgrade what is older. All are looked at before one is changed. Blocks.
-
-    Raises FormatNewer, UpgradeFailed.
-    """
-    for stored in formats:
-        stored.check()
-    for stored in formats:
-        stored.upgrade()
-
-
 def open_state(
     state: SqliteStateStore, book: ScopeBook, notices: NoticeBoard, folders: Collection[str]
 ) -> None:
@@ -91,8 +79,6 @@ def refusal(error: Exception) -> Notice:
         case FormatNewer(path=path, found=found, known=known, needs=needs):
             code = NoticeCode.FORMAT_NEWER
             params = {"path": path, "found": str(found), "known": str(known), "needs": needs}
-        case UpgradeFailed(path=path, detail=detail):
-            code, params = NoticeCode.UPGRADE_FAILED, {"path": path, "detail": detail}
         case _:
             code = NoticeCode.VAULT_UNWRITABLE
             params = {"detail": str(error) or type(error).__name__}

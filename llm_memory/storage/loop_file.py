@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .formats.loop_schema import make_tables
+from .formats.loop_schema import LOOP
 from .sqlite import connect_in_memory
 from .sqlite_file import SqliteFile
 
@@ -14,7 +14,7 @@ class SqliteLoopFile(SqliteFile):
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""
-        super().__init__(path, make_tables, version=version)
+        super().__init__(path, LOOP.make_tables, version=version)
 
 
 class ForgetfulLoopFile(SqliteLoopFile):

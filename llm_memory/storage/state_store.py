@@ -24,7 +24,7 @@ from ..models.key import Key
 from ..models.rebinding import MovedEntry, Rebinding
 from ..models.turns import HistoryScope
 from .formats.peek import peek
-from .formats.state_schema import make_tables
+from .formats.state_schema import STATE
 from .sqlite import check, connect_in_memory
 from .sqlite_file import SqliteFile
 from .transactions import all_or_nothing
@@ -46,7 +46,7 @@ class SqliteStateStore(SqliteFile):
 
     def __init__(self, path: Path, *, version: str = "") -> None:
         """``version`` is the plugin's."""
-        super().__init__(path, make_tables, version=version)
+        super().__init__(path, STATE.make_tables, version=version)
         self._durable = True
 
     def open_in_memory(self) -> None:

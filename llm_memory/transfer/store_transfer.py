@@ -25,7 +25,7 @@ from ..models.transfer import (
 )
 from ..models.vault_layout import is_recalled
 from ..remember.corrected_statements import CorrectedStatements
-from ..storage.formats.vault_format import FORMAT as VAULT_FORMAT
+from ..storage.formats.store_formats import VAULT_FORMAT
 from ..vault.markdown.topic_file import TopicFile, parse_file
 from .line_files import LineFile
 from .rules.format import VERSION, Line, LineBroken, counted, line_of

@@ -43,7 +43,6 @@ from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     DirectoryInUse,
     FormatNewer,
-    UpgradeFailed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Source
@@ -215,7 +214,6 @@ def test_every_reason_can_be_said_in_a_refusal(texts: Texts, code: WhyCode) -> N
     [
         DirectoryInUse("/srv/bot"),
         FormatNewer("/srv/bot", 3, 2, "≥ 0.4.0"),
-        UpgradeFailed("/srv/bot", "disk full"),
         OSError("/srv/bot: read-only"),
     ],
 )

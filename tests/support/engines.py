@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -48,7 +48,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import no_prompt
-from astrbot_plugin_scoped_memory.llm_memory.storage.formats_port import StoredFormat
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -233,7 +232,6 @@ async def running(
     words_alone: bool = False,
     settings: EngineSettings | None = None,
     follow: bool = True,
-    formats: Sequence[StoredFormat] | None = None,
     clock: Callable[[], datetime] | None = None,
     watcher: Watcher | None = None,
     words: LexicalIndex | None = None,
@@ -262,7 +260,6 @@ async def running(
         "legacy": legacy,
         "others": others,
         **({} if others else {"staging": None}),
-        **({} if formats is None else {"formats": formats}),
     }
     engine = build_engine(
         EnginePaths.under(root),

@@ -1,1 +1,1 @@
-"""Numbers of on-disk formats, and the steps between them."""
+"""Numbers of on-disk formats: a newer one is refused, what an older one lacks is added."""

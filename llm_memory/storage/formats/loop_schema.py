@@ -1,41 +1,13 @@
-"""The tables of ``loop.sqlite``, and the steps that bring older ones up.
+"""The tables of ``loop.sqlite``.
 
 Every table that holds words, or says what was done to a memory, carries the scope.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
-from .state_schema import Step, write_stamp
-
-FORMAT: Final = 4
-
-
-def _from_1(connection: sqlite3.Connection) -> None:
-    """Turns say whether an admin spoke. The new tables are made by ``make_tables``."""
-    connection.execute("ALTER TABLE turn ADD COLUMN is_admin INTEGER NOT NULL DEFAULT 0")
-
-
-def _from_2(connection: sqlite3.Connection) -> None:
-    """Turns say which memories were stored in them, and in which chat history they were said; of
-    those that wait neither is known."""
-    connection.execute("ALTER TABLE turn ADD COLUMN stored TEXT NOT NULL DEFAULT '[]'")
-    connection.execute("ALTER TABLE turn ADD COLUMN history TEXT NOT NULL DEFAULT ''")
-
-
-def _from_3(connection: sqlite3.Connection) -> None:
-    """A night that was interrupted begins anew, so it keeps no plan. Shares are counted by group,
-    from this day on; the day's whole is in ``spent``."""
-    for table in ("sleep_step", "sleep_fade", "sleep_quota", "sleep_departure", "share"):
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
-
-
-STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1, 2: _from_2, 3: _from_3})
-"""By the number that a step starts from."""
+from .schema import Schema
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -86,9 +58,9 @@ CREATE TABLE IF NOT EXISTS style (
     PRIMARY KEY (scope, role, week, axis, direction, person)) WITHOUT ROWID;
 """
 
-
-def make_tables(connection: sqlite3.Connection, written_by: str) -> None:
-    """Whatever is missing. A number that stands there stays, and so does who wrote it."""
-    connection.executescript(TABLES)
-    if not connection.execute("SELECT 1 FROM meta WHERE name = 'format'").fetchall():
-        write_stamp(connection, FORMAT, written_by)
+LOOP: Final = Schema(
+    4,
+    TABLES,
+    # Shares are counted by group now, from this day on; the day's whole is in ``spent``.
+    older=("DROP TABLE IF EXISTS share",),
+)

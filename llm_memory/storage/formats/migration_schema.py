@@ -1,18 +1,10 @@
-"""The tables of ``migration.sqlite``, and the steps that bring older ones up."""
+"""The tables of ``migration.sqlite``."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
-from .state_schema import Step, write_stamp
-
-FORMAT: Final = 1
-
-STEPS: Final[Mapping[int, Step]] = MappingProxyType({})
-"""By the number that a step starts from."""
+from .schema import Schema
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -32,9 +24,4 @@ CREATE TABLE IF NOT EXISTS added (
     PRIMARY KEY (batch, scope, memory_id)) WITHOUT ROWID;
 """
 
-
-def make_tables(connection: sqlite3.Connection, written_by: str) -> None:
-    """Whatever is missing. A number that stands there stays, and so does who wrote it."""
-    connection.executescript(TABLES)
-    if not connection.execute("SELECT 1 FROM meta WHERE name = 'format'").fetchall():
-        write_stamp(connection, FORMAT, written_by)
+MIGRATION: Final = Schema(1, TABLES)

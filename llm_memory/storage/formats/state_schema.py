@@ -1,46 +1,13 @@
-"""The tables of ``state.sqlite``, and the steps that bring older ones up."""
+"""The tables of ``state.sqlite``."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final
 
-FORMAT: Final = 2
+from .schema import Schema
 
-Step = Callable[[sqlite3.Connection], None]
-"""From one number to the next. Runs inside a transaction: no COMMIT, no ``executescript``."""
-
-_SINCE_2: Final = (
-    """CREATE TABLE IF NOT EXISTS seen_sender (
-    umo TEXT NOT NULL, scope TEXT NOT NULL, adapter TEXT NOT NULL, group_id TEXT NOT NULL,
-    peer TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (umo, adapter, group_id, peer))
-    WITHOUT ROWID""",
-    """CREATE TABLE IF NOT EXISTS model_history (
-    umo TEXT NOT NULL, history TEXT NOT NULL, scope TEXT NOT NULL, is_mixed INTEGER NOT NULL,
-    PRIMARY KEY (umo, history)) WITHOUT ROWID""",
-    "CREATE TABLE IF NOT EXISTS known_scope (scope TEXT NOT NULL PRIMARY KEY)",
-    """CREATE TABLE IF NOT EXISTS correction (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, scope TEXT NOT NULL,
-    target TEXT NOT NULL, memory_id TEXT NOT NULL, words TEXT NOT NULL, marks TEXT NOT NULL,
-    person TEXT NOT NULL, who TEXT NOT NULL, said_at TEXT NOT NULL, at TEXT NOT NULL,
-    by TEXT NOT NULL)""",
-    """CREATE TABLE IF NOT EXISTS derived_scope (
-    scope TEXT NOT NULL, conversation TEXT NOT NULL, adapter TEXT NOT NULL, own_id TEXT NOT NULL,
-    PRIMARY KEY (scope, conversation)) WITHOUT ROWID""",
-    # Versions before the shared decisions leave these two alone, so the number stayed.
-    """CREATE TABLE IF NOT EXISTS record (
-    number INTEGER PRIMARY KEY, scope TEXT NOT NULL, file TEXT NOT NULL, proposal TEXT NOT NULL,
-    payload BLOB, state TEXT NOT NULL, at TEXT NOT NULL, put_back INTEGER NOT NULL)""",
-    "CREATE UNIQUE INDEX IF NOT EXISTS record_by_proposal ON record (proposal)"
-    " WHERE proposal <> ''",
-    # So do versions before the souls.
-    """CREATE TABLE IF NOT EXISTS soul_head (
-    role TEXT PRIMARY KEY, scope TEXT NOT NULL, n INTEGER NOT NULL, sha256 TEXT NOT NULL,
-    version INTEGER NOT NULL, in_force TEXT NOT NULL)""",
-)
 _KNOWN_BEFORE_2: Final = (
+    "CREATE TABLE IF NOT EXISTS known_scope (scope TEXT NOT NULL PRIMARY KEY)",
     "INSERT INTO known_scope SELECT ' * '"
     " WHERE NOT EXISTS (SELECT 1 FROM lost_map_key WHERE key = ' * ')",
     "DELETE FROM lost_map_key WHERE key = ' * '",
@@ -51,15 +18,6 @@ _KNOWN_BEFORE_2: Final = (
 )
 """Scopes that have a folder are known ones, as far as format 1 knew: where it did not, it marked
 that by the lost key `` * ``. Keys that a persona or a thread may have had count as met."""
-
-
-def _from_1(connection: sqlite3.Connection) -> None:
-    for statement in _SINCE_2 + _KNOWN_BEFORE_2:
-        connection.execute(statement)
-
-
-STEPS: Final[Mapping[int, Step]] = MappingProxyType({1: _from_1})
-"""By the number that a step starts from."""
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -74,19 +32,31 @@ CREATE TABLE IF NOT EXISTS turn (
     ticket_id TEXT PRIMARY KEY, scope TEXT NOT NULL, conversation TEXT NOT NULL,
     observed_at TEXT NOT NULL, person TEXT NOT NULL, who TEXT NOT NULL,
     user_text TEXT NOT NULL, reply_text TEXT NOT NULL);
-""" + ";\n".join(_SINCE_2)
+CREATE TABLE IF NOT EXISTS seen_sender (
+    umo TEXT NOT NULL, scope TEXT NOT NULL, adapter TEXT NOT NULL, group_id TEXT NOT NULL,
+    peer TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (umo, adapter, group_id, peer))
+    WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS model_history (
+    umo TEXT NOT NULL, history TEXT NOT NULL, scope TEXT NOT NULL, is_mixed INTEGER NOT NULL,
+    PRIMARY KEY (umo, history)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS known_scope (scope TEXT NOT NULL PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS correction (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, scope TEXT NOT NULL,
+    target TEXT NOT NULL, memory_id TEXT NOT NULL, words TEXT NOT NULL, marks TEXT NOT NULL,
+    person TEXT NOT NULL, who TEXT NOT NULL, said_at TEXT NOT NULL, at TEXT NOT NULL,
+    by TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS derived_scope (
+    scope TEXT NOT NULL, conversation TEXT NOT NULL, adapter TEXT NOT NULL, own_id TEXT NOT NULL,
+    PRIMARY KEY (scope, conversation)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS record (
+    number INTEGER PRIMARY KEY, scope TEXT NOT NULL, file TEXT NOT NULL, proposal TEXT NOT NULL,
+    payload BLOB, state TEXT NOT NULL, at TEXT NOT NULL, put_back INTEGER NOT NULL);
+CREATE UNIQUE INDEX IF NOT EXISTS record_by_proposal ON record (proposal) WHERE proposal <> '';
+CREATE TABLE IF NOT EXISTS soul_head (
+    role TEXT PRIMARY KEY, scope TEXT NOT NULL, n INTEGER NOT NULL, sha256 TEXT NOT NULL,
+    version INTEGER NOT NULL, in_force TEXT NOT NULL);
+"""
 """``turn`` is empty and stays so: turns stand in ``loop.sqlite``. Without it the format would be
 another one, and an owner could not go back to the version before."""
 
-
-def make_tables(connection: sqlite3.Connection, written_by: str) -> None:
-    """Whatever is missing. A number that stands there stays, and so does who wrote it."""
-    connection.executescript(TABLES)
-    if not connection.execute("SELECT 1 FROM meta WHERE name = 'format'").fetchall():
-        write_stamp(connection, FORMAT, written_by)
-
-
-def write_stamp(connection: sqlite3.Connection, number: int, written_by: str) -> None:
-    """Name the format and the version that is the first to write it here."""
-    for name, value in (("format", str(number)), ("written_by", written_by)):
-        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+STATE: Final = Schema(2, TABLES, older=_KNOWN_BEFORE_2)
