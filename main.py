@@ -222,7 +222,7 @@ class ScopedMemoryPlugin(Star):
 
     @filter.command_group("memory", alias={"记忆"})
     def memory(self) -> None:
-        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、恢复、暂停、继续、导出、导入"""
+        """长期记忆：状态、记忆域、列表、搜索、记住、忘记、改写、移动、撤销、暂停、继续、导出、导入"""
 
     async def reply(self, event: AstrMessageEvent, name: str) -> AsyncGenerator[MessageEventResult]:
         """Answer a command; the model is not asked."""

@@ -18,7 +18,7 @@ MAX_POINTER = 300
 
 DESCRIPTION = (
     "忘掉一条长期记忆。只在说话的人明确要你忘掉时调用；先用 core_memory_recall 找到是哪一条，"
-    "一次一条。只能忘说话人自己说的，管理员都能忘；可以恢复。结果以 ok 开头才算忘了，"
+    "一次一条。只能忘说话人自己说的，管理员都能忘；可以撤销。结果以 ok 开头才算忘了，"
     "照它说明忘了哪句；否则如实说没有忘。"
     " / Forget one memory at its speaker's request."
 )

@@ -6,14 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import wraps
 from time import monotonic
 from typing import NamedTuple
 
 from ...llm_memory import Actor, CognitiveService, ConversationId, Engine
+from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
+from ..replies.loop_text import moment
 from .command_words import first_word
 from .typing_rate import TypingRate
 
@@ -95,6 +98,16 @@ class Call:
     def say(self, code: str, /, **params: object) -> str:
         """The text in the owner's language."""
         return self.plugin.texts.say(code, **params)
+
+    @property
+    def how_to_resume(self) -> str:
+        """What ends a pause here: in a group, an admin does it."""
+        alone = self.where.kind is ConversationKind.PRIVATE
+        return self.say(f"pause.{'go_on' if alone or self.actor.admin else 'go_on_by_admin'}")
+
+    def paused(self, since: datetime, code: str = "status.paused") -> str:
+        """Since when memory is paused here, and what ends that."""
+        return self.say(code, since=moment(since), how=self.how_to_resume)
 
     def split(self) -> tuple[str, str]:
         """Returns the first word, and what follows it."""

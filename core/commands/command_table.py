@@ -8,15 +8,17 @@ from typing import NamedTuple
 
 class Row(NamedTuple):
     """``name`` stands behind ``/memory``; AstrBot keeps by it what an owner changed in its panel.
-    ``aliases`` are further names, divided by blanks; ``doc`` is what the panel says of it."""
+    ``aliases`` are further names, divided by blanks; ``doc`` is what the panel says of it;
+    ``english`` is the alias that English texts use in place of ``name``."""
 
     name: str
     aliases: str
     doc: str
+    english: str = ""
 
     def called(self, language: str) -> str:
         """Returns the name that help and replies use: the first alias is the Chinese one."""
-        return self.name if language == "en" else self.aliases.split()[0]
+        return (self.english or self.name) if language == "en" else self.aliases.split()[0]
 
 
 COMMANDS = (
@@ -27,11 +29,16 @@ COMMANDS = (
     Row("search", "搜索", "搜索记忆：/memory search <词>"),
     Row("why", "为什么", "上一次为什么想起了这些，或什么也没想起；后面写 前 2，看更早的"),
     Row("add", "记住", "记住一句话：/memory add <内容>"),
-    Row("forget", "忘记 删除 delete", "忘记一条（本人或管理员，可恢复）：/memory forget <编号>"),
+    Row("forget", "忘记 删除 delete", "忘记一条（本人或管理员，可撤销）：/memory forget <编号>"),
     Row("pause", "暂停", "本会话暂停记忆：不记、不学、不附上（群里由管理员发）"),
-    Row("resume", "继续", "本会话恢复记忆"),
+    Row("resume", "继续", "暂停以后接着记"),
     Row("reflect", "反思", "马上读本会话等着读的对话，从中学习（管理员）"),
-    Row("letters", "搁置", "读不成的对话（管理员）：/memory letters [retry [批号] | drop <批号>]"),
+    Row(
+        "letters",
+        "搁置 failed",
+        "读不成的对话（管理员）：/memory failed [retry [批号] | drop <批号>]",
+        "failed",
+    ),
     Row("edit", "改写 修改", "改写一条（管理员，可撤销）：/memory edit <编号> <内容>"),
     Row("move", "移动", "移到另一个域（管理员，可撤销）：/memory move <编号> <域>"),
     Row("yes", "是 是的 确认 confirm", "问过你要不要做的，就做；管理员：确认警告里等着确认的"),
@@ -41,7 +48,7 @@ COMMANDS = (
     ),
     Row("backup", "备份", "把全部记忆、会话表和设置写成一个文件（管理员）"),
     Row("restore", "还原", "从备份的文件放回，先说会变什么（管理员）：/memory restore <文件名>"),
-    Row("undo", "恢复 撤销", "撤销自己上一次忘记、改写或移动，或恢复一条：/memory undo [编号]"),
+    Row("undo", "撤销 恢复", "撤销自己上一次忘记、改写或移动，或找回一条：/memory undo [编号]"),
     Row(
         "decide",
         "决定",
@@ -49,17 +56,18 @@ COMMANDS = (
     ),
     Row(
         "soul",
-        "人格",
-        "本会话的人格学到的说话习惯；管理员改它：/memory soul [propose <想要的>|apply|rollback]",
+        "语气 人格",
+        "本会话的人格学到的说话习惯；管理员改它：/memory soul [propose <想要的>|apply|undo]",
     ),
     Row(
         "sleep",
-        "整理",
-        "现在就做一次夜间整理，再发一次看结果（管理员）：/memory sleep [now|status]",
+        "整理 tidy",
+        "现在就做一次夜间整理，再发一次看结果（管理员）：/memory tidy [now|status]",
+        "tidy",
     ),
     Row(
         "migrate",
         "迁移",
-        "旧记忆收进来得怎样（管理员）：/memory migrate [dry-run|start|reverse|take-back <批次>]",
+        "旧记忆收进来得怎样（管理员）：/memory migrate [dry-run|start|undo|take-back <批次>]",
     ),
 )

@@ -30,13 +30,13 @@ _OTHER_WORDS: Mapping[str, Sequence[str]] = {
     "forget": ("忘", "忘掉", "移除", "清除", "清空", "remove", "rm", "del", "clear", "reset"),
     "edit": ("编辑", "改", "更改", "更正", "change", "update"),
     "move": ("转移", "搬", "mv"),
-    "undo": ("还原", "回退", "取消", "找回", "restore", "revert", "back"),
+    "undo": ("回退", "取消", "找回", "revert", "back"),
     "scope": ("记忆域", "分组", "绑定", "设置", "归属", "bind", "set", "map", "group"),
     "status": ("信息", "情况", "info", "state", "stat"),
     "why": ("原因", "解释", "explain", "reason"),
     "pause": ("停", "停止", "关闭", "关", "别记", "stop", "off", "disable"),
     "resume": ("开启", "打开", "开始", "开", "start", "on", "enable"),
-    "sleep": ("睡觉", "清理", "tidy", "clean"),
+    "sleep": ("睡觉", "清理", "clean"),
     "help": ("?", "？", "菜单", "指令", "命令", "用法", "menu", "usage", "commands"),
 }
 """What people write who mean one of ours."""

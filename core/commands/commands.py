@@ -16,6 +16,8 @@ from ...llm_memory import (
     EngineClosed,
     EngineOff,
     MemoryDraft,
+    Rejected,
+    RejectReason,
     ScopedMemoryError,
     Source,
 )
@@ -63,7 +65,10 @@ async def add(call: Call) -> str:
         return call.say("add.too_fast", minutes=minutes)
     draft = MemoryDraft(call.rest, source=Source.COMMAND, actor=call.actor)
     outcome = await call.service.remember(draft, conversation_id=call.where)
-    return added_text(call.texts, outcome)
+    said = added_text(call.texts, outcome)
+    if isinstance(outcome, Rejected) and outcome.reason is RejectReason.OFF_THE_RECORD:
+        said += f"\n{call.how_to_resume}"
+    return said
 
 
 _ALL = (

@@ -60,7 +60,7 @@ async def search(call: Call) -> str:
         actor=call.actor,
     )
     if OFF_THE_RECORD in recall.trace.notes:
-        return call.say("pause.recalled_nothing")
+        return f"{call.say('pause.recalled_nothing')}\n{call.how_to_resume}"
     if not recall.hits:
         return call.say("search.nothing")
     lines = numbered_hits(call, recall.hits)

@@ -20,7 +20,7 @@ _SOURCES = 400
 @admin
 @slow
 async def migrate(call: Call) -> str:
-    """``status`` (or nothing), ``dry-run``, ``start``, ``reverse``, ``take-back <batch>``,
+    """``status`` (or nothing), ``dry-run``, ``start``, ``undo``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""
     word, more = call.split()
     handler = _WORDS.get(word.lower())
@@ -92,8 +92,8 @@ async def _broken(call: Call) -> str:
 _WORDS: Mapping[str, Handler] = {
     **dict.fromkeys(("", "status", "状态"), _status),
     **dict.fromkeys(("dry-run", "dryrun", "试算"), _dry_run),
-    **dict.fromkeys(("start", "继续", "重新开始"), _start),
-    **dict.fromkeys(("reverse", "还原"), _reverse),
+    **dict.fromkeys(("start", "开始", "继续", "重新开始"), _start),
+    **dict.fromkeys(("undo", "撤销", "reverse", "还原"), _reverse),
     **dict.fromkeys(("take-back", "takeback", "收回"), _take_back),
     **dict.fromkeys(("broken", "坏的"), _broken),
 }

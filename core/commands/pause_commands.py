@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...llm_memory import NotAllowed, Paused, Rejected, Resumed, StateUnavailable
 from ...llm_memory.text.refusal_words import refusal_words
-from ..replies.loop_text import moment
 from .call import Call
 
 
@@ -26,7 +25,7 @@ async def _switch(call: Call, *, on: bool) -> str:
         return call.say("pause.not_written", detail=error.cause)
     match outcome:
         case Paused(since, before):
-            return call.say("pause.already" if before else "pause.done", since=moment(since))
+            return call.paused(since, "pause.already" if before else "pause.done")
         case Resumed(before):
             return call.say("pause.not_paused" if before else "pause.resumed")
         case NotAllowed():

@@ -20,7 +20,7 @@ async def reflect(call: Call) -> str:
     """Read at once what waits of this conversation: that costs money."""
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine
     if since := call.service.conversations.paused_since(call.where):
-        return call.say("status.paused", since=moment(since))
+        return call.paused(since)
     return _report(call, await call.engine.loop.reflection.reflect(conversation=call.where.umo))
 
 

@@ -9,7 +9,6 @@ from ...llm_memory import EngineClosed, MapChange, NotAllowed, Refused, ScopeFau
 from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry
 from ...llm_memory.text.safe_text import safe
 from ..host.panel_map import NotSaved
-from ..replies.loop_text import moment
 from ..replies.outcome_text import not_saved_text
 from ..turn.first_message import scope_line
 from .bring_command import bring, left_text
@@ -42,7 +41,7 @@ async def _describe(call: Call) -> str:
             for key, value in report.near
         ]
     if report.paused:
-        lines.append(call.say("status.paused", since=moment(report.paused)))
+        lines.append(call.paused(report.paused))
     if report.mixed_history:
         lines.append(call.say("scope.mixed_history"))
     if not call.plugin.config.engine.scope_filter_enabled:

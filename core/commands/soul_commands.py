@@ -16,8 +16,9 @@ from .call import Call
 from .slow_command import slow
 
 _ACTIONS: Final = {
-    "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "退回": "rollback",
-    "回滚": "rollback", "改动": "diff", "对比": "diff", "记录": "log", "日志": "log",
+    "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "rollback",
+    "退回": "rollback", "回滚": "rollback", "undo": "rollback",
+    "改动": "diff", "对比": "diff", "记录": "log", "日志": "log",
     "核对": "verify", "校验": "verify", "收下": "adopt", "采纳": "adopt", "丢弃": "discard",
     "放弃": "discard",
 }  # fmt: skip
@@ -54,8 +55,8 @@ async def soul(call: Call) -> str:
 
 
 def _how(language: Spoken, action: str) -> str:
-    if language == "en":
-        return f"/memory soul {action}"
     name, _, number = action.partition(" ")
+    if language == "en":
+        return f"/memory soul {'undo' if name == 'rollback' else name} {number}".rstrip()
     word = next(zh for zh, en in _ACTIONS.items() if en == name)
-    return f"/记忆 人格 {word} {number}".rstrip()
+    return f"/记忆 语气 {word} {number}".rstrip()

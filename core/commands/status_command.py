@@ -6,7 +6,7 @@ import asyncio
 
 from ...llm_memory import EngineOff, EngineStatus
 from ...llm_memory.text.safe_text import safe
-from ..replies.loop_text import loop_lines, moment
+from ..replies.loop_text import loop_lines
 from ..replies.outcome_text import error_text
 from .bring_command import left_text
 from .call import ENGINE_SECONDS, Call
@@ -26,7 +26,7 @@ async def status(call: Call) -> str:
         lines += [*_index_lines(call, found), *([plugin.advice] if plugin.advice else [])]
         lines += _note_lines(call, found)
     if since := call.service.conversations.paused_since(call.where):
-        lines.append(say("status.paused", since=moment(since)))
+        lines.append(call.paused(since))
     warnings = plugin.warnings(found)
     if is_admin:
         lines += loop_lines(call.texts, found.loop)

@@ -70,7 +70,7 @@ async def test_an_owners_first_day_and_all_is_known_after_a_kill(rig: Rig) -> As
     assert files_with(rig.memory / "scopes" / "public", LEARNED) == []
     assert FACT in await rig.onebot.ask(HOME, MOTHER, "/记忆 忘记 花生")
     assert scopes_with(rig.memory, FACT) == set()
-    assert FACT in await rig.onebot.ask(HOME, MOTHER, "/记忆 恢复")
+    assert FACT in await rig.onebot.ask(HOME, MOTHER, "/记忆 撤销")
     assert "本会话可见" in await rig.onebot.ask(HOME, OWNER, "/记忆 状态")
     assert (await rig.panel.ready())["warnings"] == []
     yield

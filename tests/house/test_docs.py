@@ -148,7 +148,7 @@ def test_every_command_is_documented_and_no_other() -> None:
         shown = [alias for alias in row.aliases.split() if f"`/记忆 {alias}" in text]
         assert len(shown) == 1, row  # one Chinese word is shown, further ones just work
     written = set(re.findall(r"`/memory ([a-z]+)", text))
-    assert written == {row.name for row in COMMANDS}
+    assert written == {row.called("en") for row in COMMANDS}
 
 
 def tool_names() -> set[str]:

@@ -294,7 +294,7 @@ class Player:
         return await self._change(Fate.LIVING, "forget", "已忘记：", Fate.FORGOTTEN)
 
     async def _undo(self) -> str:
-        return await self._change(Fate.FORGOTTEN, "undo", "已恢复：", Fate.LIVING)
+        return await self._change(Fate.FORGOTTEN, "undo", "已找回：", Fate.LIVING)
 
     async def _change(self, before: Fate, command: str, done: str, after: Fate) -> str:
         here = self._account.scope_of(self.umo)

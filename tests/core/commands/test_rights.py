@@ -148,3 +148,14 @@ async def test_of_other_conversations_the_status_tells_admins_alone(tmp_path: Pa
         assert desk.say("status.visible", count=0) in plain
         near = await desk("scope", 4242), await desk("scope", 4242, **MEMBER)
         assert ["GroupMessage:424242" in said for said in near] == [True, False]
+
+
+async def test_the_word_that_ends_a_pause_elsewhere_tells_how_this_one_ends(rig: Rig) -> None:
+    desk = Desk(rig)
+    assert "继续" not in await desk("undo", **MEMBER)
+    await desk("pause")
+    await desk.alone("pause", 1001)
+    for line in ("undo", "search 花生", "add 奶奶对花生过敏", "scope"):
+        assert "请管理员发 /记忆 继续" in await desk(line, **MEMBER), line
+        for said in (await desk(line), await desk.alone(line, 1001)):
+            assert "要继续，发 /记忆 继续" in said, line

@@ -65,4 +65,4 @@ async def test_a_command_knows_its_conversation_its_speaker_and_who_is_an_admin(
     assert text in (await rig.onebot.ask(ROOM_A, MEMBER, "/记忆 搜索 路由器 书房")).split("\n")[1]
     assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/记忆 忘记 1")
     assert scopes_with(rig.memory, text) == set()
-    assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/记忆 恢复")
+    assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/记忆 撤销")

@@ -49,4 +49,4 @@ async def test_each_tool_acts_in_its_scope_and_for_its_speaker_alone(
     assert scopes_with(rig.memory, text) == {"测试甲"}
     assert text in await rig.use_tool(ROOM_A, MEMBER, "forget_memory", pointer)
     assert scopes_with(rig.memory, text) == set()
-    assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/记忆 恢复")
+    assert text in await rig.onebot.ask(ROOM_A, MEMBER, "/记忆 撤销")
