@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ class Life:
 
     def __init__(self, root: Path) -> None:
         self.ledger = SqliteLedger(root / "state" / "vault.sqlite")
-        self.vault = MarkdownVault(root / "memory", self.ledger, make_id=partial(make_id, "m"))
+        self.vault = MarkdownVault(root / "memory", self.ledger)
         self.catalogue = Catalogue()
         living = RecallableMemories(self.catalogue, [])
         state = SqliteStateStore(root / "state" / "state.sqlite")

@@ -29,7 +29,6 @@ from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
 from ..remember.private_data import PrivateData
-from ..runtime.identifiers import make_id
 from ..scopes.pause_mark_file import ForgetfulPauseMark, PauseMarkFile
 from ..service.engine import Engine
 from ..service.engine_parts import EngineParts, no_prompt
@@ -106,7 +105,6 @@ def build_engine(
         vault=MarkdownVault(
             paths.memory,
             SqliteLedger(paths.state / "vault.sqlite"),
-            make_id=partial(make_id, "m"),
         ),
         watcher=FolderWatcher(paths.memory),
         notes=MarkdownNotes(paths.memory, reads_root=not paths.owns_memory),

@@ -16,11 +16,11 @@ Clock = Callable[[], datetime]
 """Now, aware."""
 
 
-def make_id(prefix: str, moment: datetime) -> str:
+def make_id(prefix: str, moment: datetime, *, number: int = 0) -> str:
     """``<prefix>-`` and 16 characters of Crockford base32: as in ULID, 48 bits of milliseconds
-    since 1970, then 30 random bits. Two ids of one moment may be the same: what is written to the
-    vault is checked (``Vault.append``)."""
-    time = max(int(moment.timestamp() * 1000), 0)
+    since 1970, then 30 random bits. ``number``: of those that are made at once, each of which has
+    a millisecond of its own."""
+    time = max(int(moment.timestamp() * 1000), 0) + number
     tail = secrets.randbits(_RANDOM_CHARS * _BITS)
     return f"{prefix}-{_spelt(time, _TIME_CHARS)}{_spelt(tail, _RANDOM_CHARS)}"
 

@@ -97,7 +97,6 @@ class Reconciler:
     async def load(self) -> None:
         """Read the vault into the catalogue, and compare it with its known state."""
         async with self._round:
-            await asyncio.to_thread(self._ledger.open)
             await asyncio.to_thread(self._vault.finish_moves)
             self._known_files.loading = True
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -113,16 +113,11 @@ class VaultArchive:
             if not noted or noted in copy.noted.extra
         }
 
-    def ids(self, scopes: Iterable[Scope] | None = None, *, since: float = 0.0) -> set[str]:
-        """Returns every id in the archives of these scopes (None: of all), without parsing them.
-        ``since``: only of files that were written after it."""
-        if scopes is None:
-            scopes = [scope for scope, _ in self._tree.folders() if scope is not None]
+    def ids(self) -> set[str]:
+        """Returns every id in the archives of all scopes, without parsing them."""
         found: set[bytes] = set()
-        for scope in scopes:
-            for path in self._tree.archived_files(scope):
-                if since and _written(path) < since:
-                    continue
+        for scope, _ in self._tree.folders():
+            for path in self._tree.archived_files(scope) if scope is not None else ():
                 with contextlib.suppress(VaultFileBroken):
                     found.update(_ANY_ID.findall(self._tree.read(path, patient=True).raw))
         return {name.decode() for name in found}

@@ -15,12 +15,12 @@ from ..models.conversation import Actor
 from ..models.data_models import Memory, StoredMemory, Topic
 from ..models.scope import Scope
 from ..models.vault_layout import is_passed_by, is_recalled, topic_path
+from ..runtime.identifiers import make_id
 from ..storage.files import ChangedMeanwhile, Stamp
 from .archive import BY_HAND, VaultArchive
 from .archive_steps import ArchiveSteps
 from .entry_locator import EntryLocator, says_the_same
 from .entry_moves import EntryMoves
-from .fresh_ids import FreshIds, MakeId, random_id
 from .ledger import SqliteLedger
 from .markdown.topic_file import digest
 from .models import (
@@ -53,27 +53,27 @@ class MarkdownVault:
         root: Path,
         ledger: SqliteLedger | None = None,
         *,
-        make_id: MakeId | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``now``: seconds since 1970. Without a ledger one in memory is used; ids are random
-        without ``make_id``."""
+        """``now``: seconds since 1970. A ledger is opened with the vault; without one, one in
+        memory is used."""
         self._lock = threading.RLock()
         self._tree = VaultTree(root, self._lock)
         self.ledger = ledger or SqliteLedger()
-        self._opened = False
+        if ledger is None:
+            self.ledger.open()
         self._writer = VaultWriter(self._tree, self.ledger, now)
         self._entries = EntryLocator(self._tree, self.ledger)
         self._moves = EntryMoves(self._tree, self._entries, self._writer, self.ledger)
         self._scan = VaultScan(self._tree)
         self._archive = VaultArchive(self._tree, self._writer)
         self._archive_steps = ArchiveSteps(self._tree, self._entries, self._writer, self._archive)
-        self._ids = FreshIds(make_id or random_id, self.ledger, self._archive)
-        self._repair = VaultRepair(self._tree, self._scan, self._writer, self._ids)
+        self._repair = VaultRepair(self._tree, self._scan, self._writer)
 
     def open(self) -> None:
-        """Create the tree. Raises VaultWriteFailed."""
+        """Create the tree, and open the ledger. Raises VaultWriteFailed."""
         self._tree.open()
+        self.ledger.open()
 
     def ensure(self, scope: Scope) -> None:
         """Create the scope's folder. Raises VaultWriteFailed."""
@@ -87,17 +87,8 @@ class MarkdownVault:
         """Returns the scopes that have a folder."""
         return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
 
-    def illegal_folders(self) -> tuple[FileReport, ...]:
-        """Returns folders whose name is no legal scope: they are not read."""
-        return tuple(
-            FileReport(name, "", "illegal_folder")
-            for scope, name in self._tree.folders()
-            if scope is None
-        )
-
     def read(self, scope: Scope) -> VaultContent:
         """Returns all recallable entries of a scope."""
-        self._ready()
         return self._scan.read(scope, self._entries.list_files(scope))
 
     def is_absent(self) -> bool:
@@ -117,7 +108,6 @@ class MarkdownVault:
         if is_passed_by(key[1]) or (key[1].endswith(".md") and not is_recalled(key[1])):
             return True
         with self._lock, contextlib.suppress(StateUnavailable, VaultFileBroken):
-            self._ready()
             known = self.ledger.file(key)
             if known is not None and not known.timeless:
                 return digest(self._tree.read(path, limit=MAX_FILE_BYTES).raw) == known.digest
@@ -147,7 +137,6 @@ class MarkdownVault:
         person may be typing. Raises VaultWriteFailed.
         """
         with self._lock:
-            self._ready()
             self._archive_before_cut(seen, repair)
             for entry in repair.taken_back:
                 self._archive.keep_edited(
@@ -208,15 +197,13 @@ class MarkdownVault:
             ]
 
     def append(self, scope: Scope, topic: Topic, memory: Memory) -> StoredMemory:
-        """Write and fsync; a memory without an id gets a unique one.
+        """Write and fsync; a memory without an id gets one.
 
         Raises VaultWriteFailed if nothing was written.
         """
         with self._lock:
-            self._ready()
             if not memory.memory_id:
-                (memory_id,) = self._ids.take(scope, self._moment(), 1)
-                memory = replace(memory, memory_id=memory_id)
+                memory = replace(memory, memory_id=make_id("m", self._moment()))
             relative = self._writer.append(scope, topic_path(topic, memory.created_at), memory)
         return StoredMemory(scope, relative, memory)
 
@@ -229,18 +216,11 @@ class MarkdownVault:
         """
         pairs = [(topic_path(topic, memory.created_at), memory) for topic, memory in entries]
         with self._lock:
-            self._ready()
             paths = self._writer.append_many(scope, pairs)
         return [
             StoredMemory(scope, path, memory)
             for path, (_, memory) in zip(paths, pairs, strict=True)
         ]
-
-    def _ready(self) -> None:
-        """Open a ledger in memory if the caller opened none."""
-        if not self._opened:
-            self.ledger.open()
-            self._opened = True
 
     def current(self, stored: StoredMemory) -> StoredMemory | None:
         """Returns the entry as it is in its file now, None if it was deleted.
@@ -248,7 +228,6 @@ class MarkdownVault:
         Raises VaultWriteFailed if its file cannot be read just now.
         """
         with self._lock:
-            self._ready()
             try:
                 reading, _, entry = self._entries.locate(stored)
             except KeyError:
@@ -331,7 +310,6 @@ class MarkdownVault:
     def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         """Restore an archived entry to its former file. Returns None if there is none."""
         with self._lock:
-            self._ready()
             copies = self._archive.forgotten(scope, memory_id)
             if not copies:
                 return None
@@ -406,7 +384,6 @@ class MarkdownVault:
         Raises VaultWriteFailed, KeyError.
         """
         with self._lock:
-            self._ready()
             name = ""
             for _ in range(_TRIES):
                 try:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.vault_layout import conflict_path
+from ..runtime.identifiers import make_id
 from ..storage.files import ChangedMeanwhile, replace_durably
-from .fresh_ids import FreshIds
 from .markdown.new_entries import plain_lines, with_ids
 from .markdown.topic_file import Entry, TopicFile, behind, digest, parse_file
 from .models import KnownEntry, KnownFile, Repair, RepairedFile, SeenFile
@@ -22,13 +22,10 @@ from .vault_writer import VaultWriter
 class VaultRepair:
     """The caller holds the vault's lock."""
 
-    def __init__(
-        self, tree: VaultTree, scan: VaultScan, writer: VaultWriter, ids: FreshIds
-    ) -> None:
+    def __init__(self, tree: VaultTree, scan: VaultScan, writer: VaultWriter) -> None:
         self._tree = tree
         self._scan = scan
         self._writer = writer
-        self._ids = ids
 
     def write_repair(
         self, seen: SeenFile, repair: Repair, known: Sequence[KnownEntry], *, name: bool
@@ -75,7 +72,7 @@ class VaultRepair:
             return parse_file(text, fallback_time=snapshot.modified)
 
         if name and repair.copied:
-            fresh = self._fresh(seen, file, snapshot, len(repair.copied))
+            fresh = _fresh(snapshot, len(repair.copied))
             copies = [file.entries[number] for number in repair.copied]
             file = again(file.with_other_ids(dict(zip(copies, fresh, strict=True))))
         if name and repair.adopts:
@@ -97,18 +94,12 @@ class VaultRepair:
         lines = plain_lines(file)
         fits = len(lines) == len(seen.unnamed)
         had = matched(seen.unnamed, repair.kept_ids) if fits else {}
-        fresh = iter(self._fresh(seen, file, snapshot, len(lines) - len(had)))
+        fresh = iter(_fresh(snapshot, len(lines) - len(had)))
         ids = {
             line: had[number].memory_id if number in had else next(fresh)
             for number, line in enumerate(lines)
         }
         return with_ids(file, ids)
-
-    def _fresh(
-        self, seen: SeenFile, file: TopicFile, snapshot: FileSnapshot, count: int
-    ) -> list[str]:
-        here = {entry.memory.memory_id for entry in file.entries}
-        return self._ids.take(seen.scope, snapshot.modified, count, besides=here)
 
     def _noted(
         self,
@@ -173,6 +164,10 @@ class VaultRepair:
         if file is not None and file.digest == seen.digest:
             return {entry.memory_id for entry in known}
         return appended_since(seen.digest, known)[1]
+
+
+def _fresh(snapshot: FileSnapshot, count: int) -> list[str]:
+    return [make_id("m", snapshot.modified, number=number) for number in range(count)]
 
 
 def _departed(file: TopicFile, repair: Repair) -> list[Entry]:

@@ -32,7 +32,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved, Ticket
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import AS_MARKDOWN
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
-from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
@@ -110,7 +109,6 @@ class FaultyBot:
         vault = MarkdownVault(
             paths.memory,
             ledger,
-            make_id=partial(make_id, "m"),
             now=lambda: self.now().timestamp(),
         )
         self.embedder = FakeEmbedder()

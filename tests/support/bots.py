@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,7 @@ class Bot:
     ) -> None:
         self.root = root
         kept = SqliteLedger(root / "state" / "vault.sqlite" if ledger else None)
-        self.vault = MarkdownVault(root / "memory", kept, make_id=partial(make_id, "m"), now=now)
+        self.vault = MarkdownVault(root / "memory", kept, now=now)
         self.catalogue = Catalogue()
         self.index = DictIndex()
         self.living = RecallableMemories(self.catalogue, [self.index])

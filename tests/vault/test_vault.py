@@ -140,7 +140,8 @@ def test_a_folder_whose_name_is_no_scope_is_reported_and_not_read(tree: Tree, na
     stray.mkdir()
     (stray / "entities.md").write_text(render(memory(2)), encoding="utf-8")
     assert tree.vault.scopes() == (FAMILY,)
-    assert [(r.scope, r.reason) for r in tree.vault.illegal_folders()] == [(name, "illegal_folder")]
+    reports = tree.vault.look().broken
+    assert [(r.scope, r.reason) for r in reports] == [(name, "illegal_folder")]
 
 
 @pytest.mark.parametrize("link", ["", "entities.md", "journal", "archive", "archive/entities.md"])

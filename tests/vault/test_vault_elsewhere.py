@@ -102,7 +102,7 @@ class TestJunctions:
         tree.add(memory(2), WORK)
         junctions(monkeypatch, tree.folder())
         assert tree.vault.scopes() == (WORK,)
-        assert [report.scope for report in tree.vault.illegal_folders()] == ["家人"]
+        assert [report.scope for report in tree.vault.look().broken] == ["家人"]
         assert tree.texts() == []
         with pytest.raises(VaultWriteFailed, match="link"):
             tree.add(memory(3))

@@ -1,4 +1,4 @@
-"""Ids are never given twice, and one that two entries have is told."""
+"""Each entry has an id of its own, and one that two entries have is told."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime import identifiers
-from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
+from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 
 pytestmark = pytest.mark.engine
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _ID = re.compile(r"\^(m-[0-9a-z]+)")
-
-
-@pytest.fixture
-def same_random(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Random bits that are always the same."""
-    monkeypatch.setattr(identifiers.secrets, "randbits", lambda _: 0)
 
 
 def ids_in(*files: Path) -> list[str]:
@@ -41,43 +34,15 @@ def write(path: Path, text: str) -> None:
     os.utime(path, (MOMENT.timestamp(), MOMENT.timestamp()))
 
 
-@pytest.mark.usefixtures("same_random")
-async def test_random_bits_that_repeat_give_every_entry_an_id_of_its_own(tmp_path: Path) -> None:
+async def test_entries_of_one_save_get_ids_of_their_own_even_if_the_random_bits_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identifiers.secrets, "randbits", lambda _: 0)
     async with living(tmp_path) as bot:
-        words = [f"第{n}号箱子里放着工具" for n in range(30)]
-        for name, scope in (("entities.md", FAMILY), ("decisions.md", FAMILY), ("tasks.md", WORK)):
-            write(bot.file(name, scope), "".join(f"- {name} {line}\n" for line in words))
+        write(bot.file("entities.md"), "".join(f"- 第{n}号箱子里放着工具\n" for n in range(30)))
         await bot.look()
         bot.check()
-        found = ids_in(*bot.root.rglob("*.md"))
-        assert len(set(found)) == len(found) == 90
-        assert len(list(bot.catalogue.all())) == 90
-
-
-@pytest.mark.usefixtures("same_random")
-async def test_an_id_that_lies_in_the_archive_is_not_given_again(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        write(bot.file("entities.md"), "- 备用钥匙在门卫那里\n")
-        await bot.look()
-        (forgotten,) = ids_in(bot.file("entities.md"))
-        await bot.forgets(forgotten)
-        write(bot.file("entities.md"), "- 备用雨伞在门卫那里\n")
-        await bot.look()
-        (fresh,) = ids_in(bot.file("entities.md"))
-        assert fresh != forgotten
-        assert await bot.restores(forgotten) is not None
-        assert bot.texts() == ["备用钥匙在门卫那里", "备用雨伞在门卫那里"]
-
-
-@pytest.mark.usefixtures("same_random")
-async def test_what_is_remembered_at_one_moment_gets_ids_of_its_own(tmp_path: Path) -> None:
-    async with living(tmp_path, now=MOMENT.timestamp) as bot:
-        for number, scope in zip(range(4), (FAMILY, WORK, FAMILY, WORK), strict=True):
-            memory = Memory("", f"第{number}号箱子", MOMENT)
-            stored = bot.vault.append(scope, Topic.ENTITIES, memory)
-            bot.living.take(stored)
-        assert len({s.memory.memory_id for s in bot.catalogue.all()}) == 4
-        bot.check()
+        assert len(set(ids_in(bot.file("entities.md")))) == len(list(bot.catalogue.all())) == 30
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["in the file", "in another file"])
