@@ -66,6 +66,8 @@ def talk(query: str, *lines: ContextLine) -> Talk:
         "地址和电话？",
         "几楼几号",
         "谁来接",
+        "哪种语言",
+        "我们几点出发",
         "怎么去",
         "幾點",
         "誰陪她",
@@ -78,6 +80,8 @@ def talk(query: str, *lines: ContextLine) -> Talk:
         "who's taking her?",
         "what was it called again?",
         "with whom?",
+        "which hospital?",
+        "when do we leave?",
         "which day?",
     ],
 )

@@ -18,8 +18,8 @@ ATTRIBUTES: Final = (
 ENGLISH_ATTRIBUTES: Final = (
     "time date day weekday month year address location place phone number email e-mail link "
     "website password code name surname price cost rent fee colour color size model brand make "
-    "version flavour flavor age birthday height weight length amount dose deadline reason purpose "
-    "detail"
+    "version flavour flavor age birthday height weight length amount dose deadline job reason "
+    "purpose detail"
 )
 MEASURES: Final = (
     "个位名次天号点岁楼层家间件只条张本台辆部份种款双套斤两米块元钱分秒周月年度路班期页站片"

@@ -47,6 +47,7 @@ _OF_US = re.compile(
     re.IGNORECASE,
 )
 """What asks of the speaker, the bot or the whole talk points to no person who was spoken of."""
+_OF_ONE = re.compile(r"我(?!们)|[你您俺]|\b(?:i|me|my|you|your)\b", re.IGNORECASE)
 _EMPTY = re.compile(
     "[\\s\\W_]|[那当这](?:一|几)?天|那(?:几)?个?(?:周|星期|月)|大家|群[里聊]|聊天|日记|回顾|帮我|"
     "忙(?=[了些什啥着])|写(?=[了过些什啥的])|早上|上午|中午|下午|傍晚|晚上|夜里|凌晨|"
@@ -79,11 +80,13 @@ _ATTRIBUTE = lazy_pattern(_NAMES, re.IGNORECASE)
 _TOWARDS, _VERB = "[来去到走回]", f"[{asked.VERBS}]"
 _ASKED = lazy_pattern(
     f"{_NAMES}|{_words(asked.SMALL, f'{asked.ENGLISH_SMALL} {asked.ENGLISH_VERBS}')}|"
+    "哪[个种家位所款][\u4e00-\u9fff]{1,3}(?=\\W*$)|\\bwhich [a-z]+(?=\\W*$)|"
     f"(?:多少|[几哪第一两半])+[{asked.MEASURES}]{{1,2}}[钟钱]?|"
     f"{_TOWARDS}|(?<!{_VERB}){_VERB}(?!{_VERB})",
     re.IGNORECASE,
 )
-"""Of 开关 and 接送 no verb is heard: two together are a word of their own."""
+"""Of 开关 and 接送 no verb is heard: two together are a word of their own. 哪种语言 asks for
+a language of what was spoken of, and so for no other subject."""
 _YES_OR_NO = re.compile(
     "[吗有没]|^\\W*(?:is|are|was|do|does|did|has|have|can|will)\\b", re.IGNORECASE
 )
@@ -137,7 +140,7 @@ def leaning_of(query: str, subject: str) -> Leaning:
     person = _PERSON.search(query)
     of_it = _ATTRIBUTE.search(query) and not _YES_OR_NO.search(query)
     asks_itself = (ASKS_FOR.search(query) or of_it) and (
-        person or not (names_time or _OF_US.search(query))
+        person or not (names_time or (empty and _OF_US.search(query)))
     )
     points = asks_itself or (empty and (person or (not names_time and _REFERS.search(query))))
     if asks(query) and points and not _SMALL_TALK.match(query):
@@ -157,7 +160,7 @@ def is_empty(text: str) -> bool:
 
 def names_nothing(text: str) -> bool:
     """The same of words that ask for some property of what was spoken of, by anybody but it."""
-    return is_empty(text) or (not _OF_US.search(text) and is_empty(_ASKED.sub("", text)))
+    return is_empty(text) or (not _OF_ONE.search(text) and is_empty(_ASKED.sub("", text)))
 
 
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
@@ -176,10 +179,8 @@ def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: dateti
         Voice.QUOTED: "".join(heard[Voice.QUOTED][-1:])[:MOST_CHARS],
     }
     parts = {voice: text for voice, text in parts.items() if text}
-    named = (
-        text for text in (parts.get(Voice.QUOTED, ""), *reversed(own)) if not names_nothing(text)
-    )
-    before = next(named, "")
+    said = (parts.get(Voice.QUOTED, ""), *reversed(own))
+    before = next((text for text in said if not names_nothing(simplified(text))), "")
     around, used = " ".join(parts.values()), TalkUsed(tuple(parts))
     if leaning is Leaning.CARRIES:
         # Where nothing was named before either, there is nothing to ask for.
