@@ -5,11 +5,10 @@ from __future__ import annotations
 from ...llm_memory import LeftBehind, MustBeNamed, NotAllowed, Rejected
 from ...llm_memory.text.refusal_words import refusal_words
 from ...llm_memory.texts import Texts
-from .call import Call, admin
+from .call import Call
 from .slow_command import slow
 
 
-@admin
 @slow
 async def bring(call: Call) -> str:
     """This conversation's, or that of the former scopes that are named."""
@@ -35,7 +34,7 @@ def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
     """To the conversation to which it belongs: what it no longer sees, and what brings it along.
     ``status.left``: the same in the status, for admins."""
     return texts.say(
-        code or ("scope.left_shared" if left.shared else "scope.left"),
+        code or _code(left),
         source=left.source,
         target=left.target,
         count=left.memories,
@@ -43,6 +42,12 @@ def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
         # What an admin writes behind the command, in whatever conversation.
         words=f"{left.source} {left.target}" if left.shared else left.source,
     )
+
+
+def _code(left: LeftBehind) -> str:
+    if left.remainder.source.is_public:
+        return "scope.left_public"
+    return "scope.left_shared" if left.shared else "scope.left"
 
 
 def left_json(left: LeftBehind) -> dict[str, str | int]:

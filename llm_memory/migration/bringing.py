@@ -57,9 +57,10 @@ class Bringing:
     async def bring_named(
         self, names: Collection[str], conversation_id: ConversationId, requester: Requester
     ) -> list[Brought] | MustBeNamed | Rejected:
-        """What ``CognitiveService.bring`` does for an admin."""
+        """What ``ScopeAdmin.bring`` does, for whoever may."""
         here = self._former.of(conversation_id)
-        known = dict.fromkeys([*here, *await self._former.everywhere()])
+        everywhere = await self._former.everywhere() if requester.actor.admin else []
+        known = dict.fromkeys([*here, *everywhere])
         chosen = [one for one in known if one.source.name in names] or here
         left = await self._former.count(chosen)
         strange = set(names) - {name for one in left for name in (one.source, one.target)}

@@ -16,7 +16,7 @@ from ..models.data_models import StoredMemory
 from ..models.former_scopes import DerivedScope, LeftBehind, Remainder
 from ..models.rebinding import Rebinding
 from ..models.resolution import Resolution, Usable, WhyCode
-from ..models.scope import Scope, ScopeFilter
+from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..reflection.turn_store import SqliteTurnStore
 from ..scopes.rules.rebinding import known_under, renamed
 from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
@@ -29,8 +29,9 @@ _BY_POLICY = (WhyCode.DM_POLICY, WhyCode.GROUP_POLICY, WhyCode.UNKNOWN_KIND)
 
 
 class FormerScopes:
-    """A conversation is told of what was derived for it, and of nothing else: never of a scope that
-    the map names, and of one that others have or had only of its own words there."""
+    """A conversation is told of what was derived for it, and a private chat of what was said there
+    while it was public: never of a scope that the map names, and of one that others have or had
+    only of its own words there."""
 
     def __init__(
         self, state: SqliteStateStore, book: ScopeBook, catalogue: Catalogue, turns: SqliteTurnStore
@@ -88,10 +89,18 @@ class FormerScopes:
             logger.warning("state_not_written", error=error)
 
     def of(self, conversation_id: ConversationId) -> list[Remainder]:
-        """What belongs to a conversation and may stand in a former scope of its own."""
+        """What belongs to a conversation and may stand in a former scope of its own; in the public
+        one, if it is a private chat that has a scope to itself now."""
         noted = map(as_derived, self._names.get(conversation_id.map_key, ()))
         scopes = {scope for scope in noted if scope is not None}
+        if self.has_its_own(conversation_id):
+            scopes.add(PUBLIC)
         return self._among(scopes | self._book.derived_scopes(conversation_id), conversation_id)
+
+    def has_its_own(self, conversation_id: ConversationId) -> bool:
+        """True for a private chat that is the only conversation with its scope."""
+        now = self._book.resolve(conversation_id)
+        return isinstance(now, Usable) and self._book.owns_alone(conversation_id, now.scope)
 
     async def everywhere(self) -> list[Remainder]:
         """The same of all conversations that are noted and have another scope now: for admins."""
@@ -150,7 +159,7 @@ class FormerScopes:
     def _others(self, source: Scope, target: Scope, here: frozenset[str]) -> frozenset[str] | None:
         """The other conversations that had the scope, where all of them have the same target now;
         None where some do not: then each takes along its own words only."""
-        if source == ALL_PRIVATE_CHATS:
+        if source in (ALL_PRIVATE_CHATS, PUBLIC):
             return None
         owners = self._owners.get(source.name, {})
         others = {key: owner for key, owner in owners.items() if key not in here}

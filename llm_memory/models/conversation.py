@@ -69,6 +69,12 @@ class ConversationId:
         return self.umo.split(":", 2)[2]
 
     @property
+    def person(self) -> str:
+        """The account with which a private chat is, as ``Actor.person``; empty in groups, and where
+        it is unknown."""
+        return f"{self.adapter}:{self.peer}" if self.adapter and self.peer else ""
+
+    @property
     def is_agent(self) -> bool:
         """True for a coding agent that asks from outside the bot: ``mcp:project:<name>``. A bot
         account that is called so keeps its groups and private chats."""

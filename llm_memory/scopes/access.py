@@ -66,8 +66,7 @@ class ConversationView:
 
     def is_with(self, actor: Actor) -> bool:
         """True in a private chat of this very person."""
-        where = self.conversation_id
-        return bool(where.peer) and actor.person == f"{where.adapter}:{where.peer}"
+        return bool(actor.person) and actor.person == self.conversation_id.person
 
     def sees(self, stored: StoredMemory) -> bool:
         """True if a memory, living or archived, is one that the conversation may read."""
@@ -138,9 +137,7 @@ class Access:
         """What the bot learned from the person of this private chat, and from no other person."""
         if conversation_id.kind is not ConversationKind.PRIVATE:
             return ()
-        known = conversation_id.adapter and conversation_id.peer
-        person = f"{conversation_id.adapter}:{conversation_id.peer}" if known else ""
-        return self._book.shelves_of(conversation_id.umo, person)
+        return self._book.shelves_of(conversation_id.umo, conversation_id.person)
 
     def find(self, pointer: str, view: ConversationView) -> StoredMemory | None:
         """The living memory behind a pointer or id, if the conversation sees it."""

@@ -29,7 +29,7 @@ from ..models.data_models import (
     RestoreOutcome,
     StoredMemory,
 )
-from ..models.scope import Scope
+from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
@@ -252,7 +252,9 @@ class Corrections:
         """Take back this very deed, and no other one: what was done to the entry since stays.
         NotVisible without a name where it is not the conversation's to know why."""
         if done.kind is UndoKind.BRING:
-            return await self._bringing.take_back(done) if actor.admin else NotAllowed("")
+            to = next((one for one in view.changeable if one.name == done.target), PUBLIC)
+            may = self._access.trusts(actor, view, to)
+            return await self._bringing.take_back(done) if may else NotAllowed("")
         standing = self._editor.standing(done)
         scope = next((one for one in view.changeable if one.name == done.source), None)
         if scope is None:

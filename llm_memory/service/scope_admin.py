@@ -49,12 +49,13 @@ class ScopeAdmin:
     ) -> list[Brought] | MustBeNamed | NotAllowed | Rejected:
         """Bring what was left behind where it belongs now: this conversation's, or that of the
         former scopes in ``names``. Where others see the target, too, it has to be named as well.
-        Admins only.
+        Admins; of a private chat that has a scope to itself its person, too.
 
         Raises StateUnavailable, VaultWriteFailed, EngineClosed; called again, it brings the rest.
         """
         await self._life.ready()
-        if not actor.admin:
+        own = bool(actor.person) and actor.person == conversation_id.person
+        if not (actor.admin or (own and self._former.has_its_own(conversation_id))):
             return NotAllowed("")
         if not self._settings.scope_filter_enabled:
             return Rejected(RejectReason.LEARNING_PAUSED)

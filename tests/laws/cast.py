@@ -31,14 +31,15 @@ class Person:
 @dataclass(frozen=True)
 class Place:
     """A conversation. ``keys``: what the owner's map may call it, the most exact first; ``human``:
-    whose private chat it is, empty for a group; ``is_agent``: a coding agent's, which no policy
-    gives a scope."""
+    whose private chat it is, and ``account`` with which account; empty for a group; ``is_agent``:
+    a coding agent's, which no policy gives a scope."""
 
     umo: str
     keys: tuple[str, ...]
     human: str = ""
     is_agent: bool = False
     label: str = ""
+    account: str = ""
 
     def __repr__(self) -> str:
         return self.label
@@ -63,7 +64,8 @@ def _group(session: str, label: str, *, parent: str = "") -> Place:
 
 
 def _private(umo: str, human: str, label: str) -> Place:
-    return Place(umo, (umo,), human, label=label)
+    account = umo.replace("tg:", "telegram:").replace("FriendMessage:", "")
+    return Place(umo, (umo,), human, label=label, account=account)
 
 
 ROOM = _group("1", "ROOM")

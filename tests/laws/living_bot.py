@@ -390,14 +390,14 @@ class LivingBot:
             {**ANCHOR, **self.scope_map}, conversation_id=conversation(place), actor=actor(who)
         )
 
-    async def bring(self, place: Place, who: Person) -> None:
+    async def bring(self, place: Place, who: Person) -> str:
         """By command: what was left behind in former scopes, also where others see the target."""
         bring, where = self.rig.engine.service.admin.bring, conversation(place)
         outcome = await bring([], conversation_id=where, actor=actor(who))
         if isinstance(outcome, MustBeNamed):
             targets = [one.target for one in outcome.left]
             outcome = await bring(targets, conversation_id=where, actor=actor(who))
-        assert isinstance(outcome, list), outcome
+        return "brought" if isinstance(outcome, list) else _word(outcome)
 
     async def export(self, place: Place, who: Person) -> str:
         """By command: the file's name, ready to be imported."""

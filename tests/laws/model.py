@@ -272,8 +272,8 @@ class Model:
     def governs(self, place: Place, who: Person, scope: str) -> bool:
         """An admin changes what others said in a place's own scope, and from the private chat of
         the same account all that is seen there."""
-        alone = place.umo == who.account.replace(":", ":FriendMessage:")
-        return who.admin and (scope == self.own(place) or (alone and scope in self.visible(place)))
+        near = (self.own(place), PUBLIC if place.account == who.account else None)
+        return who.admin and scope in near
 
     def _may(self, place: Place, who: Person, entry: Entry) -> bool:
         mine = who.human == entry.who.human and entry.scope in self.visible(place)
@@ -331,7 +331,7 @@ class Model:
         """The last that this person did in this place and that can still be undone."""
         for deed in reversed(self.deeds):
             if (deed.by, deed.umo) == (who.account, place.umo):
-                if deed.kind == "bring" and who.admin:
+                if deed.kind == "bring" and self._may_bring(place, who, deed.target):
                     return "brought back", deed
                 if deed.source in self.visible(place) and self._can_undo(deed, place, who):
                     return self._back(deed), deed
@@ -431,23 +431,42 @@ class Model:
                     self._add(new)
         return "taken in"
 
-    def bring(self, place: Place, who: Person, stands: Callable[[str, Entry], bool]) -> None:
-        """What a place left behind in a scope of its own is where it belongs now, or there still;
-        ``stands`` tells of an entry whether it is in a scope."""
+    def has_its_own(self, place: Place) -> bool:
+        """A private chat that is the only place with its scope by the map."""
+        own = self.own(place)
+        keys = [key for key, name in self.scope_map.items() if name == own]
+        return bool(place.human) and own not in (None, PUBLIC) and keys in ([], [place.umo])
+
+    def _may_bring(self, place: Place, who: Person, target: str) -> bool:
+        own = self.has_its_own(place) and target == self.own(place)
+        return who.admin or (own and who.account == place.account)
+
+    def bring(self, place: Place, who: Person, stands: Callable[[str, Entry], bool]) -> str:
+        """What a place left behind in a scope of its own, and what was said in a private chat while
+        it was public, is where it belongs now, or there still; ``stands`` tells of an entry whether
+        it is in a scope."""
         own, mine = self.own(place), (f"dm of {place.human}", f"group {place.line}")
+        if not self._may_bring(place, who, own or ""):
+            return "not allowed"
         left = [one for one in self.alive() if one.scope in mine and own not in (None, one.scope)]
+        if self.has_its_own(place):
+            public = [one for one in self.alive() if one.scope == PUBLIC and one.where == place]
+            left += [one for one in public if not one.only_for]
         for one in left:
             was = replace(one)
             if stands(own or "", one):
                 one.scope = own or ""
                 self.folders.add(one.scope)
             self._did("bring", who, place, was, one)
+            self.deeds[-1].target = own or ""
             carried = [o for o in self.corrections if o.scope == was.scope and o.entry is one]
             self.corrections += [replace(one, scope=own or "") for one in carried]
+        return "brought"
 
     def bring_back(self, last: Deed, stands: Callable[[str, Entry], bool]) -> None:
         """All that went the same way goes back, as far as it is as it was brought."""
-        for deed in [o for o in self.deeds if o.kind == "bring" and o.source == last.source]:
+        way = (last.kind, last.source, last.target)
+        for deed in [o for o in self.deeds if (o.kind, o.source, o.target) == way]:
             self.deeds.remove(deed)
             if deed.entry.state == "alive" and stands(deed.source, deed.entry):
                 deed.entry.scope = deed.source

@@ -392,10 +392,10 @@ class Life(RuleBasedStateMachine):
         assert answer == right
 
     @precondition(lambda self: not self.model.waiting())
-    @rule(where=places, who=admins)
+    @rule(where=places, who=persons)
     def brings(self, where: Place, who: Person) -> None:
-        self.bot.run(self.bot.bring(where, who))
-        self.model.bring(where, who, self._stands())
+        answer = self.bot.run(self.bot.bring(where, who))
+        assert answer == self.model.bring(where, who, self._stands())
         self.look()
 
     def _stands(self) -> Callable[[str, Entry], bool]:

@@ -116,7 +116,7 @@ async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_an_admin_brings
         assert await rig.texts(QUESTION, ONE) == []
         assert await left(rig, ONE) == {former: 2}
         assert [one.source for one in (await rig.engine.status()).left if one.source == former]
-        assert isinstance(await bring(rig, ONE, actor=person(1)), NotAllowed)
+        assert isinstance(await bring(rig, ONE, actor=person(2)), NotAllowed)
         assert counted(await bring(rig, ONE)) == [(2, 0)]
         assert await left(rig, ONE) == {}
         assert await rig.texts(QUESTION, ONE) == ["存折放在饼干盒里"]

@@ -142,8 +142,9 @@ async def left_behind(root: Path) -> str:
         return stored.memory.scope.name
 
 
-async def test_of_what_was_left_its_person_is_told_and_an_admin_brings_and_undoes_it(
-    tmp_path: Path,
+@pytest.mark.parametrize("by", [1, 9])
+async def test_of_what_was_left_its_person_is_told_and_brings_it_or_an_admin_does(
+    tmp_path: Path, by: int
 ) -> None:
     former = await left_behind(tmp_path)
     async with running(tmp_path, {}, settings=LINKED, follow=False) as rig:
@@ -155,12 +156,14 @@ async def test_of_what_was_left_its_person_is_told_and_an_admin_brings_and_undoe
         seen = [await told("scope"), await told("scope", by=2), await told("status")]
         assert seen == [True, False, False]
         assert await told("status", by=9)
-        assert not await told("scope bring")  # a member may not
-        assert not await told("scope bring", by=9)  # nothing is left of the admin's own
-        assert await told(f"scope 带来 {former}", by=9)
+        for other in {2, 9} - {by}:  # nothing is left of their own
+            assert not await told("scope bring", by=other)
+        await desk.alone(f"scope bring {former}", 2)
+        assert "饼干盒" not in await desk.alone("list", 1)
+        assert await told(f"scope 带来 {former}", by=by)
         assert "饼干盒" in await desk.alone("list", 1)
         assert not await told("scope")
-        await desk.alone("undo", 9, admin=True)
+        await desk.alone("undo", by, admin=by == 9)
         assert await told("scope")
         assert "饼干盒" not in await desk.alone("list", 1)
 
