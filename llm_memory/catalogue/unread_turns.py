@@ -141,6 +141,11 @@ class UnreadTurns:
         found = self._by_place.get(key.scope, {}).get(key.memory_id)
         return found.stored if found is not None and self._is_shown(found) else None
 
+    def copied(self, key: Key) -> frozenset[str]:
+        """Returns the ids of the memories that say the same as the turn, none for no turn."""
+        found = self._by_place.get(key.scope, {}).get(key.memory_id)
+        return frozenset() if found is None else found.copies
+
     def find(self, memory_id: str, scope_filter: ScopeFilter) -> StoredMemory | None:
         """Returns the turn with this id if the filter admits it."""
         named = (s for s in self.visible(scope_filter) if s.memory.memory_id == memory_id)

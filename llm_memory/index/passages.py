@@ -89,6 +89,10 @@ class Passages:
         """Whether it was said and is not read yet."""
         return self._unread.get(key_of(passage)) is not None
 
+    def copied(self, passage: Passage) -> frozenset[str]:
+        """The ids of what was stored of a turn that is not read yet."""
+        return self._unread.copied(key_of(passage))
+
     def of_topics(
         self, topics: Collection[Topic], scope_filter: ScopeFilter
     ) -> Iterator[StoredMemory]:

@@ -29,7 +29,7 @@ from .rules.closed_last import closed_last, records_instead
 from .rules.newer import newer_first
 from .rules.parts import parts_of
 from .rules.ranking import Candidate, Sifted, choose, journals_last, sift
-from .rules.same_fact import merge_same_facts
+from .rules.same_fact import merge_same_facts, stored_instead
 from .rules.talk import stands_alone
 from .rules.weights import RecallWeights
 from .use_counts import UseCounts
@@ -145,7 +145,7 @@ class MemoryManager:
             best = await self._reranking.order(query, sifted.best, course)
             sifted = Sifted(self._living(best, ranked.lost), sifted.below)
         record = partial(self._passages.record, scope_filter=ask.scope_filter)
-        told = records_instead(sifted, record)
+        told = stored_instead(records_instead(sifted, record), self._passages.copied)
         ranked.lost[DropReason.SAID] = len(sifted.best) - len(told.best)
         sifted = merge_same_facts(closed_last(told, self._passages.get))
         if ranked.arm is Arm.DATES:

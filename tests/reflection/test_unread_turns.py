@@ -86,6 +86,22 @@ async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> No
         assert (await rig.texts(asked, OUTSIDE), len(before)) == ([], 1)
 
 
+async def test_what_was_just_stored_is_not_told_again_as_it_was_said(tmp_path: Path) -> None:
+    heard, fact = "听说奶奶对花生过敏", "奶奶对花生过敏"
+    more = "记住：奶奶对花生过敏。还有她要去医院复查血压"
+    async with running(tmp_path, chat=ScriptedChat(), words_alone=True) as rig:
+        await say(rig, heard)
+        stored = (await rig.remember(fact, FAMILY, person(1))).memory.memory.memory_id
+        await say(rig, f"记住：{fact}", stored=(stored,))
+        await say(rig, more, stored=(stored,))
+        await rig.engine.loop.reflection.read_due()
+        recall = await rig.recall("奶奶对什么过敏", CHAT, in_talk=True)
+        (first, *_) = await rig.texts("奶奶去医院复查什么", CHAT)
+    assert {hit.preview for hit in recall.hits} == {fact, heard}
+    assert not any(hit.earlier for hit in recall.hits)  # of one minute
+    assert first == more  # it says what the entry leaves out
+
+
 async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
     embedder = FakeEmbedder()
     async with running_on_vectors(tmp_path, chat=ScriptedChat(), embedder=embedder) as rig:

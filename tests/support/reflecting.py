@@ -91,9 +91,10 @@ async def say(
     who: Actor | None = None,
     recalled: tuple[str, ...] = (),
     reply: str = "好的",
+    stored: tuple[str, ...] = (),
 ) -> Ticket:
     """A finished turn, queued."""
-    turn = Turn(who or person(1), text, reply, recalled)
+    turn = Turn(who or person(1), text, reply, recalled, stored=stored)
     ticket = await rig.engine.service.observe(turn, conversation_id=where)
     assert isinstance(ticket, Ticket), ticket
     return ticket

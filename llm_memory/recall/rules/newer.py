@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import takewhile
 from typing import Final
 
@@ -27,6 +28,7 @@ from .weights import Linear
 
 _LOOKED_AT: Final = 10
 """Of the best, and of those below: twice what is shown by default."""
+_A_MINUTE: Final = timedelta(minutes=1)
 _READ: Final = 300
 """Characters of a statement."""
 FEATURES: Final = (
@@ -164,17 +166,22 @@ def newer_first(
     spoken = (one.passage for one in looked_at if isinstance(one.passage, StoredMemory))
     names = frozenset(one.memory.provenance.who for one in spoken) - {""}
     known, fresh = _read(best[:_LOOKED_AT], names), _read(near, names)
+
+    def follows(old: Statement, before: Candidate, new: Statement, after: Candidate) -> bool:
+        # What a tool stores in a turn is no update of its words.
+        of_turn = is_unread(before.passage) and not is_unread(after.passage)
+        at_once = new.memory.created_at - old.memory.created_at < _A_MINUTE
+        return not (of_turn and at_once) and _follows(old, before, new, after, model)
+
     comes = {
         id(candidate)
         for candidate, new in fresh
-        if any(_follows(old, one, new, candidate, model) for one, old in known)
+        if any(follows(old, one, new, candidate) for one, old in known)
     }
     best += [one for one in below if id(one) in comes]
     known += [both for both in fresh if id(both[0]) in comes]
     known.sort(key=lambda both: both[1].memory.created_at, reverse=True)
-    newer = {
-        id(one): [c for c, new in known if _follows(old, one, new, c, model)] for one, old in known
-    }
+    newer = {id(one): [c for c, new in known if follows(old, one, new, c)] for one, old in known}
     order: dict[int, Candidate] = {}
 
     def put(one: Candidate) -> None:

@@ -7,7 +7,7 @@ same, of the same people, is shown as one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -33,6 +33,8 @@ OF_SPEAKER: Final = re.compile(
 """Says whose it is no more than 我 does: each speaker has his own daughter."""
 _ALIKE: Final = 0.6
 """Share of the content of both that two texts have in common which may say the same."""
+_AS_WELL: Final = 1.0
+"""In log-odds."""
 
 
 def merge_same_facts(sifted: Sifted) -> Sifted:
@@ -48,6 +50,22 @@ def merge_same_facts(sifted: Sifted) -> Sifted:
             groups.append((about, [candidate]))
     told = [_one(group) for _, group in groups]
     return Sifted([*told, *sifted.best[_FIRST:]], sifted.below)
+
+
+def stored_instead(sifted: Sifted, copied: Callable[[Passage], Collection[str]]) -> Sifted:
+    """Without the turns of which something was stored that answers about as well: a turn that is
+    not read yet may say more. ``copied`` tells the ids of what was stored of one."""
+    entries = {one.key.memory_id: one for one in reversed(sifted.best)}
+    best = [
+        one
+        for one in sifted.best
+        if not any(
+            said is not one and said.order > one.order - _AS_WELL
+            for name in copied(one.passage)
+            if (said := entries.get(name))
+        )
+    ]
+    return Sifted(best, sifted.below)
 
 
 def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
