@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass as plain_dataclass
+from dataclasses import field
 from typing import Any, ClassVar
 
 from astrbot.api import FunctionTool, logger
@@ -18,11 +20,24 @@ from ..core.replies.outcome_text import error_text
 from ..core.turn.histories import history_of
 from ..core.turn.turn_notes import notes_of
 from ..llm_memory import Actor, ConversationId, EngineClosed, ScopedMemoryError
-from .arguments import Arguments
+from .arguments import Parameter, Wrong, read_all, schema_of
 
 _POINTED = re.compile(r"#([mn]-[0-9a-z]+)\]")
 Source = Callable[[], Awaitable[PluginContext | None]]
 OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not running, try again later"
+
+
+@plain_dataclass(frozen=True, slots=True)
+class Call:
+    """Who calls, and where. ``heard`` is what the person said in the turn of the call, ``talk``
+    names that turn; ``stored`` is for the ids of what the tool stores."""
+
+    plugin: PluginContext
+    conversation_id: ConversationId
+    actor: Actor
+    heard: str | None
+    talk: str
+    stored: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -36,8 +51,15 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
     source: Any = None
+    takes: ClassVar[tuple[Parameter, ...]] = ()
     shows_memories: ClassVar[bool] = False
     """Whether the answer holds memories, each behind its pointer in brackets."""
+    answer: ClassVar[Callable[..., Awaitable[str]]]
+    """A method: what the tool does for a ``Call``, with what it ``takes`` by name. Tools pass the
+    conversation's id on; they know no scope. Raises Wrong."""
+
+    def __post_init__(self) -> None:
+        self.parameters = schema_of(self.takes)
 
     async def call(self, context: ContextWrapper[AstrAgentContext], **given: Any) -> str:
         """Run the tool. The first word of the answer is ``ok`` or ``error``."""
@@ -55,33 +77,25 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     ) -> str:
         """Raises EngineClosed."""
         turns = plugin.turns
-        arguments = Arguments(given, plugin.texts, turns.heard(event), turns.talk(event))
         try:
             conversation_id = await turns.conversation_id(event)
             actor = await turns.actor(event)
             if not actor.spoke:  # no hook has heard of this agent, and what it says is kept, too
                 history = await history_of(plugin.astrbot, event.unified_msg_origin)
                 await plugin.service.view(conversation_id=conversation_id, history=history.cid)
-            answer = await self.answer(plugin, arguments, conversation_id, actor)
+            call = Call(plugin, conversation_id, actor, turns.heard(event), turns.talk(event))
+            answer = await self.answer(call, **read_all(self.takes, given))
             notes = notes_of(event)
-            notes["stored"] = (*notes.get("stored", ()), *arguments.stored)
+            notes["stored"] = (*notes.get("stored", ()), *call.stored)
             if self.shows_memories:
                 notes["recalled"] = (*notes.get("recalled", ()), *_POINTED.findall(answer))
             return answer
         except EngineClosed:
             raise
+        except Wrong as wrong:
+            return f"error {plugin.texts.say(f'argument.{wrong.code}', **wrong.params)}"
         except ScopedMemoryError as error:
             return f"error {error_text(plugin.texts, error)}"
         except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the traceback)
             logger.exception(plugin.texts.say("log.tool_failed", name=self.name))
             return f"error {plugin.texts.say('outcome.failed', detail=type(error).__name__)}"
-
-    async def answer(
-        self,
-        plugin: PluginContext,
-        arguments: Arguments,
-        conversation_id: ConversationId,
-        actor: Actor,
-    ) -> str:
-        """What the tool does. Tools pass the conversation's id on; they know no scope."""
-        raise NotImplementedError

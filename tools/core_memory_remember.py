@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import ClassVar
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from ..core.plugin_context import PluginContext
 from ..core.replies.outcome_text import remembered_text
-from ..llm_memory import Actor, ConversationId, MemoryDraft, MemoryKind, Rejected, Source
+from ..llm_memory import MemoryDraft, MemoryKind, Rejected, Source
 from ..llm_memory.reflection.rules.tags import usable_asks, usable_tags
 from ..llm_memory.remember.rules.normalise import (
     MAX_ASK,
@@ -19,8 +18,8 @@ from ..llm_memory.remember.rules.normalise import (
     MAX_TAG,
     MAX_TAGS,
 )
-from .arguments import Arguments
-from .base import MemoryTool
+from .arguments import Parameter, choice, number, text, words
+from .base import Call, MemoryTool
 
 KINDS = {
     "knowledge": MemoryKind.KNOWLEDGE,
@@ -30,81 +29,73 @@ KINDS = {
     "emotional": MemoryKind.EMOTIONAL,
 }
 
-DESCRIPTION = (
-    "把值得长期记住的事写进长期记忆（跨天、重启后仍在）。当有人说“记住……”，或透露以后会用到的事实、"
-    "喜好、忌讳、约定、任务、身份、经验时调用；闲聊、一次性的问题、你自己的推测、密码和证件号不要记。"
-    "一次只记一件事，judgment 写成脱离上下文也能看懂的一句话：写明是谁，把“明天”写成日期。"
-    "记在哪个记忆域由系统按会话决定，你不需要也不能指定。"
-    " / Store one durable fact, preference, decision, task or lesson in long-term memory."
-)
-PARAMETERS: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "judgment": {
-            "type": "string",
-            "description": "要记住的一句话，写明主语，例如“奶奶对花生过敏”。",
-        },
-        "reasoning": {"type": "string", "description": "为什么值得记、依据是什么；可留空。"},
-        "tags": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "judgment 里没有的同义词、类别；可留空。",
-        },
-        "asks": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": '两三个以后会问到它的问题，换一种说法，例如 ["聚餐点菜要避开什么"]。',
-        },
-        "strength": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 100,
-            "description": "重要程度 1-100：一般 50，性命攸关或明确要求记住 90。",
-        },
-        "memory_type": {
-            "type": "string",
-            "enum": list(KINDS),
-            "description": (
-                "knowledge 事实；event 发生的事；skill 方法经验；task 待办；emotional 感受喜好。"
-            ),
-        },
-    },
-    "required": ["judgment"],
-}
-
 
 @dataclass
 class RememberTool(MemoryTool):
     """Passes a draft and the conversation's id to the engine."""
 
     name: str = "core_memory_remember"
-    description: str = DESCRIPTION
-    parameters: dict[str, Any] = Field(default_factory=lambda: PARAMETERS)
+    description: str = (
+        "把值得长期记住的事写进长期记忆（跨天、重启后仍在）。当有人说“记住……”，或透露以后会用到的事实、"
+        "喜好、忌讳、约定、任务、身份、经验时调用；闲聊、一次性的问题、你自己的推测、密码和证件号不要记。"
+        "一次只记一件事，judgment 写成脱离上下文也能看懂的一句话：写明是谁，把“明天”写成日期。"
+        "记在哪个记忆域由系统按会话决定，你不需要也不能指定。"
+        " / Store one durable fact, preference, decision, task or lesson in long-term memory."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (
+        text(
+            "judgment",
+            "要记住的一句话，写明主语，例如“奶奶对花生过敏”。",
+            limit=MAX_JUDGMENT,
+            required=True,
+        ),
+        text("reasoning", "为什么值得记、依据是什么；可留空。", limit=MAX_REASONING),
+        words("tags", "judgment 里没有的同义词、类别；可留空。", most=MAX_TAGS, limit=MAX_TAG),
+        words(
+            "asks",
+            '两三个以后会问到它的问题，换一种说法，例如 ["聚餐点菜要避开什么"]。',
+            most=MAX_ASKS,
+            limit=MAX_ASK,
+        ),
+        number(
+            "strength",
+            "重要程度 1-100：一般 50，性命攸关或明确要求记住 90。",
+            low=1,
+            high=100,
+            unset=50,
+        ),
+        choice(
+            "memory_type",
+            "knowledge 事实；event 发生的事；skill 方法经验；task 待办；emotional 感受喜好。",
+            KINDS,
+            unset="knowledge",
+        ),
+    )
 
     async def answer(
         self,
-        plugin: PluginContext,
-        arguments: Arguments,
-        conversation_id: ConversationId,
-        actor: Actor,
+        call: Call,
+        judgment: str,
+        reasoning: str,
+        tags: Sequence[str],
+        asks: Sequence[str],
+        strength: int,
+        memory_type: str,
     ) -> str:
-        judgment = arguments.text("judgment", limit=MAX_JUDGMENT, required=True)
         draft = MemoryDraft(
             judgment=judgment,
-            reasoning=arguments.text("reasoning", limit=MAX_REASONING),
-            tags=usable_tags(arguments.words("tags", most=MAX_TAGS, limit=MAX_TAG), judgment),
-            asks=usable_asks(arguments.words("asks", most=MAX_ASKS, limit=MAX_ASK), judgment),
-            strength=arguments.number("strength", default=50, low=1, high=100),
-            kind=KINDS[arguments.choice("memory_type", KINDS, "knowledge")],
+            reasoning=reasoning,
+            tags=usable_tags(tags, judgment),
+            asks=usable_asks(asks, judgment),
+            strength=strength,
+            kind=KINDS[memory_type],
             source=Source.TOOL,
-            actor=actor,
-            heard=arguments.heard,
-            talk=arguments.talk,
+            actor=call.actor,
+            heard=call.heard,
+            talk=call.talk,
         )
-        if problem := arguments.finish():
-            return f"error {problem}"
-        outcome = await plugin.service.remember(draft, conversation_id=conversation_id)
+        outcome = await call.plugin.service.remember(draft, conversation_id=call.conversation_id)
         if not isinstance(outcome, Rejected):
-            arguments.stored.append(outcome.memory.memory.memory_id)
+            call.stored.append(outcome.memory.memory.memory_id)
         word = "error" if isinstance(outcome, Rejected) else "ok"
-        return f"{word} {remembered_text(plugin.texts, outcome)}"
+        return f"{word} {remembered_text(call.plugin.texts, outcome)}"

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar
 
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.commands.memory_reference import shown_words
-from ..core.plugin_context import PluginContext
 from ..core.replies.outcome_text import purged_text, refusal_text
-from ..llm_memory import Actor, ConversationId, Forgotten, Purged
-from .arguments import Arguments
-from .base import MemoryTool
-
-MAX_POINTER = 300
-
-DESCRIPTION = (
-    "忘掉一条长期记忆。只在说话的人明确要你忘掉时调用；先用 core_memory_recall 找到是哪一条，"
-    "一次一条。只能忘说话人自己说的，管理员都能忘；可以撤销。结果以 ok 开头才算忘了，"
-    "照它说明忘了哪句；否则如实说没有忘。"
-    " / Forget one memory at its speaker's request."
-)
-PARAMETERS: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "pointer": {"type": "string", "description": "那一行里的指针，如 preferences.md#m-…"},
-    },
-    "required": ["pointer"],
-}
+from ..llm_memory import Forgotten, Purged
+from .arguments import Parameter, text
+from .base import Call, MemoryTool
 
 
 @dataclass
@@ -36,27 +18,27 @@ class ForgetTool(MemoryTool):
     """Passes the pointer, who asks and the conversation's id to the engine."""
 
     name: str = "forget_memory"
-    description: str = DESCRIPTION
-    parameters: dict[str, Any] = Field(default_factory=lambda: PARAMETERS)
+    description: str = (
+        "忘掉一条长期记忆。只在说话的人明确要你忘掉时调用；先用 core_memory_recall 找到是哪一条，"
+        "一次一条。只能忘说话人自己说的，管理员都能忘；可以撤销。结果以 ok 开头才算忘了，"
+        "照它说明忘了哪句；否则如实说没有忘。"
+        " / Forget one memory at its speaker's request."
+    )
+    takes: ClassVar[tuple[Parameter, ...]] = (
+        text("pointer", "那一行里的指针，如 preferences.md#m-…", limit=300, required=True),
+    )
 
-    async def answer(
-        self,
-        plugin: PluginContext,
-        arguments: Arguments,
-        conversation_id: ConversationId,
-        actor: Actor,
-    ) -> str:
-        pointer = arguments.text("pointer", limit=MAX_POINTER, required=True)
-        if problem := arguments.finish():
-            return f"error {problem}"
-        texts = plugin.texts
-        if not actor.spoke or not arguments.heard:
+    async def answer(self, call: Call, pointer: str) -> str:
+        texts = call.plugin.texts
+        if not call.actor.spoke or not call.heard:
             return f"error {texts.say('forget.nobody_asked')}"
-        outcome = await plugin.service.forget(pointer, conversation_id=conversation_id, actor=actor)
+        outcome = await call.plugin.service.forget(
+            pointer, conversation_id=call.conversation_id, actor=call.actor
+        )
         match outcome:
             case Forgotten(stored, _):
                 words, memory_id = shown_words(texts, stored.memory), stored.memory.memory_id
-                plugin.talk.clear(conversation_id)
+                call.plugin.talk.clear(call.conversation_id)
                 return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"
             case Purged():
                 return f"ok {purged_text(texts, outcome)}"

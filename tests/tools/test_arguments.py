@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
@@ -21,7 +20,14 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     tool_context,
 )
 from astrbot_plugin_scoped_memory.tools import TOOLS
-from astrbot_plugin_scoped_memory.tools.arguments import Arguments
+from astrbot_plugin_scoped_memory.tools.arguments import (
+    Wrong,
+    flag,
+    number,
+    read_all,
+    text,
+    words,
+)
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -58,30 +64,13 @@ calls = st.dictionaries(
 )
 
 
-@given(calls, st.sampled_from(LANGUAGES))
-def test_no_arguments_make_the_checks_raise(given_: dict[str, Any], language: str) -> None:
-    arguments = Arguments(given_, Texts(language))
-    text = arguments.text("judgment", limit=20, required=True)
-    assert isinstance(text, str)
-    assert len(text) <= 20
-    assert 1 <= arguments.number("strength", default=50, low=1, high=100) <= 100
-    words = arguments.words("tags", most=3, limit=5)
-    assert len(words) <= 3
-    assert all(isinstance(word, str) and 0 < len(word) <= 5 for word in words)
-    assert arguments.choice("memory_type", {"knowledge", "task"}, "task") in {"knowledge", "task"}
-    problem = arguments.finish()
-    usable = isinstance(given_.get("judgment"), str) and 0 < len(given_["judgment"]) <= 20
-    known = {"judgment", "strength", "tags", "memory_type"}
-    if not usable or not given_.keys() <= known:
-        assert problem
-    assert len(problem) < 200
-
-
 REFUSED = object()
-READ: dict[str, Callable[[Arguments], object]] = {
-    "limit": lambda arguments: arguments.number("limit", default=5, low=1, high=20),
-    "tags": lambda arguments: arguments.words("tags", most=12, limit=40),
-    "tasks": lambda arguments: arguments.lines("tasks", most=3, limit=40, required=True),
+READ = {
+    "limit": number("limit", "", low=1, high=20, unset=5),
+    "tags": words("tags", "", most=12, limit=40),
+    "tasks": words("tasks", "", most=3, limit=40, lines=True),
+    "transcript": flag("transcript", ""),
+    "query": text("query", limit=9, required=True),
 }
 
 
@@ -111,44 +100,38 @@ READ: dict[str, Callable[[Arguments], object]] = {
         ),
         ("tasks", "给妈妈打电话，问体检结果", ("给妈妈打电话，问体检结果",)),
         ("tasks", "交房租\n买菜", ("交房租", "买菜")),
-        *(
-            ("tasks", value, REFUSED)
-            for value in (7, [7], {"a": 1}, ["x" * 41], [*"abcd"], [], " ")
-        ),
+        *(("tasks", value, REFUSED) for value in (7, [7], {"a": 1}, ["x" * 41], [*"abcd"])),
+        *(("transcript", value, bool(value)) for value in (True, False, None)),
+        *(("transcript", value, value == "True") for value in ("True", "false")),
+        *(("transcript", value, REFUSED) for value in ("yes", 1, [], {})),
+        *(("query", value, REFUSED) for value in (None, "", " ", 7, "x" * 10)),
     ],
 )
 def test_what_an_argument_may_be(name: str, value: object, read: object) -> None:
-    arguments = Arguments({name: value}, TEXTS)
-    found, problem = READ[name](arguments), arguments.finish()
-    if read is REFUSED:
-        assert name in problem
-        assert found in (5, ())
-    else:
-        assert (found, problem) == (read, "")
+    if read is not REFUSED:
+        assert read_all([READ[name]], {name: value}) == {name: read}
+        return
+    with pytest.raises(Wrong) as wrong:
+        read_all([READ[name]], {name: value})
+    assert name in TEXTS.say(f"argument.{wrong.value.code}", **wrong.value.params)
 
 
-def test_the_first_problem_is_the_one_told() -> None:
-    arguments = Arguments({"limit": "x", "colour": "blue"}, TEXTS)
-    arguments.text("query", limit=5, required=True)
-    arguments.number("limit", default=5, low=1, high=20)
-    assert "query" in arguments.finish()
+@pytest.mark.parametrize(
+    ("given_", "named"),
+    [({"limit": "x", "colour": "blue"}, "query"), ({"query": "x", "colour": "blue"}, "colour")],
+)
+def test_the_first_problem_is_the_one_told(given_: dict[str, Any], named: str) -> None:
+    with pytest.raises(Wrong) as wrong:
+        read_all([READ["query"], READ["limit"]], given_)
+    assert wrong.value.params["name"] == named
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_parameter_of_a_tool_is_read_by_it(
-    monkeypatch: pytest.MonkeyPatch, tool: type[MemoryTool]
+def test_every_parameter_of_a_tool_is_passed_below_and_none_is_a_scope(
+    tool: type[MemoryTool],
 ) -> None:
-    finish, read_by_it = Arguments.finish, []
-
-    def noted(arguments: Arguments) -> str:
-        read_by_it.append(set(arguments.read))
-        return finish(arguments) or "enough is known"
-
-    monkeypatch.setattr(Arguments, "finish", noted)
     properties = tool().parameters["properties"]
-    asyncio.run(called(tool, [dict.fromkeys(properties)], "aiocqhttp:GroupMessage:777"))
-    assert read_by_it == [set(properties)]
-    assert set(properties) <= set(NAMES), "else it is never passed above"
+    assert set(properties) <= set(NAMES)
     assert set(tool().parameters["required"]) <= set(properties)
     assert "scope" not in properties
 
