@@ -95,6 +95,11 @@ class Call:
         """For commands of admins alone: what it gives belongs to all scopes."""
         return self.plugin.engine
 
+    @property
+    def identity_links(self) -> Mapping[str, str]:
+        """The owner's names of persons, by their ids."""
+        return self.plugin.config.engine.identity_links
+
     def say(self, code: str, /, **params: object) -> str:
         """The text in the owner's language."""
         return self.plugin.texts.say(code, **params)

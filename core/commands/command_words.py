@@ -41,6 +41,9 @@ _OTHER_WORDS: Mapping[str, Sequence[str]] = {
 }
 """What people write who mean one of ours."""
 
+PUBLIC = "public"
+_CALLED_PUBLIC = frozenset({PUBLIC, "公共", "公共域", "公开"})
+
 Names = Mapping[str, Sequence[str]]
 """What stands behind the group's name, by command: its names in force."""
 
@@ -49,6 +52,11 @@ def first_word(text: str) -> tuple[str, str]:
     """The first word, and what follows it; empty where there is none."""
     first, more = (*text.split(None, 1), "", "")[:2]
     return first, more
+
+
+def scope_named(word: str) -> str:
+    """The scope that a word of a command means; the engine takes its own name alone for public."""
+    return PUBLIC if word.lower() in _CALLED_PUBLIC else word
 
 
 def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool) -> str | None:

@@ -7,10 +7,10 @@ from collections.abc import Awaitable
 from functools import wraps
 
 from astrbot.api import logger
-from astrbot.api.event import MessageChain
 
 from ...llm_memory import ScopedMemoryError
 from ..replies.outcome_text import error_text
+from ..turn.first_message import tell
 from .call import Call, Handler
 
 _PATIENCE_SECONDS = 15.0
@@ -43,7 +43,4 @@ async def _finish(call: Call, task: Awaitable[str]) -> None:
     except Exception as error:  # noqa: BLE001  (no one waits for it any more: the log has it)
         said = call.say("outcome.failed", detail=type(error).__name__)
         logger.exception(call.say("log.command_failed"))
-    try:
-        await call.plugin.astrbot.send_message(call.where.umo, MessageChain().message(said))
-    except Exception:  # noqa: BLE001  (whatever the platform raises, the work is done)
-        logger.exception(call.say("log.command_failed"))
+    await tell(call.plugin, call.where.umo, said)

@@ -76,14 +76,19 @@ async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, act
         return
     if not warning:
         return
-    try:
-        chain = MessageChain().message(plugin.texts.say("status.warning", text=warning))
-        reached = await plugin.astrbot.send_message(conversation_id.umo, chain)
-    except Exception:  # noqa: BLE001  (whatever the platform raises, the turn goes on)
-        logger.exception(plugin.texts.say("log.warning_unsent"))
-        reached = False
-    if not reached:
+    said = plugin.texts.say("status.warning", text=warning)
+    if not await tell(plugin, conversation_id.umo, said):
         await plugin.service.conversations.return_strangers_warning()
+
+
+async def tell(plugin: PluginContext, umo: str, text: str) -> bool:
+    """Say something in a conversation that nobody there has asked for. False where it did not
+    arrive."""
+    try:
+        return bool(await plugin.astrbot.send_message(umo, MessageChain().message(text)))
+    except Exception:  # noqa: BLE001  (whatever the platform raises, the work goes on)
+        logger.exception(plugin.texts.say("log.warning_unsent"))
+        return False
 
 
 def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refused) -> str:

@@ -11,7 +11,7 @@ from ..models.conversation import Actor, ConversationId, SeenSender
 from ..models.resolution import Refused, Resolution, Usable
 from ..models.scope import PUBLIC
 from ..storage.state_store import SqliteStateStore
-from .rules.origins import complete, on_behalf_of
+from .rules.origins import complete, on_behalf_of, titled
 from .scope_book import ScopeBook
 
 _REMEMBERED = 4096
@@ -41,6 +41,11 @@ class Origins:
             peer=actor.person.removeprefix(f"{adapter}:"),
             name=actor.name,
         )
+        await self._note(seen)
+        if conversation_id.title and seen.group:
+            await self._note(titled(seen, conversation_id))
+
+    async def _note(self, seen: SeenSender) -> None:
         if seen in self._written:
             return
         try:
@@ -51,6 +56,10 @@ class Origins:
         if len(self._written) >= _REMEMBERED:
             self._written.clear()
         self._written.add(seen)
+
+    async def met(self) -> list[SeenSender]:
+        """Who has spoken where, and what groups are called; see ``titled``."""
+        return await self._senders("")
 
     async def completed(self, parsed: ConversationId, adapter: str | None) -> ConversationId:
         """``parsed`` with what its string hides, ``hidden`` if no person's message has told it.

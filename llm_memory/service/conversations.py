@@ -115,6 +115,11 @@ class Conversations:
         await self._life.begun()
         return await self._origins.completed(parsed, adapter)
 
+    async def met(self) -> list[SeenSender]:
+        """Who has spoken where; see ``Origins.met``. For admins alone."""
+        await self._life.begun()
+        return await self._origins.met()
+
     async def on_behalf_of(self, conversation_id: ConversationId, sender: str) -> SeenSender | None:
         """For whom an agent acts that woke by itself; see ``Origins.on_behalf_of``."""
         await self._life.begun()

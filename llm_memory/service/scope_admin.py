@@ -62,11 +62,14 @@ class ScopeAdmin:
         requester = Requester(actor, conversation_id.umo)
         return await self._bringing.bring_named(names, conversation_id, requester)
 
-    async def check_entry(self, raw: Mapping[str, object], conversation_id: ConversationId) -> str:
+    async def check_entry(
+        self, raw: Mapping[str, object], conversation_id: ConversationId, actor: Actor
+    ) -> str:
         """What is wrong with the conversation's scope in a map that is to be: a ``ScopeFault``, or
-        empty."""
+        empty. Which scopes there are tells on nobody but an admin."""
         await self._life.ready()
-        entries = read_scope_map(raw, await self._editor.folders()).entries
+        folders = await self._editor.folders() if actor.admin else ()
+        entries = read_scope_map(raw, folders).entries
         entry = entries.get(conversation_id.map_key)
         return str(entry.fault) if isinstance(entry, IllegalName) else ""
 

@@ -164,10 +164,11 @@ class SqliteStateStore(SqliteFile):
         where = (sender.umo, sender.scope, sender.adapter, sender.group)
         self.rows(statement, (*where, sender.peer, sender.name))
 
-    def senders(self, umo: str) -> list[SeenSender]:
-        """Returns all who have spoken under this origin."""
-        query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender WHERE umo = ?"
-        return [SeenSender(*row) for row in self.rows(query, (umo,))]
+    def senders(self, umo: str = "") -> list[SeenSender]:
+        """Returns all who have spoken under this origin, or under any."""
+        query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender"
+        found = self.rows(f"{query} WHERE umo = ?", (umo,)) if umo else self.rows(query)
+        return [SeenSender(*row) for row in found]
 
     def members(self, chat: str) -> frozenset[str]:
         """Returns the ids of all who have spoken in a group, given its map key; also where the

@@ -77,6 +77,7 @@ class Bot(TurnPlugin):
         self.sent: list[str] = []
         self.closed = False
         self.astrbot.send_message = self._send
+        self.astrbot.get_config = lambda **_: {"admins_id": [number_of(ADMINS[0])]}
         pace = SchedulePace(catch_up_seconds=PATIENT, retry_seconds=PATIENT)
         self.schedule = SleepSchedule(rig.engine, None, UTC, self.texts, pace=pace)
 

@@ -122,7 +122,7 @@ class FakePlugin:
             get_curr_conversation_id=self._current_history, get_conversation=self._talk
         )
         self.advice = ""
-        self.astrbot = SimpleNamespace(conversation_manager=manager)
+        self.astrbot = SimpleNamespace(conversation_manager=manager, get_config=dict)
         self.feedback = FeedbackService(rig.engine)
         self.tasks: list[asyncio.Future[None]] = []
         self.successor: FakePlugin | None = None

@@ -6,10 +6,82 @@ true of it: neither the platform nor the group nor a sender. Persons' own messag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from ...catalogue.rules.bylines import folded_name
 from ...models.conversation import ConversationId, ConversationKind, SeenSender
+from .map_keys import chat_of
+from .rebinding import chat_key
+
+
+class Named(NamedTuple):
+    """What a name, or an id, may mean: private chats and whole groups by their key in the map, each
+    with what it is called; and persons, also those who never wrote privately."""
+
+    places: Mapping[str, tuple[ConversationId, str]]
+    persons: frozenset[str]
+
+
+def named(name: str, met: Sequence[SeenSender], links: Mapping[str, str]) -> Named:
+    """Everything that ``name`` may mean among what was met.
+
+    Args:
+        links: ``identity_links``: the owner's names of persons, by their ids.
+    """
+    folded = folded_name(name)
+    persons = {
+        one.person
+        for one in met
+        if one.person
+        and (
+            name in (one.peer, one.person)
+            or folded in (folded_name(one.name), folded_name(links.get(one.person, "")))
+        )
+    }
+    places = dict[str, tuple[ConversationId, str]]()
+    for one in met:
+        where = place_of(one)
+        key, private = chat_key(where), where.kind is ConversationKind.PRIVATE
+        its_name = one.name if private or not one.peer else ""
+        by_name = one.person in persons if private else folded_name(its_name) == folded
+        if by_name or name in (key, where.umo, where.group):
+            places[key] = where, its_name or places.get(key, (where, ""))[1]
+    return Named(places, frozenset(persons))
+
+
+def is_no_stranger(
+    place: ConversationId,
+    name: str,
+    asker: str,
+    met: Sequence[SeenSender],
+    is_inside: Callable[[ConversationId], bool],
+) -> bool:
+    """True if a place that ``name`` means alone is certainly the one that is meant: anybody can
+    take a name. It is an id, or ``asker`` speaks in the group, or the person of the private chat
+    speaks in another place for which ``is_inside`` holds."""
+    if name in (place.umo, place.group, place.peer, f"{place.adapter}:{place.peer}"):
+        return True
+    if place.group:
+        return any(one.person == asker and place_of(one) == place for one in met)
+    person = f"{place.adapter}:{place.peer}"
+    return any(one.person == person and is_inside(place_of(one)) for one in met)
+
+
+def place_of(seen: SeenSender) -> ConversationId:
+    """The private chat, or the group as a whole, in which a person has spoken."""
+    parsed = ConversationId.parse(seen.umo)
+    if parsed.kind is not ConversationKind.GROUP or not seen.group:
+        return replace(parsed, adapter=seen.adapter, peer=seen.peer or None)
+    group = chat_of(seen.group)
+    umo = f"{parsed.account}:{parsed.kind}:{group}"
+    return replace(parsed, umo=umo, adapter=seen.adapter, group=group)
+
+
+def titled(seen: SeenSender, conversation_id: ConversationId) -> SeenSender:
+    """What a group is called stands as the name of nobody in it."""
+    return replace(seen, umo=chat_key(conversation_id), peer="", name=conversation_id.title)
 
 
 def complete(

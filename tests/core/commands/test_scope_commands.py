@@ -85,7 +85,7 @@ async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
         desk = Desk(rig, panel=Panel(dict(MAP)))
         said = await desk("scope 家人", 555)
     assert len(asked) > 1
-    assert desk.say("scope.set_private", scope="家人", count=3) in said
+    assert desk.say("scope.set_private", place="本会话", scope="家人", count=3) in said
 
 
 async def test_what_is_no_name_changes_nothing_and_no_panel_is_said_so(rig: Rig) -> None:
