@@ -29,7 +29,7 @@ from .rules.closed_last import closed_last, records_instead
 from .rules.newer import newer_first
 from .rules.parts import parts_of
 from .rules.ranking import Candidate, Sifted, choose, journals_last, sift
-from .rules.same_fact import merge_same_facts, stored_instead
+from .rules.same_fact import merge_same_facts, standing_first, stored_instead
 from .rules.talk import stands_alone
 from .rules.weights import RecallWeights
 from .use_counts import UseCounts
@@ -136,7 +136,7 @@ class MemoryManager:
 
     async def _ordered(self, ask: Ask, ranked: Ranked, course: Course) -> Sifted:
         """What is left to do once it is known what answers."""
-        admits, query = ask.scope_filter.admits, ask.request.query
+        admits, query, stands = ask.scope_filter.admits, ask.request.query, ask.request.stands
         # What finds them holds the loop for some milliseconds, and so does what follows.
         await asyncio.sleep(0)
         living = self._living(ranked.candidates, ranked.lost)
@@ -153,8 +153,8 @@ class MemoryManager:
         if not ask.times:
             sifted = journals_last(sifted, shown=ask.asks or not ask.in_talk)
         if not _names_past_date(ask):
-            sifted = newer_first(sifted, self._newer, self._passages.is_unread)
-        return sifted
+            sifted = newer_first(sifted, self._newer, self._passages.is_unread, stands)
+        return standing_first(sifted, stands)
 
     def _living(
         self, candidates: Sequence[Candidate], lost: dict[DropReason, int]

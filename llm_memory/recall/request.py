@@ -9,6 +9,7 @@ from typing import Final
 
 from ..models.conversation import Actor
 from ..models.data_models import Topic
+from ..models.passages import Passage
 from ..models.recall import Hit
 from ..models.scope import ScopeFilter
 from ..models.talk import ContextLine
@@ -29,6 +30,7 @@ class RecallRequest:
         context: What was said before, the earliest first, in the view that the filter is of.
         topic: Only what stands in its files.
         on: Only what is of the days that these words name; they stand for those of the query.
+        stands: False for what says nothing against the words of others: a stranger's.
         in_talk: The query is a person's message, not a search: it may ask for nothing.
     """
 
@@ -43,6 +45,7 @@ class RecallRequest:
     in_talk: bool = False
     topic: Topic | None = None
     on: str = ""
+    stands: Callable[[Passage], bool] = lambda _: True
 
 
 class Course:

@@ -14,9 +14,11 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Provenance, StoredMemory
 from ..models.key import Key
+from ..models.passages import Passage
 from ..models.recall import Byline, Hit
 from ..models.scope import Scope, ScopeFilter
 from ..primer.rules.primer import Participants
+from ..recall.rules.salience import is_first_person
 from ..storage.state_store import SqliteStateStore
 
 
@@ -58,11 +60,9 @@ class Bylines:
     def _note_admin(self, person: str, name: str) -> None:
         self._admins.setdefault(folded_name(name), set()).add(person)
 
-    def reader(
-        self, scope_filter: ScopeFilter, conversation: str, asker: Actor | None
-    ) -> Callable[[Hit], Hit]:
-        """Completes hits for one who reads them in a conversation."""
-        return _Reader(self, scope_filter, conversation, asker).complete
+    def reader(self, scope_filter: ScopeFilter, conversation: str, asker: Actor | None) -> Reader:
+        """For one who reads hits in a conversation."""
+        return Reader(self, scope_filter, conversation, asker)
 
     def participants(self, scope: Scope, conversation: str, asker: Actor | None) -> Participants:
         """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
@@ -100,7 +100,7 @@ class Bylines:
 
 
 @dataclass(slots=True)
-class _Reader:
+class Reader:
     """What is asked for each hit of one answer; the company only where it matters."""
 
     bylines: Bylines
@@ -108,6 +108,18 @@ class _Reader:
     conversation: str
     asker: Actor | None
     participants: Participants | None = None
+
+    def stands(self, passage: Passage) -> bool:
+        """False for what a stranger says, unless of the one person of that name, and for whoever
+        else bears the asker's."""
+        if not isinstance(passage, StoredMemory) or passage.memory.provenance.vouched:
+            return True
+        origin, text = passage.memory.provenance, passage.memory.judgment
+        others = self.bylines.others(origin, self.scope_filter, self.asker)
+        if self.asker is not None and self.asker.person in others:
+            return False
+        of_oneself = is_first_person(text) or bool(origin.who and text.startswith(origin.who))
+        return not self._is_stranger(passage) or (of_oneself and not others)
 
     def complete(self, hit: Hit) -> Hit:
         """The hit with what its reader has to know of its speakers."""

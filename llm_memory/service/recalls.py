@@ -77,9 +77,11 @@ class Recalls:
         if self._paused_conversations.since(view.conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
         explanations = self._manager.explanations
-        complete = self._bylines.reader(request.scope_filter, umo, actor)
+        reader = self._bylines.reader(request.scope_filter, umo, actor)
+        complete = reader.complete
         asked = replace(
             request,
+            stands=reader.stands,
             context=tuple(one for one in request.context if self._is_of_now(one, view)),
             line=None if line is None else lambda hit: line(complete(hit)),
         )
@@ -156,7 +158,7 @@ class Recalls:
         """The arguments are those of ``CognitiveService.told``."""
         if view.readable is None:
             return []
-        complete = self._bylines.reader(view.readable, view.conversation_id.umo, actor)
+        complete = self._bylines.reader(view.readable, view.conversation_id.umo, actor).complete
         hits = [as_hit(Candidate(stored, 0.0), chars) for stored in found]
         return list(map(complete, self._access.as_seen_by(actor, hits)))
 

@@ -201,7 +201,7 @@ class Turns:
         scope_filter, umo = view.readable, view.conversation_id.umo
         if scope_filter is None or self._paused_conversations.since(view.conversation_id):
             return Primer()
-        complete = self._bylines.reader(scope_filter, umo, actor)
+        complete = self._bylines.reader(scope_filter, umo, actor).complete
         shown = replace(written, line=lambda hit: written.line(complete(hit)))
         primer = await self._primers.prime(
             view.conversation_id, scope_filter, actor, shown, token_budget, new_talk=new_talk
@@ -217,7 +217,7 @@ class Turns:
         primer = await self._primers.at_once(
             view.conversation_id, scope_filter, actor, AS_MARKDOWN, token_budget
         )
-        complete = self._bylines.reader(scope_filter, umo, actor)
+        complete = self._bylines.reader(scope_filter, umo, actor).complete
         return self._as_shown(primer, actor, complete)
 
     def _as_shown(self, primer: Primer, actor: Actor, complete: Callable[[Hit], Hit]) -> Primer:

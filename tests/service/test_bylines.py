@@ -243,3 +243,31 @@ def test_an_admin_is_told_by_astrbots_list() -> None:
     astrbot = SimpleNamespace(get_config=lambda: {"admins_id": ["900001", 42]})
     known = {"aiocqhttp:900001": True, "telegram:42": True, "aiocqhttp:700002": False, "": False}
     assert {who: is_admin(astrbot, who) for who in known} == known
+
+
+REAL, LIKE_REAL = person(3100, "老王"), person(6660, "老王")
+
+
+@pytest.mark.parametrize(
+    ("where", "who", "first"),
+    [
+        (ROOM, HONG, "老王对青霉素过敏"),
+        (ROOM, REAL, "老王对青霉素过敏"),
+        (OTHER_ROOM, REAL, "老王对青霉素过敏"),
+        (OTHER_ROOM, HONG, "更正：老王对青霉素不过敏"),
+    ],
+)
+async def test_who_only_bears_the_name_takes_no_place_of_the_one_who_is_meant(
+    tmp_path: Path, where: ConversationId, who: Actor, first: str
+) -> None:
+    async with a_bot(tmp_path, words_alone=True) as rig:
+        await rig.remember("老王对青霉素过敏", ROOM, REAL)
+        await rig.remember("小红对青霉素不清楚，要问医生", ROOM, HONG)
+        for text in ("老王对青霉素不过敏了", "老王对青霉素真不过敏", "更正：老王对青霉素不过敏"):
+            await rig.remember(text, OTHER_ROOM, LIKE_REAL)
+        await rig.until_indexed()
+        recall = await rig.recall("老王能打青霉素吗", where, 3, actor=who, in_talk=True)
+    shown = [hit.preview for hit in recall.hits]
+    assert shown[0] == first
+    assert "老王对青霉素过敏" in shown[:2]
+    assert not recall.hits[shown.index("老王对青霉素过敏")].earlier or where is OTHER_ROOM

@@ -151,13 +151,17 @@ def _same_voice(old: Memory, new: Memory) -> bool:
 
 
 def newer_first(
-    sifted: Sifted, model: Linear, is_unread: Callable[[Passage], bool] = lambda _: False
+    sifted: Sifted,
+    model: Linear,
+    is_unread: Callable[[Passage], bool] = lambda _: False,
+    stands: Callable[[Passage], bool] = lambda _: True,
 ) -> Sifted:
     """None before what says how it stands now with what it says: that is marked ``earlier``.
 
     Args:
         is_unread: Tells what was not compared yet with what it corrects. It and the best of those
             below come along from there, where they correct something.
+        stands: As in ``RecallRequest``: what does not corrects nothing that does.
     """
     best, below = [*sifted.best], [*sifted.below]
     near = [*below[:_LOOKED_AT], *(one for one in below[_LOOKED_AT:] if is_unread(one.passage))]
@@ -171,7 +175,8 @@ def newer_first(
         # What a tool stores in a turn is no update of its words.
         of_turn = is_unread(before.passage) and not is_unread(after.passage)
         at_once = new.memory.created_at - old.memory.created_at < _A_MINUTE
-        return not (of_turn and at_once) and _follows(old, before, new, after, model)
+        may = not (of_turn and at_once) and (stands(after.passage) or not stands(before.passage))
+        return may and _follows(old, before, new, after, model)
 
     comes = {
         id(candidate)

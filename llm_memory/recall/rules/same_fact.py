@@ -68,6 +68,40 @@ def stored_instead(sifted: Sifted, copied: Callable[[Passage], Collection[str]])
     return Sifted(best, sifted.below)
 
 
+def standing_first(sifted: Sifted, stands: Callable[[Passage], bool]) -> Sifted:
+    """Where several people tell of one matter, what stands comes before what does not, and what a
+    speaker has said of it again behind all others."""
+    first = sifted.best[:_FIRST]
+    if all(stands(one.passage) for one in first):
+        return sifted
+    matters: list[tuple[frozenset[str], list[Candidate]]] = []
+    of: list[list[Candidate]] = []
+    for candidate in first:
+        about = _about(candidate.passage)
+        same = (some for others, some in matters if about and _alike(about, others))
+        if (told := next(same, None)) is None:
+            matters.append((about, told := []))
+        told.append(candidate)
+        of.append(told)
+    again: list[Candidate] = []
+    for _, told in matters:
+        told.sort(key=lambda one: not stands(one.passage))
+        if not stands(told[-1].passage):
+            again += [one for at, one in enumerate(told) if _has_spoken(one, told[:at])]
+    left = {id(one) for one in again}
+    ordered = [one for told in of if id(one := told.pop(0)) not in left]
+    return Sifted([*ordered, *again, *sifted.best[_FIRST:]], sifted.below)
+
+
+def _has_spoken(one: Candidate, before: Sequence[Candidate]) -> bool:
+    return any(
+        isinstance(one.passage, StoredMemory)
+        and isinstance(other.passage, StoredMemory)
+        and same_speaker(one.passage.memory, other.passage.memory)
+        for other in before
+    )
+
+
 def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
     """The same for entries that are listed: in their order, each with those that tell the same."""
     sifted = Sifted([Candidate(stored, 0.0) for stored in entries], [])
