@@ -21,7 +21,7 @@ from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_chan
 from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_names import ROOT
 from ..replies.outcome_text import error_text, not_saved_text
-from .call import Call, admin
+from .call import Call, admin, no_words
 from .transfer_commands import fault_text
 
 _ANYWAY = {"anyway", "仍要"}
@@ -33,6 +33,7 @@ _DETAIL = 200
 
 
 @admin
+@no_words
 async def backup(call: Call) -> str:
     """Write the file, and say where it is and what to do with it. It holds all scopes."""
     try:

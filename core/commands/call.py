@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import wraps
 from time import monotonic
 from typing import NamedTuple
 
-from ...llm_memory import Actor, CognitiveService, ConversationId, Engine
+from ...llm_memory import Actor, CognitiveService, ConversationId, Engine, Paused
 from ...llm_memory.models.conversation import ConversationKind
+from ...llm_memory.models.turns import Pause
+from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
@@ -24,6 +25,10 @@ ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
 _ASKED_SECONDS = 600.0
 """How long a yes is waited for; the texts say ten minutes."""
+
+SHOWN = 40
+"""So much is shown of words that are not understood."""
+_NO_MATTER = frozenset({"一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 type Handler = Callable[[Call], Awaitable[str]]
 type Person = tuple[str, str]
@@ -110,9 +115,16 @@ class Call:
         alone = self.where.kind is ConversationKind.PRIVATE
         return self.say(f"pause.{'go_on' if alone or self.actor.admin else 'go_on_by_admin'}")
 
-    def paused(self, since: datetime, code: str = "status.paused") -> str:
+    def paused(self, pause: Pause | Paused, code: str = "status.paused") -> str:
         """Since when memory is paused here, and what ends that."""
-        return self.say(code, since=moment(since), how=self.how_to_resume)
+        how = self.how_to_resume
+        if pause.until is not None:
+            how = self.say("pause.until", until=moment(pause.until), how=how)
+        return self.say(code, since=moment(pause.since), how=how)
+
+    def unread_words(self, words: str) -> str:
+        """That nothing was done, since these words are not understood."""
+        return self.say("outcome.unread_words", words=safe(words)[:SHOWN])
 
     def split(self) -> tuple[str, str]:
         """Returns the first word, and what follows it."""
@@ -122,6 +134,18 @@ class Call:
     def behind(self) -> Call:
         """Returns the same call without its first word."""
         return replace(self, rest=self.split()[1])
+
+
+def no_words(handler: Handler) -> Handler:
+    """Says so where words stand behind a command that takes none, and does nothing."""
+
+    @wraps(handler)
+    async def checked(call: Call) -> str:
+        if not call.rest or call.rest.lower() in _NO_MATTER:
+            return await handler(call)
+        return call.unread_words(call.rest)
+
+    return checked
 
 
 def admin(handler: Handler) -> Handler:

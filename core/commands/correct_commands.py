@@ -153,8 +153,8 @@ async def undo(call: Call) -> str:
             return call.say("undo.not_found", id=safe(named)[:_WORDS])
         case NotVisible(""):
             # Who means the pause, by the word that ends one elsewhere.
-            since = call.service.conversations.paused_since(call.where)
-            return call.paused(since) if since else call.say("undo.nothing")
+            pause = call.service.conversations.pause_of(call.where)
+            return call.paused(pause) if pause else call.say("undo.nothing")
         case NotVisible(changed):
             return call.say("undo.changed", id=changed)
     return refusal_text(call.texts, "undo.not_allowed", outcome)

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 from ...llm_memory import NotAllowed, Paused, Rejected, Resumed, StateUnavailable
+from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.refusal_words import refusal_words
-from .call import Call
+from ...llm_memory.text.safe_text import safe
+from .call import SHOWN, Call, no_words
 
 
 async def pause(call: Call) -> str:
-    """Nothing of this conversation is kept or recalled from now on."""
-    return await _switch(call, on=False)
-
-
-async def resume(call: Call) -> str:
-    """As before the pause."""
-    return await _switch(call, on=True)
-
-
-async def _switch(call: Call, *, on: bool) -> str:
-    change = call.service.resume if on else call.service.pause
+    """Nothing of this conversation is kept or recalled from now on, or for the time that is said
+    behind the word."""
+    until = end_of(call.rest, call.plugin.clock()) if call.rest else None
+    if call.rest and until is None:
+        return call.say("pause.no_time", words=safe(call.rest)[:SHOWN])
     try:
-        outcome = await change(conversation_id=call.where, actor=call.actor)
+        outcome = await call.service.pause(
+            conversation_id=call.where, actor=call.actor, until=until
+        )
     except StateUnavailable as error:
         return call.say("pause.not_written", detail=error.cause)
     match outcome:
-        case Paused(since, before):
-            return call.paused(since, "pause.already" if before else "pause.done")
-        case Resumed(before):
-            return call.say("pause.not_paused" if before else "pause.resumed")
+        case Paused():
+            return call.paused(outcome, "pause.already" if outcome.before else "pause.done")
         case NotAllowed():
             return call.say("pause.not_allowed")
         case Rejected():
             return call.texts.said(refusal_words(outcome))
+
+
+@no_words
+async def resume(call: Call) -> str:
+    """As before the pause."""
+    try:
+        outcome = await call.service.resume(conversation_id=call.where, actor=call.actor)
+    except StateUnavailable as error:
+        return call.say("pause.not_written", detail=error.cause)
+    match outcome:
+        case Resumed(before):
+            return call.say("pause.not_paused" if before else "pause.resumed")
+        case NotAllowed():
+            return call.say("pause.not_allowed")

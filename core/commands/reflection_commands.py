@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...llm_memory import ReflectionReport, Resting
 from ...llm_memory.text.safe_text import safe
 from ..replies.loop_text import moment
-from .call import Call, admin
+from .call import Call, admin, no_words
 from .slow_command import slow
 
 _LETTERS = 10
@@ -15,12 +15,13 @@ _DROP = frozenset({"drop", "丢弃"})
 
 
 @admin
+@no_words
 @slow
 async def reflect(call: Call) -> str:
     """Read at once what waits of this conversation: that costs money."""
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine
-    if since := call.service.conversations.paused_since(call.where):
-        return call.paused(since)
+    if pause := call.service.conversations.pause_of(call.where):
+        return call.paused(pause)
     return _report(call, await call.engine.loop.reflection.reflect(conversation=call.where.umo))
 
 

@@ -11,7 +11,7 @@ from .call import Call, admin
 
 _JUST_NOW = timedelta(minutes=10)
 """Asked again so soon after one, the admin wants to know how it went."""
-_NOW = frozenset({"now", "again", "再来", "再来一次", "立即"})
+_NOW = frozenset({"now", "again", "再来", "再来一次", "立即", "一下", "马上", "现在"})
 _STATUS = frozenset({"status", "状态"})
 _ERRORS = 5
 
@@ -21,6 +21,8 @@ async def sleep(call: Call) -> str:
     """Nothing: begin one, or tell of the one that goes on or was just made. ``status``: tell of it.
     ``now``: begin one all the same."""
     word, schedule = call.rest.strip().lower(), call.plugin.schedule
+    if word and word not in _NOW | _STATUS:
+        return call.unread_words(word)
     if schedule.going:
         if schedule.waiting is not Postponed.NO:
             return call.say("sleep.waiting", why=call.say(f"postponed.{schedule.waiting}"))

@@ -9,9 +9,10 @@ from ...llm_memory.text.safe_text import safe
 from ..replies.loop_text import loop_lines
 from ..replies.outcome_text import error_text
 from .bring_command import left_text
-from .call import ENGINE_SECONDS, Call
+from .call import ENGINE_SECONDS, Call, no_words
 
 
+@no_words
 async def status(call: Call) -> str:
     """Show the status; what concerns other conversations is for admins only."""
     plugin, say, is_admin = call.plugin, call.say, call.actor.admin
@@ -25,8 +26,8 @@ async def status(call: Call) -> str:
     if is_admin:
         lines += [*_index_lines(call, found), *([plugin.advice] if plugin.advice else [])]
         lines += _note_lines(call, found)
-    if since := call.service.conversations.paused_since(call.where):
-        lines.append(call.paused(since))
+    if pause := call.service.conversations.pause_of(call.where):
+        lines.append(call.paused(pause))
     warnings = plugin.warnings(found)
     if is_admin:
         lines += loop_lines(call.texts, found.loop)

@@ -14,7 +14,7 @@ from ...llm_memory import (
 from ...llm_memory.text.refusal_words import line_words, refusal_words
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
-from .call import Call
+from .call import Call, no_words
 
 _SHOWN = 5
 _DETAIL = 120
@@ -22,6 +22,7 @@ _ANYWAY = ("anyway", "仍要")
 """Behind the name of a file: what was corrected since it was said is wanted, too."""
 
 
+@no_words
 async def export(call: Call) -> str:
     """All memories that this conversation sees, into a file on the bot's machine."""
     outcome = await call.service.export(conversation_id=call.where, actor=call.actor)

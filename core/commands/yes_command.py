@@ -31,14 +31,11 @@ async def yes_behind(call: Call) -> str:
 
 @admin
 async def _confirm(call: Call) -> str:
-    """Entries that disappeared from the files are deleted, and conversations that were not paused
-    again may be learned from; the map, where nothing else waits."""
+    """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
     service = call.service
     count = await service.admin.confirm_deletions(actor=call.actor) or 0
     lines = call.texts.counted({"asked.deleted": count})
     try:
-        if await service.conversations.confirm_pauses(call.actor):
-            lines.append(call.say("asked.pauses"))
         if (await service.describe(conversation_id=call.where)).damaged:
             lines.append(call.say("scope.damaged") if lines else await confirm_map(call))
     except EngineClosed:

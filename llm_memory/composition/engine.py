@@ -29,7 +29,6 @@ from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
 from ..remember.private_data import PrivateData
-from ..scopes.pause_mark_file import ForgetfulPauseMark, PauseMarkFile
 from ..service.engine import Engine
 from ..service.engine_parts import EngineParts, no_prompt
 from ..soul.soul_files import SoulFiles
@@ -126,7 +125,7 @@ def build_engine(
         loop_file=loop_file,
         turns=SqliteTurnStore(loop_file),
         loop_book=SqliteLoopFacts(loop_file),
-        pause_marks=PauseMarkFile(paths.memory) if remembers else ForgetfulPauseMark(),
+        pauses_folder=paths.memory,
         sleep_store=SqliteSleepStore(loop_file),
         pages=PagesOnDisk(paths.memory),
         leases=paths.leases,

@@ -119,7 +119,7 @@ def make_loop(
         clock,
         style.count if style else None,
     )
-    paused_conversations = PausedConversations(parts.loop_book, parts.pause_marks, notices)
+    paused_conversations = PausedConversations(parts.pauses_folder, notices, clock)
     spending = TokenBudget(parts.loop_book, paces.daily_tokens, clock)
     asking = ModelCalls(parts.chat, spending, parts.loop_book, paces, clock)
     notes = recalling.notes
@@ -160,7 +160,7 @@ def make_loop(
         busy=hooks.busy,
         may_rotate=hooks.may_rotate,
     )
-    batches = Batches(parts.turns, parts.loop_book, paces)
+    batches = Batches(parts.turns, paused_conversations.of_key, paces)
     reader = BatchReader(
         batches,
         asking,
@@ -187,7 +187,6 @@ def make_loop(
         clock,
         follower.follow,
         learns=settings.scope_filter_enabled,
-        pauses_known=lambda: paused_conversations.known,
     )
     loop = MemoryLoop(
         parts.loop_file,

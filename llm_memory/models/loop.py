@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -134,15 +133,6 @@ class Spent:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PauseMark:
-    """Which conversations were off the record when the pauses had changed ``generation`` times:
-    hashes of their ids, by scope."""
-
-    generation: int
-    paused: Mapping[str, frozenset[str]]
-
-
 class Resting(StrEnum):
     """Why turns wait although they are due. Each has a text in the i18n files."""
 
@@ -158,8 +148,6 @@ class Resting(StrEnum):
     """What is left of today's tokens is kept for other groups than those who wait."""
     BACKOFF = "backoff"
     """Calls failed; the next one is made later."""
-    PAUSES_UNKNOWN = "pauses_unknown"
-    """The state may lack pauses; an admin is to confirm them."""
     PAUSED_LEARNING = "learning_paused"
     """The scope filter is switched off."""
 

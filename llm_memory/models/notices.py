@@ -27,7 +27,7 @@ class NoticeCode(StrEnum):
     STATE_RESET = "state_reset"
     STATE_UNAVAILABLE = "state_unavailable"
     LOOP_RESET = "loop_reset"
-    PAUSES_LOST = "pauses_lost"
+    PAUSES_UNREAD = "pauses_unread"
     LOOP_UNAVAILABLE = "loop_unavailable"
     QUEUE_FULL = "queue_full"
     CHATTER_FULL = "chatter_full"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 
 from .former_scopes import LeftBehind
@@ -12,6 +11,7 @@ from .loop import LoopStatus
 from .migration import MigrationStatus
 from .notices import Notice
 from .resolution import Resolution
+from .turns import Pause
 
 
 class IndexState(StrEnum):
@@ -60,7 +60,7 @@ class EngineStatus:
 @dataclass(frozen=True, slots=True)
 class ScopeReport:
     """What a conversation reads and writes, and why. ``visible`` counts what it can recall;
-    ``paused`` is when it went off the record, None where it is on it. ``mixed_history``: the chat
+    ``paused`` is None where it is on the record. ``mixed_history``: the chat
     history that the model is given may hold words of a former scope, so replies are not read.
     ``left`` is what stands in scopes that were derived for it before; ``near`` are entries of the
     map, key and value, that match no conversation and look as if they meant this one."""
@@ -69,7 +69,7 @@ class ScopeReport:
     visible: int
     damaged: bool
     strangers_in_public: bool
-    paused: datetime | None = None
+    paused: Pause | None = None
     mixed_history: bool = False
     left: tuple[LeftBehind, ...] = ()
     near: tuple[tuple[str, str], ...] = ()

@@ -103,8 +103,7 @@ class Ticket:
 class NotObserved:
     """Nothing was queued. ``why``: the conversation learns nothing; ``note`` says what else it is:
     ``paused``, ``off`` (no model reads turns), ``empty``, ``full`` (the queue), ``held`` (in memory
-    until the disk takes it), ``not_written``, ``pauses_unknown`` (which conversations are paused is
-    unknown)."""
+    until the disk takes it), ``not_written``."""
 
     why: Why | None = None
     note: str = ""
@@ -114,11 +113,23 @@ ObserveOutcome = Ticket | NotObserved
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """A conversation is off the record. ``scope``: the one that it had then; ``until``: when it
+    ends by itself, None for never."""
+
+    scope: str
+    since: datetime
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Paused:
-    """The conversation is off the record; ``before`` is True if it was so already."""
+    """The conversation is off the record; ``before`` is True if it was so already, with the same
+    end."""
 
     since: datetime
     before: bool = False
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ..models.loop import Batch, BatchState, Letter, WaitingLine
 from ..models.settings import LoopSettings
-from ..models.turns import QueuedTurn
-from ..storage.loop_facts import SqliteLoopFacts
+from ..models.turns import Pause, QueuedTurn
 from ..text.normalising import derived_id
 from .feedback_applier import SCOPE_GONE
 from .rules.due import is_due, may_pay, seconds_until_due
@@ -44,10 +43,14 @@ class Batches:
     """Uses the store of turns. Every method blocks, and raises StateUnavailable."""
 
     def __init__(
-        self, turns: SqliteTurnStore, book: SqliteLoopFacts, settings: LoopSettings
+        self,
+        turns: SqliteTurnStore,
+        pause_of: Callable[[str], Pause | None],
+        settings: LoopSettings,
     ) -> None:
+        """``pause_of``: of what the owner's map calls a conversation, or of its own id."""
         self._turns = turns
-        self._book = book
+        self._pause_of = pause_of
         self._settings = settings
         self._idle = timedelta(minutes=settings.idle_minutes)
         self._worth: dict[tuple[str, str, str], tuple[datetime, int, float]] = {}
@@ -66,19 +69,18 @@ class Batches:
         With a conversation, all its waiting turns, due or not. Paused conversations wait, and so
         do, under an allowance, the groups that it leaves too little for.
         """
-        paused = self._book.paused()
         found = [
             batch
             for batch in self._turns.batches()
             if batch.state is not BatchState.DEAD
             and batch.batch_id not in passed
-            and not self._is_paused(batch, paused)
+            and not self.is_off_the_record(batch)
             and conversation in (None, batch.conversation)
         ]
         begun = sorted(found, key=lambda one: (one.attempts, one.state is BatchState.OPEN))
         if not begun or begun[0].attempts:  # a failed batch waits until the others were tried
             crowded = self._is_crowded()
-            for line in self._lines(allowance, paused):
+            for line in self._lines(allowance):
                 wanted = crowded or self._wanted(line, now, conversation)
                 if line.name in passed or not wanted:
                     continue
@@ -93,15 +95,13 @@ class Batches:
             return self.next(now, conversation, {*passed, begun[0].batch_id}, allowance)
         return Reading(begun[0], turns)
 
-    def _lines(
-        self, allowance: Allowance | None, paused: Mapping[str, datetime]
-    ) -> list[WaitingLine]:
+    def _lines(self, allowance: Allowance | None) -> list[WaitingLine]:
         """Returns the lines that may be read, in order."""
         addressed = allowance is not None and not allowance.overhears
         lines = [
             line
             for line in self._turns.lines(addressed=addressed)
-            if not {line.conversation, line.map_key} & paused.keys()
+            if not any(map(self._pause_of, (line.conversation, line.map_key)))
         ]
         return lines if allowance is None else allowance.in_order(lines)
 
@@ -140,16 +140,10 @@ class Batches:
         return self._turns.count() * _CROWDED[1] >= self._settings.most_queued * _CROWDED[0]
 
     def is_off_the_record(self, batch: Batch) -> bool:
-        """True if the conversation was paused after the batch was begun: its answer waits, too."""
-        return self._is_paused(batch, self._book.paused())
-
-    def _is_paused(self, batch: Batch, paused: Mapping[str, datetime]) -> bool:
-        """Checks the conversation's own id, and the group's id on platforms that split a group by
-        member."""
-        if not paused:
-            return False
+        """True if the conversation is paused, by its own id, or the group's on platforms that split
+        a group by member. Paused after the batch was begun, its answer waits, too."""
         keys = {turn.map_key for turn in self._turns.of_batch(batch.batch_id)}
-        return bool({batch.conversation, *keys} & paused.keys())
+        return any(map(self._pause_of, {batch.conversation, *keys}))
 
     def _of_line(self, line: WaitingLine, now: datetime, allowance: Allowance | None) -> Reading:
         """Returns the first turns of the line's speakers, round-robin, as many as fit."""

@@ -22,10 +22,8 @@ from .rules.fair_shares import Allowance
 
 _MINUTE, _OFTEN, _SELDOM = 60.0, 600.0, 3600.0
 """Seconds between passes without a wake-up: at least, at most while turns wait, and otherwise."""
-_READS_NOTHING = frozenset({Resting.OFF, Resting.PAUSED_LEARNING, Resting.PAUSES_UNKNOWN})
-_LOOKS_SELDOM = frozenset(
-    {Resting.PAUSES_UNKNOWN, Resting.BUDGET, Resting.SHARE, Resting.NO_PROVIDER}
-)
+_READS_NOTHING = frozenset({Resting.OFF, Resting.PAUSED_LEARNING})
+_LOOKS_SELDOM = frozenset({Resting.BUDGET, Resting.SHARE, Resting.NO_PROVIDER})
 Wait = Callable[[asyncio.Event, float], Awaitable[None]]
 
 
@@ -42,8 +40,6 @@ class ReflectionService:
 
     Args:
         followed: Updates followers of the queue.
-        pauses_known: False while the state may lack pauses: nothing is read, for any turn may be of
-            a paused conversation.
         learns: False while the scope filter is switched off: nothing is read, nothing stored.
         wait: Waits until woken, or so many seconds.
     """
@@ -58,7 +54,6 @@ class ReflectionService:
         followed: Callable[[], Awaitable[None]],
         *,
         learns: bool = True,
-        pauses_known: Callable[[], bool] = lambda: True,
         wait: Wait = _wait,
     ) -> None:
         self._batches = batches
@@ -68,7 +63,6 @@ class ReflectionService:
         self._clock = clock
         self._followed = followed
         self._learns = learns
-        self._pauses_known = pauses_known
         self.wait = wait
         self._woken = asyncio.Event()
         self._reading = asyncio.Lock()
@@ -141,10 +135,7 @@ class ReflectionService:
     def _resting(self) -> Resting:
         if not self._learns:
             return Resting.PAUSED_LEARNING
-        unavailable = self._model_calls.unavailable_reason()
-        if unavailable is Resting.OFF or self._pauses_known():
-            return unavailable
-        return Resting.PAUSES_UNKNOWN
+        return self._model_calls.unavailable_reason()
 
     async def seconds_until_due(self) -> float:
         overheard = self.last.resting is not Resting.OVERHEARD

@@ -111,11 +111,8 @@ class UnreadFollower:
 
     def _is_shown(self, one: Unread) -> bool:
         origin = one.stored.memory.provenance
-        if not self._paused_conversations.known:
-            return False
-        if self._paused_conversations.is_paused(
-            origin.conversation
-        ) or self._paused_conversations.is_paused(one.map_key):
+        paused = self._paused_conversations.of_key
+        if paused(origin.conversation) or paused(one.map_key):
             return False
         return self._uncorrected.get(one.ticket_id) == (self._changes(one), True)
 

@@ -3,168 +3,127 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from typing import Final
 
 from ..errors import StateUnavailable, VaultWriteFailed
-from ..log import logger
 from ..models.conversation import ConversationId
-from ..models.loop import PauseMark
 from ..models.notices import Notice, NoticeCode, Severity
+from ..models.turns import Pause
+from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..storage.loop_facts import SqliteLoopFacts
-from .pause_mark_file import PauseMarkFile
-from .rules.pause_mark import lost_pauses, mark_of
+from ..storage.files import replace_durably
 
-_UNKNOWN = "pauses_unknown"
-_RESET, _OLDER = "1", "older "
-"""Why: the file was broken; or it lacks so many pauses that the mark knows."""
+NAME: Final = ".pauses.json"
+_MOST_BYTES: Final = 8 * 1024 * 1024
 
 
 class PausedConversations:
     """Asked by the cognitive service alone. What is known is held here, so that no turn waits.
 
     A pause holds for all that one line of the scope map names: a group that the platform splits by
-    member is off the record as a whole.
-
-    Where the file was lost, cannot be read, or is older than the mark beside the memories says, it
-    is unknown which conversations were paused. Then none is taken for open: no turn is queued and
-    none is read, so nothing is learned from what is said by the way, until an admin says that it
-    may be. What a person has remembered on purpose is stored, and recall goes on: the notice tells
-    that pauses have to be said again.
+    member is off the record as a whole. The pauses stand beside the memories, in
+    ``memory/.pauses.json``. Where that file cannot be read, every conversation is paused.
     """
 
-    def __init__(self, book: SqliteLoopFacts, marks: PauseMarkFile, notices: NoticeBoard) -> None:
-        self._book = book
-        self._marks = marks
+    def __init__(self, folder: Path, notices: NoticeBoard, clock: Clock) -> None:
+        """``folder``: where the memories lie."""
+        self._path = folder / NAME
         self._notices = notices
-        self._paused: dict[str, datetime] = {}
-        self._known = False
+        self._clock = clock
+        self._paused: Mapping[str, Pause] = {}  # replaced as a whole: threads read it, too
+        self._all: Pause | None = None
         self._writing = asyncio.Lock()
 
-    async def load(self, *, kept: bool) -> None:
-        """Read the pauses, and post why they are not known, if they are not. ``kept`` is False for
-        a book that was begun anew in the place of a broken one."""
+    async def load(self) -> None:
+        """Read the pauses, and post that they cannot be read."""
         try:
-            reason = await asyncio.to_thread(self._load, kept)
-        except StateUnavailable:
-            reason = _RESET
-        self._known = not reason
-        if reason.startswith(_OLDER):
-            params = {"count": reason.removeprefix(_OLDER)}
+            self._paused = await asyncio.to_thread(self._read)
+        except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+            self._all = Pause("", self._clock())
+            params = {"path": str(self._path), "detail": str(error) or repr(error)}
             self._notices.post(
-                Notice(NoticeCode.PAUSES_LOST, params=params, severity=Severity.ERROR)
+                Notice(NoticeCode.PAUSES_UNREAD, params=params, severity=Severity.ERROR)
             )
-        elif reason:
-            self._notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
 
-    def _load(self, kept: bool) -> str:
-        """Why the pauses are not known, empty where they are."""
-        self._paused = dict(self._book.paused())
-        mark, reason = self._marks.read(), self._book.fact(_UNKNOWN)
-        if not kept:
-            reason = _RESET
-            self._book.put_fact(_UNKNOWN, reason)
-        elif not reason and (lost := lost_pauses(self._mark(), mark)):
-            reason = f"{_OLDER}{lost}"
-            self._book.put_fact(_UNKNOWN, reason)
-        if not reason:
-            self._agree(mark)
-        return reason
+    def _read(self) -> dict[str, Pause]:
+        """Raises OSError, ValueError and its like for what are no pauses."""
+        if not self._path.exists():
+            return {}
+        with self._path.open("rb") as file:
+            found = json.loads(file.read(_MOST_BYTES))["paused"]
+        return {
+            key: Pause(
+                str(one["scope"]),
+                datetime.fromisoformat(one["since"]),
+                datetime.fromisoformat(one["until"]) if one["until"] else None,
+            )
+            for key, one in found.items()
+        }
 
-    def _mark(self) -> PauseMark:
-        """What the mark should say."""
-        return mark_of(self._book.pause_generation(), self._book.paused_scopes())
+    def all(self) -> dict[str, Pause]:
+        """The paused conversations, by what the owner's map calls them."""
+        return {key: one for key, one in self._paused.items() if self._holds(one)}
 
-    def _agree(self, mark: PauseMark | None) -> None:
-        """Have the mark say what the book says. The book counts on from the higher number of the
-        two, and from 1 where pauses were made before they were counted."""
-        mine = self._mark()
-        number = max(mine.generation, mark.generation if mark else 0, int(bool(mine.paused)))
-        if number != mine.generation:
-            self._book.set_pause_generation(number)
-        mine = replace(mine, generation=number)
-        if number and mark != mine:
-            try:
-                self._marks.write(mine)
-            except VaultWriteFailed as error:  # the next start, or change, writes it again
-                logger.warning("pause_mark_not_written", error=error)
+    def of(self, conversation_id: ConversationId) -> Pause | None:
+        """Its pause; None where it is on the record."""
+        return self.of_key(conversation_id.map_key)
 
-    @property
-    def known(self) -> bool:
-        """Whether all pauses are known."""
-        return self._known
+    def of_key(self, map_key: str) -> Pause | None:
+        """The same by its own id, or by what the owner's map calls it by."""
+        one = self._paused.get(map_key)
+        return one if one is not None and self._holds(one) else self._all
+
+    def _holds(self, pause: Pause) -> bool:
+        return pause.until is None or self._clock() < pause.until
 
     @property
     def count(self) -> int:
         """How many conversations are paused, as far as it is known."""
-        return len(self._paused)
+        return len(self.all())
 
-    def since(self, conversation_id: ConversationId) -> datetime | None:
-        """When this conversation was paused; None where it is not."""
-        return self._paused.get(conversation_id.map_key)
+    async def pause(self, conversation_id: ConversationId, pause: Pause) -> tuple[Pause, bool]:
+        """The pause that holds from now on, and whether it held before. One that is said again has
+        the end that was said last. Durable when it returns.
 
-    def all(self) -> dict[str, datetime]:
-        """The paused conversations, by what the owner's map calls them, as far as they are known,
-        with the time."""
-        return dict(self._paused)
-
-    def is_paused(self, map_key: str) -> bool:
-        """By its own id, or by what the owner's map calls it by."""
-        return map_key in self._paused
-
-    async def pause(
-        self, conversation_id: ConversationId, scope: str, now: datetime
-    ) -> tuple[datetime, bool]:
-        """Since when it is paused, and whether it was so before. Durable when it returns.
-
-        Raises StateUnavailable, and then it is not paused.
+        Raises StateUnavailable, and then nothing has changed.
         """
         key = conversation_id.map_key
         async with self._writing:
-            if key in self._paused:
-                return self._paused[key], True
-            await asyncio.to_thread(self._book.pause, key, scope, at=now)
-            self._paused[key] = now
-            await self._note_change()
-            return now, False
+            before = self.of_key(key)
+            if before is not None and before.until == pause.until:
+                return before, True
+            made = pause if before is None else replace(before, until=pause.until)
+            await self._write({**self.all(), key: made})
+            return made, False
 
     async def resume(self, conversation_id: ConversationId) -> bool:
         """False if it was not paused. Raises StateUnavailable, and then it stays paused."""
         key = conversation_id.map_key
         async with self._writing:
-            if key not in self._paused:
+            if self.of_key(key) is None:
                 return False
-            await asyncio.to_thread(self._book.resume, key)
-            del self._paused[key]
-            await self._note_change()
+            await self._write({k: one for k, one in self.all().items() if k != key})
             return True
 
-    async def confirm(self) -> bool:
-        """An admin has confirmed the pauses: conversations that are not paused are open. False if
-        that was known.
-
-        Raises StateUnavailable.
-        """
-        async with self._writing:
-            if self._known:
-                return False
-            await asyncio.to_thread(self._confirm)
-            self._known = True
-        for code in (NoticeCode.LOOP_RESET, NoticeCode.PAUSES_LOST):
-            self._notices.clear(code)
-        return True
-
-    def _confirm(self) -> None:
-        """From here on the book is the newer of the two."""
-        mark = self._marks.read()
-        number = max(self._book.pause_generation(), mark.generation if mark else 0) + 1
-        self._book.set_pause_generation(number)
-        self._book.put_fact(_UNKNOWN, "")
-        self._agree(mark)
-
-    async def _note_change(self) -> None:
-        """While it is not known who was paused, the mark keeps what it knows of it."""
-        if self._known:
-            mark = await asyncio.to_thread(self._marks.read)
-            await asyncio.to_thread(self._agree, mark)
+    async def _write(self, paused: Mapping[str, Pause]) -> None:
+        if self._all is not None:
+            raise StateUnavailable("unreadable", NAME)
+        told = {
+            key: {
+                "scope": one.scope,
+                "since": one.since.isoformat(),
+                "until": one.until.isoformat() if one.until else None,
+            }
+            for key, one in sorted(paused.items())
+        }
+        content = json.dumps({"paused": told}, ensure_ascii=False, indent=1) + "\n"
+        try:
+            await asyncio.to_thread(replace_durably, self._path, content.encode())
+        except VaultWriteFailed as error:
+            raise StateUnavailable(str(error), NAME) from error
+        self._paused = paused

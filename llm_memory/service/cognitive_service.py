@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
@@ -360,14 +361,16 @@ class CognitiveService:
         await self._life.ready()
         return await self._writes.feedback(feedback, ticket)
 
-    async def pause(self, *, conversation_id: ConversationId, actor: Actor) -> PauseOutcome:
+    async def pause(
+        self, *, conversation_id: ConversationId, actor: Actor, until: datetime | None = None
+    ) -> PauseOutcome:
         """Off the record from now on: nothing of the conversation is queued or stored, and nothing
         recalled in it. Its person may, in a private chat; elsewhere admins. What was queued before
-        stays.
+        stays. ``until``: it ends by itself then, aware; None for never.
 
         Raises StateUnavailable, and then it is not paused.
         """
-        return await self.conversations.pause(await self._view(conversation_id), actor)
+        return await self.conversations.pause(await self._view(conversation_id), actor, until)
 
     async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
         """On the record again, by a person who may pause it. Raises StateUnavailable."""

@@ -19,7 +19,7 @@ from ..models.data_models import (
 from ..models.notices import Notice
 from ..models.scope import PUBLIC
 from ..models.status import ScopeReport
-from ..models.turns import Paused, PauseOutcome, Resumed, ResumeOutcome
+from ..models.turns import Pause, Paused, PauseOutcome, Resumed, ResumeOutcome
 from ..reflection.model_histories import ModelHistories
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
@@ -91,7 +91,7 @@ class Conversations:
             visible=sum(1 for _ in self._catalogue.visible(seen)) if seen else 0,
             damaged=self._book.damaged,
             strangers_in_public=self._book.strangers_in_public,
-            paused=self._paused_conversations.since(where),
+            paused=self._paused_conversations.of(where),
             mixed_history=self._histories.current_is_mixed(where.umo),
             left=tuple(await self._former.count(self._former.of(where))),
             near=tuple((one.key, one.value) for one in self._book.near_keys(where)),
@@ -153,9 +153,16 @@ class Conversations:
 
     def paused_since(self, conversation_id: ConversationId) -> datetime | None:
         """When it was paused; None where it is not, or that is not known yet."""
-        return self._paused_conversations.since(conversation_id)
+        paused = self.pause_of(conversation_id)
+        return paused.since if paused else None
 
-    async def pause(self, view: ConversationView, actor: Actor) -> PauseOutcome:
+    def pause_of(self, conversation_id: ConversationId) -> Pause | None:
+        """Its pause; None where it is on the record, or that is not known yet."""
+        return self._paused_conversations.of(conversation_id)
+
+    async def pause(
+        self, view: ConversationView, actor: Actor, until: datetime | None
+    ) -> PauseOutcome:
         """Off the record from now on. Raises StateUnavailable, and then it is not paused."""
         conversation_id, scope = view.conversation_id, view.writable
         if not _may_pause(conversation_id, actor):
@@ -163,14 +170,12 @@ class Conversations:
         if isinstance(scope, Rejected) and scope.reason is RejectReason.REFUSED:
             return scope
         name = PUBLIC.name if isinstance(scope, Rejected) else scope.name
-        at = self._clock()
-        paused = Paused(
-            *await self._life.finish(
-                lambda: self._paused_conversations.pause(conversation_id, name, at)
-            )
+        asked = Pause(name, self._clock(), until)
+        paused, before = await self._life.finish(
+            lambda: self._paused_conversations.pause(conversation_id, asked)
         )
         await self._unread.review()
-        return paused
+        return Paused(paused.since, before, paused.until)
 
     async def resume(self, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
         """On the record again. Raises StateUnavailable."""
@@ -179,16 +184,6 @@ class Conversations:
         was = await self._life.finish(lambda: self._paused_conversations.resume(conversation_id))
         await self._unread.review()
         return Resumed(before=not was)
-
-    async def confirm_pauses(self, actor: Actor) -> bool | None:
-        """Conversations that were not paused again since their pauses were lost are open. False
-        where none were lost; None for anybody but an admin. Raises StateUnavailable."""
-        await self._life.ready()
-        if not actor.admin:
-            return None
-        confirmed = await self._life.finish(self._paused_conversations.confirm)
-        await self._unread.review()
-        return confirmed
 
 
 def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:

@@ -26,7 +26,6 @@ from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
 from ..remember.rules.privacy import Finder, find
-from ..scopes.pause_mark_file import PauseMarkFile
 from ..soul.soul_files import SoulFiles
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import StoreFormats
@@ -71,7 +70,7 @@ class EngineParts:
     """In ``loop_file``."""
     loop_book: SqliteLoopFacts
     """In ``loop_file``."""
-    pause_marks: PauseMarkFile
+    pauses_folder: Path
     sleep_store: SqliteSleepStore
     """In ``loop_file``."""
     pages: PagesOnDisk

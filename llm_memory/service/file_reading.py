@@ -57,7 +57,7 @@ class FileReading:
     async def read(self, where: str, view: ConversationView) -> FileText | PointerNotVisible:
         """Returns an entry or a section by its pointer, a whole file by its path."""
         seen = view.readable
-        if seen is None or self._paused_conversations.since(view.conversation_id):
+        if seen is None or self._paused_conversations.of(view.conversation_id):
             return PointerNotVisible(where)
         if pointed_id(where) is not None:
             return await self._pointed(where, view)

@@ -57,6 +57,7 @@ class MemoryLoop:
     async def open(self) -> None:
         """Memories do not depend on the loop, so a file that cannot be opened stops nothing but
         the loop itself: nothing is queued, and a notice says so."""
+        await self._paused_conversations.load()
         try:
             kept = await asyncio.to_thread(self._file.open)
         except StateUnavailable as error:
@@ -65,7 +66,8 @@ class MemoryLoop:
                 Notice(NoticeCode.LOOP_UNAVAILABLE, params=params, severity=Severity.ERROR)
             )
             return
-        await self._paused_conversations.load(kept=kept)
+        if not kept:
+            self._notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
         await self.sleep.load()
         with contextlib.suppress(StateUnavailable):  # the next look takes it in
             await self.reflection.follow()

@@ -147,14 +147,14 @@ class Rebinds:
     async def _pause(self, rebinding: Rebinding) -> Rebinding:
         """What was off the record stays so under its new name."""
         paused = []
-        for key, at in self._paused.all().items():
+        for key, pause in self._paused.all().items():
             to = renamed(key, rebinding)
             named = parsed(to) if to else None
             if named is None or named.map_key in rebinding.paused:
                 continue
             found = self._access.view(named).resolution
             scope = found.scope.name if isinstance(found, Usable) else PUBLIC.name
-            _, was = await self._paused.pause(named, scope, at)
+            _, was = await self._paused.pause(named, replace(pause, scope=scope))
             paused += [] if was else [named.map_key]
         if not paused:
             return rebinding

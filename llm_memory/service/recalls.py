@@ -74,7 +74,7 @@ class Recalls:
         """``request`` is in the view's filter. Lines of its context that are of another view are
         not used."""
         umo, actor, line = view.conversation_id.umo, request.asker, request.line
-        if self._paused_conversations.since(view.conversation_id):
+        if self._paused_conversations.of(view.conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
         explanations = self._manager.explanations
         reader = self._bylines.reader(request.scope_filter, umo, actor)
@@ -94,7 +94,7 @@ class Recalls:
 
     async def announce(self, query: str, view: ConversationView) -> None:
         """Begin what a recall of this query needs. Never raises for a broken index or embedder."""
-        if view.readable is None or self._paused_conversations.since(view.conversation_id):
+        if view.readable is None or self._paused_conversations.of(view.conversation_id):
             return
         await self._manager.announce(query, view.readable)
 
@@ -111,7 +111,7 @@ class Recalls:
     async def expand(self, pointer: str, view: ConversationView) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
         named, seen = pointed_id(pointer), view.readable
-        if named is None or seen is None or self._paused_conversations.since(view.conversation_id):
+        if named is None or seen is None or self._paused_conversations.of(view.conversation_id):
             return PointerNotVisible(pointer)
         if is_note_id(named):
             return await self._expand_note(pointer, named, seen)

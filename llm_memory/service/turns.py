@@ -199,7 +199,7 @@ class Turns:
         """The primer of a conversation that comes back after a pause, the constitution where a talk
         begins, else an empty one; notes that it came. Raises StateUnavailable."""
         scope_filter, umo = view.readable, view.conversation_id.umo
-        if scope_filter is None or self._paused_conversations.since(view.conversation_id):
+        if scope_filter is None or self._paused_conversations.of(view.conversation_id):
             return Primer()
         complete = self._bylines.reader(scope_filter, umo, actor).complete
         shown = replace(written, line=lambda hit: written.line(complete(hit)))
@@ -212,7 +212,7 @@ class Turns:
         """Where things stand in the conversation, whenever its last turn was; empty where it sees
         nothing."""
         scope_filter, umo = view.readable, view.conversation_id.umo
-        if scope_filter is None or self._paused_conversations.since(view.conversation_id):
+        if scope_filter is None or self._paused_conversations.of(view.conversation_id):
             return Primer()
         primer = await self._primers.at_once(
             view.conversation_id, scope_filter, actor, AS_MARKDOWN, token_budget
@@ -238,9 +238,7 @@ class Turns:
     async def put(self, turn: Turn, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, and an answer that may carry words
         of another scope stays out."""
-        if not self._paused_conversations.known:
-            return NotObserved(note="pauses_unknown")
-        if self._paused_conversations.since(conversation_id) or turn.view == PAUSED_VIEW:
+        if self._paused_conversations.of(conversation_id) or turn.view == PAUSED_VIEW:
             # Also where it has come to an end meanwhile: it was said off the record.
             await self._keep_off(conversation_id, turn.history)
             return NotObserved(note="paused")
@@ -259,12 +257,10 @@ class Turns:
     async def mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
         """The mark of what the conversation sees now; the history is noted."""
         conversation_id = view.conversation_id
-        if self._paused_conversations.since(conversation_id):
+        if self._paused_conversations.of(conversation_id):
             await self._keep_off(conversation_id, history)
             return PAUSED_VIEW
         await self._is_mixed(view, history, empty=empty)
-        if not self._paused_conversations.known:
-            await self._keep_off(conversation_id, history)
         return view.mark
 
     async def _keep_off(self, conversation_id: ConversationId, history: str) -> None:

@@ -82,7 +82,7 @@ class Writes:
 
     def _recording(self, view: ConversationView) -> Scope | Rejected:
         """Where what is said goes, unless it is off the record."""
-        if self._paused_conversations.since(view.conversation_id):
+        if self._paused_conversations.of(view.conversation_id):
             return Rejected(RejectReason.OFF_THE_RECORD)
         return view.writable
 
@@ -112,7 +112,7 @@ class Writes:
     ) -> TaskReport | Rejected:
         """Add tasks, say that some are done, or list those that the conversation sees."""
         where, scope, seen = view.conversation_id, view.writable, view.readable
-        if self._paused_conversations.since(where):
+        if self._paused_conversations.of(where):
             return Rejected(RejectReason.OFF_THE_RECORD)
         if seen is not None and change.action is TaskAction.LIST:
             return self._tasks.report(seen)

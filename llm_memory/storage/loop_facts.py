@@ -1,4 +1,4 @@
-"""Costs, pauses, who came when, how memories served: small facts in ``state/loop.sqlite``.
+"""Costs, who came when, how memories served: small facts in ``state/loop.sqlite``.
 
 Every method blocks, and raises StateUnavailable.
 """
@@ -17,7 +17,6 @@ from ..models.loop import Share, Spent
 from .loop_file import SqliteLoopFile
 from .sqlite_file import sound
 
-_GENERATION = "pause_generation"
 _KEPT_DAYS: Final = 7
 """Shares of so many days are kept, today included."""
 
@@ -71,42 +70,6 @@ class SqliteLoopFacts:
         question = "SELECT calls, failed, tokens FROM spent WHERE day = ?"
         rows = self._file.rows(question, (day.isoformat(),))
         return Spent(day, *map(int, rows[0])) if rows else Spent(day)
-
-    def pause(self, conversation: str, scope: str, *, at: datetime) -> None:
-        """Keep a conversation off the record from now on. Idempotent."""
-        row = (sound(conversation), sound(scope), at.isoformat())
-        with self._file.transaction() as connection:
-            made = connection.execute("INSERT OR IGNORE INTO pause VALUES (?, ?, ?)", row)
-            if made.rowcount > 0:
-                _count_change(connection)
-
-    def resume(self, conversation: str) -> bool:
-        """Put it on the record again. Returns False if it was not paused."""
-        with self._file.transaction() as connection:
-            gone = connection.execute(
-                "DELETE FROM pause WHERE conversation = ?", (sound(conversation),)
-            )
-            if gone.rowcount > 0:
-                _count_change(connection)
-            return gone.rowcount > 0
-
-    def paused(self) -> Mapping[str, datetime]:
-        """Returns the conversations that are off the record, and since when."""
-        rows = self._file.rows("SELECT conversation, since FROM pause")
-        return {conversation: datetime.fromisoformat(since) for conversation, since in rows}
-
-    def paused_scopes(self) -> Mapping[str, str]:
-        """Returns the same with their scopes."""
-        return dict(self._file.rows("SELECT conversation, scope FROM pause"))
-
-    def pause_generation(self) -> int:
-        """Returns how often ``pause`` and ``resume`` changed something, or what it was set to."""
-        stated = self.fact(_GENERATION)
-        return int(stated) if stated.isdecimal() else 0
-
-    def set_pause_generation(self, number: int) -> None:
-        """Count on from here."""
-        self.put_fact(_GENERATION, str(number))
 
     def see(self, conversation: str, scope: str, *, at: datetime) -> datetime | None:
         """A turn begins. Returns when the one before began, None for the first."""
@@ -171,11 +134,3 @@ def add_shares(connection: sqlite3.Connection, day: date, shares: Sequence[Share
 
 def _first_day(day: date) -> str:
     return (day - timedelta(days=_KEPT_DAYS - 1)).isoformat()
-
-
-def _count_change(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "INSERT INTO fact VALUES (?, '1') ON CONFLICT (name) DO UPDATE SET"
-        " value = CAST(value AS INTEGER) + 1",
-        (_GENERATION,),
-    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
+import json
+import shutil
 from collections.abc import AsyncIterator
-from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     LoopSettings,
     MemoryDraft,
     NotAllowed,
+    NoticeCode,
+    NotObserved,
     Paused,
     Rejected,
     RejectReason,
@@ -27,7 +30,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.scopes.paused_conversations import NAME
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -43,6 +47,7 @@ pytestmark = pytest.mark.engine
 
 PEANUTS, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
 FAMILY = group(777)
+NOW = datetime(2026, 11, 28, 15, tzinfo=UTC)
 ADMIN = person(9, "管理员", admin=True)
 MING = person(10001)
 GIFT = Turn(MING, "我把礼物藏在柜子里", "好")
@@ -95,27 +100,27 @@ async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_witho
         assert isinstance(nowhere, Rejected)
         unknown = replace(private(5), kind=ConversationKind.OTHER)
         assert isinstance(await pause(rig, unknown, person(5)), NotAllowed)
-    with closing(sqlite3.connect(tmp_path / "state" / "loop.sqlite")) as connection:
-        assert connection.execute("SELECT scope FROM pause").fetchall() == [("public",)]
+    told = json.loads((tmp_path / "memory" / NAME).read_text("utf-8"))["paused"]
+    assert [one["scope"] for one in told.values()] == ["public"]
 
 
 async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> bool:
-        raise StateUnavailable("database or disk is full", "loop.sqlite")
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
 
     service = rig.engine.service
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteLoopFacts, "pause", full)
+        patch.setattr(files, "write_all", full)
         with pytest.raises(StateUnavailable):
             await pause(rig)
-        assert service.conversations.paused_since(FAMILY) is None
-        stored = await service.remember(MemoryDraft(PEANUTS), conversation_id=FAMILY)
-        assert isinstance(stored, Stored)
+    assert service.conversations.paused_since(FAMILY) is None
+    stored = await service.remember(MemoryDraft(PEANUTS), conversation_id=FAMILY)
+    assert isinstance(stored, Stored)
     await pause(rig)
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteLoopFacts, "resume", full)
+        patch.setattr(files, "write_all", full)
         with pytest.raises(StateUnavailable):
             await resume(rig)
     assert service.conversations.paused_since(FAMILY) is not None
@@ -125,3 +130,65 @@ async def test_an_import_into_a_paused_conversation_stores_nothing(rig: Rig) -> 
     await pause(rig)
     outcome = await rig.engine.service.import_("x.jsonl", conversation_id=FAMILY, actor=ADMIN)
     assert outcome == Rejected(RejectReason.OFF_THE_RECORD)
+
+
+class Hands:
+    """A clock that is turned by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+async def is_queued(rig: Rig, where: ConversationId = FAMILY) -> bool:
+    """What became of a turn that was said now."""
+    return isinstance(await rig.engine.service.observe(GIFT, conversation_id=where), Ticket)
+
+
+async def test_a_pause_for_a_time_outlasts_a_restart_and_ends_by_itself(tmp_path: Path) -> None:
+    clock, chat = Hands(), ScriptedChat()
+    end = NOW + timedelta(minutes=10)
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        await pause(rig)
+        done = await rig.engine.service.pause(conversation_id=FAMILY, actor=ADMIN, until=end)
+        assert done == Paused(NOW, until=end), "the end that was said last"
+    async with running(tmp_path, chat=chat, clock=clock) as rig:
+        view = await rig.engine.service.view(conversation_id=FAMILY)
+        clock.now = end - timedelta(seconds=1)
+        assert not await is_queued(rig)
+        clock.now = end
+        assert (await rig.engine.status()).loop.paused == 0
+        late = replace(GIFT, view=view)
+        outcome = await rig.engine.service.observe(late, conversation_id=FAMILY)
+        assert outcome == NotObserved(note="paused"), "it was said off the record"
+        assert await is_queued(rig)
+
+
+async def test_a_pause_stands_beside_the_memories_whatever_becomes_of_the_state(
+    tmp_path: Path,
+) -> None:
+    chat = ScriptedChat()
+    async with running(tmp_path, chat=chat) as rig:
+        await pause(rig)
+    shutil.rmtree(tmp_path / "state")
+    async with running(tmp_path, chat=chat) as rig:
+        assert not await is_queued(rig)
+        assert await is_queued(rig, group(888))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"[" * 50_000, b'{"paused": {"x": 1}}', b'{"paused": {"x": {}}}']
+)
+async def test_where_the_pauses_cannot_be_read_nothing_is_on_the_record(
+    tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / NAME).write_bytes(content)
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        assert [one.code for one in rig.notices] == [NoticeCode.PAUSES_UNREAD]
+        assert not await is_queued(rig)
+        with pytest.raises(StateUnavailable):
+            await resume(rig)
+    assert (tmp_path / "memory" / NAME).read_bytes() == content

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
 NAMES = [row.name for row in command_table.COMMANDS]
+_ALONE = ("scope", "soul", "yes", "status", "pause", "resume", "export")
 
 
 async def test_add_keeps_the_words_as_they_stand(rig: Rig) -> None:
@@ -69,7 +70,7 @@ async def test_no_command_of_an_admin_changes_a_byte_that_everybody_reads(tmp_pa
 async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) -> None:
     await rig.engine.close()
     for name in NAMES:
-        rests = {"scope": "", "soul": "", "yes": "", "join": " 家人"}
+        rests = {**dict.fromkeys(_ALONE, ""), "join": " 家人"}
         rest = rests.get(name, " m-00000000000000 公司")
         answer = await Desk(rig, admin=False)(f"{name}{rest}")
         assert (name, answer == "") == (name, name != "help")
@@ -141,3 +142,29 @@ async def test_why_tells_of_the_last_five_recalls_of_this_conversation(rig: Rig)
     ):
         assert questions[-meant] in await desk(f"why{back}"), back
         assert "抽屉" not in await desk(f"why{back}", 888)
+
+
+@pytest.mark.parametrize("name", ["status", "resume", "reflect", "export", "backup"])
+async def test_a_command_that_takes_no_words_names_them_and_does_nothing(
+    rig: Rig, tmp_path: Path, name: str
+) -> None:
+    await rig.remember(PEANUTS, group(777))
+    desk = Desk(rig, plugin=TurnPlugin(rig))
+    await desk("pause")
+    before = bytes_in(tmp_path, but=("index", "state"))
+    assert "“花生 abc”" in await desk(f"{name} 花生 abc")
+    assert bytes_in(tmp_path, but=("index", "state")) == before
+
+
+async def test_a_pause_for_a_time_says_until_when_and_words_that_are_none_pause_nothing(
+    rig: Rig,
+) -> None:
+    desk, paused = Desk(rig), rig.engine.service.conversations.pause_of
+    assert "“一辈子”" in await desk("pause 一辈子")
+    assert paused(group(777)) is None
+    said = await desk("pause for 10 minutes")
+    pause = paused(group(777))
+    assert pause is not None
+    assert pause.until is not None
+    assert f"{pause.until:%Y-%m-%d %H:%M}" in said
+    assert f"{pause.until:%Y-%m-%d %H:%M}" in await desk("status")

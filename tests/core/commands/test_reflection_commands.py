@@ -15,10 +15,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     QueueSize,
     Resting,
     Spent,
-    StateUnavailable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
-from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
@@ -93,11 +92,11 @@ async def test_without_a_model_the_status_says_what_is_off(tmp_path: Path, why: 
 async def test_a_pause_that_the_disk_refused_is_said_with_its_cause(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise StateUnavailable("database or disk is full")
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(SqliteLoopFacts, "pause", full)
-    assert "disk is full" in await Desk(rig)("pause")
+    monkeypatch.setattr(files, "write_all", full)
+    assert "No space left" in await Desk(rig)("pause")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -47,6 +47,7 @@ async def scheduled(
         plugin = NightPlugin(rig, language)
         desk = Desk(rig, plugin=plugin)
         assert await desk("sleep") == desk.say("sleep.unready")  # nothing is promised too early
+        assert await desk("sleep 花生") == desk.say("outcome.unread_words", words="花生")
         task = asyncio.create_task(plugin.schedule.run())
         try:
             await plugin.schedule.looked.wait()
