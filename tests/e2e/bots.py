@@ -84,7 +84,7 @@ BOTS: Final[dict[str, dict[str, Any]]] = {
             "advanced": {"chroma_headers": {"Authorization": "token-7431"}},
         },
     },
-    "shipped": {"admins": [9400], "as_shipped": True},
+    "shipped": {"admins": [9400, 9500], "as_shipped": True},
 }
 
 

@@ -17,13 +17,12 @@ from astrbot_plugin_scoped_memory.harness.release import PLUGIN
 from astrbot_plugin_scoped_memory.harness.rig import Rig
 from astrbot_plugin_scoped_memory.harness.script import call
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.tests.e2e.bots import bot, through_a_kill
+from astrbot_plugin_scoped_memory.tests.e2e.bots import through_a_kill
 from astrbot_plugin_scoped_memory.tests.e2e.cast import ABSENT, stored, warned
 from astrbot_plugin_scoped_memory.tests.house.source import script
 
 pytestmark = [pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="session")]
 
-rig = bot("shipped")
 OWNER, MOTHER, SON = Person(9400, "房主"), Person(8501, "妈妈"), Person(8502, "儿子")
 HOME, COUSINS, WORK = group(660_001), group(660_002), group(660_003)
 FACT, QUESTION = "奶奶对花生过敏", "奶奶能吃花生吗"
@@ -45,11 +44,11 @@ async def in_step(rig: Rig) -> None:
 async def test_an_owners_first_day_and_all_is_known_after_a_kill(rig: Rig) -> AsyncGenerator[None]:
     """From the map to what was learned in passing."""
     for place in (HOME, COUSINS):
-        assert "好了" in await rig.onebot.ask(place, OWNER, "/记忆 域 家人")
+        assert "好了" in await rig.onebot.ask(place, OWNER, "/记忆 域 老家")
     remember = call("core_memory_remember", {"judgment": FACT})
     rig.model.on(f"记住，{FACT}", remember, then="好。")
     await rig.turn(HOME, MOTHER, f"记住，{FACT}")
-    assert scopes_with(rig.memory, FACT) == {"家人"}
+    assert scopes_with(rig.memory, FACT) == {"老家"}
     await in_step(rig)
     turns = [await rig.turn(COUSINS, SON, QUESTION) for _ in range(20)]
     in_time = [turn for turn in turns if FACT in turn.injected]
@@ -64,7 +63,7 @@ async def test_an_owners_first_day_and_all_is_known_after_a_kill(rig: Rig) -> As
         await rig.turn(HOME, MOTHER, f"今天的晚霞真好看，第{number}次说")
 
     async def read() -> bool:
-        return scopes_with(rig.memory, LEARNED) == {"家人"}
+        return scopes_with(rig.memory, LEARNED) == {"老家"}
 
     await until(read, within=120, what="the memory of what was said in passing")
     assert files_with(rig.memory / "scopes" / "public", LEARNED) == []
