@@ -10,8 +10,9 @@ from functools import wraps
 from time import monotonic
 from typing import NamedTuple
 
-from ...llm_memory import Actor, CognitiveService, ConversationId, Engine, Paused
+from ...llm_memory import Actor, CognitiveService, ConversationId, Engine, Paused, Usable
 from ...llm_memory.models.conversation import ConversationKind
+from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.models.turns import Pause
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
@@ -71,8 +72,9 @@ class Call:
         return self.lists.get(self.person, {})
 
     def list_of(self, ids: Sequence[str], first: int = 1) -> None:
-        """Note that a list is shown, numbered from ``first`` on."""
-        self.lists.note(self.person, dict(enumerate(ids, start=first)))
+        """Note that a list is shown, numbered from ``first`` on. An empty one leaves the last."""
+        if ids:
+            self.lists.note(self.person, dict(enumerate(ids, start=first)))
 
     def ask(self, text: str, do: Handler, *, short: str) -> str:
         """Have this person's next yes in this conversation do something, in place of what waited.
@@ -108,6 +110,11 @@ class Call:
     def say(self, code: str, /, **params: object) -> str:
         """The text in the owner's language."""
         return self.plugin.texts.say(code, **params)
+
+    async def here(self) -> str:
+        """The name of the scope that this conversation stores in; of the public one for none."""
+        found = (await self.service.describe(conversation_id=self.where)).resolution
+        return found.scope.name if isinstance(found, Usable) else PUBLIC_NAME
 
     @property
     def how_to_resume(self) -> str:

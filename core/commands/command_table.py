@@ -27,6 +27,7 @@ COMMANDS = (
     Row("scope", "域", "本会话归哪个域、为什么；管理员后面写域名就换：/memory scope <域>"),
     Row("join", "加入", "请管理员让本会话归一个域：/memory join <域>"),
     Row("list", "列表", "本会话看得到的最新记忆"),
+    Row("todo", "待办", "还没做完的事"),
     Row("search", "搜索", "搜索记忆：/memory search <词>"),
     Row("why", "为什么", "上一次为什么想起了这些，或什么也没想起；后面写 前 2，看更早的"),
     Row("add", "记住", "记住一句话：/memory add <内容>"),

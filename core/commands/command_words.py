@@ -19,6 +19,8 @@ from ...llm_memory.texts import Texts
 from .command_table import COMMANDS
 
 HELP = "help"
+_WIDE_SLASH = "／"
+"""What a Chinese input method writes for the mark of a command."""
 _WIDE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SIMILAR = 0.6
 _SUGGESTED = 3
@@ -181,18 +183,24 @@ class CommandWords(CustomFilter):
         return False
 
     def _respell(self, event: AstrMessageEvent, cfg: AstrBotConfig) -> None:
-        if self._group is None or not event.is_at_or_wake_command:
-            return
+        marks = tuple(mark for mark in cfg.get("wake_prefix") or () if mark)
         text = event.message_str.strip()
+        wide = text.startswith(_WIDE_SLASH) and "/" in marks
+        if self._group is None or not (wide or event.is_at_or_wake_command):
+            return
+        text = text.removeprefix(_WIDE_SLASH).lstrip() if wide else text
         groups = self._group.get_complete_command_names()
         folded = text.casefold()
         if not any(folded.startswith(one.casefold()) for one in groups):
             return
-        marks = tuple(mark for mark in cfg.get("wake_prefix") or () if mark)
-        commanded = event.message_obj.message_str.strip().startswith(marks) if marks else False
+        commanded = wide or event.message_obj.message_str.strip().startswith(marks)
         spelled = respelled(text, groups, self.names(), commanded=commanded)
+        if wide:
+            spelled = spelled or text
         if spelled is not None and not _is_anothers(first_word(text)[0], self._group):
             event.message_str = spelled
+            if wide:  # AstrBot saw no command's mark
+                event.is_at_or_wake_command = event.is_wake = True
 
 
 def _is_anothers(word: str, ours: CommandGroupFilter) -> bool:

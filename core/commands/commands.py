@@ -31,7 +31,7 @@ from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide
 from .join_command import join
-from .look_commands import list_, search, why
+from .look_commands import list_, search, todo, why
 from .migration_commands import migrate
 from .pause_commands import pause, resume
 from .reflection_commands import letters, reflect
@@ -73,7 +73,23 @@ async def add(call: Call) -> str:
 
 
 _ALL = (
-    *(help_, status, scope, join, list_, search, why, add, forget, edit, move, undo, pause, resume),
+    *(
+        help_,
+        status,
+        scope,
+        join,
+        list_,
+        todo,
+        search,
+        why,
+        add,
+        forget,
+        edit,
+        move,
+        undo,
+        pause,
+        resume,
+    ),
     *(reflect, letters, yes, export, import_, backup, restore, decide, soul, sleep, migrate),
 )
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}

@@ -18,6 +18,7 @@ from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import purged_text, redacted_text, refusal_text
 from .call import Call
+from .item_numbers import bare
 from .memory_reference import (
     UnknownReference,
     named_one,
@@ -43,7 +44,7 @@ async def forget(call: Call) -> str:
     memory holds name it."""
     words, _, how = call.rest.rpartition(" ")
     for_good = how.lower() in _FOR_GOOD
-    words = words.strip() if for_good else call.rest
+    words = bare(words if for_good else call.rest)
     if not words:
         return call.say("forget.usage")
     call.plugin.talk.clear(call.where)
@@ -95,7 +96,7 @@ async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...] | Unk
         if not hits:
             return UnknownReference(call.say("forget.nothing_like", words=shown))
         head = call.say("forget.alike", words=shown)
-        lines = numbered_hits(call, hits)
+        lines = await numbered_hits(call, hits)
     which = call.say("forget.which", how=f" {for_good}".rstrip())
     return UnknownReference("\n".join([head, *lines, which]))
 

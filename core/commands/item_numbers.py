@@ -18,6 +18,7 @@ _RANGE = re.compile(
 )
 _BETWEEN = re.compile(r"\s*(?:[,、。;/+&]|以及|还有|和|与|跟|及|\band\b)\s*|\s+")
 _LOOSE = re.compile(r"(?<=第)\s+|(?<=#)\s+|(?<=no\.)\s+|\s+(?=[条條号號项項])")
+_AROUND = " \u3000\"'“”‘’「」『』《》。．.!！?？,，;；:：、"
 _A_NUMBER = 2
 """A bare number of more digits names something only if the list has it: 2026 is a word."""
 
@@ -37,6 +38,11 @@ def item_numbers(words: str, shown: Collection[int]) -> tuple[int, ...] | None:
             return None
         found += range(min(first, last), max(first, last) + 1)
     return tuple(dict.fromkeys(found)) or None
+
+
+def bare(words: str) -> str:
+    """Returns the words without quotes around them and signs behind them."""
+    return words.strip(_AROUND)
 
 
 def parts(words: str) -> list[str]:

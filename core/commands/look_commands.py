@@ -1,59 +1,99 @@
-"""``/memory list``, ``search`` and ``why``: what a conversation may see, and why it was told."""
+"""``/memory list``, ``todo``, ``search`` and ``why``: what a conversation may see, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
 from ...llm_memory import OFF_THE_RECORD, Expanded, PointerNotVisible
+from ...llm_memory.catalogue.rules.closing import is_over
+from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import safe
 from ..replies.explanation import attached, fate_text, primed_text, why_text
 from ..replies.outcome_text import entry_text, note_text
 from ..services.injection_service import found_text
 from .call import Call
-from .memory_reference import UnknownReference, named_one, numbered, numbered_hits
+from .command_words import PUBLIC, scope_named
+from .item_numbers import bare
+from .memory_reference import UnknownReference, named_one, numbered, numbered_hits, shown_lines
 
 _PAGE = 10
 _SEARCH_BUDGET = 4000
 _ME = frozenset({"我", "我的", "me", "mine"})
-_DETAIL = frozenset({"详细", "数字", "detail", "details", "full"})
+_DETAIL = frozenset({"详细", "detail", "details", "full"})
 _BACK = frozenset({"前", "往前", "back"})
-_TOLD = ("1", "2", "3", "4", "5")
+_BACK_GLUED = re.compile(r"(前|往前|back)(?=\d)")
+_TOLD = 5
 """As many recalls of a conversation as are told of."""
 _NAME = 60
+_TASKS = 30
+_WHOLE = 10_000
 
 
 async def list_(call: Call) -> str:
-    """A page of what this conversation may see, the newest first; with a name, of what that person
-    said or is named in."""
+    """A page of what this conversation may see: what lies in its own scope, the newest first, and
+    how much is public beside; with a name, all that the person said or is named in."""
     say = call.say
-    *words, last = call.rest.split() or [""]
+    words, details = _without(_DETAIL, call.rest)
+    last = words[-1] if words else ""
     page = int(last) if last.isdecimal() and len(last) <= len("9999") else 0
-    name = " ".join(words if page else [*words, last])
-    if name.lower() in _ME:
-        found = await call.service.newest(conversation_id=call.where, said_by=call.actor)
+    name = bare(" ".join(words[:-1] if page else words))
+    public, mine = scope_named(name) == PUBLIC, name.lower() in _ME
+    found = await call.service.newest(
+        conversation_id=call.where,
+        said_by=call.actor if mine else None,
+        naming="" if public or mine else name,
+    )
+    here, beside = await call.here(), 0
+    if public:
+        found = [one for one in found if one.scope.is_public]
     else:
-        found = await call.service.newest(conversation_id=call.where, naming=name)
+        found.sort(key=lambda one: one.scope.name != here)  # the own ones first
+        if not name:
+            beside = sum(one.scope.name != here for one in found)
+            found = found[: len(found) - beside]
+    more = call.texts.counted({"list.public": beside})
     if not found:
-        return say("list.nobody", name=safe(name)[:_NAME]) if name else say("list.empty")
+        return "\n".join([_empty(call, name, public=public, mine=mine), *more])
     page = max(page, 1)
     start = (page - 1) * _PAGE
     shown = found[start : start + _PAGE]
     if not shown:
         return say("list.no_page", page=page, pages=-(-len(found) // _PAGE))
-    lines = await numbered(call, shown, start + 1)
+    lines = await numbered(call, shown, start + 1, details=details)
     head = "list.head_all" if len(found) <= _PAGE else "list.head"
     lines.insert(0, say(head, count=len(found), first=start + 1, last=start + len(shown)))
     if start + _PAGE < len(found):
         lines.append(say("list.next", words=f"{safe(name)} {page + 1}".strip()))
-    return "\n".join(lines)
+    return "\n".join([*lines, *more])
+
+
+def _empty(call: Call, name: str, *, public: bool, mine: bool) -> str:
+    if public or mine:
+        return call.say("list.no_public" if public else "list.none_of_yours")
+    return call.say("list.nobody", name=safe(name)[:_NAME]) if name else call.say("list.empty")
+
+
+async def todo(call: Call) -> str:
+    """What is still to do, of the own scope first."""
+    found = await call.service.newest(conversation_id=call.where)
+    here = await call.here()
+    tasks = [one for one in found if is_task(one) and not is_done(one) and not is_over(one.memory)]
+    tasks.sort(key=lambda one: one.scope.name != here)
+    if not tasks:
+        return call.say("todo.nothing")
+    lines = await numbered(call, tasks[:_TASKS])
+    more = call.texts.counted({"tasks.more": max(0, len(tasks) - _TASKS)})
+    return "\n".join([call.say("todo.head", count=len(tasks)), *lines, *more])
 
 
 async def search(call: Call) -> str:
     """What recall finds for the words."""
-    if not call.rest:
+    words, details = _without(_DETAIL, call.rest)
+    if not words:
         return call.say("search.usage")
     recall = await call.service.recall(
-        call.rest,
+        " ".join(words),
         conversation_id=call.where,
         limit=_PAGE,
         token_budget=_SEARCH_BUDGET,
@@ -63,30 +103,32 @@ async def search(call: Call) -> str:
         return f"{call.say('pause.recalled_nothing')}\n{call.how_to_resume}"
     if not recall.hits:
         return call.say("search.nothing")
-    lines = numbered_hits(call, recall.hits)
+    lines = await numbered_hits(call, recall.hits, details=details)
     return "\n".join([found_text(call.texts, recall), *lines])
 
 
 async def why(call: Call) -> str:
-    """How the last recall of this conversation went, in words; ``详细`` with its figures, ``前 2``
-    the last but one. With a number or an id, what became of that memory."""
-    words = call.rest.lower().split()
-    detail = bool(_DETAIL.intersection(words))
-    words = [word for word in words if word not in _DETAIL]
+    """How the last recall of this conversation went; ``前 2`` the last but one, ``详细`` with ids.
+    With a number or an id, what became of that memory."""
+    words, details = _without(_DETAIL, _BACK_GLUED.sub(r"\1 ", call.rest.lower()))
     if words and words[0] not in _BACK:
-        return await _of_one(call, words)
-    back = int(words[1]) if words[1:] and words[1] in _TOLD else 1
+        return await _of_one(call, words, details=details)
+    back = int(words[1]) if words[1:] and words[1].isdecimal() else 1
+    if not 1 <= back <= _TOLD:
+        return call.say("explain.too_far", most=_TOLD)
     explained = await call.service.explain(conversation_id=call.where)
     primed = await call.service.last_primer(conversation_id=call.where) if back == 1 else None
     lines = [primed_text(call.texts, primed)] if primed is not None else []
     for one in explained[back - 1 : back]:
-        lines.append(why_text(call.texts, one, back=back, admin=call.actor.admin, detail=detail))
-        if not detail:
-            call.list_of([hit.memory_id for hit in attached(one)])
+        hits = [hit for _, hit in one.candidates if hit is not None]
+        told = zip(hits, await shown_lines(call, hits, details=details), strict=True)
+        shown = {hit.memory_id: line for hit, line in told}
+        lines.append(why_text(call.texts, one, shown, back=back, admin=call.actor.admin))
+        call.list_of([hit.memory_id for hit in attached(one)])
     return "\n".join(lines) or call.say("explain.nothing")
 
 
-async def _of_one(call: Call, words: Sequence[str]) -> str:
+async def _of_one(call: Call, words: Sequence[str], *, details: bool) -> str:
     texts, service = call.texts, call.service
     named = named_one(call, words[0], words)
     if named is None:
@@ -98,11 +140,20 @@ async def _of_one(call: Call, words: Sequence[str]) -> str:
         return call.say("pointed.absent", id=named)
     if isinstance(whole, Expanded):
         hits = await service.told(
-            [whole.memory], conversation_id=call.where, actor=call.actor, chars=0
+            [whole.memory], conversation_id=call.where, actor=call.actor, chars=_WHOLE
         )
-        entry = entry_text(texts, whole.memory, hits[0])
+        (entry,) = await shown_lines(call, hits)
+        if details:
+            entry = entry_text(texts, whole.memory, hits[0])
     else:
         entry = note_text(texts, whole.section)
     explained = await service.explain(conversation_id=call.where)
     fates = [text for one in explained if (text := fate_text(texts, one, named))]
     return "\n".join([entry, *(fates or [call.say("explain.never")])])
+
+
+def _without(some: Collection[str], words: str) -> tuple[list[str], bool]:
+    """The words without those of a set, and whether one of these was among them."""
+    found = [one for word in words.split() if (one := bare(word))]
+    left = [word for word in found if word.lower() not in some]
+    return left, len(left) < len(found)

@@ -11,7 +11,7 @@ from ...llm_memory.catalogue.rules.pointers import pointed_id
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
-from ..services.injection_service import about_hit, hit_line
+from ..replies.memory_line import memory_line
 from .call import Call
 from .item_numbers import item_numbers, parts
 
@@ -70,29 +70,29 @@ def named_several(call: Call, words: str) -> tuple[str, ...] | UnknownReference 
     return tuple(named)
 
 
-async def numbered(call: Call, found: Sequence[StoredMemory], first: int = 1) -> list[str]:
+async def numbered(
+    call: Call, found: Sequence[StoredMemory], first: int = 1, *, details: bool = False
+) -> list[str]:
     """Returns the memories as lines, and notes their numbers for the person who asked."""
-    call.list_of([one.memory.memory_id for one in found], first)
     hits = await call.service.told(
         found, conversation_id=call.where, actor=call.actor, chars=_PREVIEW
     )
-    return [
-        call.say(
-            "list.line",
-            number=number,
-            about=" · ".join(about_hit(hit, call.texts)),
-            scope=one.scope.name,
-            text=shown_words(call.texts, one.memory),
-            id=one.memory.memory_id,
-        )
-        for number, (one, hit) in enumerate(zip(found, hits, strict=True), start=first)
-    ]
+    return await numbered_hits(call, hits, first, details=details)
 
 
-def numbered_hits(call: Call, hits: Sequence[Hit]) -> list[str]:
+async def numbered_hits(
+    call: Call, hits: Sequence[Hit], first: int = 1, *, details: bool = False
+) -> list[str]:
     """Does the same with what recall has found."""
-    call.list_of([hit.memory_id for hit in hits])
-    return [f"{number}. {hit_line(hit, call.texts)}" for number, hit in enumerate(hits, start=1)]
+    call.list_of([hit.memory_id for hit in hits], first)
+    lines = await shown_lines(call, hits, details=details)
+    return [f"{number}. {line}" for number, line in enumerate(lines, start=first)]
+
+
+async def shown_lines(call: Call, hits: Sequence[Hit], *, details: bool = False) -> list[str]:
+    """Returns what people read of each, without a number."""
+    here, today = await call.here(), call.plugin.clock().date()
+    return [memory_line(call.texts, hit, here, today, details=details) for hit in hits]
 
 
 def shown_words(texts: Texts, memory: Memory) -> str:

@@ -2,130 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...llm_memory import GIVEN_UP, Arm, DropReason, Explained, Hit, Primed, Told
 from ...llm_memory.models.recall import Considered, Trace
-from ...llm_memory.text.safe_text import safe, safe_pointer
+from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
-from ..services.injection_service import hit_line
+from .memory_line import place_text
 
-_SHOWN = 6
-_PREVIEW = 40
 _QUERY_SHOWN = 60
 _NEAR = 3
 _LEAST_SHARE = 0.05
 
 
 def why_text(
-    texts: Texts, explained: Explained, *, back: int = 1, admin: bool = False, detail: bool = False
+    texts: Texts,
+    explained: Explained,
+    shown: Mapping[str, str],
+    *,
+    back: int = 1,
+    admin: bool = False,
 ) -> str:
     """A question, what was attached to it and what came close, in words that need no manual.
 
     Args:
+        shown: The line of each candidate that the conversation may still see, by its id.
         back: It is the last one, the last but one, and so on.
         admin: Who reads it may hear what a broken part says of the machine.
-        detail: The way to the answer, and the best candidates with their figures.
     """
-    record, trace = explained.told, explained.told.trace
-    scopes = texts.say("common.and").join(trace.scopes)
-    way = _way_lines(texts, trace) if detail else [texts.say("explain.looked_in", scopes=scopes)]
-    notes = [_note_line(texts, note, admin=admin) for note in trace.notes]
-    found = _figures(texts, explained) if detail else _plainly(texts, explained)
-    return "\n".join([_asked_line(texts, record, back), *way, *notes, *found])
-
-
-def _plainly(texts: Texts, explained: Explained) -> list[str]:
-    say = texts.say
-    lines = []
+    record, trace, say = explained.told, explained.told.trace, texts.say
+    places = dict.fromkeys(place_text(texts, name) for name in trace.scopes)
+    lines = [
+        _asked_line(texts, record, back),
+        *_talk_lines(texts, trace),
+        say("explain.looked_in", places=say("common.and").join(places)),
+        *(_note_line(texts, note, admin=admin) for note in trace.notes),
+    ]
     hits = attached(explained)
     if hits:
         lines.append(say("explain.attached", count=len(hits)))
-    elif GIVEN_UP not in explained.told.trace.notes:
+    elif GIVEN_UP not in trace.notes:
         lines.append(say("explain.attached_none"))
     for number, hit in enumerate(hits, start=1):
-        lines += [f"{number}. {hit_line(hit, texts)}", *_instead_of(texts, explained, hit)]
+        lines += [f"{number}. {shown[hit.memory_id]}", *_instead_of(texts, explained, hit)]
     near = [
-        say("explain.near_line", text=hit_line(hit, texts), why=_why(texts, considered))
+        say("explain.near_line", text=shown[hit.memory_id], why=_why(texts, considered))
         for considered, hit in explained.candidates
         if considered.dropped is not None and hit is not None
     ]
     lines += [say("explain.near"), *near[:_NEAR]] if near else []
-    return [*lines, say("explain.figures")]
+    return "\n".join([*lines, say("explain.more")])
 
 
-def _figures(texts: Texts, explained: Explained) -> list[str]:
-    trace, say = explained.told.trace, texts.say
-    lines = []
-    for considered, hit in explained.candidates[:_SHOWN]:
-        lines += _candidate_lines(texts, considered, hit)
-        lines += _instead_of(texts, explained, hit)
-    rest = trace.candidates - min(len(explained.candidates), _SHOWN)
-    if rest > 0:
-        lines.append(say("explain.rest", count=rest))
-    if trace.dropped:
-        counts = (
-            say("explain.count", fate=say(f"fate.{reason.value}"), count=count)
-            for reason, count in trace.dropped.items()
-        )
-        lines.append(say("explain.dropped", counts=say("common.and").join(counts)))
-    if not explained.candidates and GIVEN_UP not in trace.notes:
-        lines.append(say("explain.no_candidates"))
-    return lines
-
-
-def _instead_of(texts: Texts, explained: Explained, hit: Hit | None) -> list[str]:
-    gone = explained.instead_of.get(hit.memory_id) if hit is not None else None
+def _instead_of(texts: Texts, explained: Explained, hit: Hit) -> list[str]:
+    gone = explained.instead_of.get(hit.memory_id)
     if not gone:
         return []
-    return [texts.say("explain.instead_of", ids=texts.say("common.and").join(gone), id=gone[-1])]
+    return [texts.say("explain.instead_of", id=gone[-1])]
 
 
-def _way_lines(texts: Texts, trace: Trace) -> list[str]:
-    say = texts.say
-    comma = say("common.and")
-    lines = [
-        say(
-            "explain.way",
-            arm=say(f"arm.{trace.arm}"),
-            scopes=comma.join(trace.scopes),
-            weight=f"{trace.dense_weight:.2f}",
-            tokens=trace.tokens,
-            ms=f"{sum(trace.milliseconds.values()):.0f}",
-        )
-    ]
-    if trace.reranker:
-        lines.append(say("explain.reranker", name=safe(trace.reranker)))
-    if trace.topics:
-        names = comma.join(f"{name}.md" for name in trace.topics)
-        lines.append(say("explain.topics", names=names))
-    if trace.talk.voices:
-        names = comma.join(say(f"voice.{voice}") for voice in trace.talk.voices)
-        lines.append(say("explain.carried" if trace.talk.carried else "explain.talk", names=names))
-    if trace.chance is not None:
-        lines.append(say("explain.chance", percent=f"{trace.chance:.0%}"))
-    return lines
-
-
-def _candidate_lines(texts: Texts, considered: Considered, hit: Hit | None) -> list[str]:
-    """One candidate: what became of it, its figures, and the terms of its score."""
-    say = texts.say
-    reason = "hit" if considered.dropped is None else considered.dropped.value
-    lines = [
-        say(
-            "explain.line",
-            fate=say(f"fate.{reason}"),
-            text=_shown(texts, hit),
-            coverage=f"{considered.coverage:.2f}",
-            lexical=_number(considered.lexical),
-            similarity=_number(considered.similarity),
-        )
-    ]
-    if considered.terms:
-        terms = (f"{say(f'term.{n}')} {v:.2f}" for n, v in considered.terms.items() if v)
-        score = f"{sum(considered.terms.values()):.2f}"
-        lines.append(say("explain.terms", score=score, terms=say("common.and").join(terms)))
-    return lines
+def _talk_lines(texts: Texts, trace: Trace) -> list[str]:
+    if not trace.talk.voices:
+        return []
+    voices = texts.say("common.and").join(texts.say(f"voice.{one}") for one in trace.talk.voices)
+    return [texts.say("explain.carried" if trace.talk.carried else "explain.talk", names=voices)]
 
 
 def _asked_line(texts: Texts, record: Told, back: int) -> str:
@@ -183,18 +124,6 @@ def _why(texts: Texts, considered: Considered) -> str:
     if considered.coverage < _LEAST_SHARE:
         return texts.say("explain.far")
     return texts.say("explain.share", percent=f"{considered.coverage:.0%}")
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _shown(texts: Texts, hit: Hit | None) -> str:
-    if hit is None:
-        return texts.say("explain.gone")
-    text = safe(hit.preview)
-    short = text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…"
-    return texts.say("explain.candidate", text=short, pointer=safe_pointer(hit.pointer))
 
 
 def record_json(record: Told) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
 def purged_text(texts: Texts, outcome: Purged) -> str:
     """That it is gone from the vault, or what is left of it there."""
     what = "forget.purge_unfinished" if outcome.unfinished else "forget.purged"
-    return texts.say(what, id=outcome.memory_id, detail=safe(outcome.unfinished))
+    return texts.say(what, detail=safe(outcome.unfinished))
 
 
 def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rejected) -> str:

@@ -54,7 +54,9 @@ def hit_line(hit: Hit, texts: Texts) -> str:
     text = safe(hit.preview)
     if hit.quoted:
         text = texts.say("inject.quoted", text=text)
-    return f"[{' · '.join(about_hit(hit, texts))} · {safe_pointer(hit.pointer)}] {text}"
+    day = shown_day(hit.day, texts.say("inject.undated"))
+    about = [day, speakers(hit, texts.say), *standing(hit, texts.say)]
+    return f"[{' · '.join(about)} · {safe_pointer(hit.pointer)}] {text}"
 
 
 def found_text(texts: Texts, recall: Recall) -> str:
@@ -63,9 +65,3 @@ def found_text(texts: Texts, recall: Recall) -> str:
     if holding > shown + sum(len(hit.also) for hit in recall.hits):
         return texts.say("search.head_of", count=shown, all=holding)
     return texts.say("search.head", count=shown)
-
-
-def about_hit(hit: Hit, texts: Texts) -> list[str]:
-    """What stands before the words of a memory: date, speakers, standing."""
-    day = shown_day(hit.day, texts.say("inject.undated"))
-    return [day, speakers(hit, texts.say), *standing(hit, texts.say)]

@@ -19,6 +19,7 @@ WHO: Final[Mapping[str, str]] = {
     "inject.nobody": "unknown",
     "talk.somebody": "somebody",
     "inject.journal": "journal",
+    "inject.retold": "{who} (retold by a model)",
     "inject.undated": "date unknown",
     "inject.earlier": "earlier",
     "inject.weak": "maybe",
@@ -28,7 +29,7 @@ WHO: Final[Mapping[str, str]] = {
     "inject.admin": "admin",
     "inject.account": "account …{end}",
     "inject.account_unknown": "unknown account",
-    "inject.elsewhere": "said elsewhere, not vouched for",
+    "inject.elsewhere": "said elsewhere",
     "inject.reworded": "reworded by another",
 }
 """By the codes of ``text.attribution``. A hook waits for what is read, so it is not in the

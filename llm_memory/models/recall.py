@@ -54,12 +54,14 @@ class Byline:
         account: A short mark of the account, ``?`` where none is known; empty where the name does.
         elsewhere: No person of the reader's conversation said it, and it is not vouched for.
         reworded: The words are another person's, who has edited what the speaker said.
+        retold: The name of who said it, in a model's words.
     """
 
     admin: bool = False
     account: str = ""
     elsewhere: bool = False
     reworded: bool = False
+    retold: str = ""
 
 
 @dataclass(frozen=True, slots=True)

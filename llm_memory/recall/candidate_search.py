@@ -17,6 +17,7 @@ from ..models.passages import Passage, moment_of
 from ..models.recall import Arm, DropReason
 from ..models.vault_layout import topic_of
 from ..text.normalising import estimate_tokens
+from ..text.overlap import holds
 from ..text.scripts import fold
 from .arms import Answer, Arms, Found
 from .embedder_trust import EmbedderTrust
@@ -60,6 +61,12 @@ class Ranked:
     topics: tuple[str, ...] = ()
     whole: bool = False
     holding: int = 0
+
+
+def _says_all(passage: Passage, query: str) -> bool:
+    """True for what holds every word of a question as it stands."""
+    text, words = fold(shown_text(passage)), fold(query).split()
+    return bool(words) and all(holds(text, word) for word in words)
 
 
 class CandidateSearch:
@@ -121,7 +128,9 @@ class CandidateSearch:
                 coverage=coverage.get(key, 0.0),
                 similarity=similarities.get(key),
                 place=places.get(key),
-                weak=key not in asked and decision.is_weak(place, floor=self._floor),
+                weak=key not in asked
+                and decision.is_weak(place, floor=self._floor)
+                and not _says_all(passages[key], ask.request.query),
                 terms=decision.terms[place],
             )
             for place, key in enumerate(rows)

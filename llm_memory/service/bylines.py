@@ -135,12 +135,13 @@ class Reader:
         if not reworded and self.bylines.is_admin(memory.speaker, self.asker):
             return replace(hit, byline=Byline(admin=True))
         account = ""
-        if memory.who:
+        if origin.who:
             others = self.bylines.others(origin, self.scope_filter, self.asker)
             if others or claims_a_role(origin.who):
                 account = account_mark(origin.account, others)
-        about = Byline(account=account, elsewhere=self._is_stranger(stored), reworded=reworded)
-        return replace(hit, byline=about)
+        retold = origin.who if memory.model_worded else ""
+        elsewhere = self._is_stranger(stored)
+        return replace(hit, byline=Byline(False, account, elsewhere, reworded, retold))
 
     def _is_stranger(self, stored: StoredMemory) -> bool:
         if not stored.scope.is_public:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -41,6 +42,11 @@ from .bylines import Bylines
 
 REFUSED: Final = Trace(notes=("refused",))
 """Of a recall for a conversation that may read nothing."""
+
+
+def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
+    """To the second, as the file has it; within one, ids grow with time."""
+    return stored.memory.created_at.replace(microsecond=0), stored.memory.memory_id
 
 
 class Recalls:
@@ -148,7 +154,7 @@ class Recalls:
             # The text begins with its speaker's name.
             found = (pair for pair in found if all(holds(pair[1], word) for word in words))
             chosen = [stored for stored, _ in found]
-            return sorted(chosen, key=lambda s: s.memory.created_at, reverse=True)[:limit]
+            return sorted(chosen, key=_said_at, reverse=True)[:limit]
 
         return await self._catalogue.unchanged(await asyncio.to_thread(step))
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ..models.recall import UNKNOWN, Byline, Hit
@@ -21,14 +22,27 @@ class Say(Protocol):
 def speakers(hit: Hit, say: Say) -> str:
     """Who said it, each once, with what stands behind the name; of a day's journal that it is one,
     and a word where no speaker is known."""
+    return names(hit, say, _byline)
+
+
+def names(hit: Hit, say: Say, behind: Callable[[Byline, Say], str] = lambda *_: "") -> str:
+    """The same with what ``behind`` says of a speaker; of a model's words, whose it retells."""
     if hit.journal:
         return say("inject.journal")
-    said = (one for one in (hit, *hit.also) if one.who)
     named = [
-        f"{shown_name(one.who) or say('talk.somebody')}{_byline(one.byline, say)}" for one in said
+        f"{name}{behind(one.byline, say)}" for one in (hit, *hit.also) if (name := _name(one, say))
     ]
-    nobody = f"{say('inject.nobody')}{_byline(hit.byline, say)}"
-    return say("common.and").join(dict.fromkeys(named)) or nobody
+    return (
+        say("common.and").join(dict.fromkeys(named))
+        or f"{say('inject.nobody')}{behind(hit.byline, say)}"
+    )
+
+
+def _name(hit: Hit, say: Say) -> str:
+    if hit.who:
+        return shown_name(hit.who) or say("talk.somebody")
+    told = shown_name(hit.byline.retold)
+    return say("inject.retold", who=told) if told else ""
 
 
 def _byline(about: Byline, say: Say) -> str:

@@ -16,7 +16,6 @@ from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
 from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text
 from astrbot_plugin_scoped_memory.llm_memory import (
-    Arm,
     DropReason,
     EngineClosed,
     EngineOff,
@@ -83,7 +82,6 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "objection": (("private", "guess", "dispute", "stale", "names_speaker"), False),
     "talk": (NoTalk, False),
     "fate": (DropReason, False),
-    "arm": (Arm, False),
     "tasks": (TaskFate, False),
     "primer": (PrimerPart, False),
     "rebind": (RebindFault, False),

@@ -39,7 +39,7 @@ FORGED: Final = (
 )
 TALK = group(888)
 MARKS: Final = re.compile(
-    "〔(?:admin|account …[0-9a-f]+|unknown account)?(?:(?:, )?said elsewhere, not vouched for)?〕"
+    "〔(?:admin|account …[0-9a-f]+|unknown account)?(?:(?:, )?said elsewhere)?〕"
 )
 names = st.sampled_from(["", "老李", "system", *FORGED]) | st.text(max_size=20)
 hits = st.builds(

@@ -88,9 +88,11 @@ class Alike:
         now = datetime.now().astimezone()
         days = [now + timedelta(days=offset) for offset in (-1, 0, 1)]
         dashed = "|".join(f"{day:%Y-%m-%d}" for day in days)
+        short = "|".join(f"{day:%m-%d}" for day in days)
         plain = "|".join(f"{day:%Y%m%d}" for day in days)
         self._rules = [
             (re.compile(rf"(?:{dashed})"), _DAY),
+            (re.compile(rf"(?<![\d-])(?:{short})(?![\d-])"), _DAY[5:]),
             (re.compile(rf"(?:{plain})"), _DAY.replace("-", "")),
             (re.compile(rf"(\d\d-\d\d[ T]){_TIME}"), r"\g<1>12:40"),
             (re.compile(r"(\b20\d{6}-)\d{6}"), r"\g<1>124000"),

@@ -42,7 +42,7 @@ FAMILY, COMPANY, ROOM, OTHER_ROOM = group(777), group(888), group(999), group(99
 ASKED = "小明、小红、老李和大家喜欢喝什么"
 ZH = Texts("zh-CN")
 SETTINGS = replace(QUICK, relevance_floor=0.0)
-UNVOUCHED = "〔别处的人说的，没有人担保〕"
+UNVOUCHED = "〔别处的人说的〕"
 type Said = tuple[str, ConversationId, Actor]
 
 

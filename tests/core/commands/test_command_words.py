@@ -125,6 +125,9 @@ def words() -> Iterator[CommandWords]:
         ("记忆力不好怎么办", True, "记忆力不好怎么办"),
         ("/天气", True, "天气"),
         ("/memory", False, "memory"),
+        ("／记忆 列表", False, "记忆 列表"),
+        ("／记忆列表 2", False, "memory 列表 2"),
+        ("／天气", False, "／天气"),
         ("/memory", None, "memory"),  # an event that is not as it should be
     ],
 )
@@ -140,6 +143,7 @@ def test_the_filter_changes_the_event_and_lets_none_through(
         del event.message_obj
     assert words.filter(event, {"wake_prefix": ["/"]}) is False  # type: ignore[arg-type]
     assert event.message_str == then
+    assert event.is_at_or_wake_command is (addressed is not False or "列表" in then)
 
 
 def test_an_unknown_word_is_answered_with_the_nearest_command(words: CommandWords) -> None:

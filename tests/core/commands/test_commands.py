@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import call, command_table, yes_command
+from astrbot_plugin_scoped_memory.llm_memory import TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.foreign import (
@@ -137,11 +138,13 @@ async def test_why_tells_of_the_last_five_recalls_of_this_conversation(rig: Rig)
         (" 前 1", 1),
         (" back 2", 2),
         (" 前 5", 5),
-        (" 前 6", 1),
+        (" 前5", 5),
+        (" ？", 1),
         (" 前 x", 1),
     ):
         assert questions[-meant] in await desk(f"why{back}"), back
         assert "抽屉" not in await desk(f"why{back}", 888)
+    assert await desk("why 前 6") == await desk("why back 9") == "只留着最近 5 次"
 
 
 @pytest.mark.parametrize("name", ["status", "resume", "reflect", "export", "backup"])
@@ -168,3 +171,55 @@ async def test_a_pause_for_a_time_says_until_when_and_words_that_are_none_pause_
     assert pause.until is not None
     assert f"{pause.until:%Y-%m-%d %H:%M}" in said
     assert f"{pause.until:%Y-%m-%d %H:%M}" in await desk("status")
+
+
+async def test_a_list_has_the_own_scope_first_and_counts_what_is_public(rig: Rig) -> None:
+    desk = Desk(rig)
+    for number, words in enumerate(("馆子周一不开门", "泳池周二不开门")):
+        await rig.remember(words, group(999), person(70 + number, "小王"))
+    here = "还没有记过"
+    assert here in await desk("list 我")
+    empty = await desk("list")
+    assert "另有公共的 2 条：/记忆 列表 公共" in empty
+    assert "不开门" not in empty
+    for name in ("一", "二", "三"):
+        await rig.remember(f"奶奶的第{name}个柜子", group(777))
+    own = await desk("list")
+    assert [line[:10] for line in own.split("\n")] == [
+        "共 3 条，新的在前："[:10],
+        *(f"{at}. 奶奶的第{name}个柜子"[:10] for at, name in enumerate("三二一", start=1)),
+        "另有公共的 2 条：/记忆"[:10],
+    ]
+    assert [name in await desk("list 公共") for name in ("泳池", "馆子", "奶奶")] == [1, 1, 0]
+    assert (await desk("list 不")).index("泳池") > 0
+    assert "馆子" in await desk("list", 999)
+
+
+async def test_what_is_to_do_is_told_and_what_is_done_is_ticked(rig: Rig) -> None:
+    desk = Desk(rig)
+    assert await desk("todo") == "没有待办的事"
+    for action, title, where in (
+        (TaskAction.ADD, "交物业费", group(777)),
+        (TaskAction.ADD, "浇花", group(777)),
+        (TaskAction.ADD, "修路灯", group(999)),
+        (TaskAction.DONE, "浇花", group(777)),
+    ):
+        change = TaskChange(action, (title,), heard=title)
+        await rig.engine.service.update_tasks(
+            change, conversation_id=where, actor=person(5, "小明")
+        )
+    told = (await desk("todo")).split("\n")
+    assert [("物业费" in one, "路灯" in one) for one in told[1:]] == [(True, False), (False, True)]
+    assert "浇花" not in "".join(told)
+    assert "[x] 浇花" in await desk("list")
+
+
+async def test_signs_around_words_are_not_looked_for(rig: Rig) -> None:
+    desk = Desk(rig)
+    await rig.remember(PEANUTS, group(777))
+    for line in ("list “奶奶”", "list 奶奶。", "list 《奶奶》", "list 。"):
+        assert PEANUTS in await desk(line), line
+    assert "找到 1 条" in await desk("search “花生”。")
+    assert "没有找到" in await desk("search 火星人")
+    assert PEANUTS in await desk("why 1")  # the search found nothing, so the list before it counts
+    assert "已忘记" in await desk("forget “花生”")

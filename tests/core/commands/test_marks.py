@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,16 +51,11 @@ async def said(rig: Rig, command: str, language: str = "zh-CN") -> str:
     return await Desk(rig, language, sender="5001", name="小明", admin=False)(command)
 
 
-def marks(lines: str, words: str) -> list[str]:
-    """What stands before the words, without what only one of the two lines has."""
-    (line,) = [line for line in lines.split("\n") if words in line]
-    inside = re.search(r"\[(.*?)\] ", line)
-    assert inside is not None
-    return inside[1].split(" · ")[:-1]
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_a_list_shows_the_marks_of_a_search(tmp_path: Path, language: str) -> None:
+async def test_a_line_says_who_where_and_when_and_no_mark_that_is_for_models(
+    tmp_path: Path, language: str
+) -> None:
+    say = Texts(language).say
     async with bot(tmp_path) as rig:
         for who, words, where in (
             (OWNER, "老李只喝白开水", FAMILY),
@@ -71,14 +65,24 @@ async def test_a_list_shows_the_marks_of_a_search(tmp_path: Path, language: str)
         ):
             await rig.remember(words, where, who)
         await rig.until_indexed()
-        listed, found = await said(rig, "list", language), await said(rig, "search 喝", language)
-        for words in ("白开水", "白酒", "豆浆", "矿泉水"):
-            assert marks(listed, words) == marks(found, words)
-        say = Texts(language).say
-        assert marks(listed, "白开水")[1] == f"老李〔{say('inject.admin')}〕"
-        assert marks(listed, "白酒")[1] == f"老李〔{say('inject.account', end='0002')}〕"
-        assert say("inject.unvouched") in marks(listed, "矿泉水")
-        assert say("inject.elsewhere") in marks(listed, "矿泉水")[1]
+        day = f"{rig.clock():%m-%d}"
+        lines = {
+            ("老李只喝白开水", "老李", day),
+            ("老李最爱喝白酒", "老李", say("inject.account", end="0002"), day),
+            ("小明喝豆浆", "小明", day),
+            ("大家都喝蓝湾牌矿泉水", "路人", say("place.public"), day),
+        }
+        told = {
+            say("list.line", text=text, about=say("list.comma").join(about))
+            for text, *about in lines
+        }
+        for command in ("search 喝", "list 喝"):
+            found = await said(rig, command, language)
+            assert {line.partition(". ")[2] for line in found.split("\n")[1:]} == told, command
+        hall = await Desk(rig, language, sender="5001")("list", 999)
+        assert say("list.elsewhere") in hall
+        details = await said(rig, "list 详细", language)
+        assert "#m-" in details
 
 
 async def edited(rig: Rig, words: str, by: Actor, text: str) -> Memory:
@@ -96,14 +100,15 @@ async def test_what_an_admin_has_reworded_is_shown_as_such_wherever_it_is_shown(
     async with bot(tmp_path) as rig:
         memory = await edited(rig, "小明对芒果过敏", OWNER, "小明对核桃过敏")
         await rig.until_indexed()
-        mark = f"小明〔{Texts('zh-CN').say('inject.reworded')}〕"
+        mark = f"小明，{Texts('zh-CN').say('inject.reworded')}"
         for command in ("list", "search 核桃", f"why {memory.memory_id}"):
             assert mark in await said(rig, command), command
         recall = await rig.recall("小明对什么过敏", FAMILY)
         assert [hit.byline.reworded for hit in recall.hits] == [True]
         tool = ExpandTool(source=holding(FakePlugin(rig)))
         event = FakeEvent.in_group(777, "看全文", sender="5001")
-        assert mark in await tool.call(tool_context(event), pointer=memory.memory_id)
+        shown = await tool.call(tool_context(event), pointer=memory.memory_id)
+        assert f"小明〔{Texts('zh-CN').say('inject.reworded')}〕" in shown
         file = next((tmp_path / "memory/scopes/家人").glob("*.md")).read_text("utf-8")
         assert "措辞者：老李" in file
         (stored,) = await rig.engine.service.newest(conversation_id=FAMILY)
@@ -113,7 +118,7 @@ async def test_what_an_admin_has_reworded_is_shown_as_such_wherever_it_is_shown(
         assert "小明：" not in day
         # It stays his: an undo gives him his words again.
         await rig.engine.service.restore(memory.memory_id, conversation_id=FAMILY, actor=OWNER)
-        assert "〔" not in await said(rig, "list")
+        assert "改写过" not in await said(rig, "list")
 
 
 async def test_who_words_his_own_memory_anew_has_said_it(tmp_path: Path) -> None:
