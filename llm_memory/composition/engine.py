@@ -29,8 +29,11 @@ from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.home_vouchers import HomeVouchers
 from ..remember.private_data import PrivateData
+from ..runtime.lifecycle import Lifespan
+from ..runtime.notice_board import NoticeBoard
 from ..service.engine import Engine
 from ..service.engine_parts import EngineParts, no_prompt
+from ..service.rooms import EngineRooms
 from ..soul.soul_files import SoulFiles
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.loop_schema import LOOP
@@ -50,7 +53,6 @@ from ..vault.ledger import SqliteLedger
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.notes.markdown_notes import MarkdownNotes
 from ..vault.pages import PagesOnDisk
-from .assembly import assemble
 from .indexes import (
     bundled_embedder,
     chroma_record,
@@ -153,4 +155,5 @@ def build_engine(
         persona_prompt=persona_prompt,
         carried_settings=carried_settings,
     )
-    return assemble(replace(parts, **(replacing or {})), settings, on_notice=on_notice, clock=clock)
+    parts = replace(parts, **(replacing or {}))
+    return Engine(EngineRooms(parts, settings, Lifespan(), NoticeBoard(on_notice), clock))

@@ -11,13 +11,13 @@ from ..models.settings import EngineSettings
 from ..models.soul import soul_folder
 from ..models.soul_requests import SoulOutcome, SoulReading, SoulRequest
 from ..runtime.notice_board import NoticeBoard
+from ..service.soul_rooms import make_souls
 from ..soul.soul_files import SoulFiles
 from ..soul.soul_reader import SoulReader, or_refused
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from .engine import build_engine
 from .paths import EnginePaths, local_now
-from .souls import make_souls
 
 
 async def ask_as_owner(

@@ -4,44 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
 
-from ..catalogue.catalogue import Catalogue
-from ..catalogue.unread_turns import UnreadTurns
-from ..consolidation.nightly_backup import NightlyBackup
-from ..decisions.recorder import Recorder
 from ..errors import EngineOff
 from ..index.embedding.ports import Embedder
-from ..index.indexing_service import IndexingService
-from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..migration.former_scopes import FormerScopes
-from ..migration.migrations import Migrations
 from ..models.notices import Notice
-from ..models.settings import EngineSettings
 from ..models.shelf import folder_of
 from ..models.status import EngineStatus, IndexState
 from ..models.transfer import StoreExported
-from ..primer.primer_service import PrimerService
-from ..recall.embedder_trust import EmbedderTrust
-from ..recall.memory_manager import MemoryManager
 from ..recall.rules.trust import Trust
-from ..recall.use_counts import UseCounts
-from ..remember.corrected_statements import CorrectedStatements
-from ..remember.correction_follower import CorrectionFollower
-from ..remember.intake import Intake
 from ..runtime.gc_freeze import LONG_LIVED
-from ..runtime.lifecycle import Lifespan
-from ..runtime.notice_board import NoticeBoard
-from ..scopes.scope_book import ScopeBook
-from ..sync.follower import VaultFollower
-from ..sync.reconciler import Reconciler
 from ..text.lazy_pattern import compile_all
-from ..vault.notes.note_book import NoteBook
-from .bylines import Bylines
-from .cognitive_service import CognitiveService
-from .engine_parts import EngineParts
-from .memory_loop import MemoryLoop
 from .opening_steps import (
     open_state,
     own_folders,
@@ -49,36 +22,7 @@ from .opening_steps import (
     restrict_folders,
     tidy_folders,
 )
-from .souls import Souls
-
-
-@dataclass(frozen=True, slots=True)
-class EngineRooms:
-    """What the engine opens, runs and closes, in the order of their dependence."""
-
-    book: ScopeBook
-    catalogue: Catalogue
-    notes: NoteBook
-    unread: UnreadTurns
-    indexing: IndexingService
-    words: LexicalService
-    trust: EmbedderTrust
-    uses: UseCounts
-    manager: MemoryManager
-    intake: Intake
-    corrected: CorrectedStatements
-    corrections: CorrectionFollower
-    migrations: Migrations
-    former: FormerScopes
-    bylines: Bylines
-    reconciler: Reconciler
-    recorder: Recorder
-    follower: VaultFollower
-    loop: MemoryLoop
-    primer: PrimerService
-    backup: NightlyBackup
-    souls: Souls
-    service: CognitiveService
+from .rooms import EngineRooms
 
 
 class Engine:
@@ -87,21 +31,13 @@ class Engine:
     ``service`` may be called at once: its methods wait for ``open``.
     """
 
-    def __init__(
-        self,
-        parts: EngineParts,
-        rooms: EngineRooms,
-        settings: EngineSettings,
-        life: Lifespan,
-        notices: NoticeBoard,
-    ) -> None:
-        """``life`` is that of ``rooms.service``."""
-        self.parts = parts
+    def __init__(self, rooms: EngineRooms) -> None:
+        self.parts = rooms.parts
         """What ``build_engine`` wired, for the composition root and for tests."""
         self.rooms = rooms
-        self._settings = settings
-        self.life = life
-        self._notices = notices
+        self._settings = rooms.settings
+        self.life = rooms.life
+        self._notices = rooms.notices
         self.service = rooms.service
         self.loop = rooms.loop
         self.notes = rooms.notes

@@ -169,7 +169,7 @@ BANS: dict[str, Ban] = {
     ),
     "an engine is put together in one place": Ban(
         assemblies,
-        ("engine = assemble(settings)",),
+        ("engine = EngineRooms(parts)",),
         parts=(*PARTS, "harness", "benchmarks", "scripts", "tests"),
         doors={"llm_memory/composition/engine.py": "builds an engine of its parts"},
     ),

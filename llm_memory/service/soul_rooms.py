@@ -1,4 +1,4 @@
-"""Wires the manner that personas learn."""
+"""Which room asks which: the manner that personas learn."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..models.settings import EngineSettings
 from ..reflection.model_calls import ModelCalls
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
-from ..service.engine_parts import EngineParts
-from ..service.soul_calls import SoulCalls
-from ..service.souls import Souls
 from ..soul.governance import Governance
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.soul_text import seed
 from ..soul.style_counts import SqliteStyleCounts
 from ..storage.soul_heads import SoulHeads
 from ..vault.notes.note_book import NoteBook
+from .engine_parts import EngineParts
+from .soul_calls import SoulCalls
+from .souls import Souls
 
 
 def make_souls(
