@@ -19,6 +19,7 @@ from ..llm_memory import (
     Voice,
 )
 from ..llm_memory.models.turns import PAUSED_VIEW
+from ..llm_memory.remember.rules.off_the_record import is_off_the_record
 from .commands.rebind_command import rebind_moved
 from .plugin_context import PluginContext
 from .services.injection_service import add_manner, fence, inject
@@ -217,7 +218,8 @@ class DeepMind:
         """For the recall of the next turn: nothing of what is off the record."""
         plugin = self._plugin
         conversation_id = await plugin.turns.conversation_id(event)
-        if plugin.service.conversations.paused_since(conversation_id) is None:
+        paused = plugin.service.conversations.paused_since(conversation_id)
+        if paused is None and not is_off_the_record(turn.user_text):
             said = Said(turn.user_text, turn.reply_text, plugin.clock(), turn.view, turn.history)
             plugin.talk.note(conversation_id, turn.actor.person, said)
 

@@ -32,7 +32,7 @@ from .yes_command import yes_behind
 
 _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
-    "取代": "supersede", "撤回": "withdraw", "是": "yes", "确认": "yes",
+    "取代": "supersede", "撤回": "withdraw", "是": "yes", "确认": "yes", "定": "settle",
 }  # fmt: skip
 _ALL: Final = frozenset({"all", "全部"})
 _ANYWAY: Final = frozenset({"anyway", "仍要"})
@@ -43,20 +43,20 @@ _NUMBER: Final = re.compile(r"D-(\d{1,9})", re.IGNORECASE)
 
 @admin
 async def decide(call: Call) -> str:
-    """List, propose, accept, supersede, reject or withdraw. What would be written is shown, and is
-    written after a yes."""
+    """List, settle, propose, accept, supersede, reject or withdraw. What would be written is shown,
+    and is written after a yes."""
     first, more = call.split()
     if first.lower() in _ALL:
         first, more = "", first
     action = _ACTIONS.get(first, first.lower())
     change: DecisionChange | None
-    if action == "propose" and more:
+    if action in ("propose", "settle") and more:
         named = named_one(call, more)
         if isinstance(named, UnknownReference):
             return named.text
         if named is None:
-            return await _proposed(call, more)
-        change = Propose(named)
+            return await _proposed(call, more, settled=action == "settle")
+        change = Propose(named) if action == "propose" else Accept(named)
     elif action == "yes":
         return await yes_behind(call)
     else:
@@ -64,14 +64,18 @@ async def decide(call: Call) -> str:
     return call.say("decide.usage") if change is None else await _told(call, change)
 
 
-async def _proposed(call: Call, more: str) -> str:
+async def _proposed(call: Call, more: str, *, settled: bool) -> str:
+    """``settled``: the admin has decided: what would be written is shown at once."""
     words, *why = _WHY.split(more, maxsplit=1)
     draft = MemoryDraft(words, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True)
     stored = await call.service.remember(draft, conversation_id=call.where)
     said = added_text(call.texts, stored)
     if isinstance(stored, Rejected) or not is_proposed(stored.memory.memory):
         return said
-    return f"{said}\n{call.say('decide.proposed', id=stored.memory.memory.memory_id)}"
+    memory_id = stored.memory.memory.memory_id
+    if settled:
+        return await _told(call, Accept(memory_id))
+    return f"{said}\n{call.say('decide.proposed', id=memory_id)}"
 
 
 def _read(call: Call, action: str, words: Sequence[str]) -> DecisionChange | None:

@@ -317,6 +317,7 @@ class RejectReason(StrEnum):
     REFUSED = "refused"
     LEARNING_PAUSED = "learning_paused"
     OFF_THE_RECORD = "off_the_record"
+    NOT_TO_BE_KEPT = "not_to_be_kept"
     NOT_WRITTEN = "not_written"
     UNKNOWN_SCOPE = "unknown_scope"
     CORRECTED = "corrected"

@@ -102,8 +102,9 @@ class Ticket:
 @dataclass(frozen=True, slots=True)
 class NotObserved:
     """Nothing was queued. ``why``: the conversation learns nothing; ``note`` says what else it is:
-    ``paused``, ``off`` (no model reads turns), ``empty``, ``full`` (the queue), ``held`` (in memory
-    until the disk takes it), ``not_written``."""
+    ``paused``, ``not_to_be_kept`` (the person says so), ``off`` (no model reads turns), ``empty``,
+    ``full`` (the queue), ``held`` (in memory until the disk takes it), ``not_written``.
+    """
 
     why: Why | None = None
     note: str = ""

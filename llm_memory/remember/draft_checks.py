@@ -9,6 +9,7 @@ from ..models.scope import Scope
 from ..models.settings import PrivacyMode
 from .rules.confidences import may_be_stored
 from .rules.normalise import tidy
+from .rules.off_the_record import is_off_the_record
 from .rules.privacy import Finder, Protected, protect
 from .rules.quality import flaw
 
@@ -32,6 +33,8 @@ class DraftChecks:
         reason = flaw(tidied.judgment)
         if reason is not None:
             return Rejected(reason)
+        if is_off_the_record(draft.heard or ""):
+            return Rejected(RejectReason.NOT_TO_BE_KEPT)
         said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
         if not may_be_stored((*said, draft.heard or ""), scope):
             return Rejected(RejectReason.CONFIDENCE)

@@ -18,6 +18,7 @@ from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
 from ..recall.request import RecallRequest
 from ..reflection.model_histories import ModelHistories
 from ..reflection.turn_queue import TurnQueue
+from ..remember.rules.off_the_record import is_off_the_record
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
 from ..scopes.paused_conversations import PausedConversations
@@ -238,10 +239,11 @@ class Turns:
     async def put(self, turn: Turn, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, and an answer that may carry words
         of another scope stays out."""
-        if self._paused_conversations.of(conversation_id) or turn.view == PAUSED_VIEW:
-            # Also where it has come to an end meanwhile: it was said off the record.
+        # Also where a pause has come to an end meanwhile: it was said off the record.
+        paused = self._paused_conversations.of(conversation_id) or turn.view == PAUSED_VIEW
+        if paused or is_off_the_record(turn.user_text):
             await self._keep_off(conversation_id, turn.history)
-            return NotObserved(note="paused")
+            return NotObserved(note="paused" if paused else "not_to_be_kept")
         await self._conversations.hear(conversation_id, turn.actor)
         view = self._access.view(conversation_id)
         switched = bool(turn.view) and turn.view != view.mark

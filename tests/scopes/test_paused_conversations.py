@@ -24,8 +24,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Paused,
     Rejected,
     RejectReason,
+    Source,
     StateUnavailable,
     Stored,
+    TaskAction,
+    TaskChange,
+    TaskReport,
     Ticket,
     Turn,
 )
@@ -192,3 +196,22 @@ async def test_where_the_pauses_cannot_be_read_nothing_is_on_the_record(
         with pytest.raises(StateUnavailable):
             await resume(rig)
     assert (tmp_path / "memory" / NAME).read_bytes() == content
+
+
+async def test_a_message_that_is_not_to_be_kept_is_neither_queued_nor_stored(
+    tmp_path: Path,
+) -> None:
+    said = "这句别记：我把礼物藏在柜子里"
+    async with running(tmp_path, chat=ScriptedChat()) as rig:
+        service = rig.engine.service
+        outcome = await service.observe(replace(GIFT, user_text=said), conversation_id=FAMILY)
+        assert outcome == NotObserved(note="not_to_be_kept")
+        draft = MemoryDraft("小明把礼物藏在柜子里", source=Source.TOOL, actor=MING, heard=said)
+        refused = await service.remember(draft, conversation_id=FAMILY)
+        assert refused == Rejected(RejectReason.NOT_TO_BE_KEPT)
+        task = TaskChange(TaskAction.ADD, ("把柜子里的礼物拿出来",), heard=said)
+        done = await service.update_tasks(task, conversation_id=FAMILY, actor=MING)
+        assert isinstance(done, TaskReport)
+        assert done.open == ()
+        assert await rig.texts("礼物藏在哪里", FAMILY) == []
+        assert await is_queued(rig)

@@ -48,6 +48,18 @@ async def test_what_was_shown_is_written_after_a_yes_of_who_was_shown_it(tmp_pat
         assert records(tmp_path).count("## D-0001") == 1
 
 
+async def test_what_an_admin_settles_is_shown_and_written_after_a_yes(tmp_path: Path) -> None:
+    async with running(tmp_path, clock=StandingClock()) as rig:
+        desk = Desk(rig)
+        shown = await desk(f"decide 定 {WORDS} 理由=团队都会")
+        assert WORDS in shown
+        assert not records(tmp_path)
+        await desk("yes")
+        assert "团队都会" in records(tmp_path)
+        (decided,) = await rig.engine.service.newest(conversation_id=group(777))
+        assert not is_proposed(decided.memory)
+
+
 async def test_after_ten_minutes_it_is_shown_again(tmp_path: Path) -> None:
     clock = StandingClock()
     async with running(tmp_path, clock=clock) as rig:

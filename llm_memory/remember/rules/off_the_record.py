@@ -1,0 +1,47 @@
+"""Detects a message of which the person says that it is not to be kept. Pure.
+
+这句别记, don't save this. Reminders (别忘了, 别记错), what others said (老师说不要记) and what else
+may be noted (别记账, don't save the file) are no such wish.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ...text.lazy_pattern import lazy_pattern
+from ...text.numerals import narrowed
+from ...text.traditional import simplified
+
+_NOT: Final = "(?:别|不要|不用|不必|不许|不准|请?勿|甭|无需)"
+_THIS: Final = (
+    "(?:(?:下面|以下|接下来|后面|上面|刚才|刚刚)?(?:的|我?说的|这)?(?:这?几?(?:句|段|条)话?|话|内容|消息)"
+    "|这(?:个|些|事|件事)?|此事|(?:我(?:刚才|刚刚)?|刚才|刚刚)说的|它)"
+)
+_KEEP: Final = (
+    "(?:记(?:住|录|下来|下|进去|到?记忆里)?|保存|存(?:下来|起来|档)?|留(?:下)?记录|留底|录下来)"
+)
+_LEAD: Final = "(?:[请你先就都也可千万麻烦记忆机器人]{0,6})"
+_CHINESE: Final = lazy_pattern(
+    rf"(?:(?:^|[^\w]){_LEAD}(?:(?:把|将)?{_THIS}{_LEAD})?|{_THIS}(?:话)?[你请就都也先可千万]{{0,4}})"
+    rf"{_NOT}(?:再|给我|帮我|替我|把{_THIS}|将{_THIS}){{0,2}}{_KEEP}{_THIS}?"
+    r"[了啊哦喔呀吧哈呢嘛啦噢]{0,3}(?=[^\w]|$)",
+    re.MULTILINE,
+)
+_ENGLISH: Final = lazy_pattern(
+    r"(?:^|[.,;:!?()\-\u2014]\s*)(?:(?:so|but|and|just|please|pls|you|kindly|hey|bot|ok|okay)\b,?\s*){0,3}"
+    r"(?:do not|don'?t|never|no need to|you needn'?t)\s(?:please\s)?(?:ever\s)?"
+    r"(?:remember|save|store|record|memori[sz]e|log|note(?:\sdown)?|write(?:\sdown)?)\s"
+    r"(?:(?:any\sof\s)?(?:this|that|it|these)(?:\s(?:one|message|line|sentence|part|bit))?"
+    r"|what\si(?:'m|\sam)?\s(?:just\s)?(?:said|say|saying|about\sto\ssay|tell|told)(?:\syou)?"
+    r"|the\s(?:following|next\sbit))(?:\s(?:down|please|ok|okay))?(?=\s*(?:[^\w\s]|$))"
+    r"|(?:^|[.,;:!?()\-\u2014]\s*|\b(?:this|that|it)(?:'s|\sis|\sstays)\s(?:strictly\s|all\s)?"
+    r"|\bkeep\s(?:this|that|it)\s)off[\s-]the[\s-]record\b(?!\s(?:mean|interview|talk|chat))",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def is_off_the_record(text: str) -> bool:
+    """True if the words ask that they are not kept themselves."""
+    plain = simplified(narrowed(text)).replace("\u2019", "'")
+    return bool(_CHINESE.search(plain) or _ENGLISH.search(plain))

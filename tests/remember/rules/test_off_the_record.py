@@ -1,0 +1,46 @@
+"""Of which messages the person says that they are not to be kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.off_the_record import (
+    is_off_the_record,
+)
+
+pytestmark = pytest.mark.unit
+
+ASKS = """
+这句别记：我明天去面试别家公司|我和小丽吵架了，别记|别记住这句，我在看新房子|這句別記，我想離職
+我把礼物藏在柜子里（这句话不要记下来）|下面的话不要记。我欠了老李五千|你先别记，我还没想好|不要记
+这个不要保存！我的卡在抽屉|不用记这个，我随口说的|接下来的内容请勿记录，我要面试
+这事你别记啊，我可能要搬家|别把这个记下来，我随便说说|刚才说的不要记|我说的这些别存
+不要記住這個，密碼我改天換|我可能要辞职 别记|off the record, I am looking for a new job
+This is off the record: I owe Tom 500|I may quit (off the record)
+Please don't remember this, I am seeing a doctor|do not save this message. I sold the car
+I hate my boss. Don't store that.|Don’t note this down, we may move|don't record what I'm saying
+hey bot, please don't log this one|keep this off the record
+"""
+ASKS_NOT = """
+别忘了明天开会|别记错了，是三楼|不要忘记带伞|别记仇了，和好吧|不要记混这两个
+上课不要记笔记，听就行|别记账了，我来|老师说这个公式不用记|妈妈让我别记恨他|不记得了
+这句要不要记？|为什么不记？|我不记得这件事|别记在本子上，打字给我|记住，别告诉小明|他叫我不要存钱
+不用保存文件也能关|这句话别记错|特别记得那天|告别记|区别记一下|分别记住这两个|个别记录有问题
+别记挂家里|I don't remember this|she doesn't store that here|don't forget this
+what does off the record mean|don't save the file yet|we had an off the record interview
+he said it off the record and they printed it|don't remember the password?|do you not remember it
+"""
+
+
+def _each(lines: str) -> list[str]:
+    return [one for line in lines.split("\n") for one in line.split("|") if one]
+
+
+@pytest.mark.parametrize("text", _each(ASKS))
+def test_a_message_that_asks_not_to_be_kept_is_known(text: str) -> None:
+    assert is_off_the_record(text)
+
+
+@pytest.mark.parametrize("text", _each(ASKS_NOT))
+def test_a_reminder_and_what_is_said_of_others_is_none(text: str) -> None:
+    assert not is_off_the_record(text)
