@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...llm_memory import LeftBehind, MustBeNamed, NotAllowed, Rejected
+from ...llm_memory import Brought, LeftBehind, MustBeNamed, NotAllowed, Rejected
 from ...llm_memory.text.refusal_words import refusal_words
 from ...llm_memory.texts import Texts
 from .call import Call
@@ -22,12 +22,15 @@ async def bring(call: Call) -> str:
             return call.texts.said(refusal_words(outcome))
         case MustBeNamed(left):
             return "\n".join(left_text(call.texts, one) for one in left)
-    lines = list[str]()
-    for one in outcome:
-        source, target, count, turns = one.source, one.target, one.memories, one.turns
-        said = call.say("scope.brought", source=source, target=target, count=count, turns=turns)
-        lines += [said, *call.texts.counted({"rebind.left": one.left})]
+    lines = [brought_text(call.texts, one) for one in outcome]
     return "\n".join(lines) or call.say("scope.nothing_left")
+
+
+def brought_text(texts: Texts, one: Brought, code: str = "scope.brought", **more: object) -> str:
+    """What was brought, and what stayed."""
+    counts = {"count": one.memories, "turns": one.turns, **more}
+    said = texts.say(code, source=one.source, target=one.target, **counts)
+    return "\n".join([said, *texts.counted({"rebind.left": one.left})])
 
 
 def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:

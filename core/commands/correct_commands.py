@@ -18,6 +18,7 @@ from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import purged_text, redacted_text, refusal_text
 from .call import Call
+from .command_words import scope_named
 from .item_numbers import bare
 from .memory_reference import (
     UnknownReference,
@@ -120,10 +121,10 @@ async def edit(call: Call) -> str:
 
 async def move(call: Call) -> str:
     """Move an entry to another scope: by an admin."""
-    first, scope = call.split()
-    if not scope:
+    first, more = call.split()
+    if not more:
         return call.say("move.usage")
-    named = _named(call, first, call.rest.split()[:-1])
+    named, scope = _named(call, first, call.rest.split()[:-1]), scope_named(more)
     if isinstance(named, UnknownReference):
         return named.text
     outcome = await call.service.move(named, scope, conversation_id=call.where, actor=call.actor)

@@ -17,7 +17,7 @@ from ...llm_memory import (
     ScopeFault,
     Usable,
 )
-from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry
+from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry, with_renamed
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
 from ...llm_memory.text.safe_text import safe
 from ..host.panel_map import NotSaved
@@ -27,6 +27,7 @@ from .bring_command import bring, left_text
 from .call import Call, Handler, admin
 from .command_words import PUBLIC, scope_named
 from .rebind_command import rebind
+from .rename_command import rename
 from .yes_command import confirm_map
 
 _OFF = frozenset({"off", "取消", "清除", "none"})
@@ -74,6 +75,7 @@ _WORDS: Mapping[str, Handler] = {
     **dict.fromkeys(("confirm", "确认"), confirm_map),
     **dict.fromkeys(("bring", "带来", "搬来"), bring),
     **dict.fromkeys(("rebind", "改绑", "换绑"), rebind),
+    **dict.fromkeys(("rename", "改名", "重命名"), rename),
 }
 
 
@@ -143,8 +145,11 @@ async def set_scope(
     lines, left = [call.say("scope.done", change=said)], tuple[LeftBehind, ...]()
     before, after = change.before, change.after
     if isinstance(before, Usable) and isinstance(after, Usable) and before.scope != after.scope:
-        stays = "scope.stays_public" if before.scope.is_public else "scope.stays"
-        lines.append(call.say(stays, scope=before.scope.name))
+        scope = before.scope.name
+        stays = "" if former is None else "scope.stays_unseen"
+        stays = "scope.stays" if with_renamed(changed, scope, scope)[1] else stays
+        stays = "scope.stays_public" if before.scope.is_public else stays
+        lines += [call.say(stays, scope=scope)] if stays else []  # else the lines below tell of it
         with suppress(EngineClosed):  # the change is made, and not to be made again
             left = (await service.describe(conversation_id=where)).left
     if elsewhere:  # what stands in public is told above

@@ -12,6 +12,7 @@ from ..models.data_models import Rejected, RejectReason
 from ..models.former_scopes import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.key import Key
 from ..models.migration import Added
+from ..models.scope import Scope, is_mapped_name
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
@@ -65,19 +66,49 @@ class Bringing:
         left = await self._former.count(chosen)
         strange = set(names) - {name for one in left for name in (one.source, one.target)}
         if strange:
-            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=min(strange))
+            target = self._former.private_scope(conversation_id)
+            deserted = await self._deserted(strange, target, requester)
+            if isinstance(deserted, Rejected) or target is None:
+                return deserted
+            return [await self.bring_all(one, target, requester) for one in deserted]
         unnamed = tuple(one for one in left if one.shared and one.target not in names)
         if unnamed:
             return MustBeNamed(unnamed)
         return [await self.bring(one.remainder, requester) for one in left]
 
-    async def bring(self, remainder: Remainder, requester: Requester) -> Brought:
+    async def _deserted(
+        self, names: set[str], target: Scope | None, requester: Requester
+    ) -> list[Scope] | Rejected:
+        """The scopes that an admin names beside the target, if the map gives them to nobody."""
+        standing = {one.name: one for one in await asyncio.to_thread(self._holdings.vault.scopes)}
+        named = sorted(names - {target.name if target else ""})
+        for name in named:
+            in_use = name in self._former.mapped()
+            if not (in_use or name in standing) or not requester.actor.admin:
+                return Rejected(RejectReason.UNKNOWN_SCOPE, detail=name)
+            if in_use or target is None or not is_mapped_name(name):
+                return Rejected(RejectReason.NOT_LEFT, detail=name)
+        return [standing[name] for name in named]
+
+    async def bring_all(
+        self, source: Scope, target: Scope, requester: Requester, *, undoable: bool = True
+    ) -> Brought:
+        """Bring what stands in a whole scope. As ``bring`` does."""
+        turns = await asyncio.to_thread(self._turns.of_scope, source.name)
+        said_in = frozenset(turn.map_key for turn in turns)
+        remainder = Remainder(source, target, said_in, whole=True, shared=True)
+        return await self.bring(remainder, requester, undoable=undoable)
+
+    async def bring(
+        self, remainder: Remainder, requester: Requester, *, undoable: bool = True
+    ) -> Brought:
         """Bring all of it. Raises StateUnavailable, VaultWriteFailed; a repetition brings the
         rest."""
         source, target = remainder.source, remainder.target
         batch, _ = batches_of(source.name, target.name)
         await asyncio.to_thread(self._holdings.vault.ensure, target)
-        await self._editor.note_batch(batch, source, target, requester)
+        if undoable:
+            await self._editor.note_batch(batch, source, target, requester)
         # What was corrected there must not come back here with turns that were said before.
         persons = None if remainder.whole else await asyncio.to_thread(self._persons, remainder)
         await self._corrected.carry(source.name, target.name, persons)

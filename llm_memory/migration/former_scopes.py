@@ -122,6 +122,15 @@ class FormerScopes:
                 found |= dict.fromkeys(self._among(scopes, owner))
         return list(found)
 
+    def mapped(self) -> frozenset[str]:
+        """The names of the scopes that the map gives to conversations."""
+        return self._book.mapped()
+
+    def private_scope(self, conversation_id: ConversationId) -> Scope | None:
+        """The scope that a conversation has, unless everybody sees it."""
+        now = self._book.resolve(conversation_id)
+        return now.scope if isinstance(now, Usable) and not now.scope.is_public else None
+
     def knows(self, name: str) -> bool:
         """True if a policy has derived a scope for this conversation, or for one of this bot
         account."""

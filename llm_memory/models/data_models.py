@@ -320,6 +320,8 @@ class RejectReason(StrEnum):
     NOT_TO_BE_KEPT = "not_to_be_kept"
     NOT_WRITTEN = "not_written"
     UNKNOWN_SCOPE = "unknown_scope"
+    NOT_LEFT = "not_left"
+    """A scope that is not to be brought here: others have it, or everybody would see it here."""
     CORRECTED = "corrected"
 
 

@@ -10,10 +10,12 @@ from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NotAllowed, Rejected, RejectReason
 from ..models.former_scopes import Brought, MustBeNamed
 from ..models.resolution import Usable
+from ..models.scope import is_mapped_name
 from ..models.settings import EngineSettings, IllegalName
 from ..models.status import MapChange, MapSummary
 from ..remember.edit import MemoryEditor, Requester
 from ..runtime.lifecycle import Lifespan
+from ..scopes.rules.move_target import target_scope
 from ..scopes.rules.scope_map import read_scope_map
 from ..scopes.scope_book import ScopeBook
 from ..sync.reconciler import Reconciler
@@ -82,13 +84,51 @@ class ScopeAdmin:
         if not actor.admin:
             return NotAllowed("")
         before = self._book.resolve(conversation_id)
-        folders = await self._editor.folders()
-        keys = {conversation_id.umo, conversation_id.map_key}
-        await self._life.finish(lambda: self._book.change_map(raw, keys, folders))
-        self._former.look_again()
+        await self._go_by(raw, {conversation_id.umo, conversation_id.map_key})
         after = self._book.resolve(conversation_id)
         sharing = self._book.sharing(after.scope) if isinstance(after, Usable) else 0
         return MapChange(before, after, sharing)
+
+    async def _go_by(self, raw: Mapping[str, object], keys: Collection[str]) -> None:
+        folders = await self._editor.folders()
+        await self._life.finish(lambda: self._book.change_map(raw, keys, folders))
+        self._former.look_again()
+
+    async def plan_rename(self, old: str, new: str, moved: Collection[str]) -> bool | Rejected:
+        """Whether there is a scope of the new name already. Refused where there is none of the old
+        one, or neither a conversation that is to ``moved`` nor another one has the new one."""
+        await self._life.ready()
+        if not self._settings.scope_filter_enabled:
+            return Rejected(RejectReason.LEARNING_PAUSED)
+        known = self._book.mapped() | {*await self._editor.folders()}
+        for name, there in ((old, known), (new, known if not moved else {new})):
+            if not is_mapped_name(name) or name not in there:
+                return Rejected(RejectReason.UNKNOWN_SCOPE, detail=name)
+        return new in known
+
+    async def rename(
+        self,
+        old: str,
+        new: str,
+        raw: Mapping[str, object],
+        moved: Collection[str],
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+    ) -> Brought | NotAllowed | Rejected:
+        """Go by a map in which the keys ``moved`` have the new name, and bring what stands under
+        the old one. As ``bring`` does; it is undone as that is, where no keys moved. What
+        ``plan_rename`` refuses is not for it."""
+        await self._life.ready()
+        if not actor.admin:
+            return NotAllowed("")
+        source, target = target_scope(old, {old}), target_scope(new, {new})
+        if source is None or target is None:
+            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=old)
+        if moved:
+            await self._go_by(raw, moved)
+        requester = Requester(actor, conversation_id.umo)
+        return await self._bringing.bring_all(source, target, requester, undoable=not moved)
 
     async def map_summary(self) -> MapSummary:
         """What the scope map says, for the log at start-up."""

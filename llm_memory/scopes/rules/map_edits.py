@@ -26,6 +26,15 @@ def with_entry(
     return kept
 
 
+def with_renamed(
+    raw: Mapping[str, object], old: str, new: str
+) -> tuple[dict[str, object], frozenset[str]]:
+    """The raw map in which what gave the scope ``old`` gives ``new``, and the keys of that."""
+    entries = {written: as_entry(str(written), value) for written, value in raw.items()}
+    moved = {one: canonical_key(key) for one, (key, value) in entries.items() if value == old}
+    return {**raw, **dict.fromkeys(moved, new)}, frozenset(moved.values())
+
+
 def entry_of(raw: Mapping[str, object], conversation_id: ConversationId) -> str | None:
     """What the raw map says beside a key of the conversation's own; None for nothing."""
     own = {conversation_id.map_key, conversation_id.umo}

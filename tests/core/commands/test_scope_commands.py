@@ -13,9 +13,12 @@ from astrbot_plugin_scoped_memory.core.host.web_api import status_json
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     DmScope,
+    Feedback,
     MemoryDraft,
     NoticeCode,
     Rejected,
+    Ticket,
+    Turn,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -33,6 +36,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 HERE = "aiocqhttp:GroupMessage:555"
 KEPT, QUESTION = "钥匙在花盆下面", "钥匙在哪"
+PEANUTS = "奶奶对花生过敏"
 
 
 async def notices(rig: Rig) -> set[NoticeCode]:
@@ -179,3 +183,98 @@ async def test_public_has_to_be_named(tmp_path: Path) -> None:
                 assert left == [of]
             await desk.alone(f"scope bring {words}", 1, admin=True)
             assert ("饼干盒" in await desk.alone("list", 2)) is brought
+
+
+async def lost_in_a_typo(rig: Rig, panel: Panel) -> Desk:
+    """What was said while a group had a name that was mistyped, and an admin in it."""
+    desk = Desk(rig, panel=panel)
+    await desk("scope 家入", 555)
+    await rig.remember(KEPT, group(555))
+    return desk
+
+
+async def seen_by(rig: Rig, *numbers: int) -> set[int]:
+    """The groups that see it."""
+    return {number for number in numbers if await rig.texts(QUESTION, group(number)) == [KEPT]}
+
+
+@pytest.mark.parametrize(
+    ("words", "where"), [("bring 家入", 555), ("bring 家入 家人", 777), ("rename 家入 家人", 888)]
+)
+async def test_what_lies_under_a_typo_that_nobody_has_any_more_is_brought_and_back(
+    tmp_path: Path, words: str, where: int
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        desk = await lost_in_a_typo(rig, Panel(dict(MAP)))
+        await desk("scope 家人", 555)
+        assert await desk(f"scope {words}", where, admin=False) == desk.say("outcome.admins_only")
+        assert await seen_by(rig, 555, 777, 888, 999) == set()
+        await desk(f"scope {words}", where)
+        assert await seen_by(rig, 555, 777, 888, 999) == {555, 777}
+        await desk("undo", where)
+        assert await seen_by(rig, 555, 777, 888, 999) == set()
+
+
+async def test_a_scope_gets_another_name_with_all_that_have_it(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        desk = await lost_in_a_typo(rig, panel := Panel(dict(MAP)))
+        service, where = rig.engine.service, group(555)
+        ticket = await service.observe(Turn(person(1), "雨伞在门后", "好"), conversation_id=where)
+        assert isinstance(ticket, Ticket)
+        gone = await rig.remember("雨伞在门后", where, person(1))
+        await desk(f"forget {gone.memory.memory.memory_id}", 555)
+        await desk("scope rename 家入 小家", 888)
+        assert panel[KEY] == {**MAP, HERE: "小家"}
+        assert await seen_by(rig, 555, 777, 888, 999) == {555}
+        draft = MemoryDraft("雨伞在门后", actor=person(1), active=False)
+        await service.feedback(Feedback(drafts=(draft,)), ticket=ticket)
+        assert await rig.newest(where) == [KEPT]
+    async with running(tmp_path, panel[KEY], follow=False) as rig:
+        assert await seen_by(rig, 555, 777, 888, 999) == {555}
+        assert (await rig.engine.status()).notices == ()
+
+
+async def test_two_scopes_become_one_after_a_yes(tmp_path: Path) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        desk = await lost_in_a_typo(rig, panel := Panel(dict(MAP)))
+        for words in (
+            *(
+                "家入",
+                "家入 家入",
+                "家入 公共",
+                "public 家人",
+                "没有 家人",
+                "dm-x 家人",
+                "家入 a/b",
+            ),
+            *("家入 家人", "家入 公司"),
+        ):
+            await desk(f"scope rename {words}", 555)
+            assert await seen_by(rig, 555, 777, 888, 999) == {555}, words
+            assert panel[KEY] == {**MAP, HERE: "家入"}
+        await desk("yes", 555)
+        assert await seen_by(rig, 555, 777, 888, 999) == {555, 888}
+        assert panel[KEY] == {**MAP, HERE: "公司"}
+
+
+@pytest.mark.parametrize(("name", "where"), [("公司", 777), ("家入", 999), ("没有", 777)])
+async def test_what_is_not_to_be_brought_here_is_told_truly(
+    rig: Rig, name: str, where: int
+) -> None:
+    desk = await lost_in_a_typo(rig, Panel(dict(MAP)))
+    await rig.remember(PEANUTS, group(888))
+    await desk("scope 家人", 555)
+    code = "reject.unknown_scope" if name == "没有" else "reject.not_left"
+    assert desk.say(code, detail=name) == await desk(f"scope bring {name}", where)
+    assert await seen_by(rig, 555, 777, 999) == set()
+
+
+@pytest.mark.parametrize("name", ["公共", "公共域", "Public"])
+async def test_public_has_one_set_of_names_for_every_command(rig: Rig, name: str) -> None:
+    desk = Desk(rig, panel=(panel := Panel(dict(MAP))))
+    await rig.remember(KEPT, group(777))
+    await desk("list")
+    await desk(f"move 1 {name}")
+    assert await seen_by(rig, 777, 888) == {777, 888}
+    await desk(f"scope {name}")
+    assert panel[KEY]["aiocqhttp:GroupMessage:777"] == "public"
