@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from datetime import datetime
 
-from ..models.data_models import StoredMemory
+from ..models.data_models import Source, StoredMemory
 from ..models.passages import place_name
 from .rules.bylines import folded_name
 
@@ -18,11 +19,15 @@ class SpeakerIndex:
         self._bearers: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self._in_place: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._in_conversation: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._names: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._heard: dict[tuple[str, tuple[str, str]], datetime] = {}
+        """When a person last spoke under a name in a place."""
 
     def clear(self) -> None:
         """Remove all counts."""
-        for counted in (self._bearers, self._in_place, self._in_conversation):
+        for counted in (self._bearers, self._in_place, self._in_conversation, self._names):
             counted.clear()
+        self._heard.clear()
 
     def add(self, stored: StoredMemory) -> None:
         """Count a memory that was added."""
@@ -41,6 +46,16 @@ class SpeakerIndex:
         wanted = None if places is None else frozenset(places)
         return {person for place, person in found if wanted is None or place in wanted}
 
+    def names(self, persons: Iterable[str], places: Collection[str]) -> dict[str, datetime]:
+        """Returns the names under which some persons spoke in any of the places, and when last."""
+        found: dict[str, datetime] = {}
+        for person in persons:
+            for place, name in self._names.get(person, ()):
+                if place in places:
+                    at = self._heard[person, (place, name)]
+                    found[name] = max(found.get(name, at), at)
+        return found
+
     def people(self, place: str, conversation: str) -> set[str]:
         """Returns the persons with a memory in a place or from a conversation."""
         return {*self._in_place.get(place, ()), *self._in_conversation.get(conversation, ())}
@@ -49,6 +64,11 @@ class SpeakerIndex:
         origin, place = stored.memory.provenance, place_name(stored)
         if origin.who:
             _change(self._bearers, folded_name(origin.who), (place, origin.account), change)
+        if origin.who and origin.account and origin.source is not Source.AGENT:
+            name, at = (place, origin.who), stored.memory.created_at
+            _change(self._names, origin.account, name, change)
+            heard = origin.account, name
+            self._heard[heard] = max(self._heard.get(heard, at), at)
         if origin.account:
             _change(self._in_place, place, origin.account, change)
             _change(self._in_conversation, origin.conversation, origin.account, change)

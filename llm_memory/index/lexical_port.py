@@ -36,12 +36,16 @@ class LexicalQuery:
     """``text`` is looked for. ``subject`` is what an answer has to speak of: the text without
     words that name a time, for an entry's date answers those. ``around`` was said before it: it
     counts for the order alone, and less. ``carried``: the subject is a message of that talk, of
-    which an answer need not speak as of a question."""
+    which an answer need not speak as of a question. ``persons``: the names of each person whom the
+    subject is about besides: what holds one of them speaks of the person, and of no ``asker`` by
+    that alone."""
 
     text: str
     subject: str
     around: str = ""
     carried: bool = False
+    persons: Sequence[Sequence[str]] = ()
+    asker: Sequence[str] = ()
 
 
 class LexicalMatch(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..runtime.cooperative import cooperative
@@ -38,7 +39,7 @@ class LexicalScan:
 
     def coverages(self, query: LexicalQuery, records: Sequence[LexicalRecord]) -> list[float]:
         """How much of the question each record speaks of, 0 to 1: see ``LexicalMatch``."""
-        question = Question.read(self._tokenizer, query.text, query.subject)
+        question = Question.read(self._tokenizer, replace(query, around=""))
         if not question.terms or not records:
             return [0.0] * len(records)
         words = [self._words_of(record) for record in cooperative(records)]

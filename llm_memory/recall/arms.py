@@ -93,11 +93,10 @@ class Arms:
     async def ask(self, ask: Ask, course: Course) -> Answer:
         """Both at the same time; the embedder only where it is trusted, or nothing else answers."""
         vectors = self.trusts_vectors(ask)
-        query = LexicalQuery(ask.text, ask.subject, ask.around, ask.used.carried)
         # Before the index is asked: what is written into it meanwhile would be in neither.
         with self.lag() as lag:
             by_words, near = await asyncio.gather(
-                self.words(query, ask.scope_filter, course.notes),
+                self.words(ask.words, ask.scope_filter, course.notes),
                 self.vectors(ask, course.notes) if vectors else _nothing(),
             )
             if by_words is None and not vectors:

@@ -9,7 +9,6 @@ from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import shown_text
 from ..catalogue.rules.tasks import is_done, is_task
 from ..catalogue.rules.timeline import repeats_entries
-from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
 from ..models.key import Key
@@ -172,8 +171,7 @@ class CandidateSearch:
             # Of what was said on the days asked for, all may stand behind newer words alike.
             others = [one for one in days if key_of(one) not in coverage]
         if answer.words is None or ask.times:
-            query = LexicalQuery(ask.text, ask.subject, carried=ask.used.carried)
-            for passage, share in await self._arms.scan(query, ask.scope_filter, others):
+            for passage, share in await self._arms.scan(ask.words, ask.scope_filter, others):
                 living[key_of(passage)] = passage
                 coverage[key_of(passage)] = share
         return living, coverage, {reason: count for reason, count in lost.items() if count}

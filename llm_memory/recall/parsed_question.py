@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
+from ..index.lexical_port import LexicalQuery
 from ..models.scope import ScopeFilter
 from ..models.talk import NO_TALK, TalkUsed
 from ..scopes.rules.identity import ids_of
 from ..text.dates.expressions import TimeSpan, days_named, find_times, towards
 from ..text.normalising import clean
-from ..text.scripts import Language, language_of
+from ..text.scripts import Language, fold, language_of
 from ..text.stated import asks
 from .request import RecallRequest
 from .rules.salience import is_first_person, without_times
@@ -30,9 +33,9 @@ class Ask:
         text: Cleaned, bounded.
         asker: The ids of who asks of himself; none in any other question.
         times: The times that it names.
+        words: What the index of words is asked.
         subject: The text without them.
         embedded: What an embedder is asked: the text, behind whom it points to.
-        around: What was said before, for the order of the words' arm alone.
         used: What of that, for the trace.
         dense_weight: How far the embedder is trusted for the language.
         asks: It is a question, or a request to be told, as far as its form tells.
@@ -43,11 +46,11 @@ class Ask:
     asker: frozenset[str]
     now: datetime
     times: tuple[TimeSpan, ...]
+    words: LexicalQuery
     subject: str
     language: Language | None
     dense_weight: float
     embedded: str = ""
-    around: str = ""
     used: TalkUsed = NO_TALK
     asks: bool = True
 
@@ -85,18 +88,31 @@ def read_question(
     talk = talk_for(query, subject, context, now) if context else Talk()
     text = f"{talk.topic} {query}".strip()
     before = without_times(talk.topic, find_times(talk.topic, now))
+    subject = f"{before} {subject}".strip()
     language = language_of(text)
+    asking, own = asks(query), bool(asker) and is_first_person(query)
+    names = tuple(filter(None, request.names)) if own and asking else ()
+    persons = [some for some in request.named if some[0] in fold(text)]
+    called = map(re.escape, (some[0] for some in persons))
+    words = LexicalQuery(
+        " ".join((text, *names, *chain.from_iterable(persons))),
+        re.sub("|".join(called) or "$", " ", subject, flags=re.IGNORECASE),
+        talk.around,
+        talk.used.carried,
+        persons,
+        names,
+    )
     return Ask(
         request=request,
         text=text,
-        asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
+        asker=ids_of(asker.person, links) if asker and own else frozenset(),
         now=now,
         times=times,
-        subject=f"{before} {subject}".strip(),
+        words=words,
+        subject=subject,
         language=language,
         dense_weight=weight(language),
         embedded=f"{talk.pointed} {query}".strip(),
-        around=talk.around,
         used=talk.used,
-        asks=asks(query),
+        asks=asking,
     )

@@ -30,6 +30,8 @@ class RecallRequest:
         context: What was said before, the earliest first, in the view that the filter is of.
         topic: Only what stands in its files.
         on: Only what is of the days that these words name; they stand for those of the query.
+        names: Those of the asker that are known here.
+        named: Those of each other person whom the query, or the talk before it, names.
         stands: False for what says nothing against the words of others: a stranger's.
         in_talk: The query is a person's message, not a search: it may ask for nothing.
     """
@@ -45,6 +47,8 @@ class RecallRequest:
     in_talk: bool = False
     topic: Topic | None = None
     on: str = ""
+    names: Sequence[str] = ()
+    named: Sequence[Sequence[str]] = ()
     stands: Callable[[Passage], bool] = lambda _: True
 
 

@@ -106,7 +106,8 @@ class WholeAnswers:
             # What is done is no answer to what is left, nor the other way round.
             read = (one for one in islice(read, READ) if is_done(one) == asked.done)
         if asked and asked.name:
-            read = (one for one in islice(read, READ) if self._tells_of(one, {asked.name}, ()))
+            called = {asked.name, *map(fold, _called(ask, asked.name))}
+            read = (one for one in islice(read, READ) if self._tells_of(one, called, ()))
         first = islice(read, READ)
         return heapq.nlargest(_OF_TOPIC, first, key=lambda one: self._weight(ask, one))
 
@@ -126,7 +127,8 @@ class WholeAnswers:
         asker = ask.request.asker
         if not name and asker is None:
             return []
-        names = {name} if name or asker is None else {fold(asker.name)} - {""}
+        names = {name} if name or asker is None else {*map(fold, ask.request.names)} - {""}
+        names.update(map(fold, _called(ask, name)))
         persons = frozenset[str]() if name else ask.asker
         found = {
             one: tells
@@ -208,6 +210,11 @@ def _asked(ask: Ask) -> Asked | None:
     # 介绍一下大伟 asks whatever its form is; 我有任务 does not.
     names_person = asked.topic is None and asked.name
     return asked if ask.asks or not ask.in_talk or names_person else None
+
+
+def _called(ask: Ask, name: str) -> Sequence[str]:
+    """The other names of a person, none where it is nobody's."""
+    return next((some for some in ask.request.named if some[0] == name), ())
 
 
 def _names_of(spans: Sequence[TimeSpan]) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from ..catalogue.catalogue import Catalogue
-from ..catalogue.rules.bylines import account_mark, claims_a_role, folded_name
+from ..catalogue.rules.bylines import account_mark, claims_a_role, folded_name, names_in
 from ..catalogue.unread_turns import UnreadTurns
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import Provenance, StoredMemory
+from ..models.data_models import Provenance, Source, StoredMemory
 from ..models.key import Key
 from ..models.passages import Passage
 from ..models.recall import Byline, Hit
@@ -59,6 +59,27 @@ class Bylines:
 
     def _note_admin(self, person: str, name: str) -> None:
         self._admins.setdefault(folded_name(name), set()).add(person)
+
+    def names(self, person: str, scope_filter: ScopeFilter) -> tuple[str, ...]:
+        """Under which names a person was heard where the filter reads, the newest first."""
+        persons, places = self._linked(person) if person else (), scope_filter.names
+        heard = self._catalogue.speakers.names(persons, places)
+        for name, at in self._unread.speakers.names(persons, places).items():
+            heard[name] = max(heard.get(name, at), at)
+        return tuple(sorted(heard, key=lambda name: heard[name], reverse=True))
+
+    def named(self, text: str, scope_filter: ScopeFilter) -> list[tuple[str, ...]]:
+        """The names of each person with several, one of which, the first, stands in a folded text;
+        not of one whose name another bears there."""
+        found: list[tuple[str, ...]] = []
+        for name in names_in(text):
+            people = set[str]()
+            for speakers in (self._catalogue.speakers, self._unread.speakers):
+                people |= speakers.bearers(name.replace(" ", ""), scope_filter.names)
+            if people and people <= {*self._linked(person := min(people))}:
+                names = self.names(person, scope_filter)
+                found += [(name, *names)] if len(names) > 1 else []
+        return found
 
     def reader(self, scope_filter: ScopeFilter, conversation: str, asker: Actor | None) -> Reader:
         """For one who reads hits in a conversation."""
@@ -130,6 +151,9 @@ class Reader:
         if stored is None:
             return hit
         memory, origin = stored.memory, stored.memory.provenance
+        if origin.who and origin.source is not Source.AGENT:
+            (who, *_) = (*self.bylines.names(origin.account, self.scope_filter), origin.who)
+            hit, origin = replace(hit, who=who), replace(origin, who=who)
         # Not what an agent stored on an admin's behalf, nor what a model has made up.
         reworded = memory.reworded
         if not reworded and self.bylines.is_admin(memory.speaker, self.asker):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -87,6 +88,8 @@ class Recalls:
         complete = reader.complete
         asked = replace(
             request,
+            names=self._names_of(actor, request.scope_filter),
+            named=self._bylines.named(_heard(request), request.scope_filter),
             stands=reader.stands,
             context=tuple(one for one in request.context if self._is_of_now(one, view)),
             line=None if line is None else lambda hit: line(complete(hit)),
@@ -97,6 +100,11 @@ class Recalls:
         self._manager.uses.show(recall.hits)
         hits = self._access.as_seen_by(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))
+
+    def _names_of(self, actor: Actor | None, scope_filter: ScopeFilter) -> tuple[str, ...]:
+        if actor is None or actor.is_agent:
+            return ()
+        return (actor.name, *self._bylines.names(actor.person, scope_filter))
 
     async def announce(self, query: str, view: ConversationView) -> None:
         """Begin what a recall of this query needs. Never raises for a broken index or embedder."""
@@ -144,7 +152,10 @@ class Recalls:
         if view.readable is None:
             return []
         visible = self._catalogue.visible_with_text(view.readable)
-        words = fold(naming).split()
+        several = self._bylines.named(fold(naming), view.readable)
+        called = [
+            (word, *chain(*(n for n in several if n[0] == word))) for word in fold(naming).split()
+        ]
 
         def step() -> list[StoredMemory]:
             found: Iterable[tuple[StoredMemory, str]] = visible
@@ -152,7 +163,11 @@ class Recalls:
                 same, person = self._book.same_person, said_by.person
                 found = (pair for pair in found if same(person, pair[0].memory.provenance.person))
             # The text begins with its speaker's name.
-            found = (pair for pair in found if all(holds(pair[1], word) for word in words))
+            found = (
+                pair
+                for pair in found
+                if all(any(holds(pair[1], fold(name)) for name in names) for names in called)
+            )
             chosen = [stored for stored, _ in found]
             return sorted(chosen, key=_said_at, reverse=True)[:limit]
 
@@ -175,3 +190,7 @@ class Recalls:
         if line.voice is Voice.BOT and mixed:
             return False
         return line.voice is Voice.QUOTED or line.view == view.mark
+
+
+def _heard(request: RecallRequest) -> str:
+    return fold(" ".join((request.query, *(line.text for line in request.context))))

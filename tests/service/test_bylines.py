@@ -271,3 +271,40 @@ async def test_who_only_bears_the_name_takes_no_place_of_the_one_who_is_meant(
     assert shown[0] == first
     assert "老王对青霉素过敏" in shown[:2]
     assert not recall.hits[shown.index("老王对青霉素过敏")].earlier or where is OTHER_ROOM
+
+
+STRONG, OLD_STRONG = person(4100, "强哥"), person(4100, "阿强")
+
+
+async def test_one_account_is_one_person_by_any_name_it_was_heard_under(tmp_path: Path) -> None:
+    async with a_bot(tmp_path, words_alone=True, settings=QUICK) as rig:
+        await rig.remember("下午的球我不去了", FAMILY, OLD_STRONG)
+        await rig.remember("阿强养了一只柯基", FAMILY, HONG)
+        await rig.remember("小红养了一缸金鱼", FAMILY, HONG)
+        await rig.remember("强哥周末值班", FAMILY, STRONG)
+        await rig.remember("暗号是芝麻开门", COMPANY, person(4100, "影子"))
+        await rig.until_indexed()
+        pet = await rig.recall("强哥养了什么宠物", FAMILY, 3, actor=HONG, in_talk=True)
+        own = await rig.recall("我养了什么", FAMILY, 3, actor=STRONG, in_talk=True)
+        other = await rig.recall("我养了什么", FAMILY, 3, actor=HONG, in_talk=True)
+        whole = await rig.recall("介绍一下强哥", FAMILY, 5, actor=HONG, in_talk=True)
+        hidden = await rig.recall("影子养了什么宠物", FAMILY, 3, actor=HONG, in_talk=True)
+        listed = await rig.engine.service.newest(conversation_id=FAMILY, naming="强哥")
+        shown = await rig.engine.service.newest(conversation_id=FAMILY, naming="影子")
+    assert (pet.hits[0].preview, pet.hits[0].who) == ("阿强养了一只柯基", "小红")
+    assert own.hits[0].preview == "阿强养了一只柯基"
+    assert other.hits[0].preview == "小红养了一缸金鱼"
+    told = {hit.preview: hit.who for hit in whole.hits}
+    assert told["下午的球我不去了"] == "强哥"
+    assert told.keys() == {one.memory.judgment for one in listed}
+    assert (shown, [hit.who for hit in hidden.hits]) == ([], [])
+
+
+@pytest.mark.parametrize("said", ["我先走了", "我好累呀", "我该怎么办呢？", "I'm off, see you"])
+async def test_who_speaks_of_oneself_in_passing_is_told_nothing(tmp_path: Path, said: str) -> None:
+    async with a_bot(tmp_path, words_alone=True, settings=QUICK) as rig:
+        for text in ("小红养了一缸金鱼", "小红周三值班", "小红喜欢喝绿茶"):
+            await rig.remember(text, FAMILY, HONG)
+        await rig.until_indexed()
+        recall = await rig.recall(said, FAMILY, 3, actor=HONG, in_talk=True)
+    assert recall.hits == ()

@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Collection
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import Final
 
 from ...models.recall import UNKNOWN
 from ...text.normalising import one_line
 from ...text.safe_text import BLANKS
-from ...text.scripts import fold
+from ...text.scripts import WIDE, fold
 
 _TAIL: Final = 4
 _HASH: Final = 6
+_READ: Final = 300
+"""Characters of a question: names stand in the talk before it, too."""
+_LONGEST: Final = 16
 _PLAIN: Final = re.compile("[^0-9A-Za-z]")
 _ROLE: Final = re.compile(
     "管理[员員]|超管|群主|主人|系[统統]|官方|[机機]器人|插件|站[长長]|版主|"
@@ -31,6 +35,22 @@ marks, separators."""
 def folded_name(name: str) -> str:
     """Returns the name as people read it: without case, width, blanks and invisible characters."""
     return _as_read(name).replace(" ", "")
+
+
+def names_in(text: str) -> Iterator[str]:
+    """Returns whatever in a folded text may be a name: two characters and more, words whole."""
+    text = text[:_READ]
+    begins = [at for at in range(len(text)) if _may_part(text[:at][-1:], text[at])]
+    ends = [at for at in range(1, len(text) + 1) if _may_part(text[at : at + 1], text[at - 1])]
+    for first in begins:
+        for last in ends[bisect_left(ends, first + 2) :]:
+            if last - first > _LONGEST:
+                break
+            yield text[first:last]
+
+
+def _may_part(beside: str, end: str) -> bool:
+    return end.isalnum() and (WIDE.match(end) is not None or not beside.isalnum())
 
 
 def claims_a_role(name: str) -> bool:

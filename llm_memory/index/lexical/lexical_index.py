@@ -185,7 +185,7 @@ class SqliteLexicalIndex:
     ) -> LexicalMatches:
         import numpy as np
 
-        question = Question.read(self._tokenizer, query.text, query.subject, query.around)
+        question = Question.read(self._tokenizer, query)
         if not question.terms or k < 1:
             return LexicalMatches()
         unwritten = [(record, self._words_of(record)) for record in fresh]

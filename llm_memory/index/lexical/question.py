@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from ...text.scripts import Script, script_of
 from ...text.tokenizer import Tokenizer
+from ..lexical_port import LexicalQuery
 from .scoring import AROUND, CARRIED, MOST, Postings, coverage
 from .word_weights import says
 
@@ -38,25 +40,33 @@ class Question:
             then need not say when.
         around: Terms of what was said before, and of nothing else, those that say the most first:
             they move an answer up, and none is asked to speak of them.
+        persons: The terms of each name of the asker, and of each person who is asked about.
     """
 
     terms: tuple[str, ...]
     factors: dict[str, float]
     subject: frozenset[str]
     around: tuple[str, ...] = ()
+    persons: tuple[tuple[frozenset[str], ...], ...] = ()
 
     @classmethod
-    def read(cls, tokenizer: Tokenizer, text: str, subject: str, around: str = "") -> Question:
+    def read(cls, tokenizer: Tokenizer, query: LexicalQuery) -> Question:
         """From the whole text, what of it is the subject, and what was said before."""
-        about = frozenset(tokenizer.query_tokens(subject))
-        terms = tuple(dict.fromkeys((*tokenizer.query_tokens(text), *about)))
-        before = dict.fromkeys(tokenizer.query_tokens(around)) if around else {}
+        about = frozenset(tokenizer.query_tokens(query.subject))
+        persons = tuple(
+            tuple(frozenset(tokenizer.tokens(name)) for name in names)
+            for names in (query.asker, *query.persons)
+        )
+        called = (term for names in persons for name in names for term in sorted(name))
+        terms = tuple(dict.fromkeys((*tokenizer.query_tokens(query.text), *sorted(about), *called)))
+        before = dict.fromkeys(tokenizer.query_tokens(query.around)) if query.around else {}
         dictionary = tokenizer.dictionary()
         factors = {}
+        meant = about.union(*chain.from_iterable(persons))
         for term in terms:
             is_han = script_of(term) is Script.HAN
             # Of a time only whole words count: 天 in 明天 says nothing, nor does 5 in 5月.
-            if term not in about and (
+            if term not in meant and (
                 len(term) == 1 if is_han else script_of(term) is Script.DIGIT
             ):
                 continue
@@ -68,7 +78,7 @@ class Question:
                 factors[term] = HAN_WORD
             # Two characters that are no word stand side by side by chance.
         others = sorted((term for term in before if term not in set(terms)), key=says, reverse=True)
-        return cls(terms, factors, about, tuple(others))
+        return cls(terms, factors, about, tuple(others), persons)
 
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
         """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.
@@ -123,5 +133,9 @@ def coverages(
     most = CARRIED if carried else MOST
     if carried:  # what was never spoken of cannot be meant
         asked &= np.array(holding) > 0
-    shares: list[float] = coverage(weights, asked, holds, lengths, most).tolist()
+    persons = [
+        [np.array([term in name for term in question.terms]) * weights for name in names]
+        for names in question.persons
+    ]
+    shares: list[float] = coverage(weights, asked, holds, lengths, most, persons).tolist()
     return shares

@@ -166,6 +166,7 @@ def coverage(
     holds: Floats,
     lengths: Floats,
     most: float = MOST,
+    persons: Sequence[Sequence[Floats]] = (),
 ) -> Floats:
     """Shape ``(n,)``: the share of a question's weight that each of ``n`` documents holds, less for
     long ones.
@@ -177,13 +178,23 @@ def coverage(
             stands around it does, else 0.
         lengths: Shape ``(n,)``, tokens of the texts.
         most: ``MOST``, or ``CARRIED``.
+        persons: For the asker, then for each person who is asked about, the weights of each name,
+            shape ``(T,)``. To hold one name is to hold all; the asker's says nothing by itself.
     """
     import numpy as np
 
     mass = float(weights[asked].sum())
+    said = np.asarray(np.where(asked, weights, 0.0) @ holds)
+    for number, names in enumerate(persons):
+        held = [(float(name.sum()), name @ holds) for name in names if name.any()]
+        if held:
+            whole = max(weight for weight, _ in held)
+            share = np.max([of_name / weight for weight, of_name in held], axis=0)
+            mass += whole
+            said = said + whole * share * (said > 0 if number == 0 else 1.0)
     if mass <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
-    said = np.asarray(np.where(asked, weights, 0.0) @ holds) / (min(mass, most) + PRIOR)
+    said = said / (min(mass, most) + PRIOR)
     share = np.minimum(said, 1.0)
     by_chance = np.clip((LONG / np.maximum(lengths, 1.0)) ** LENGTH, LEAST, 1.0)
     counted: Floats = share * by_chance

@@ -36,15 +36,21 @@ FEATURES: Final = (
 )  # fmt: skip
 
 _COUNT: Final = rf"[0-9]+(?:[.:：][0-9]+)?|[{HAN_NUMERALS}]+"
+_DAY: Final = "(?:周|星期|礼拜)[一二三四五六日天末]"
+_PART: Final = "(?:早上|早晨|上午|中午|下午|傍晚|晚上|夜里)"
 _WHICH: Final = re.compile(
     rf"第(?:{_COUNT})|^(?:{_COUNT}) ?号(?=[楼线机桌厅院库车馆])"
     rf"|(?<=[^\W\d_{HAN_NUMERALS}月定约改挪推延换搬住到在是成为于]) ?(?:{_COUNT}) ?号"
     r"|(?<!is )(?<!to )(?:\bno\. ?|#)[0-9]+"
-    r"|^(?:the )?(?!\w*day\b|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]+ [0-9]+\b",
+    r"|^(?:the )?(?!\w*day\b|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]+ [0-9]+\b"
+    rf"|(?:{_DAY}{_PART}?|{_PART})的(?!{_PART})|^每?{_DAY}(?=[早晚例]?[会课班])"
+    rf"|[早中晚夜](?=[班会课场市餐饭操])|(?:{_COUNT})(?:号?[楼层室房栋]|单元|年级|[班组队])的"
+    r"|^(?:the )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?'?s?\b(?! (?:is|was|at|works)\b)"
+    r"|\b(?:morning|afternoon|evening|night)(?= (?:shift|class|lesson|session|meeting|group|dose))",
     re.IGNORECASE,
 )
 """A number in a thing's name tells which of several it is, and is no value: 第3件, 打印机 2 号,
-Printer 2; no date."""
+Printer 2; no date. So does a day, or a part of one, in the subject: 周一的早会, 晚班."""
 _VALUE: Final = re.compile(
     rf"(?:周|星期|礼拜)(?P<day>[一二三四五六日天末])|(?P<count>{_COUNT})(?=\s*(?P<unit>[a-z]{{1,3}}|\w?))"
     r"|\b(?P<weekday>mon|tues|wednes|thurs|fri|satur|sun)days?\b"
@@ -91,7 +97,7 @@ class Statement:
             content(" ".join(memory.asks)),
             _values(text),
             frozenset(named | ({who} if own and who else set())) if len(names) > 1 else frozenset(),
-            frozenset(one.strip().casefold() for one in _WHICH.findall(text)),
+            frozenset(one.strip().casefold().rstrip("的") for one in _WHICH.findall(text)),
             re.findall(r"[0-9A-Za-z']+|[^\W_]", rest[:40]),
             own,
             _CORRECTS.search(text) is not None,
@@ -235,7 +241,7 @@ def may_follow(old: Statement, new: Statement) -> bool:
     updates by name alone, and what is not vouched for stands before nothing that is."""
     if old.about.isdisjoint(new.about) or old.is_question or new.is_question:
         return False
-    if old.which and new.which and old.which != new.which:
+    if not (old.which <= new.which or new.which <= old.which):
         return False
     if same_speaker(old.memory, new.memory):
         return True

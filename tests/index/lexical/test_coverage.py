@@ -88,7 +88,7 @@ def test_every_token_says_something_and_none_all(text: str) -> None:
 
 @given(st.integers(1, 400), st.integers(0, 300))
 def test_the_rarer_a_word_among_what_is_seen_the_more_it_weighs(among: int, holding: int) -> None:
-    question = Question.read(Tokenizer(use_jieba=False), "pottery", "pottery")
+    question = Question.read(Tokenizer(use_jieba=False), LexicalQuery("pottery", "pottery"))
     holding = min(holding, among - 1)
     (often,), (seldom,) = (question.weights(among, [n]) for n in (holding + 1, holding))
     assert 0 <= often < seldom
