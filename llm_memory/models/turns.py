@@ -157,14 +157,6 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
-    """Several memories that say one thing: ``draft`` says it once."""
-
-    memory_ids: tuple[str, ...]
-    draft: MemoryDraft
-
-
-@dataclass(frozen=True, slots=True)
 class Feedback:
     """What a reader of the turns found. Ids that the turns' scope cannot see count for nothing.
 
@@ -179,7 +171,6 @@ class Feedback:
     drafts: tuple[MemoryDraft, ...] = ()
     useless_ids: tuple[str, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
-    merges: tuple[Merge, ...] = ()
     manner: tuple[MannerWish, ...] = ()
 
 

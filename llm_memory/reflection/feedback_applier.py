@@ -120,10 +120,6 @@ class FeedbackApplier:
             outcome, taken = await self._results.correct(contradiction, context)
             outcomes.append(outcome)
             dropped += not taken
-        for merge in feedback.merges:
-            merged = await self._results.merge(merge, context)
-            outcomes.append(merged or Rejected(RejectReason.REFUSED, detail="merge"))
-            dropped += merged is None
         report = FeedbackReport(known=True, outcomes=tuple(outcomes), dropped=dropped)
         if any(map(_is_unwritten, outcomes)):
             return report

@@ -1,4 +1,4 @@
-"""Applies single reflection results to the vault: a new memory, a correction, a merge.
+"""Applies single reflection results to the vault: a new memory, a correction.
 
 Each is applied inside the scope of its turns, and is idempotent: ids are derived from tickets and
 words, and an entry that exists or is archived is not written again.
@@ -13,7 +13,6 @@ from datetime import datetime
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import folded_name
 from ..catalogue.rules.event_day import has_day, is_another_event, with_day
-from ..catalogue.rules.talk_anchor import anchor_of
 from ..catalogue.rules.talk_history import anchor
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
@@ -33,10 +32,9 @@ from ..models.data_models import (
     StoredMemory,
 )
 from ..models.key import Key
-from ..models.passages import place_name
 from ..models.scope import Scope, ScopeFilter
-from ..models.turns import Contradiction, Merge, QueuedTurn
-from ..recall.rules.successors import joining, replacing
+from ..models.turns import Contradiction, QueuedTurn
+from ..recall.rules.successors import replacing
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.memory_handlers import MemoryHandlers
 from ..scopes.scope_book import ScopeBook
@@ -44,7 +42,7 @@ from ..text.normalising import clean, derived_id
 from ..text.overlap import CHANGED
 from ..text.stated import stated
 from ..text.statements import statement
-from .rules.guards import may_close, may_merge, may_replace
+from .rules.guards import may_close, may_replace
 from .rules.speakers import NOBODY
 
 _RULE_STRENGTH = 80
@@ -261,57 +259,6 @@ class ResultApplier:
         """Returns whether this person spoke in the turn and said the contradicting words."""
         actor = contradiction.draft.actor or NOBODY
         return all(self._book.same_person(one.person, person) for one in (turn, actor))
-
-    async def merge(self, merge: Merge, context: ResultContext) -> RememberOutcome | None:
-        """Replace several entries that say the same by one. Returns None if they must not be
-        merged. All are of the turns' own scope, so public and private ones are never mixed."""
-        scope, draft = context.scope, merge.draft
-        memory_id = context.id_of("merge", *merge.memory_ids, draft.judgment)
-        found = [self._known(one, context) for one in merge.memory_ids]
-        olds = [old for old in found if old is not None]
-        if len({place_name(old) for old in olds}) > 1:  # they have different readers
-            return None
-        begun = await self._handlers.stands(scope, memory_id)
-        if not begun and (
-            len(olds) < len(found) or not may_merge([old.memory for old in olds], draft.judgment)
-        ):
-            return None
-        if isinstance(begun, StoredMemory):  # a crash came after the new entry, before the old ones
-            await self._supersede(olds, Stored(begun))
-            return Stored(begun)
-        if begun:
-            return Rejected(RejectReason.REFUSED, detail="archived")
-        newest = max(olds, key=lambda old: old.memory.created_at).memory
-        origin = newest.provenance
-        if context.is_private:  # the other fields may quote the turns
-            draft = replace(draft, reasoning="", tags=(), asks=())
-        draft = replace(
-            draft,
-            reasoning=joining(draft.reasoning, merge.memory_ids),
-            tags=(*draft.tags, *(tag for old in olds for tag in old.memory.tags)),
-            asks=draft.asks or newest.asks,
-            kind=newest.kind,
-            strength=max(old.memory.strength for old in olds),
-            active=any(old.memory.active for old in olds),
-            # A merge of what an agent stored unasked is still unasked.
-            source=Source.AGENT if origin.source is Source.AGENT else Source.REFLECTION,
-            actor=Actor(origin.person, origin.who),
-            said_at=newest.created_at,
-            heard=None,  # it consists of the old entries' words
-            talk="#".join(anchor_of(newest) or ()),
-        )
-        outcome = await self._handlers.write(
-            draft,
-            scope,
-            conversation=origin.conversation,
-            trusted=False,
-            role=newest.role,
-            memory_id=memory_id,
-            asked=False,
-            former=olds[-1],
-        )
-        await self._supersede(olds, outcome)
-        return outcome
 
     async def _supersede(self, olds: Sequence[StoredMemory], outcome: RememberOutcome) -> bool:
         """Archive the old entries, after the new one was written. Returns False if one could not

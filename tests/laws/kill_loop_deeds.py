@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction, Merge
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
@@ -140,17 +140,14 @@ class ReflectOnPrivateTalk(Reflect):
 
 
 class GiveFeedback(Deed):
-    """What another reader found in a turn: a new memory, one that it takes the place of, and two
-    that say one thing."""
+    """What another reader found in a turn: a new memory, and one that another takes the place
+    of."""
 
     in_steps = True
-    LIKED = ("小明喜欢茶", "小明喜欢咖啡")
 
     async def before(self, rig: Rig) -> None:
         await super().before(rig)
-        for words in self.LIKED:
-            await rig.remember(words, FAMILY)
-        turn = Turn(person(10001), "奶奶能吃花生了，她还爱喝豆浆，我喝茶和咖啡", "好的")
+        turn = Turn(person(10001), "奶奶能吃花生了，她还爱喝豆浆", "好的")
         ticket = await rig.engine.service.observe(turn, conversation_id=FAMILY)
         assert isinstance(ticket, Ticket), ticket
         (rig.root / "ticket").write_text(ticket.ticket_id, "utf-8")
@@ -159,11 +156,9 @@ class GiveFeedback(Deed):
         ticket = Ticket((rig.root / "ticket").read_text("utf-8"))
         actor = person(10001)
         better = MemoryDraft("奶奶能吃花生了", actor=actor)
-        both = MemoryDraft("小明喜欢茶和咖啡", actor=actor)
         feedback = Feedback(
             useful_ids=(id_of(rig.root, KEY),),
             drafts=(MemoryDraft("奶奶爱喝豆浆", actor=actor),),
-            merges=(Merge(tuple(id_of(rig.root, one) for one in self.LIKED), both),),
             contradictions=(Contradiction(id_of(rig.root, PEANUTS), better, ticket.ticket_id),),
         )
         await rig.engine.service.feedback(feedback, ticket=ticket)

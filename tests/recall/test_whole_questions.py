@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
+from astrbot_plugin_scoped_memory.core.replies.explanation import record_json
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, MemoryKind, Recall
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
-from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -126,14 +125,11 @@ async def test_a_file_that_goes_on_in_another_counts_and_what_was_forgotten_does
         assert previews(await asked(rig, "还有哪些待办", FAMILY, XIAOMING)) == ["浇花"]
 
 
-async def test_why_names_the_file_that_was_read(rig: Rig) -> None:
+async def test_the_status_names_the_file_that_was_read(rig: Rig) -> None:
     await three_topics(rig, FAMILY)
     await asked(rig, "还有哪些待办", FAMILY, XIAOMING)
     (told,) = rig.engine.service.last_recalls()
     assert record_json(told)["topics"] == ["TASKS"]
-    (explained,) = await rig.engine.service.explain(conversation_id=FAMILY)
-    for language in ("zh-CN", "en-US"):
-        assert "TASKS.md" in why_text(Texts(language), explained, detail=True).splitlines()[2]
 
 
 WEN = person(2, "小雯")

@@ -192,10 +192,6 @@ async def test_the_same_event_on_another_day_is_another_memory(timed_bot: Bot) -
         more = {} if when is None else {"when": when}
         await timed_bot.hears("我住院了，就是跟你说的那天", learned(judgment, **item, **more))
         assert len(timed_bot.living()) == count, when
-    ids = [stored.memory.memory_id for stored in timed_bot.living()]
-    joined = learned("小明住院了", **item)
-    await timed_bot.hears("两回住院都别忘了", merges=[{"ids": ids, "new": joined}])
-    assert len(timed_bot.living()) == 2
     lines = shown((await timed_bot.recall("小明什么时候住院", FAMILY, limit=9)).hits)
     assert sorted(line[1:11] for line in lines) == ["2026-06-02", "2026-11-19"]
 

@@ -84,7 +84,6 @@ def answers(ids: st.SearchStrategy[str]) -> st.SearchStrategy[dict[str, Any]]:
             "contradictions": st.lists(
                 st.fixed_dictionaries({"old_id": ids, "new": worded}), max_size=3
             ),
-            "merges": st.lists(st.fixed_dictionaries({"ids": some, "new": worded}), max_size=3),
             "memory_scope": st.just("public"),
         },
     )

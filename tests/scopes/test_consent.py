@@ -32,7 +32,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction, Merge
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -214,24 +214,15 @@ async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path)
 
 
 @pytest.mark.parametrize("who", [MING, AGENT])
-@pytest.mark.parametrize("how", ["contradiction", "merge"])
-async def test_no_correction_or_merge_publishes_what_was_only_heard(
-    rig: Rig, how: str, who: Actor
-) -> None:
+async def test_no_correction_publishes_what_was_only_heard(rig: Rig, who: Actor) -> None:
     first, second, new = "小明喜欢喝咖啡", "小明喜欢喝红茶", "小明不喜欢喝咖啡了，改喝白开水"
     asked = await keep(rig, first, CHAT, who)
-    other = await (keep(rig, second, CHAT, who) if who is AGENT else hear(rig, second))
+    await (keep(rig, second, CHAT, who) if who is AGENT else hear(rig, second))
     ticket = await observed(rig, Turn(MING, "我不喜欢喝咖啡了，改喝白开水，因为查出了胃病", "好的"))
-    ids = (asked.memory.memory_id, other.memory.memory_id)
     draft = MemoryDraft(new, "查出了胃病", ("胃病",), active=False, actor=MING)
-    merged = MemoryDraft("小明喜欢喝咖啡和红茶", "查出了胃病", ("胃病",), active=False)
-    said = (
-        Feedback(contradictions=(Contradiction(ids[0], draft, ticket.ids[0]),))
-        if how == "contradiction"
-        else Feedback(merges=(Merge(ids, merged),))
-    )
-    report = await rig.engine.service.feedback(said, ticket=ticket)
-    assert how == "merge" or isinstance(report.outcomes[0], Replaced)
+    said = Contradiction(asked.memory.memory_id, draft, ticket.ids[0])
+    report = await rig.engine.service.feedback(Feedback(contradictions=(said,)), ticket=ticket)
+    assert isinstance(report.outcomes[0], Replaced)
     for where in ELSEWHERE:
         for words in ("红茶", "胃病", "白开水"):
             assert not await shown(rig, where, words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from ...models.data_models import Memory, Source
 
@@ -14,11 +13,6 @@ _LINE = re.compile(f"(?:取代|合并自) ({_ID}(?:、{_ID})*)")
 def replacing(reasoning: str, old_id: str) -> str:
     """The reasons of one that stands in the place of another."""
     return f"{reasoning}\n取代 {old_id}".strip()
-
-
-def joining(reasoning: str, old_ids: Sequence[str]) -> str:
-    """The reasons of one that stands in the place of several."""
-    return f"{reasoning}\n合并自 {'、'.join(old_ids)}".strip()
 
 
 def claiming_nothing(reasoning: str) -> str:

@@ -10,18 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ...catalogue.rules.event_day import is_another_event
-from ...catalogue.rules.proposals import proposal_of
 from ...catalogue.rules.timeline import is_digest
-from ...index.rules.deduplication import same_speaker
-from ...models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
+from ...models.data_models import MemoryKind, Source, StoredMemory, Topic
 from ...models.turns import QueuedTurn
 from ...models.vault_layout import topic_of
 from ...text.overlap import CHANGED, content
-from ...text.same_meaning import LIGHT, NEGATIONS, TURNS
+from ...text.same_meaning import TURNS
 from ...text.scripts import NARROW, WIDE, fold
 from ...text.stated import CLAUSE, stated
-from ...text.statements import Statement, Words, statement
 from .speakers import Speaker
 
 _HALF = 0.5
@@ -44,7 +40,6 @@ _STAYS: Final = re.compile(
 )
 """Phrases about plans that are not dropped, moved or done."""
 _DEBT: Final = re.compile(r"欠|借|\b(?:owes?|owed|lend|lent|borrow\w*)\b", re.IGNORECASE)
-_JOINING: Final = frozenset(["和", "与", "跟", "及", "以", "还", "并", "且", "and", "both", "plus"])
 
 
 def said_by(text: str, speaker: Speaker, turns: Sequence[QueuedTurn]) -> bool:
@@ -143,80 +138,6 @@ def _denies(text: str) -> bool:
 
 def _without_what_stays(text: str) -> str:
     return "".join(_STAYS.sub("", clause) for clause in CLAUSE.findall(text))
-
-
-def may_merge(memories: Sequence[Memory], text: str) -> bool:
-    """Returns whether ``text`` says all that each of the memories says, in their words, and no
-    more."""
-    if len(memories) < 2:
-        return False
-    first = memories[0]
-    if any(
-        memory.provenance.source is Source.PERSON
-        or memory.provenance.trusted
-        or memory.quoted
-        or memory.model_worded
-        or proposal_of(memory) is not None  # an admin decides on one in its own words
-        or memory.kind is not first.kind
-        or memory.role != first.role
-        or not same_speaker(memory, first)
-        or is_another_event(memory, first)
-        for memory in memories
-    ):
-        return False
-    said = [statement(memory.judgment, memory.created_at) for memory in memories]
-    whole = statement(text, max(memory.created_at for memory in memories))
-    if whole.vague or any(one.vague for one in said):
-        return False
-    return _is_made_of(_heavy(whole), [_heavy(one) for one in said])
-
-
-def _is_made_of(whole: Words, parts: Sequence[Words]) -> bool:
-    """Returns whether ``whole`` is the common beginning of the parts, then the rest of each."""
-    shared = 0
-    while all(len(part) > shared and part[shared] == parts[0][shared] for part in parts):
-        shared += 1
-    beginning = parts[0][:shared]
-    rests = {part[shared:] for part in parts} - {()}
-    if not rests:
-        return whole == beginning
-    place, left = 0, set(rests)
-    while place < len(whole):
-        found = _next_part(whole, place, beginning, rests, first=not place)
-        if found is None:
-            return False
-        rest, place = found
-        left.discard(rest)
-    return not left
-
-
-def _next_part(
-    whole: Words, place: int, beginning: Words, rests: set[Words], *, first: bool
-) -> tuple[Words, int] | None:
-    """Returns the rest of a part at ``place``, after the repeated end of the beginning, and the
-    place after it."""
-    if not first:
-        while place < len(whole) and whole[place] in _JOINING:
-            place += 1
-    for skipped in range(len(beginning) + 1):
-        again = beginning[skipped:]
-        left_out = frozenset(beginning[:skipped])
-        if skipped and first:
-            return None  # the common part must be at the beginning
-        if again and not TURNS.isdisjoint(left_out):
-            continue  # 不喜欢茶，喜欢咖啡 is not 不喜欢茶，不喜欢咖啡
-        if whole[place : place + len(again)] != again:
-            continue
-        at = place + len(again)
-        for rest in sorted(rests, key=len, reverse=True):
-            if whole[at : at + len(rest)] == rest:
-                return rest, at + len(rest)
-    return None
-
-
-def _heavy(said: Statement) -> Words:
-    light = LIGHT if NEGATIONS.isdisjoint(said.words) else frozenset()
-    return tuple(word for word in said.words if word not in light)
 
 
 def _turned(text: str) -> bool:

@@ -45,8 +45,7 @@ SYSTEM: Final = """\
    "strength": 1 到 100，越重要越大,
    "turn": 出自第几轮, "who": "说话人的标签，如 s1",
    "when": "事情的日期 YYYY-MM-DD"}],
- "contradictions": [{"old_id": "不再成立的 known 的 id", "new": {同 new_memories 的一项}}],
- "merges": [{"ids": ["说同一件事的 known 的 id", "…"], "new": {同上，一句话说全，不增不减}}]}
+ "contradictions": [{"old_id": "不再成立的 known 的 id", "new": {同 new_memories 的一项}}]}
 
 judgment 用对话的语言；今天、周六这类词照原话写，日期由程序换算。
 tags 写 2 到 5 个 judgment 里没有的词：同义词、类别。

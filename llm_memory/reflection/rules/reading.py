@@ -14,7 +14,7 @@ from ...catalogue.rules.talk_history import anchor
 from ...models.conversation import Actor
 from ...models.data_models import MemoryDraft, MemoryKind, Source
 from ...models.soul import MannerWish
-from ...models.turns import Contradiction, Feedback, Merge, QueuedTurn
+from ...models.turns import Contradiction, Feedback, QueuedTurn
 from ...recall.rules.successors import claiming_nothing
 from ...text.normalising import clean
 from ...text.overlap import content
@@ -54,10 +54,6 @@ def read_reply(
             Contradiction(one.old_id, *_draft(one.new, turns, who))
             for one in reply.contradictions
             if not _is_bots_liking(one.new, turns, who)
-        ),
-        merges=tuple(
-            Merge(tuple(dict.fromkeys(one.ids)), _draft(one.new, turns, who)[0])
-            for one in reply.merges
         ),
         manner=_manner(reply, who),
     )

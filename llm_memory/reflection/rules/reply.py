@@ -72,16 +72,6 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
-    """Several memories to merge, which say the same."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    ids: tuple[str, ...]
-    new: NewMemory
-
-
-@dataclass(frozen=True, slots=True)
 class ReflectionReply:
     """A whole answer."""
 
@@ -91,7 +81,6 @@ class ReflectionReply:
     useless_ids: tuple[str, ...] = ()
     new_memories: tuple[NewMemory, ...] = ()
     contradictions: tuple[Correction, ...] = ()
-    merges: tuple[Joining, ...] = ()
     style: object = ()
     """As it came, for ``manner`` alone to read."""
 
@@ -201,8 +190,7 @@ def _checked(text: str) -> ReflectionReply | Unreadable:
 
 
 def _bounded(reply: ReflectionReply) -> ReflectionReply | Unreadable:
-    lists = (reply.new_memories, reply.contradictions, reply.merges)
-    if max(map(len, lists)) > MOST_ITEMS:
+    if max(len(reply.new_memories), len(reply.contradictions)) > MOST_ITEMS:
         return Unreadable(f"too_many: more than {MOST_ITEMS} in one list")
     return reply
 

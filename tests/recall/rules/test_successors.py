@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Source
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.successors import (
-    joining,
     predecessors,
     replacing,
 )
@@ -26,7 +25,8 @@ def memory(reasoning: str, source: Source = Source.REFLECTION) -> Memory:
 @given(st.text(), IDS, st.lists(IDS, min_size=1, max_size=4))
 def test_what_is_written_is_read_again(reasons: str, old: str, olds: list[str]) -> None:
     assert predecessors(memory(replacing(reasons, old))) == (old,)
-    assert predecessors(memory(joining(reasons, olds))) == tuple(olds)
+    joined = memory(f"{reasons}\n合并自 {'、'.join(olds)}")  # as readers once wrote
+    assert predecessors(joined) == tuple(olds)
 
 
 @pytest.mark.parametrize(

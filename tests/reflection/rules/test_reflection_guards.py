@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
     may_close,
-    may_merge,
     may_replace,
     said_by,
 )
@@ -81,58 +80,6 @@ def test_what_a_person_wrote_and_standing_instructions_stay() -> None:
     rule = StoredMemory(PUBLIC, "instructions.md", memory("小明住在北京"))
     assert not may_replace(rule, "小明住在上海", moved)
     assert may_replace(replace(rule, path="entities-2.md"), "小明住在上海", moved)
-
-
-@pytest.mark.parametrize(
-    ("texts", "merged"),
-    [
-        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶和咖啡"),
-        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶，也喜欢咖啡"),
-        (("小明喜欢茶", "小明很喜欢茶"), "小明喜欢茶"),
-        (("小明喜欢茶", "小明不喜欢咖啡"), "小明喜欢茶，不喜欢咖啡"),
-        (("301住着小红", "302住着小刚"), "301住着小红，302住着小刚"),
-        (("Alice likes tea", "Alice likes coffee"), "Alice likes tea and coffee"),
-    ],
-)
-def test_a_merged_text_says_all_that_each_one_says(texts: tuple[str, str], merged: str) -> None:
-    assert may_merge([memory(text) for text in texts], merged)
-
-
-@pytest.mark.parametrize(
-    ("texts", "merged"),
-    [
-        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶"),
-        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶和咖啡和可乐"),
-        (("小明喜欢茶", "小明喜欢咖啡"), "小明喜欢茶，不喜欢咖啡"),
-        (("小明不喜欢茶", "小明不喜欢咖啡"), "小明不喜欢茶，喜欢咖啡"),
-        (("小明喜欢茶", "小明不喜欢咖啡"), "小明不喜欢茶，喜欢咖啡"),
-        (("301住着小红", "302住着小刚"), "301住着小刚，302住着小红"),
-        (("小明3岁", "小明喜欢茶"), "小明5岁，喜欢茶"),
-        (("小明喜欢茶", "小红喜欢咖啡"), "小明和小红喜欢茶和咖啡"),
-        (("小明喜欢茶", "小明喜欢咖啡"), ""),
-        (("小明喜欢茶",), "小明喜欢茶"),
-    ],
-)
-def test_nothing_is_lost_in_a_merge_and_nothing_new(texts: tuple[str, ...], merged: str) -> None:
-    assert not may_merge([memory(text) for text in texts], merged)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"provenance": replace(MING, person="q:2")},
-        {"provenance": replace(MING, trusted=True)},
-        {"provenance": replace(MING, source=Source.PERSON)},
-        {"kind": MemoryKind.TASK},
-        {"quoted": True},
-        {"role": "海盗"},
-        {"extra": ("状态：提议",)},
-    ],
-)
-def test_only_what_is_vouched_for_alike_is_merged(other: dict[str, object]) -> None:
-    one = memory("小明喜欢茶")
-    assert may_merge([one, memory("小明喜欢咖啡")], "小明喜欢茶和咖啡")
-    assert not may_merge([one, memory("小明喜欢咖啡", **other)], "小明喜欢茶和咖啡")
 
 
 def test_a_speaker_who_shares_no_word_with_a_text_has_not_said_it() -> None:

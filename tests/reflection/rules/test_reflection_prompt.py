@@ -38,7 +38,6 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import (
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reading import read_reply
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     Correction,
-    Joining,
     NewMemory,
     ReflectionReply,
     parse_reply,
@@ -80,7 +79,7 @@ GROUP = [
 ]
 
 
-@pytest.mark.parametrize("kind", [ReflectionReply, NewMemory, Correction, Joining])
+@pytest.mark.parametrize("kind", [ReflectionReply, NewMemory, Correction])
 def test_a_reader_is_asked_for_each_field_that_is_read(kind: Any) -> None:
     for field in fields(kind):
         assert f'"{field.name}": ' in f"{SYSTEM}\n{DECISIONS}\n{MANNER}"

@@ -88,7 +88,6 @@ def test_an_empty_object_says_that_nothing_was_learned(text: str) -> None:
         ('{"new_memories": [{"judgment": "a", "turn": 1.5}]}', "wrong_type"),
         ('{"new_memories": [{"judgment": "a", "tags": "x"}]}', "wrong_type"),
         ('{"contradictions": [{"new": {"judgment": "a"}}]}', "wrong_type"),
-        ('{"merges": [{"ids": ["m-1"]}]}', "wrong_type"),
         (json.dumps({"new_memories": [{"judgment": "a"}] * (MOST_ITEMS + 1)}), "too_many"),
         ('{"new_memories": [{"judgment": "\\ud800", "turn": 1}]}', "wrong_type"),
     ],
