@@ -36,7 +36,7 @@ class ForgetTool(MemoryTool):
             pointer, conversation_id=call.conversation_id, actor=call.actor
         )
         match outcome:
-            case Forgotten(stored, _):
+            case Forgotten(stored):
                 words, memory_id = shown_words(texts, stored.memory), stored.memory.memory_id
                 call.plugin.talk.clear(call.conversation_id)
                 return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"

@@ -11,12 +11,15 @@ from ...llm_memory import (
     Moved,
     NotVisible,
     Purged,
+    Rejected,
     Restored,
     Undone,
 )
+from ...llm_memory.models.data_models import ForgetOutcome
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import purged_text, redacted_text, refusal_text
+from .all_of_person import all_of, forget_all
 from .call import Call
 from .command_words import scope_named
 from .item_numbers import bare
@@ -49,24 +52,29 @@ async def forget(call: Call) -> str:
     if not words:
         return call.say("forget.usage")
     call.plugin.talk.clear(call.where)
+    whose = all_of(words)
+    if whose is not None and (said := await forget_all(call, whose, for_good=for_good)):
+        return said
     named = named_several(call, words)
     if named is None:
         named = await _meant(call, words, how if for_good else "")
     if isinstance(named, UnknownReference):
         return named.text
-    return "\n".join([await _forget(call, one, for_good=for_good) for one in named])
-
-
-async def _forget(call: Call, named: str, *, for_good: bool) -> str:
-    outcome = await call.service.forget(
+    outcomes = await call.service.forget_many(
         named, conversation_id=call.where, actor=call.actor, for_good=for_good
     )
+    lines = [_forgotten(call, one) for one in outcomes]
+    if any(isinstance(one, Forgotten) for one in outcomes):
+        lines.append(call.say("forget.back"))
+    return "\n".join(lines)
+
+
+def _forgotten(call: Call, outcome: ForgetOutcome | Rejected) -> str:
     match outcome:
         case Purged():
             return purged_text(call.texts, outcome)
-        case Forgotten(stored, archived_to):
-            said = call.say("forget.done", text=shown_words(call.texts, stored.memory))
-            return said + (call.say("forget.where", path=archived_to) if call.actor.admin else "")
+        case Forgotten(stored):
+            return call.say("forget.done", text=shown_words(call.texts, stored.memory))
     return refusal_text(call.texts, "forget.not_allowed", outcome)
 
 
@@ -143,8 +151,10 @@ async def undo(call: Call) -> str:
         return named.text
     outcome = await call.service.restore(named, conversation_id=call.where, actor=call.actor)
     match outcome:
-        case Restored(stored):
+        case Restored(stored, more):
             words = shown_words(call.texts, stored.memory)
+            if more:
+                return call.say("undo.several", text=words, count=more + 1)
             return call.say("undo.done", text=words, id=stored.memory.memory_id)
         case Undone(stored, moved):
             words = shown_words(call.texts, stored.memory)

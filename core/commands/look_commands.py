@@ -12,6 +12,7 @@ from ...llm_memory.text.safe_text import safe
 from ..replies.explanation import attached, fate_text, primed_text, why_text
 from ..replies.outcome_text import entry_text, note_text
 from ..services.injection_service import found_text
+from .all_of_person import ME
 from .call import Call
 from .command_words import PUBLIC, scope_named
 from .item_numbers import bare
@@ -19,7 +20,6 @@ from .memory_reference import UnknownReference, named_one, numbered, numbered_hi
 
 _PAGE = 10
 _SEARCH_BUDGET = 4000
-_ME = frozenset({"我", "我的", "me", "mine"})
 _DETAIL = frozenset({"详细", "detail", "details", "full"})
 _BACK = frozenset({"前", "往前", "back"})
 _BACK_GLUED = re.compile(r"(前|往前|back)(?=\d)")
@@ -38,7 +38,7 @@ async def list_(call: Call) -> str:
     last = words[-1] if words else ""
     page = int(last) if last.isdecimal() and len(last) <= len("9999") else 0
     name = bare(" ".join(words[:-1] if page else words))
-    public, mine = scope_named(name) == PUBLIC, name.lower() in _ME
+    public, mine = scope_named(name) == PUBLIC, name.lower() in ME
     found = await call.service.newest(
         conversation_id=call.where,
         said_by=call.actor if mine else None,

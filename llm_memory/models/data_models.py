@@ -375,7 +375,6 @@ class Forgotten:
     """The entry stands in ``archive/`` now, and can be brought back."""
 
     memory: StoredMemory
-    archived_to: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,9 +391,10 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A forgotten entry is back."""
+    """A forgotten entry is back, and so many more that one deed had forgotten with it."""
 
     memory: StoredMemory
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from itertools import batched
 from ..errors import EngineClosed, StateUnavailable
 from ..log import logger
 from ..models.corrections import Correction, CorrectionKind, is_hand_edit
-from ..models.data_models import Memory
+from ..models.data_models import Memory, StoredMemory
 from ..runtime.identifiers import Clock
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import same_words
@@ -78,6 +78,16 @@ class CorrectedStatements:
         (number,) = await self.note_many([made if at is None else replace(made, at=at)])
         return number
 
+    async def forgotten(self, found: Sequence[StoredMemory], by: str) -> list[int]:
+        """Record that a person forgets these entries, as one change."""
+        kind = CorrectionKind.FORGOTTEN
+        made = list[Correction]()
+        for number, one in enumerate(found):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            made.append(self._made(kind, one.scope.name, one.memory, by))
+        return await self.note_many(made)
+
     async def note_many(self, corrections: Sequence[Correction]) -> list[int]:
         """Record several corrections at once."""
         if not corrections:
@@ -138,9 +148,8 @@ class CorrectedStatements:
         """Drop the last correction of this kind, which was undone."""
         found = [
             one.correction.number
-            for one in self._index.all()
+            for one in self._index.of_entry(scope, memory_id)
             if (one.correction.kind, one.correction.scope) == (kind, scope)
-            and one.correction.memory_id == memory_id
         ]
         await self.drop(found[-1:])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -176,9 +176,9 @@ class MemoryEditor:
             lambda: self._vault.ledger.undo_records(person=person, conversation=conversation)
         )
 
-    def standing(self, undo_record: UndoRecord) -> StoredMemory | None:
-        """Returns the memory where the change left it; None if it is not there any more."""
-        return self._catalogue.get(Key(undo_record.target, undo_record.memory_id))
+    def standing(self, scope: str, memory_id: str) -> StoredMemory | None:
+        """Returns the living memory of that scope and id, if any."""
+        return self._catalogue.get(Key(scope, memory_id))
 
     async def folders(self) -> list[str]:
         """Returns the names of the scopes that have a folder."""
@@ -186,7 +186,7 @@ class MemoryEditor:
 
     async def take_back(self, undo_record: UndoRecord) -> Undone | Rejected | None:
         """Undo an edit or a move."""
-        stored = self.standing(undo_record)
+        stored = self.standing(undo_record.target, undo_record.memory_id)
         if stored is None:
             return None
         back: StoredMemory | Rejected | None
@@ -233,6 +233,20 @@ class MemoryEditor:
         undo_record = UndoRecord(
             0, kind, memory_id, source.name, target, person, conversation, words
         )
+        await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))
+
+    async def note_forgotten(
+        self, gone: Sequence[StoredMemory], words: str, requester: Requester
+    ) -> None:
+        """Record entries that were forgotten together, for one undo. ``words``: as in the record of
+        each of them."""
+        one = gone[0]
+        if len(gone) == 1:
+            await self.note(UndoKind.FORGET, one, one.scope, requester, words)
+            return
+        keys = " ".join(f"{one.scope.name}/{one.memory.memory_id}" for one in gone)
+        person, conversation = requester.actor.person, requester.conversation
+        undo_record = UndoRecord(0, UndoKind.SEVERAL, keys, "", "", person, conversation, words)
         await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))
 
     async def note_batch(

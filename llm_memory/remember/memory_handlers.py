@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -69,6 +69,8 @@ from .rules.normalise import MAX_TAGS
 from .rules.routing import beside
 
 _REINFORCE_BY = 5
+_SLICE = 100
+"""Entries taken out of the indexes before control returns to the event loop."""
 
 
 class MemoryHandlers:
@@ -361,32 +363,54 @@ class MemoryHandlers:
             return made
         return with_day(made, draft.day)
 
-    async def archive(self, stored: StoredMemory, by: Actor) -> str | Rejected | None:
-        """Archive an entry. Returns the archive's path; None if a person has deleted the entry
-        already."""
-        async with self._lock:
-            try:
-                at = self._clock().replace(microsecond=0)
-                target = await asyncio.to_thread(self._vault.archive, stored, by=by, at=at)
-            except VaultWriteFailed as error:
-                return not_written(error, self._notices)
-            except KeyError:
-                self._recallable.drop(stored)
-                return None
-            self._recallable.drop(stored)
-        return target
+    async def archive(
+        self, found: Sequence[StoredMemory], by: Actor
+    ) -> tuple[list[StoredMemory], Rejected | None]:
+        """Archive entries, a file at a time. Returns those that it did archive, and why not all, if
+        the vault cannot be written; what a person has deleted already is passed over."""
+        at = self._clock().replace(microsecond=0)
+        by_file: dict[tuple[str, str], list[StoredMemory]] = {}
+        for one in found:
+            by_file.setdefault((one.scope.name, one.path), []).append(one)
+        gone: list[StoredMemory] = []
+        steps = list(by_file.values())
+        for some in steps:
+            async with self._lock:
+                try:
+                    done = await asyncio.to_thread(self._archive, some, by, at)
+                except VaultWriteFailed as error:
+                    return gone, not_written(error, self._notices)
+                gone += done
+                for number, one in enumerate(done if len(some) > 1 else some):
+                    self._recallable.drop(one)
+                    if number % _SLICE == 0:
+                        await asyncio.sleep(0)
+            if len(some) > 1:  # what a person has just reworded goes one by one, as it is now
+                there = {one.memory.memory_id for one in done}
+                steps += [[one] for one in some if one.memory.memory_id not in there]
+        return gone, None
 
-    async def purge(self, scope: Scope, memory_id: str) -> str:
-        """Delete every copy of a forgotten entry from the archive. Returns what could not be
+    def _archive(self, some: list[StoredMemory], by: Actor, at: datetime) -> list[StoredMemory]:
+        if len(some) > 1:
+            return self._vault.archive_many(some, by=by, at=at)
+        try:
+            self._vault.archive(some[0], by=by, at=at)
+        except KeyError:
+            return []
+        return some
+
+    async def purge(self, scope: Scope, memory_ids: Collection[str]) -> str:
+        """Delete every copy of forgotten entries from the archive. Returns what could not be
         deleted, and why; empty if nothing is left. What is left is tried again at night."""
-        await self._corrected.purges.note(scope.name, memory_id)
+        for memory_id in memory_ids:
+            await self._corrected.purges.note(scope.name, memory_id)
         async with self._lock:
             try:
                 await asyncio.to_thread(
                     self._vault.purge,
                     scope,
-                    lambda memory: memory.memory_id == memory_id,
-                    [memory_id],
+                    lambda memory: memory.memory_id in memory_ids,
+                    memory_ids,
                 )
             except VaultWriteFailed as error:
                 return str(error)

@@ -287,10 +287,33 @@ class CognitiveService:
 
         ``for_good``: out of the archive, too, also if it was forgotten before. No undo.
         """
+        (outcome,) = await self.forget_many(
+            [memory_id], conversation_id=conversation_id, actor=actor, for_good=for_good
+        )
+        return outcome
+
+    async def forget_many(
+        self,
+        ids: Sequence[str],
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        for_good: bool = False,
+    ) -> list[ForgetOutcome | Rejected]:
+        """The same of several as one deed, with one undo: an outcome for each id."""
         view = await self._view(conversation_id)
-        if for_good:
-            return await self._corrections.purge(memory_id, view, actor)
-        return await self._corrections.forget(memory_id, view, actor)
+        return await self._corrections.forget(ids, view, actor, for_good=for_good)
+
+    async def speakers(self, name: str, *, conversation_id: ConversationId) -> dict[str, int]:
+        """Who of the speakers whom the conversation sees is called so, or has this account: one
+        account of each person, and how many memories the person said."""
+        return await self._recalls.speakers(await self._view(conversation_id), name)
+
+    async def ids_said_by(self, person: str, *, conversation_id: ConversationId) -> list[str]:
+        """The ids of all that the conversation sees and this person said, by any of the person's
+        accounts; also of what is not read yet."""
+        view = await self._view(conversation_id)
+        return await self._recalls.ids_said_by(view, person)
 
     async def decide(
         self, change: DecisionChange, *, conversation_id: ConversationId, actor: Actor

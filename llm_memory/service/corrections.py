@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..catalogue.catalogue import entry_key
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import proposal_key
 from ..catalogue.unread_turns import UnreadTurns
@@ -42,6 +44,9 @@ from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..vault.models import UndoKind, UndoRecord
 
+_SLICE = 100
+"""Entries looked up before control returns to the event loop."""
+
 
 class Corrections:
     """The cognitive service's own: who asks, and from where, is told by the conversation."""
@@ -71,42 +76,36 @@ class Corrections:
         self._life = life
 
     async def forget(
-        self, memory_id: str, view: ConversationView, actor: Actor
-    ) -> ForgetOutcome | Rejected:
-        """Move an entry to the archive, for who may forget it here."""
-        stored = self._access.find(memory_id, view)
-        if stored is None:
-            return await self._forget_unread(memory_id, view, actor)
-        if not self._access.may_forget(stored, view, actor):
-            return self._access.refusal(stored, view)
-        requester = Requester(actor, view.conversation_id.umo)
-        target = await self._life.finish(lambda: self._forget(stored, requester))
-        match target:
-            case Rejected():
-                return target
-            case None:
-                return NotVisible(memory_id)
-            case str():
-                return Forgotten(stored, target)
+        self, ids: Sequence[str], view: ConversationView, actor: Actor, *, for_good: bool = False
+    ) -> list[ForgetOutcome | Rejected]:
+        """Move entries to the archive, for who may forget them here, or purge them, also those that
+        were forgotten before. One outcome for each id; all of it is one deed, with one undo."""
+        outcomes: dict[str, ForgetOutcome | Rejected] = {}
+        found: dict[str, StoredMemory] = {}
+        unread: dict[str, StoredMemory] = {}
+        for number, memory_id in enumerate(ids):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            stored, entries = self._access.find(memory_id, view), found
+            if stored is None and for_good:
+                stored = await self._archived(memory_id, view)
+            if stored is None:
+                stored, entries = self._not_read(memory_id, view), unread
+            if stored is None:
+                outcomes[memory_id] = await self._absent(memory_id, view)
+            elif self._access.may_forget(stored, view, actor):
+                entries[memory_id] = stored
+            else:
+                outcomes[memory_id] = self._access.refusal(stored, view)
+        if found or unread:
+            requester = Requester(actor, view.conversation_id.umo)
+            step = partial(self._forget, found, unread, requester, for_good=for_good)
+            outcomes |= await self._life.finish(step)
+        return [outcomes[memory_id] for memory_id in ids]
 
-    async def _forget_unread(
-        self, memory_id: str, view: ConversationView, actor: Actor
-    ) -> ForgetOutcome:
-        """What was said and is not read yet has no entry: noted as forgotten it is neither recalled
-        nor learned, and at night its words leave the queue."""
-        named, scope_filter = pointed_id(memory_id), view.readable
-        if named is None or scope_filter is None:
-            return NotVisible(memory_id)
-        stored = self._unread.find(named, scope_filter)
-        if stored is None:
-            return await self._absent(memory_id, view)
-        if not self._access.may_forget(stored, view, actor):
-            return self._access.refusal(stored, view)
-        name, by = stored.scope.name, actor.name or actor.person
-        await self._carry_out(
-            lambda: self._corrected.note(CorrectionKind.FORGOTTEN, name, stored.memory, by=by)
-        )
-        return Purged(stored.memory.memory_id)
+    def _not_read(self, memory_id: str, view: ConversationView) -> StoredMemory | None:
+        named, seen = pointed_id(memory_id), view.readable
+        return None if named is None or seen is None else self._unread.find(named, seen)
 
     async def _absent(self, memory_id: str, view: ConversationView) -> NotVisible:
         """No such memory lives here: it may have been forgotten."""
@@ -122,48 +121,55 @@ class Corrections:
                 return archived
         return None
 
-    async def _forget(self, stored: StoredMemory, requester: Requester) -> str | Rejected | None:
-        """The correction is noted first: a kill between must not lose it."""
-        scope, by = stored.scope, requester.actor.name or requester.actor.person
-        number = await self._corrected.note(
-            CorrectionKind.FORGOTTEN, scope.name, stored.memory, by=by
-        )
-        target = await self._handlers.archive(stored, requester.actor)
-        if isinstance(target, str):
-            archived = await self._handlers.archived(scope, stored.memory.memory_id)
+    async def _forget(
+        self,
+        found: Mapping[str, StoredMemory],
+        unread: Mapping[str, StoredMemory],
+        requester: Requester,
+        *,
+        for_good: bool,
+    ) -> dict[str, ForgetOutcome | Rejected]:
+        """The corrections are noted first: a kill between must not lose them. What is not read yet
+        has no entry: noted as forgotten it is neither recalled nor learned, and at night its words
+        leave the queue."""
+        by = requester.actor.name or requester.actor.person
+        living = [one for one in found.values() if one.path != ARCHIVE]
+        numbers = await self._corrected.forgotten([*living, *unread.values()], by)
+        gone, refused = await self._handlers.archive(living, requester.actor)
+        keys = {entry_key(one) for one in gone}
+        stays = [n for n, one in zip(numbers, living, strict=False) if entry_key(one) not in keys]
+        await self._corrected.drop(stays)
+        if gone and not for_good:
+            last = gone[-1]
+            archived = await self._handlers.archived(last.scope, last.memory.memory_id)
             words = "" if archived is None else left_words(archived)
-            await self._editor.note(UndoKind.FORGET, stored, scope, requester, words)
+            await self._editor.note_forgotten(gone, words, requester)
+        if gone or unread:
             await self._follower.follow()
-        else:
-            await self._corrected.drop([number])
-        return target
+        left = await self._purge(list(found.values())) if for_good and refused is None else {}
+        outcomes: dict[str, ForgetOutcome | Rejected] = {}
+        for memory_id, stored in found.items():
+            if for_good and refused is None:
+                outcomes[memory_id] = Purged(stored.memory.memory_id, left[stored.scope])
+            elif entry_key(stored) in keys:
+                outcomes[memory_id] = Forgotten(stored)
+            else:
+                outcomes[memory_id] = refused or NotVisible(memory_id)
+        return outcomes | {key: Purged(one.memory.memory_id) for key, one in unread.items()}
 
-    async def purge(
-        self, memory_id: str, view: ConversationView, actor: Actor
-    ) -> ForgetOutcome | Rejected:
-        """Forget an entry for good, whether it lives or was forgotten before. Who may forget it
-        may do this."""
-        stored = self._access.find(memory_id, view) or await self._archived(memory_id, view)
-        if stored is None:
-            return await self._forget_unread(memory_id, view, actor)
-        if not self._access.may_forget(stored, view, actor):
-            return self._access.refusal(stored, view)
-        requester = Requester(actor, view.conversation_id.umo)
-        return await self._life.finish(lambda: self._purge(stored, requester))
-
-    async def _purge(self, stored: StoredMemory, requester: Requester) -> Purged | Rejected:
-        if stored.path != ARCHIVE:
-            forgotten = await self._forget(stored, requester)
-            if isinstance(forgotten, Rejected):
-                return forgotten
-        memory_id = stored.memory.memory_id
-        left = await self._handlers.purge(stored.scope, memory_id)
-        await self._editor.drop_undo_records(memory_id, stored.scope.name)
-        try:
-            await self._stale_saves.forget(proposal_key(memory_id))
-        except StateUnavailable as error:
-            left = left or str(error)
-        return Purged(memory_id, left)
+    async def _purge(self, found: Sequence[StoredMemory]) -> dict[Scope, str]:
+        """Returns, by scope, what could not be deleted, and why."""
+        left: dict[Scope, str] = {}
+        for scope in {one.scope for one in found}:
+            ids = {one.memory.memory_id for one in found if one.scope == scope}
+            left[scope] = await self._handlers.purge(scope, ids)
+            for memory_id in ids:
+                await self._editor.drop_undo_records(memory_id, scope.name)
+                try:
+                    await self._stale_saves.forget(proposal_key(memory_id))
+                except StateUnavailable as error:
+                    left[scope] = left[scope] or str(error)
+        return left
 
     async def edit(
         self, memory_id: str, text: str, view: ConversationView, actor: Actor
@@ -223,13 +229,13 @@ class Corrections:
         if done is not None and done.kind is not UndoKind.FORGET:
             if done.kind is UndoKind.MOVE and not actor.admin:
                 return NotVisible(memory_id)  # whether it still lives there is not for everybody
-            if self._editor.standing(done) is not None:
+            if self._editor.standing(done.target, named) is not None:
                 return await self.undo(done, view, actor)
             done = None
         archived = await self._archived(memory_id, view)
         if archived is None:
             return NotVisible(memory_id)
-        outcome = await self._bring_back(archived, view, actor)
+        outcome = await self._bring_back([archived], view, actor)
         if isinstance(outcome, Restored) and done is not None:
             await self._editor.drop_undo_record(done)
         return outcome
@@ -255,18 +261,12 @@ class Corrections:
             to = next((one for one in view.changeable if one.name == done.target), PUBLIC)
             may = self._access.trusts(actor, view, to)
             return await self._bringing.take_back(done) if may else NotAllowed("")
-        standing = self._editor.standing(done)
+        if done.forgotten:
+            return await self._recover(done, view, actor)
+        standing = self._editor.standing(done.target, done.memory_id)
         scope = next((one for one in view.changeable if one.name == done.source), None)
         if scope is None:
             return NotVisible("")
-        if done.kind is UndoKind.FORGET:
-            archived = await self._handlers.archived(scope, done.memory_id)
-            if standing is not None or archived is None or not _is_left(archived, done):
-                return NotVisible(done.memory_id)
-            outcome = await self._bring_back(archived, view, actor)
-            if isinstance(outcome, Restored):
-                await self._editor.drop_undo_record(done)
-            return outcome
         if standing is None:
             return NotVisible(done.memory_id if actor.admin else "")
         if done.kind is UndoKind.EDIT and not view.sees(standing):
@@ -276,29 +276,61 @@ class Corrections:
         undone = await self._carry_out(partial(self._editor.take_back, done))
         return NotVisible(done.memory_id) if undone is None else undone
 
-    async def _bring_back(
-        self, archived: StoredMemory, view: ConversationView, actor: Actor
-    ) -> Restored | NotAllowed | NotVisible | Rejected:
-        scope, memory_id = archived.scope, archived.memory.memory_id
-        if not view.sees(archived):
-            return NotVisible(memory_id)
-        if not self._access.may_forget(archived, view, actor):
-            return self._access.refusal(archived, view)
-        restored = await self._carry_out(lambda: self._restored(memory_id, scope))
-        match restored:
-            case Rejected():
-                return restored
-            case None:
-                return NotVisible(memory_id)
-            case StoredMemory():
-                return Restored(restored)
+    async def _recover(
+        self, done: UndoRecord, view: ConversationView, actor: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Take back that entries were forgotten: as far as the archive has them as it
+        left them."""
+        scopes = {scope.name: scope for scope in view.changeable}
+        found, changed = list[StoredMemory](), ""
+        for name, memory_id in done.forgotten:
+            if name not in scopes:
+                continue
+            archived = await self._handlers.archived(scopes[name], memory_id)
+            stands = self._editor.standing(name, memory_id) is not None
+            if stands or archived is None or not _is_left(archived, done):
+                changed = memory_id
+            else:
+                found.append(archived)
+        if not found:
+            return NotVisible(changed)
+        outcome = await self._bring_back(found, view, actor)
+        if isinstance(outcome, Restored):
+            await self._editor.drop_undo_record(done)
+        return outcome
 
-    async def _restored(self, memory_id: str, scope: Scope) -> StoredMemory | Rejected | None:
-        restored = await self._handlers.restore(scope, memory_id)
-        if isinstance(restored, StoredMemory):
-            for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
-                await self._corrected.withdraw(kind, scope.name, memory_id)
-        return restored
+    async def _bring_back(
+        self, archived: Sequence[StoredMemory], view: ConversationView, actor: Actor
+    ) -> Restored | NotAllowed | NotVisible | Rejected:
+        """Out of the archive, what this person may take back here; what comes of it for the first
+        one, if that is nothing."""
+        mine = [one for one in archived if self._access.may_forget(one, view, actor)]
+        first = archived[0]
+        if not mine:
+            seen = view.sees(first)
+            return self._access.refusal(first, view) if seen else NotVisible(_id(first))
+        back, refused = await self._carry_out(lambda: self._restored(mine))
+        if back:
+            return Restored(back[0], len(back) - 1)
+        return refused or NotVisible(_id(first))
+
+    async def _restored(
+        self, archived: Sequence[StoredMemory]
+    ) -> tuple[list[StoredMemory], Rejected | None]:
+        back: list[StoredMemory] = []
+        for one in archived:
+            restored = await self._handlers.restore(one.scope, _id(one))
+            if isinstance(restored, Rejected):
+                return back, restored
+            if restored is not None:
+                back.append(restored)
+                for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
+                    await self._corrected.withdraw(kind, one.scope.name, _id(one))
+        return back, None
+
+
+def _id(stored: StoredMemory) -> str:
+    return stored.memory.memory_id
 
 
 def _is_left(archived: StoredMemory, done: UndoRecord) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -172,6 +173,34 @@ class Recalls:
             return sorted(chosen, key=_said_at, reverse=True)[:limit]
 
         return await self._catalogue.unchanged(await asyncio.to_thread(step))
+
+    async def speakers(self, view: ConversationView, name: str) -> dict[str, int]:
+        """The arguments are those of ``CognitiveService.speakers``."""
+        if view.readable is None:
+            return {}
+        visible = self._catalogue.visible_with_text(view.readable)
+        same, wanted = self._book.same_person, fold(name)
+
+        def step() -> dict[str, int]:
+            counts = Counter((one.memory.who, one.memory.provenance.person) for one, _ in visible)
+            found: dict[str, int] = {}
+            for who, person in counts:
+                names = (who, person, person.partition(":")[2])
+                known = not person or any(same(person, other) for other in found)
+                if not known and wanted in map(fold, names):
+                    every = (n for (_, other), n in counts.items() if same(person, other))
+                    found[person] = sum(every)
+            return found
+
+        return await asyncio.to_thread(step)
+
+    async def ids_said_by(self, view: ConversationView, person: str) -> list[str]:
+        """The arguments are those of ``CognitiveService.ids_said_by``."""
+        said_by, same = Actor(person, ""), self._book.same_person
+        found = await self.newest(view, limit=None, said_by=said_by, naming="")
+        unread = self._unread.visible(view.readable) if view.readable else ()
+        found += [one for one in unread if same(person, one.memory.provenance.person)]
+        return [one.memory.memory_id for one in found]
 
     def told(
         self, found: Sequence[StoredMemory], view: ConversationView, actor: Actor, chars: int

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from .scripts import NARROW, WIDE, fold
+from .scripts import NARROW, SPACED, WIDE, fold
 
 _RUN = re.compile(f"{WIDE.pattern}+")
 _LONG_STEM, _SHORT_STEM = 5, 4
@@ -84,11 +84,22 @@ def pieces(query: str) -> dict[str, int]:
 
 
 def holds(text: str, word: str) -> bool:
-    """True if a folded text holds a folded word, whose numbers are whole numbers there: 2026 is not
-    in 120263."""
-    before = r"(?<!\d)" if word[:1].isdecimal() else ""
-    after = r"(?!\d)" if word[-1:].isdecimal() else ""
-    return word in text and re.search(f"{before}{re.escape(word)}{after}", text) is not None
+    """True if a folded text holds a folded word: 2026 is not in 120263, and what is written with
+    spaces is a whole word there, or its plural: pea is not in peanuts, all not in all-purpose."""
+    return word in text and re.search(_whole(word), text) is not None
+
+
+def _whole(word: str) -> str:
+    before = after = ""
+    if word[:1].isdecimal():
+        before = rf"(?<!{SPACED})(?<!\d[.,])"
+    elif re.match(SPACED, word):
+        before = rf"(?<!{SPACED})(?<!{SPACED}[-'’_])"
+    if word[-1:].isdecimal():
+        after = r"(?![.,]?\d)"
+    elif re.match(SPACED, word[-1:]):
+        after = rf"(?:['’]?s|es)?(?![-'’_]?(?!\d){SPACED}|{SPACED})"
+    return f"{before}{re.escape(word)}{after}"
 
 
 def _narrow(folded: str) -> list[str]:

@@ -64,6 +64,11 @@ WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\
 """A Han character, kana or Hangul syllable: what is written without spaces, and says much alone."""
 NARROW: Final = re.compile(r"[^\W_]+")
 """A word of anything else, where no ``WIDE`` is left in the text."""
+SPACED: Final = (
+    rf"[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_LONG_VOWEL}{_HANGUL}"
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]"
+)
+"""Matches a letter of a script that puts spaces between its words, or a digit."""
 _LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+")
 _UNSPACED = frozenset({"THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN", "JAVANESE", "BALINESE"})
 

@@ -159,6 +159,11 @@ class SqliteLedger(SqliteFile):
         """Delete what was noted of entries that were purged."""
         rows = [(memory_id,) for memory_id in memory_ids]
         with self.transaction() as connection:
+            connection.executemany(
+                "UPDATE deed SET memory_id = replace(memory_id || ' ', '/' || ? || ' ', '/- ')"
+                " WHERE kind = 'several'",
+                rows,
+            )
             for table in ("departed", "moving", "deed"):
                 connection.executemany(
                     f"DELETE FROM {table} WHERE memory_id = ?",  # noqa: S608  (names of ours)

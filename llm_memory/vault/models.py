@@ -282,6 +282,9 @@ class UndoKind(StrEnum):
     """What can be undone."""
 
     FORGET = "forget"
+    SEVERAL = "several"
+    """Forgotten together: ``memory_id`` is scope and id of each, ``source`` and ``target`` are
+    empty."""
     EDIT = "edit"
     MOVE = "move"
     BRING = "bring"
@@ -305,3 +308,11 @@ class UndoRecord:
     person: str
     conversation: str
     words: str = ""
+
+    @property
+    def forgotten(self) -> list[tuple[str, str]]:
+        """Scope and id of each entry that this deed has forgotten."""
+        if self.kind is UndoKind.FORGET:
+            return [(self.source, self.memory_id)]
+        pairs = (one.rpartition("/") for one in self.memory_id.split())
+        return [(scope, name) for scope, _, name in pairs] if self.kind is UndoKind.SEVERAL else []

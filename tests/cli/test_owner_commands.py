@@ -213,7 +213,7 @@ def test_scripts_are_told_where_a_record_stands_and_it_is_written_once(
     (file,) = own_user.rglob("DECISIONS.md")
     text = file.read_text("utf-8")
     assert "By: Ada · Issue: #12" in text
-    assert "written before: D-0001" in shell("decide", "accept", proposal[:12], "--yes")
+    assert "Written before: D-0001" in shell("decide", "accept", proposal[:12], "--yes")
     assert file.read_text("utf-8") == text
     (row,) = shell.json("decide", "list")
     assert row.pop("at").startswith("20")
@@ -223,7 +223,7 @@ def test_scripts_are_told_where_a_record_stands_and_it_is_written_once(
     }  # fmt: skip
     second = shell.log("Orders are kept in SQLite files")
     assert "D-0002" in shell("decide", "supersede", "D-1", second, "--yes", "--to", "contracts")
-    assert "no decision in force" in shell("decide", "withdraw", "D-0001", "--yes", code=1)
+    assert "No decision in force" in shell("decide", "withdraw", "D-0001", "--yes", code=1)
 
 
 def test_what_was_proposed_outside_a_project_is_decided_in_one(
@@ -239,7 +239,7 @@ def test_what_was_proposed_outside_a_project_is_decided_in_one(
     (own_user / "other" / ".git").mkdir(parents=True)
     mine = shell.log(POOL)
     monkeypatch.chdir(own_user / "other")
-    assert "no such proposal" in shell("decide", "accept", mine, code=1)
+    assert "No such proposal" in shell("decide", "accept", mine, code=1)
 
 
 FACT = "The staging database runs on port 5433"

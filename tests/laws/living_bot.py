@@ -343,6 +343,13 @@ class LivingBot:
             )
         )
 
+    async def forget_many(self, place: Place, who: Person, ids: list[str]) -> list[str]:
+        """By command, several at once."""
+        outcomes = await self.rig.engine.service.forget_many(
+            ids, conversation_id=conversation(place), actor=actor(who)
+        )
+        return [_word(one) for one in outcomes]
+
     async def edit(self, place: Place, who: Person, name: str, words: str) -> str:
         """By command."""
         return _word(

@@ -59,6 +59,8 @@ class Deed:
     entry: Entry
     target: str
     after: Version
+    number: int = 0
+    """The same for what was forgotten together: one undo takes it back."""
 
     @property
     def source(self) -> str:
@@ -297,6 +299,14 @@ class Model:
             self.deeds = [d for d in self.deeds if (d.entry, d.target) != (entry, entry.scope)]
         return "purged" if for_good else "forgotten"
 
+    def forget_many(self, place: Place, who: Person, ids: list[str]) -> list[str]:
+        """Several as one deed."""
+        answers = [self.forget(place, who, memory_id) for memory_id in ids]
+        if answers.count("forgotten") > 1:
+            for deed in self.deeds[-answers.count("forgotten") :]:
+                deed.number = self.now
+        return answers
+
     def _for_admin(self, place: Place, who: Person, memory_id: str) -> Entry | str:
         entry = self.find(place, memory_id)
         if entry is None:
@@ -331,6 +341,14 @@ class Model:
         """The last that this person did in this place and that can still be undone."""
         for deed in reversed(self.deeds):
             if (deed.by, deed.umo) == (who.account, place.umo):
+                if deed.number:
+                    together = [one for one in self.deeds if one.number == deed.number]
+                    able = [one for one in together if self._can_undo(one, place, who)]
+                    if able and deed.source in self.visible(place):
+                        answers = [self._back(one) for one in able]
+                        self.deeds = [one for one in self.deeds if one not in together]
+                        return answers[0], deed
+                    continue
                 if deed.kind == "bring" and self._may_bring(place, who, deed.target):
                     return "brought back", deed
                 if deed.source in self.visible(place) and self._can_undo(deed, place, who):

@@ -342,6 +342,18 @@ class Life(RuleBasedStateMachine):
             )
             assert answer == right
 
+    @rule(where=places, who=persons, number=numbers)
+    def forgets_several(self, where: Place, who: Person, number: int) -> None:
+        picked = [one for n in range(3) if (one := self.pick(number + n)) is not None]
+        ids = list(dict.fromkeys(one.memory_id for one in picked))
+        self.bot.die_at = None
+        right, answer = self.do(
+            lambda model: model.forget_many(where, who, ids),
+            lambda: self.bot.forget_many(where, who, ids),
+            where=where,
+        )
+        assert answer == right
+
     @rule(where=places, who=admins, number=numbers)
     def edits(self, where: Place, who: Person, number: int) -> None:
         if (entry := self.pick(number)) is not None:

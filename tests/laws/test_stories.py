@@ -198,6 +198,18 @@ STORIES: dict[str, list[Step]] = {
         step(Life.restores, where=GANG_CHAT, who=GANG, number=3),
         step(Life.publishes, where=BOSS_CHAT, who=BOSS, number=0),
     ],
+    "what was forgotten together comes back together, as far as it was left so": [
+        *(told(MING, SPLIT, number) for number in range(3)),
+        told(LI, SPLIT, 3),
+        step(Life.forgets_several, where=SPLIT, who=MING, number=1),
+        undone(MING, SPLIT),
+        step(Life.forgets_several, where=SPLIT, who=BOSS, number=1),
+        step(Life.restores, where=SPLIT, who=LI, number=3),
+        step(Life.forgets, where=SPLIT, who=BOSS, number=7, for_good=True),
+        undone(MING, SPLIT),
+        undone(BOSS, SPLIT),
+        NIGHT,
+    ],
     "a wrong name in the map publishes nothing": [
         step(Life.is_remapped_while_it_runs, where=ROOM, who=BOSS, name="家 人"),
         told(MING, ROOM, 0),
