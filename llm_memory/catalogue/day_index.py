@@ -8,35 +8,42 @@ from itertools import islice
 
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
-from .rules.event_day import noted_day
+from .rules.event_day import days_of, keys_of, told
 from .rules.timeline import MAX_ZONE_DIFFERENCE, has_day, local_day, written_day
+
+type _Day = date | int | tuple[int, int]
+"""Of what is told also a weekday, or a month and its day."""
 
 
 class DayIndex:
-    """Keyed by the day on which each entry was said, and by the day of what it tells if that is
-    noted; queried by days of the asker's zone."""
+    """By the day on which each entry was said, and by the days of which it tells; queried by days
+    of the asker's zone."""
 
     def __init__(self) -> None:
-        self._by_place: dict[str, dict[date, dict[str, StoredMemory]]] = {}
+        self._said: dict[str, dict[date, dict[str, StoredMemory]]] = {}
+        self._told: dict[str, dict[_Day, dict[str, StoredMemory]]] = {}
 
     def clear(self) -> None:
         """Remove everything."""
-        self._by_place.clear()
+        self._said.clear()
+        self._told.clear()
 
     def put(self, stored: StoredMemory) -> None:
         """Add a memory that is not indexed yet, if it has a day."""
-        days = self._by_place.setdefault(place_name(stored), {})
-        for day in _days_of(stored):
-            days.setdefault(day, {})[stored.memory.memory_id] = stored
+        name, memory_id = place_name(stored), stored.memory.memory_id
+        if has_day(stored):
+            days = self._said.setdefault(name, {})
+            days.setdefault(written_day(stored), {})[memory_id] = stored
+        for day in _told_days(stored):
+            self._told.setdefault(name, {}).setdefault(day, {})[memory_id] = stored
 
     def remove(self, stored: StoredMemory) -> None:
         """Remove a memory that is indexed."""
-        days = self._by_place.get(place_name(stored), {})
-        for day in _days_of(stored):
-            of_day = days.get(day, {})
-            of_day.pop(stored.memory.memory_id, None)
-            if not of_day:
-                days.pop(day, None)
+        name, memory_id = place_name(stored), stored.memory.memory_id
+        if has_day(stored):
+            _drop(self._said.get(name, {}), written_day(stored), memory_id)
+        for day in _told_days(stored):
+            _drop(self._told.get(name, {}), day, memory_id)
 
     def newest_first(
         self, names: Iterable[str], first: date, last: date, zone: tzinfo | None, limit: int
@@ -47,36 +54,42 @@ class DayIndex:
         for name in names:
             said = (
                 stored
-                for day, stored in self._of_place(name, first, last)
-                if has_day(stored)
-                and day == written_day(stored)
-                and first <= local_day(stored, zone) <= last
+                for stored in self._said_about(name, first, last)
+                if first <= local_day(stored, zone) <= last
             )
             yield from islice(said, limit)
 
     def telling_of(
         self, names: Iterable[str], first: date, last: date, limit: int
     ) -> Iterator[StoredMemory]:
-        """Yields the memories whose noted day is from ``first`` to ``last``, in the same order."""
+        """Yields the memories that tell of a day from ``first`` to ``last``, or of one that comes
+        again then, some of them twice: the last dates first, in each the newest first."""
+        some = days_of(first, last)
+        again = {key for day in some for key in keys_of(day)}
         for name in names:
-            told = (
-                stored
-                for day, stored in self._of_place(name, first, last)
-                if day == noted_day(stored.memory) and first <= day <= last
-            )
-            yield from islice(told, limit)
+            known = self._told.get(name, {})
+            dates = (day for day in known if isinstance(day, date) and first <= day <= last)
+            days = (*sorted(dates, reverse=True), *(again & known.keys()))
+            found = (stored for day in days for stored in reversed(known[day].values()))
+            yield from islice(found, limit)
 
-    def _of_place(self, name: str, first: date, last: date) -> Iterator[tuple[date, StoredMemory]]:
-        days = self._by_place.get(name, {})
+    def _said_about(self, name: str, first: date, last: date) -> Iterator[StoredMemory]:
+        days = self._said.get(name, {})
         for day in sorted(_between(days, first, last), reverse=True):
-            for stored in reversed(days[day].values()):
-                yield day, stored
+            yield from reversed(days[day].values())
 
 
-def _days_of(stored: StoredMemory) -> set[date]:
-    noted = noted_day(stored.memory)
-    said = {written_day(stored)} if has_day(stored) else set()
-    return said if noted is None else {*said, noted}
+def _told_days(stored: StoredMemory) -> set[_Day]:
+    found = told(stored.memory)
+    dates = {day for ends in found.days for day in days_of(*ends)}
+    return {*dates, *found.weekdays, *found.yearly}
+
+
+def _drop[D](days: dict[D, dict[str, StoredMemory]], day: D, memory_id: str) -> None:
+    of_day = days.get(day, {})
+    of_day.pop(memory_id, None)
+    if not of_day:
+        days.pop(day, None)
 
 
 def _between(days: Iterable[date], first: date, last: date) -> list[date]:

@@ -9,24 +9,24 @@ import heapq
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime
 from itertools import islice
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, key_of
-from ..catalogue.rules.tasks import is_done
-from ..catalogue.rules.timeline import dated, in_order
-from ..errors import IndexUnavailable
+from ..catalogue.rules.tasks import is_done, is_task
+from ..catalogue.rules.timeline import dated, in_order, lying
 from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
 from ..models.data_models import MemoryKind, StoredMemory, Topic
-from ..text.dates.spans import TimeSpan
+from ..text.dates.expressions import Towards, towards
 from ..text.scripts import fold
+from ..text.traditional import simplified
 from .arms import Arms
 from .parsed_question import Ask
+from .rules.questions.days import EVERYTHING, OfDays, asked_of_days
 from .rules.questions.heads import Asked, asked_for
 from .rules.salience import in_time, is_of, salience
-from .rules.talk import is_about_time_alone
 from .use_counts import UseCounts
 
 READ: Final = 1000
@@ -35,8 +35,6 @@ LOOKED_AT: Final = 400
 """Memories of each scope, the newest ones of the days that are asked for."""
 _OF_TOPIC, _OF_DAYS = 50, 100
 """Of both so many take part."""
-_NAMED: Final = 7
-"""Of so many days of a span the dates are looked for in what was said on others."""
 _IN_TIME: Final = frozenset({MemoryKind.EVENT, MemoryKind.TASK})
 """What was on one day, or is to be done: it comes after what holds."""
 
@@ -47,7 +45,7 @@ class Whole:
 
     Attributes:
         best: It, in this order, ahead of the others, whatever their texts say.
-        beside: What else is of the topic that was asked for beside the query.
+        beside: What else is of the topic or the days that were asked for beside the query.
         topic: Its files were read.
         done: Of tasks, whether those that are done were asked for; None for any other question.
         limit: How many of them are the answer to a question about days; None for any other.
@@ -73,21 +71,32 @@ class WholeAnswers:
 
     @staticmethod
     def is_of_days(ask: Ask) -> bool:
-        """True for a question that names days and asks for nothing else."""
-        return bool(ask.times) and is_about_time_alone(ask.subject)
+        """True for a question for all that lies on the days that it names."""
+        asked = _of_days_asked(ask)
+        return asked is not None and asked.all
 
     async def of(self, ask: Ask) -> Whole | None:
         """None for a question that asks for nothing whole, or for what nobody knows by that
         name."""
-        asked, topic = _asked(ask), ask.request.topic
+        asked, topic, of_days = _asked(ask), ask.request.topic, _of_days_asked(ask)
         best: Sequence[StoredMemory] = ()
+        if topic is None and of_days is not None and of_days.all:
+            whole = self._of_days(ask, of_days)
+            if whole.best or not (of_days.left or asked):
+                return whole
         if asked is not None and asked.topic is not None:
             best = self._of_topic(ask, asked.topic, asked)
         elif asked is not None:
             best = await self._of_person(ask, asked.name)
-        if not best and topic is None and self.is_of_days(ask):
-            return await self._of_days(ask)
-        beside = self._of_topic(ask, topic) if topic is not None else ()
+        beside: Sequence[StoredMemory] = ()
+        if topic is not None:
+            beside = self._of_topic(ask, topic)
+        elif ask.request.on:
+            beside = self._of_days(ask, EVERYTHING).best
+        elif of_days is not None and not best:
+            beside = [
+                one for one, at in self._lying(ask) if at[0] <= 1 and self._is_of(one, of_days)
+            ]
         done = asked.done if asked and asked.topic is Topic.TASKS else None
         read = asked.topic if asked and best else None
         return Whole(best, beside, read, done) if best or beside or done is not None else None
@@ -166,40 +175,47 @@ class WholeAnswers:
             passages = [one for one, _ in await self._arms.scan(query, ask.scope_filter, visible)]
         return [one for one in passages if isinstance(one, StoredMemory)]
 
-    async def _of_days(self, ask: Ask) -> Whole:
-        """The digests of the days, then what was said on them; nothing of other days but what
-        names one of these. One for each of up to ``request.days`` days is the answer, where that
-        is more than the limit."""
-        zone, limit = ask.now.tzinfo, ask.request.limit
-        others = await self._naming_days(ask)
-        found = {key_of(one): one for one in (*others, *self.said_on(ask))}
-        of_these = [one for stored in found.values() if (one := dated(stored, ask.times, zone))]
-        of_these.sort(key=lambda one: self._weight(ask, one.stored), reverse=True)
-        stated = {one.day for one in of_these if one.said_then}
-        limit = max(limit, min(len(stated), ask.request.days))
-        own = ask.scope_filter.scopes[0].name
-        return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
+    def _of_days(self, ask: Ask, asked: OfDays) -> Whole:
+        """Of days to come what lies on them, first what holds a word of the question; of others
+        their digests, then what was said on them, then what names one of them. One for each of up
+        to ``request.days`` days is the answer, where that is more than the limit."""
+        back = towards(ask.request.query) is Towards.BACK
+        if back or all(span.end < ask.now.date() for span in ask.times):
+            zone = ask.now.tzinfo
+            of_these = [one for each in self._weighed(ask) if (one := dated(each, ask.times, zone))]
+            limit = _most(ask, {one.day for one in of_these if one.said_then})
+            own = ask.scope_filter.scopes[0].name
+            return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
+        plans = [pair for pair in self._lying(ask) if not (is_task(pair[0]) and is_done(pair[0]))]
+        plans.sort(key=lambda pair: (not self._is_of(pair[0], asked), pair[1]))
+        limit = _most(ask, {day for _, (_, _, day) in plans})
+        return Whole([one for one, _ in plans[:_OF_DAYS]], limit=limit)
 
-    async def _naming_days(self, ask: Ask) -> list[StoredMemory]:
-        """What an index knows beside the catalogue: what waits to enter the vault, and what was
-        said on another day and names one of these."""
-        zone = ask.now.tzinfo
-        first, last = min(one.start for one in ask.times), max(one.end for one in ask.times)
-        try:
-            begin = datetime.combine(first, datetime.min.time(), zone).timestamp()
-            end = datetime.combine(last, datetime.max.time(), zone).timestamp()
-            keys = await self._arms.of_days(ask.scope_filter, begin, end)
-        except (IndexUnavailable, OverflowError, OSError, ValueError):  # years no clock can count
-            return []
-        named = _names_of(ask.times)
-        words = await self._arms.words(LexicalQuery(named, named), ask.scope_filter, [])
-        passages = (self._passages.get(key) for key in (*keys, *(words.words if words else ())))
-        return [passage for passage in passages if isinstance(passage, StoredMemory)]
+    def _lying(self, ask: Ask) -> list[tuple[StoredMemory, tuple[int, bool, date]]]:
+        today, zone = ask.now.date(), ask.now.tzinfo
+        found = ((one, lying(one, ask.times, zone, today)) for one in self._weighed(ask))
+        return [(one, at) for one, at in found if at is not None]
+
+    def _weighed(self, ask: Ask) -> list[StoredMemory]:
+        found = {key_of(one): one for one in self.said_on(ask)}.values()
+        return sorted(found, key=lambda one: self._weight(ask, one), reverse=True)
+
+    def _is_of(self, stored: StoredMemory, asked: OfDays) -> bool:
+        return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
 
 
 _BEGINS, _HOLDS = 3, 2
 """How directly a memory tells of a person: it begins with the name, it holds it; 1 where the person
 said it."""
+
+
+def _most(ask: Ask, days: Collection[date]) -> int:
+    return max(ask.request.limit, min(len(days), ask.request.days))
+
+
+def _of_days_asked(ask: Ask) -> OfDays | None:
+    asks = ask.asks or not ask.in_talk
+    return asked_of_days(ask.subject, asks=asks) if ask.times else None
 
 
 def _asked(ask: Ask) -> Asked | None:
@@ -215,16 +231,6 @@ def _asked(ask: Ask) -> Asked | None:
 def _called(ask: Ask, name: str) -> Sequence[str]:
     """The other names of a person, none where it is nobody's."""
     return next((some for some in ask.request.named if some[0] == name), ())
-
-
-def _names_of(spans: Sequence[TimeSpan]) -> str:
-    """What says in a text that it speaks of these days."""
-    dates = (
-        (span.start + timedelta(days=n)).isoformat()
-        for span in spans
-        for n in range(min((span.end - span.start).days + 1, _NAMED))
-    )
-    return " ".join((*(span.words for span in spans), *dates))
 
 
 def _holds(text: str, name: str) -> bool:

@@ -17,7 +17,7 @@ _QUESTION: Final = re.compile(
     r"[?？]\s*$|(?:[呢吗么]|没有?|(?<![好行对是要得])不)\W*(?:[(（][^()（）]*[)）]\W*)?$|"
     r"([\u4e00-\u9fff])[不没]\1|有没有|是否|[能可会]否|"
     r"好[多久](?![不没了人])|啷个|乜|点解|边[个度位]|係咪|"
-    r"^\W*(?:do|does|did|is|are|was|were|has|have|had|will|would|can|could|should|may|might)\s",
+    r"^\W*(?:do|does|did|am|is|are|was|were|has|have|had|will|would|can|could|should|may|might)\s",
     re.IGNORECASE,
 )
 """By its end, which a remark in brackets may follow, by a choice of yes and no, by what is asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -365,3 +366,57 @@ async def test_the_tool_tells_a_week_too_unless_the_model_wants_fewer(days: Days
     assert [f"第{number}天" in whole for number in range(7)] == [True] * 7
     few = await tool.call(context, query="上周我们做了什么", limit=2)
     assert [f"第{number}天" in few for number in range(7)] == [False] * 5 + [True] * 2
+
+
+PLANS = {
+    "小明明天七点跑团": "明天有什么安排|我明天要干嘛|明天忙不忙|明天的日程|明天有空吗|小明明天去哪|"
+    "明天跑什么|明天有什麼行程|Any plans for tomorrow?|am I free tomorrow|what's on tomorrow",
+    "12月3号交房租": "12月3号有什么事|3号要交什么|十二月三號有沒有安排|what's on December 3?|"
+    "anything due on the 3rd?",
+    "妈妈每周三晚上上瑜伽课": "周三有什么活动|下周三忙不忙|any plans for Wednesday?",
+    "元旦回老家": "元旦有什么计划|1月1号有什么安排",
+}
+QUIET = """
+明天见|今天好累|明天再说吧|我明天没空|今天没什么事|今天就这样吧|后天有什么安排|今天几号|你今天好吗|
+see you tomorrow|I'm busy tomorrow|how are you today|what's up today|any plans for Friday?
+"""
+
+
+@pytest.mark.parametrize("plan", PLANS)
+async def test_a_question_for_plans_is_told_first_what_lies_on_its_day(
+    days: Days, plan: str
+) -> None:
+    await days.happened(NOON - timedelta(days=3), "周末（2026-11-21～2026-11-22）大扫除")
+    days.clock.now = NOON
+    for one in (*PLANS, "奶奶对花生过敏", "昨天的风很大"):
+        await days.remember(one, FAMILY, person(2, "阿强"))
+    for question in PLANS[plan].split("|"):
+        recall = await days.recall(question, FAMILY, 3, in_talk=True, days=7)
+        assert recall.hits, question
+        assert without_dates(recall.hits[0].preview) == plan, question
+
+
+def without_dates(text: str) -> str:
+    return re.sub("（[0-9-]+）", "", text)
+
+
+@pytest.mark.parametrize("text", QUIET.replace("\n", "").split("|"))
+async def test_small_talk_and_a_day_on_which_nothing_lies_are_told_nothing(
+    days: Days, text: str
+) -> None:
+    await days.happened(NOON, "明天小明七点跑团")
+    await days.remember("客厅换了灯", FAMILY, person(2, "阿强"))
+    assert (await days.recall(text, FAMILY, 3, in_talk=True)).hits == ()
+
+
+async def test_days_given_to_the_tool_are_enough_whatever_the_words(days: Days) -> None:
+    await days.happened(NOON, "明天小明七点跑团")
+    await days.remember("12月3号交房租", FAMILY, person(2, "阿强"))
+    tool, context = (
+        RecallTool(source=holding(TurnPlugin(days))),
+        tool_context(FakeEvent.in_group(777)),
+    )
+    for query in ("安排", "有什么要注意的", "wedding", "跑团"):
+        assert "跑团" in await tool.call(context, query=query, days="明天"), query
+    assert "交房租" in await tool.call(context, query="安排", days="12月3号")
+    assert "跑团" not in await tool.call(context, query="跑团", days="12月3号")

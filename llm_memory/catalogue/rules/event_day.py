@@ -2,23 +2,50 @@
 
 A day that the words name is the event's own. Where they name none, the reader of the turn may have
 found it: it stands in the entry as a field, ``日期：2026-06-12``, that a person may write, too.
-Else the event is of about the day on which it was said.
+Else the event is of about the day on which it was said. ``Told`` has all days that a memory names.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from calendar import monthrange
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from ...models.data_models import NO_TIME, Memory, MemoryKind
-from ...text.dates.expressions import Precision, find_times
+from ...text.dates.expressions import Precision, TimeSpan, find_times
+from ...text.dates.words import WEEKDAYS
+from ...text.numerals import number
+from ...text.traditional import simplified
 
 _NAME: Final = "日期"
 _FIELD: Final = re.compile(
     rf"{_NAME}\s*[：:]\s*([0-9]{{4}})\s*[-/.年]\s*([0-9]{{1,2}})\s*[-/.月]\s*([0-9]{{1,2}})\s*日?"
 )
+_DIGITS: Final = "([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)"
+_ISO: Final = re.compile(rf"(?<![0-9]){_DIGITS}(?:(?:～| to |\.\.){_DIGITS})?(?![0-9-])")
+_WEEKLY: Final = re.compile(
+    r"(?:周|星期|礼拜)([一二三四五六日天])(?![0-9]|\s?[（(][0-9]{4})"
+    r"|\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b(?!\s?[(][0-9]{4})",
+    re.IGNORECASE,
+)
+_MONTHLY: Final = re.compile(
+    r"每个?月的?\s?([0-9一二三十]{1,3})[号日]"
+    r"|([0-9]{1,2})(?:st|nd|rd|th)\s(?:of\s)?(?:every|each)\smonth",
+    re.IGNORECASE,
+)
+_EVERY_YEAR: Final = re.compile("每年的?")
+_DATE: Final = re.compile(
+    r"[0-9一二三四五六七八九十]\s?[月日号]|[元国圣]|[0-9](?:st|nd|rd|th)\b|"
+    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|christmas|new year)",
+    re.IGNORECASE,
+)
+"""What a text has that names a date without a year."""
+LONGEST: Final = 62
+"""Days. What tells of a longer time, of a year or a season, tells of none of its days."""
 SAME_EVENT: Final = timedelta(days=3)
 """A repetition without a day of its own tells of the same event so long."""
 
@@ -32,6 +59,85 @@ def noted_day(memory: Memory) -> date | None:
             except ValueError:  # 2026-02-31
                 continue
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a memory names: ``days``, each from a first to a last one, those of them that are
+    ``written`` in digits, and what comes again: ``weekdays`` from 0 for Monday, and ``yearly``
+    months with their days, of every month 0."""
+
+    written: tuple[tuple[date, date], ...] = ()
+    days: tuple[tuple[date, date], ...] = ()
+    weekdays: frozenset[int] = frozenset()
+    yearly: frozenset[tuple[int, int]] = frozenset()
+
+    def directness(self, span: TimeSpan) -> int | None:
+        """Returns 0 where it tells of one day of the span, 1 of one that comes again, 2 of a time
+        that meets the span; None where it tells of none of these."""
+        meeting = [ends for ends in self.days if ends[0] <= span.end and span.start <= ends[1]]
+        if any(first == last for first, last in meeting):
+            return 0
+        some = days_of(span.start, span.end)
+        again = self.weekdays | self.yearly
+        if any(not again.isdisjoint(keys_of(day)) for day in some):
+            return 1
+        return 2 if meeting else None
+
+
+def days_of(first: date, last: date) -> Sequence[date]:
+    """Returns the days from one to another, none of a time longer than ``LONGEST``."""
+    count = (last - first).days + 1
+    return [first + timedelta(days=n) for n in range(count)] if count <= LONGEST else ()
+
+
+def keys_of(day: date) -> tuple[int | tuple[int, int], ...]:
+    """Returns as what a day comes again."""
+    return day.weekday(), (day.month, day.day), (0, day.day)
+
+
+def told(memory: Memory) -> Told:
+    """Returns the days that the words or the field name."""
+    once = memory.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+    said_at = None if memory.undated else memory.created_at
+    return _told(memory.judgment, said_at, once, noted_day(memory))
+
+
+@lru_cache(maxsize=4096)
+def _told(text: str, said_at: datetime | None, once: bool, noted: date | None) -> Told:
+    text = simplified(text)
+    written = tuple(_written(text))
+    days = [*written, *([] if noted is None else [(noted, noted)])]
+    weekly = frozenset[int]()
+    if not once or "每" in text or "every" in text:
+        weekly = frozenset(WEEKDAYS[(one[1] or one[2]).lower()] for one in _WEEKLY.finditer(text))
+    yearly = {(0, number(one[1] or one[2]) or 0) for one in _MONTHLY.finditer(text)}
+    if said_at is not None and (weekly or _DATE.search(text)):
+        for span in find_times(_EVERY_YEAR.sub("", text), said_at):
+            if span.relative or span.vague or span.precision is Precision.YEAR:
+                continue
+            days.append((span.start, span.end))
+            if not once and span.precision is Precision.DAY and _DATE.search(span.words):
+                yearly.add((span.start.month, span.start.day))
+    return Told(written, tuple(days), weekly, frozenset(yearly))
+
+
+def _written(text: str) -> Iterator[tuple[date, date]]:
+    """Yields the ends of what is written in digits."""
+    for first, last in _ISO.findall(text):
+        try:
+            start, end = _ends(first)[0], _ends(last or first)[1]
+        except ValueError:  # 2026-02-31
+            continue
+        if start <= end:
+            yield start, end
+
+
+def _ends(written: str) -> tuple[date, date]:
+    if len(written) > len("2026-12"):
+        return (day := date.fromisoformat(written)), day
+    first = date.fromisoformat(f"{written}-01")
+    return first, first.replace(day=monthrange(first.year, first.month)[1])
 
 
 def with_day(memory: Memory, day: date) -> Memory:

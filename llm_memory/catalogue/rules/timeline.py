@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
 
-from ...models.data_models import Memory, StoredMemory, Topic
+from ...models.data_models import Memory, MemoryKind, StoredMemory, Topic
 from ...models.passages import Passage, moment_of, place_name
 from ...text.dates.spans import TimeSpan
-from .event_day import noted_day
+from .event_day import has_day as names_its_day
+from .event_day import noted_day, told
 from .passage_text import shown_text
 
 DIGEST_TAG = "日记"
@@ -23,7 +24,6 @@ rounded up."""
 
 _DAY = "([0-9]{4}-[0-9]{2}-[0-9]{2})"
 _JOURNAL_DAY = re.compile(rf"{Topic.JOURNAL.value}/{_DAY}(?:-[0-9]+)?\.md")
-_ISO = re.compile(rf"(?<![0-9]){_DAY}(?![0-9])")
 
 
 def is_digest(memory: Memory) -> bool:
@@ -84,23 +84,40 @@ def dated(stored: StoredMemory, spans: Sequence[TimeSpan], zone: tzinfo | None) 
     """Returns the memory with its day if it was said on a day of the spans, tells of one, or names
     one: by date, or in the question's words where their meaning is the same on every day (11月3号;
     not 昨天)."""
-    said, told = local_day(stored, zone), noted_day(stored.memory)
-    for day in (told, said if has_day(stored) else None):
+    said, noted = local_day(stored, zone), noted_day(stored.memory)
+    for day in (noted, said if has_day(stored) else None):
         if day is not None and any(span.start <= day <= span.end for span in spans):
             return Dated(stored, day, said_then=True)
-    if any(_names(stored, span) for span in spans):
+    if any(_names(stored, span) for span in spans if not span.vague):
         return Dated(stored, said, said_then=False)
     return None
 
 
 def _names(stored: StoredMemory, span: TimeSpan) -> bool:
-    if span.vague:
-        return False
-    text = shown_text(stored).casefold()
-    if not span.relative and span.words.casefold() in text:
+    if any(first <= span.end and span.start <= last for first, last in told(stored.memory).written):
         return True
-    first, last = span.start.isoformat(), span.end.isoformat()
-    return any(first <= named <= last for named in _ISO.findall(text))
+    return not span.relative and span.words.casefold() in shown_text(stored).casefold()
+
+
+def lying(
+    stored: StoredMemory, spans: Sequence[TimeSpan], zone: tzinfo | None, today: date
+) -> tuple[int, bool, date] | None:
+    """Returns what orders the plans of days, the first to be told the least: how directly it tells
+    of one, whether that is over, and the day. An event that names no day, and a digest, are of the
+    day on which they were said. None for any other."""
+    found = []
+    days_told = told(stored.memory)
+    for span in spans:
+        direct = days_told.directness(span)
+        if direct is not None:
+            starts = (max(start, span.start) for start, end in days_told.days if end >= span.start)
+            first = min(starts, default=span.start)
+            found.append((direct, first < today, first))
+    said = local_day(stored, zone)
+    of_its_day = stored.memory.kind is MemoryKind.EVENT and not names_its_day(stored.memory)
+    if not found and of_its_day and any(span.start <= said <= span.end for span in spans):
+        found.append((4 if is_digest(stored.memory) else 3, said < today, said))
+    return min(found, default=None)
 
 
 def in_order(memories: Sequence[Dated], *, own: str, limit: int) -> list[StoredMemory]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from datetime import tzinfo
 
-from ...catalogue.rules.event_day import noted_day
+from ...catalogue.rules.event_day import told
 from ...catalogue.rules.passage_text import shown_text
 from ...catalogue.rules.timeline import local_day
 from ...models.data_models import StoredMemory
@@ -31,14 +31,16 @@ def in_time(passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = N
     asker's; without one, days are those of the zone in which it was written."""
     if not spans:
         return False
-    told = noted_day(passage.memory) if isinstance(passage, StoredMemory) else None
-    own = [day for day in (local_day(passage, zone), told) if day is not None]
+    day = local_day(passage, zone)
+    if any(span.start <= day <= span.end for span in spans):
+        return True
+    exact = [span for span in spans if not span.vague]
+    if isinstance(passage, StoredMemory):
+        days = told(passage.memory)
+        if any(days.directness(span) is not None for span in exact):
+            return True
     text = shown_text(passage).casefold()
-    return any(
-        any(span.start <= day <= span.end for day in own)
-        or (not span.vague and (span.words.casefold() in text or f"{span.start:%Y-%m-%d}" in text))
-        for span in spans
-    )
+    return any(span.words.casefold() in text for span in exact)
 
 
 def is_of(passage: Passage, asker: Collection[str]) -> bool:

@@ -153,6 +153,11 @@ def is_about_time_alone(subject: str) -> bool:
     return not _EMPTY.sub("", subject)
 
 
+def is_small_talk(text: str) -> bool:
+    """Whether a text in the form of a question asks for nothing."""
+    return _SMALL_TALK.match(text) is not None
+
+
 def is_empty(text: str) -> bool:
     """True for a message that names nothing: only words that point, ask or connect."""
     return is_about_time_alone(text) or is_about_time_alone(_CONNECTING.sub("", text))

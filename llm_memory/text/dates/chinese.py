@@ -9,7 +9,7 @@ from ..lazy_pattern import lazy_pattern
 from .words import DAY_WORDS, FEASTS, UNIT_DAYS, UNIT_HOURS, VAGUE, chinese
 
 _YEAR = "(?:(?:1[89]|2[01])[0-9]{2}|[一二][零〇一二三四五六七八九]{3})"
-_MONTH = "(?:1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])"
+_MONTH = "(?:1[0-2]|0?[1-9]|十[一二]?|[元一二三四五六七八九])"
 _DAY = (
     "(?:[12][0-9]|3[01]|0?[1-9]|二十[一二三四五六七八九]?|三十一?|十[一二三四五六七八九]?"
     "|[一二三四五六七八九])"
@@ -61,7 +61,7 @@ PATTERNS = tuple(
         f"(?<=[从自打由])(?P<which>上{{1,2}}个?|下{{1,2}}个?|本|这个?)(?P<unit>周|星期|礼拜)"
         f"(?P<weekday>{_WEEKDAY})(?=起)",
         f"(?<![如过])(?P<year_word>大前年|去年|[今本明]年){_NOT_A_YEAR}{_IN_A_YEAR}",
-        f"(?<![如以之从目此])(?P<year_word>[前后]年){_NOT_A_YEAR}{_IN_A_YEAR}",
+        f"(?<![如以之从目此底初])(?P<year_word>[前后]年){_NOT_A_YEAR}{_IN_A_YEAR}",
         f"(?<![0-9.])(?P<year>{_YEAR})\\s?年{_NOT_A_YEAR}{_IN_A_YEAR}",
         f"(?<![0-9.])(?P<year>[0-9]{{2}})年(?={_MONTH}月){_IN_A_YEAR}",
         (
@@ -84,8 +84,8 @@ PATTERNS = tuple(
         f"(?P<year_part>{_HALF})",
         # No 圣诞树, 五一路, 王国庆: a day has a verb, a time or nothing behind it.
         (
-            f"(?:(?<![\u4e00-\u9fff0-9])|(?<=[在到过等的我你们咱年和])){_FEAST}节?"
-            r"(?=[\s，。！？；、,.!?;（(]|$|[有没要会干做去来回放那当前后期的我你们咱是忙想打])"
+            f"(?:(?<![\u4e00-\u9fff0-9])|(?<=[在到过等的我你们咱年和])){_FEAST}"
+            r"(?:节|(?<=节)|(?=[\s，。！？；、,.!?;（(]|$|[有没要会干做去来回放那当前后期的我你们咱是忙想打]))"
         ),
         f"(?P<word>{chinese(word for word in DAY_WORDS if word[0] not in '前后明')})",
         # 目前天气, 以前天天: the day before yesterday is in neither.

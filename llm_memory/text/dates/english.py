@@ -82,7 +82,7 @@ _WORDS = (
     ),
     f"(?P<which>last|this|next){_GAP}(?P<feast>{english(FEASTS)})",
     (
-        f"(?:on|at|for|over|before|after|by|until|about){_GAP}(?P<said>(?P<feast>{english(FEASTS)}))"
+        f"(?:on|at|for|over|before|after|by|until|about|spent|celebrated){_GAP}(?P<said>(?P<feast>{english(FEASTS)}))"
         f"(?=\\W{{0,2}}$|[,.;!?)]|{_GAP}(?:and|or|at|in|with|we|i|day|this|yet)\\b)"
     ),
     f"(?P<end>(?:(?:at|on|over|during){_GAP})?the{_GAP}weekend){_NOT_ANCHORED}",

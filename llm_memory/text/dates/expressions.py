@@ -61,7 +61,7 @@ _HABIT = re.compile(
 _HABIT_WORDS = 12
 _OVER = lazy_pattern(
     "[了过](?![来去夜年节几两些])|[说聊谈讲]|提(?![醒前])|发生|曾|以前|之前|当时|那[天时]|上[次回]|回顾|日记"
-    r"|\b(?:did|was|were|had|went|came|met|saw|ate|got|took|said|told|last|ago|journal|diary"
+    r"|\b(?:did|was|were|had|went|came|met|saw|ate|took|said|told|last|ago|journal|diary"
     r"|(?!(?:plann|schedul|book|need|suppos|expect)ed)[a-z]{3,}ed)\b",
     re.IGNORECASE,
 )

@@ -62,7 +62,7 @@ WEEKDAYS = {
 }  # fmt: skip
 MONTHS = {
     "january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7,
-    "august": 8, "september": 9, "october": 10, "november": 11, "december": 12, "jan": 1,
+    "august": 8, "元": 1, "september": 9, "october": 10, "november": 11, "december": 12, "jan": 1,
     "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10,
     "nov": 11, "dec": 12,
 }  # fmt: skip

@@ -8,6 +8,7 @@ the message is a question as any other.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -15,13 +16,16 @@ from typing import Final
 from ....models.data_models import Topic
 from ....text.scripts import fold
 from ....text.stop_words import CHINESE, ENGLISH
+from ....text.traditional import simplified
 
 _NEGATED: Final = re.compile(r"[没未不]|\bnot?\b|n't\b|\b(?:left|open|pending|unfinished)\b")
 _TO_THE_BOT: Final = re.compile(r"[你您]|\byou\b")
-_OF_ONESELF: Final = re.compile(r"[我咱俺]|\b(?:i|me|my|myself|we|us|our)\b")
+OWN: Final = re.compile(r"[我咱俺]|\b(?:i|me|my|myself|we|us|our)\b")
 _OF_OTHERS: Final = re.compile(r"[他她它]|\b(?:he|him|his|she|hers?|its?|they|them|their)\b")
 _WORD: Final = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _HAN: Final = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+PLANS: Final = "days"
+"""The kind of words that ask for what lies on days."""
 _LONGEST: Final = 80
 """Characters: who asks for all of something asks shortly."""
 _LONGEST_NAME, _NAME_WORDS = 8, 3
@@ -33,8 +37,12 @@ _CHINESE: Final[dict[Topic | str, str]] = {
     Topic.DECISIONS: "决定 决策",
     "person": "知道 记得 了解 认识 认得 介绍 介绍一下 印象 谁 什么样的人 说说 讲讲",
     "done": "完成 做完 办完",
-    "": "定 立 下 守 必须 需要 列出 列 看看 看一下 总结 总结一下 汇总 全部 所有 清单 事 事情 "
-    "手头 记着 人 情况",
+    PLANS: "安排 怎么安排 日程 日程表 行程 行程表 活动 节目 事 事情 有事 有空 没空 有没有空 空不空 "
+    "空吗 有时间 有没有时间 忙不忙 忙吗 忙么 忙什么 忙啥 要忙 干嘛 干吗 干什么 干点什么 干啥 "
+    "干点啥 做什么 做啥 做些什么 要做 要办 要准备 没办 去哪 去哪里 去哪儿 去哪玩 去哪里玩 去哪儿玩 "
+    "哪里玩 哪儿玩 怎么过 有约 约吗 预约 预定 约了谁 出门",
+    "": "定 立 下 守 必须 需要 列出 列 看看 看一下 总结 总结一下 汇总 全部 所有 清单 "
+    "手头 记着 人 情况 早上 上午 中午 下午 傍晚 晚上 夜里 凌晨 日子 那天 当天",
 }
 _ENGLISH: Final[dict[Topic | str, str]] = {
     Topic.TASKS: "task tasks todo todos to-do to-dos plan plans",
@@ -44,8 +52,11 @@ _ENGLISH: Final[dict[Topic | str, str]] = {
     Topic.DECISIONS: "decision decisions decide decided",
     "person": "know about remember who who's introduce describe",
     "done": "done finished completed",
+    PLANS: "schedule scheduled agenda calendar itinerary appointment appointments event "
+    "events activities free busy available happen happens happening planned booked doing coming "
+    "upcoming due prepare",
     "": "list show open pending left unfinished set give gave given agreed follow apply far what's "
-    "everything",
+    "everything morning afternoon evening night",
 }
 """The head nouns of each topic, the verbs that ask for a person, and what says nothing beside
 them."""
@@ -69,22 +80,14 @@ class Asked:
 def asked_for(subject: str) -> Asked | None:
     """What a message asks for, given without the times that it names; None where it asks for
     something of its own. Of a name it is not known here whether anybody has it."""
-    text = fold(subject).replace("’", "'").strip()
+    text = simplified(fold(subject)).replace("’", "'").strip()
     if not text or len(text) > _LONGEST:
         return None
-    chinese = _chinese()
-    found: set[Topic | str] = {chinese.get(word, "") for word in _small().findall(text)}
-    left: list[str] = []
-    for word in _WORD.findall(_small().sub(" ", text)):
-        kind = _english().get(word)
-        if kind is not None:
-            found.add(kind)
-        elif word not in ENGLISH and word.partition("'")[0] not in ENGLISH:
-            left.append(word.removesuffix("'s"))
+    found, left = parted(text)
     name = _name(left)
     if name is None:
         return None
-    own = _OF_ONESELF.search(text) is not None
+    own = OWN.search(text) is not None
     if (not name and _OF_OTHERS.search(text)) or (name and own and "person" not in found):
         return None
     topics = [one for one in found if isinstance(one, Topic)]
@@ -94,11 +97,29 @@ def asked_for(subject: str) -> Asked | None:
             or (topics[0] is Topic.TASKS and _TO_THE_BOT.search(text))
         ):
             return None
-        done = "done" in found and not _NEGATED.search(text)
-        return Asked(topics[0], done=topics[0] is Topic.TASKS and done, name=name)
+        return Asked(topics[0], done=is_done(found, text), name=name)
     if topics or "person" not in found or not (name or own) or _NEGATED.search(text):
         return None
     return Asked(None, name=name)
+
+
+def parted(text: str) -> tuple[set[Topic | str], list[str]]:
+    """The kinds of the words that ask, of a folded text, and its other words but small ones."""
+    chinese = _chinese()
+    found: set[Topic | str] = {chinese.get(word, "") for word in _small().findall(text)}
+    left: list[str] = []
+    for word in _WORD.findall(_small().sub(" ", text)):
+        kind = _english().get(word)
+        if kind is not None:
+            found.add(kind)
+        elif word not in ENGLISH and word.partition("'")[0] not in ENGLISH:
+            left.append(word.removesuffix("'s"))
+    return found, left
+
+
+def is_done(found: Collection[Topic | str], text: str) -> bool:
+    """Whether tasks are asked for that are done."""
+    return Topic.TASKS in found and "done" in found and not _NEGATED.search(text)
 
 
 def _name(left: list[str]) -> str | None:
