@@ -115,13 +115,6 @@ class LexicalIndex(Protocol):
         """
         ...
 
-    def within(
-        self, scope_filter: ScopeFilter, first: float, last: float, k: int
-    ) -> tuple[Key, ...]:
-        """At most ``k`` visible records of a time, POSIX seconds, ``last`` left out: the newest
-        first."""
-        ...
-
     def discard(self) -> None:
         """Throw everything away: the next ``open`` begins with nothing."""
         ...

@@ -129,13 +129,6 @@ class LexicalService:
 
         return await self._ask(search)
 
-    async def within(
-        self, scope_filter: ScopeFilter, first: float, last: float, k: int
-    ) -> tuple[Key, ...]:
-        """What was said in a time, the newest first. Raises IndexUnavailable."""
-        self._check()
-        return await self._ask(lambda: self._index.within(scope_filter, first, last, k))
-
     def _check(self) -> None:
         if self.state not in (IndexState.READY, IndexState.BUILDING):
             raise IndexUnavailable(f"index of words is {self.state}", code="not_ready")

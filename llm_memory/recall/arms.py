@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from ..catalogue.catalogue import key_of
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..index.index_queue import Lag
 from ..index.indexing_service import IndexingService
@@ -140,20 +139,6 @@ class Arms:
         kept = {n.key: n.similarity for n in answer.found if seen.admits(n.key.scope)}
         refused = answer.dropped + len(answer.found) - len(kept)
         return Found(similarities=kept, vector=vector.tolist(), refused=refused)
-
-    async def of_days(self, scope_filter: ScopeFilter, first: float, last: float) -> list[Key]:
-        """What was said from one POSIX time to another, the newest first, written yet or not.
-
-        Raises IndexUnavailable.
-        """
-        keys = await self._lexical.within(scope_filter, first, last, CANDIDATES)
-        fresh = [
-            (moment_of(passage).timestamp(), key_of(passage))
-            for passage in self._lexical.waiting(scope_filter)
-            if first <= moment_of(passage).timestamp() < last
-        ]
-        newest = [key for _, key in sorted(fresh, key=lambda pair: -pair[0])]
-        return list(dict.fromkeys((*newest, *(k for k in keys if scope_filter.admits(k.scope)))))
 
     def lag(self) -> AbstractContextManager[Lag]:
         """Follows what the embedder's index may not know while it is asked."""

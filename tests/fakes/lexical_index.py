@@ -81,16 +81,6 @@ class InMemoryLexicalIndex:
         matches = tuple(LexicalMatch(key, s / best, share) for s, share, key in first)
         return LexicalMatches(matches, holding=holding)
 
-    def within(
-        self, scope_filter: ScopeFilter, first: float, last: float, k: int
-    ) -> tuple[Key, ...]:
-        found = [
-            (record.at, key)
-            for key, record in self._records().items()
-            if scope_filter.admits(key.scope) and first <= record.at < last
-        ]
-        return tuple(key for _, key in sorted(found, key=lambda row: -row[0])[: max(k, 0)])
-
     def discard(self) -> None:
         self.shelf.records.clear()
         self._is_open = False

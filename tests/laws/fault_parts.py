@@ -227,9 +227,7 @@ _SPOILT: Final[dict[tuple[str, str, str], Callable[[Any, Any], Any]]] = {
     ("words", LIES, "search"): lambda index, _: LexicalMatches(
         tuple(LexicalMatch(key, 1.0, 1.0) for key in _everything(index))
     ),
-    ("words", LIES, "within"): lambda index, _: tuple(_everything(index)),
     ("words", HALF, "search"): lambda _, answer: replace(answer, found=answer.found[::2][1:]),
-    ("words", HALF, "within"): lambda _, answer: answer[1:],
     ("vectors", LIES, "query"): lambda index, _: Neighbours(
         tuple(Neighbour(key, 0.99) for key in _everything(index))
     ),

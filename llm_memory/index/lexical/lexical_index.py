@@ -211,13 +211,6 @@ class SqliteLexicalIndex:
         )
         return LexicalMatches(found, refused, int(np.count_nonzero(holders)))
 
-    def within(
-        self, scope_filter: ScopeFilter, first: float, last: float, k: int
-    ) -> tuple[Key, ...]:
-        with self._reading, _translating():
-            connection = self._open_connection(self._reader)
-            return lexical_search.within(connection, scope_filter, first, last, max(k, 0))
-
     def _measure(self, connection: sqlite3.Connection, scope: int) -> float:
         known = self._follows.get(scope)
         if known is None or known.is_outdated:

@@ -241,22 +241,6 @@ def visible_scopes(
     return [(scope, name) for scope, name in rows if scope_filter.admits(name)]
 
 
-def within(
-    connection: sqlite3.Connection, scope_filter: ScopeFilter, first: float, last: float, k: int
-) -> tuple[Key, ...]:
-    """See the port."""
-    found: list[tuple[float, Key]] = []
-    for scope, name in visible_scopes(connection, scope_filter):
-        rows = connection.execute(
-            "SELECT at, place, id FROM document WHERE scope = ? AND at >= ? AND at < ?"
-            " ORDER BY at DESC LIMIT ?",
-            (scope, first, last, k),
-        )
-        found += [(at, Key(name, memory_id)) for at, place, memory_id in rows if place == name]
-    found.sort(key=lambda pair: pair[0], reverse=True)
-    return tuple(key for _, key in found[:k])
-
-
 def standing(
     connection: sqlite3.Connection, scope: int, terms: Sequence[str]
 ) -> Iterable[tuple[str, Ints, Rows]]:

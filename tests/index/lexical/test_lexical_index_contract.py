@@ -139,13 +139,6 @@ def test_at_most_k_are_found(index: LexicalIndex) -> None:
         assert len(found(index, "柜子里的旧书", seen_from(HOME), k=k)) == expected
 
 
-def test_what_was_said_in_a_time_is_told_newest_first(index: LexicalIndex) -> None:
-    index.write([record(HOME, f"m-{n}", f"话{n}", at=float(n)) for n in range(5)], [])
-    index.write([record(WORK, "m-8", "话", at=2.0), record("public", "m-9", "话", at=2.5)], [])
-    keys = index.within(seen_from(HOME), 1.0, 4.0, 3)
-    assert [key.memory_id for key in keys] == ["m-3", "m-9", "m-2"]
-
-
 def test_a_query_without_words_finds_nothing(index: LexicalIndex) -> None:
     index.write([record(HOME, "m-1", "花生"), record(HOME, "m-2", "😀")], [])
     for query in ("", "😀", "的了吗", "?!"):
