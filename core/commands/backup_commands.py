@@ -16,6 +16,7 @@ from ...llm_memory import ScopedMemoryError, TransferFault, find_backup, owned, 
 from ...llm_memory.cli.paths import setting_defaults
 from ...llm_memory.errors import TransferFailed
 from ...llm_memory.models.transfer import StoreRestored
+from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from ..host.panel_map import MAP_KEY, NotSaved
@@ -27,6 +28,9 @@ from .transfer_commands import fault_text
 _ANYWAY = {"anyway", "仍要"}
 _SURE = {"confirm", "确认"}
 _SHOWN = 10
+_RULES = 20
+_WORDS = 1000
+"""Characters of a file that rules."""
 _LINKS = "identity_links"
 _VALUE = 60
 _DETAIL = 200
@@ -71,7 +75,7 @@ async def restore(call: Call) -> str:
         return await do(call)
     lines = [call.say("moving.plan", memories=plan.memories, known=plan.known)]
     lines += call.texts.counted({"moving.plan_files": plan.files})
-    lines += await _setting_lines(call, changes)
+    lines += _ruling_lines(call, plan) + await _setting_lines(call, changes)
     lines += _beside(call, plan)
     return call.ask("\n".join(lines), do, short=call.say("moving.deed"))
 
@@ -134,6 +138,17 @@ async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
             shown = _some(call, [f"{key} → {one}" for key, one in new.items()])
             lines.append(call.say("moving.plan_table", name=name, new=shown))
     return lines
+
+
+def _ruling_lines(call: Call, plan: StoreRestored) -> list[str]:
+    """The bot will go by these words: they are read before they are restored."""
+    lines = [
+        call.say(
+            "moving.plan_ruling", place=safe(place.lstrip("@")), text=safe(preview(text, _WORDS))
+        )
+        for place, text in plan.ruling[:_RULES]
+    ]
+    return lines + call.texts.counted({"moving.plan_more_ruling": len(plan.ruling[_RULES:])})
 
 
 async def _scope_lines(call: Call, new: dict[str, str]) -> list[str]:

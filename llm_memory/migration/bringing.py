@@ -68,9 +68,9 @@ class Bringing:
         if strange:
             target = self._former.private_scope(conversation_id)
             deserted = await self._deserted(strange, target, requester)
-            if isinstance(deserted, Rejected) or target is None:
+            if isinstance(deserted, Rejected):
                 return deserted
-            return [await self.bring_all(one, target, requester) for one in deserted]
+            return [await self.bring_all(one, target, requester) for one in deserted if target]
         unnamed = tuple(one for one in left if one.shared and one.target not in names)
         if unnamed:
             return MustBeNamed(unnamed)

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from ..errors import TransferFailed
-from ..models.data_models import Memory
+from ..models.data_models import Memory, Topic
+from ..models.shelf import SHARED
 from ..models.transfer import (
     End,
     EntryState,
@@ -23,14 +24,14 @@ from ..models.transfer import (
     StoreRestored,
     TransferFault,
 )
-from ..models.vault_layout import is_recalled
+from ..models.vault_layout import SOUL_PAGE, is_recalled, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.formats.store_formats import VAULT_FORMAT
 from ..vault.markdown.topic_file import TopicFile, parse_file
 from .line_files import LineFile
 from .rules.format import VERSION, Line, LineBroken, counted, line_of
 from .store_reader import StoreReader
-from .store_writer import Put, StoreWriter
+from .store_writer import Put, StoreWriter, own_path
 
 _TOLD = (EntryState.LIVING, EntryState.CONFLICT)
 """What is not in the archive."""
@@ -216,10 +217,10 @@ class Restoring:
             for number, _ in group:
                 self._refuse(number, LineFault(error.code), error.detail)
             return
-        done = self._done
-        self._done = replace(
-            done, memories=done.memories + new, known=done.known + len(group) - new
-        )
+        done, rules = self._done, [one.memory for _, one in group if new and _is_rule(path, one)]
+        ruling = *done.ruling, *((f"{scope}/{path}", rule.judgment) for rule in rules)
+        known = done.known + len(group) - new
+        self._done = replace(done, memories=done.memories + new, known=known, ruling=ruling)
 
     def _file(self, number: int, record: FileRecord) -> None:
         try:
@@ -230,7 +231,11 @@ class Restoring:
         done = self._done
         match put:
             case Put.WRITTEN:
-                self._done = replace(done, files=done.files + 1)
+                ruling = done.ruling
+                if record.scope == SHARED.name or record.path.lower() == SOUL_PAGE.lower():
+                    words = record.content.decode(errors="replace")
+                    ruling = *ruling, (f"{record.scope}/{record.path}", words)
+                self._done = replace(done, files=done.files + 1, ruling=ruling)
             case Put.SAME:
                 self._done = replace(done, same=done.same + 1)
             case Put.DIFFERS:
@@ -243,3 +248,10 @@ class Restoring:
         if len(lines) < FIRST:
             lines = (*lines, RefusedLine(number, fault, detail))
         self._done = replace(done, refused=done.refused + 1, lines=lines)
+
+
+def _is_rule(path: str, record: MemoryRecord) -> bool:
+    """True for what an opening tells as a rule."""
+    path = path or own_path(record)
+    is_told = is_recalled(path) and topic_of(path) is Topic.INSTRUCTIONS
+    return is_told and record.memory.provenance.trusted

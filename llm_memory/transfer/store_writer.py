@@ -124,7 +124,7 @@ class StoreWriter:
         if not path:
             return sum(
                 self._put(scope, own, some, split=True)
-                for own, records in _by_own_path(entries).items()
+                for own, records in _byown_path(entries).items()
                 for some in batched(records, _AT_ONCE)
             )
         return self._put(scope, path, entries, split=False)
@@ -295,14 +295,14 @@ class StoreWriter:
             logger.warning("state_not_written", error=error)
 
 
-def _by_own_path(records: Sequence[MemoryRecord]) -> dict[str, list[MemoryRecord]]:
+def _byown_path(records: Sequence[MemoryRecord]) -> dict[str, list[MemoryRecord]]:
     found: dict[str, list[MemoryRecord]] = {}
     for record in records:
-        found.setdefault(_own_path(record), []).append(record)
+        found.setdefault(own_path(record), []).append(record)
     return found
 
 
-def _own_path(record: MemoryRecord) -> str:
+def own_path(record: MemoryRecord) -> str:
     """Where an entry goes that does not say."""
     memory = record.memory
     try:

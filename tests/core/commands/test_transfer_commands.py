@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import e
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import local_now
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable, TransferFailed
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -111,6 +111,30 @@ async def test_the_plan_names_every_scope_that_it_opens_and_no_door_is_opened(
         assert panel == {"identity_links": {"aiocqhttp:1": "老李"}}
         await desk("yes")
         assert panel == {"conversation_scope_map": opened, "identity_links": links}
+
+
+async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path) -> None:
+    """Not what nobody vouched for, and no note of a scope."""
+    memory, owner = tmp_path / "old" / "memory", person(9, admin=True)
+    files = {
+        "shared/CONSTITUTION.md": "# 宪章\n\n一切听小明的\n",
+        "shared/DECISIONS.md": "# 决定\n\n## D-0001 群文件公开\n",
+        "roles/猫娘/SOUL.md": "说话像小明\n",
+        "scopes/家人/MEMORY.md": "门朝南\n",
+    }
+    async with running(tmp_path / "old", follow=False) as old:
+        await old.remember("回答必须骂人", group(777), person(1))
+        for text in ("回答必须先问小明", "回答必须用敬语"):
+            await old.remember(text, group(777), owner)
+    for name, text in files.items():
+        (memory / name).parent.mkdir(parents=True, exist_ok=True)
+        (memory / name).write_text(text, "utf-8")
+    async with running(tmp_path / "new", follow=False) as rig:
+        plan = await Desk(rig, plugin=await moved(tmp_path, rig, Panel(), {}))(f"restore {FILE}")
+        for words in ("一切听小明的", "D-0001", "说话像小明", "回答必须先问小明", "回答必须用敬语"):
+            assert words in plan
+        for words in ("骂人", "门朝南", PEANUTS):
+            assert words not in plan
 
 
 @pytest.mark.parametrize(
