@@ -58,16 +58,14 @@ class Whole:
     limit: int | None = None
 
 
+@dataclass(eq=False)
 class WholeAnswers:
     """Reads files and days, inside the filter of the question."""
 
-    def __init__(
-        self, catalogue: Catalogue, passages: Passages, arms: Arms, uses: UseCounts
-    ) -> None:
-        self._catalogue = catalogue
-        self._passages = passages
-        self._arms = arms
-        self._uses = uses
+    _catalogue: Catalogue
+    _passages: Passages
+    _arms: Arms
+    _uses: UseCounts
 
     @staticmethod
     def is_of_days(ask: Ask) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
@@ -19,21 +20,15 @@ from ..vault.markdown_vault import MarkdownVault
 from .corrected_statements import CorrectedStatements
 
 
+@dataclass(eq=False)
 class Closings:
     """An entry stays settled if the settling statement decays; it is reopened if a person deletes
     that statement; and if another replaces it, the replacement settles the entry."""
 
-    def __init__(
-        self,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        recallable: RecallableMemories,
-        corrected: CorrectedStatements,
-    ) -> None:
-        self._vault = vault
-        self._catalogue = catalogue
-        self._recallable = recallable
-        self._corrected = corrected
+    _vault: MarkdownVault
+    _catalogue: Catalogue
+    _recallable: RecallableMemories
+    _corrected: CorrectedStatements
 
     async def repoint(self, former: StoredMemory, successor: StoredMemory) -> None:
         """Re-point entries that ``former`` settled to ``successor``, before ``former`` is archived.

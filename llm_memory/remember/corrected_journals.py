@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -22,22 +22,15 @@ from .corrected_statements import CorrectedStatements
 _EMPTIED: Final = Actor("", "空了的日记")
 
 
+@dataclass(eq=False)
 class CorrectedJournals:
     """Rewrites journals in place."""
 
-    def __init__(
-        self,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        recallable: RecallableMemories,
-        corrected: CorrectedStatements,
-        clock: Clock,
-    ) -> None:
-        self._vault = vault
-        self._catalogue = catalogue
-        self._recallable = recallable
-        self._corrected = corrected
-        self._clock = clock
+    _vault: MarkdownVault
+    _catalogue: Catalogue
+    _recallable: RecallableMemories
+    _corrected: CorrectedStatements
+    _clock: Clock
 
     async def clear(self, scope: Scope | None = None) -> None:
         """Remove what was corrected from all journals, or from those of a scope."""

@@ -55,26 +55,17 @@ class Requester:
     conversation: str
 
 
+@dataclass(eq=False)
 class MemoryEditor:
     """Edits and moves entries, and undoes both. None stands for an entry that a person deleted."""
 
-    def __init__(
-        self,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        recallable: RecallableMemories,
-        notices: NoticeBoard,
-        checks: DraftChecks,
-        corrected: CorrectedStatements,
-        clock: Clock,
-    ) -> None:
-        self._vault = vault
-        self._catalogue = catalogue
-        self._recallable = recallable
-        self._notices = notices
-        self._checks = checks
-        self._corrected = corrected
-        self._clock = clock
+    _vault: MarkdownVault
+    _catalogue: Catalogue
+    _recallable: RecallableMemories
+    _notices: NoticeBoard
+    _checks: DraftChecks
+    _corrected: CorrectedStatements
+    _clock: Clock
 
     async def edit(
         self, stored: StoredMemory, text: str, requester: Requester, *, own: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from ..models.conversation import Actor, ConversationId
@@ -65,6 +66,7 @@ from .turns import TurnRequest, Turns, TurnStart
 from .writes import Writes
 
 
+@dataclass(eq=False)
 class CognitiveService:
     """Takes a ConversationId, derives the scope, and does what is asked inside it.
 
@@ -73,38 +75,22 @@ class CognitiveService:
     EngineOff where the vault could not be opened.
     """
 
-    def __init__(
-        self,
-        settings: EngineSettings,
-        life: Lifespan,
-        access: Access,
-        turns: Turns,
-        recalls: Recalls,
-        files: FileReading,
-        transcripts: Transcripts,
-        writes: Writes,
-        corrections: Corrections,
-        conversations: Conversations,
-        admin: ScopeAdmin,
-        decisions: DecisionDesk,
-        souls: Souls,
-    ) -> None:
-        self._settings = settings
-        self._life = life
-        self._access = access
-        self._turns = turns
-        self._recalls = recalls
-        self._files = files
-        self._transcripts = transcripts
-        self._writes = writes
-        self._corrections = corrections
-        self._decisions = decisions
-        self.souls = souls
-        """The manner that personas have learned."""
-        self.conversations = conversations
-        """What is known of conversations and of who speaks in them."""
-        self.admin = admin
-        """What admins decide about scopes."""
+    _settings: EngineSettings
+    _life: Lifespan
+    _access: Access
+    _turns: Turns
+    _recalls: Recalls
+    _files: FileReading
+    _transcripts: Transcripts
+    _writes: Writes
+    _corrections: Corrections
+    conversations: Conversations
+    """What is known of conversations and of who speaks in them."""
+    admin: ScopeAdmin
+    """What admins decide about scopes."""
+    _decisions: DecisionDesk
+    souls: Souls
+    """The manner that personas have learned."""
 
     async def _view(self, conversation_id: ConversationId) -> ConversationView:
         """What the conversation may see and do, once the vault is read."""

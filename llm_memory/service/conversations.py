@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from ..catalogue.catalogue import Catalogue
@@ -33,36 +34,22 @@ from .bylines import Bylines
 _RULES_TOLD = 20
 
 
+@dataclass(eq=False)
 class Conversations:
     """Answers ``CognitiveService`` about the conversations themselves."""
 
-    def __init__(
-        self,
-        access: Access,
-        book: ScopeBook,
-        origins: Origins,
-        successors: Successors,
-        former: FormerScopes,
-        catalogue: Catalogue,
-        histories: ModelHistories,
-        paused_conversations: PausedConversations,
-        unread: UnreadTurns,
-        bylines: Bylines,
-        life: Lifespan,
-        clock: Clock,
-    ) -> None:
-        self._access = access
-        self._book = book
-        self._origins = origins
-        self._successors = successors
-        self._former = former
-        self._catalogue = catalogue
-        self._histories = histories
-        self._paused_conversations = paused_conversations
-        self._unread = unread
-        self._bylines = bylines
-        self._life = life
-        self._clock = clock
+    _access: Access
+    _book: ScopeBook
+    _origins: Origins
+    _successors: Successors
+    _former: FormerScopes
+    _catalogue: Catalogue
+    _histories: ModelHistories
+    _paused_conversations: PausedConversations
+    _unread: UnreadTurns
+    _bylines: Bylines
+    _life: Lifespan
+    _clock: Clock
 
     async def hear(self, conversation_id: ConversationId, actor: Actor) -> None:
         """A message came, and the conversation's scope is asked for next; see ``Successors``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -48,32 +49,20 @@ _SLICE = 100
 """Entries looked up before control returns to the event loop."""
 
 
+@dataclass(eq=False)
 class Corrections:
     """The cognitive service's own: who asks, and from where, is told by the conversation."""
 
-    def __init__(
-        self,
-        access: Access,
-        book: ScopeBook,
-        handlers: MemoryHandlers,
-        editor: MemoryEditor,
-        corrected: CorrectedStatements,
-        unread: UnreadTurns,
-        follower: CorrectionFollower,
-        stale_saves: StaleSaves,
-        bringing: Bringing,
-        life: Lifespan,
-    ) -> None:
-        self._access = access
-        self._book = book
-        self._handlers = handlers
-        self._editor = editor
-        self._corrected = corrected
-        self._unread = unread
-        self._follower = follower
-        self._stale_saves = stale_saves
-        self._bringing = bringing
-        self._life = life
+    _access: Access
+    _book: ScopeBook
+    _handlers: MemoryHandlers
+    _editor: MemoryEditor
+    _corrected: CorrectedStatements
+    _unread: UnreadTurns
+    _follower: CorrectionFollower
+    _stale_saves: StaleSaves
+    _bringing: Bringing
+    _life: Lifespan
 
     async def forget(
         self, ids: Sequence[str], view: ConversationView, actor: Actor, *, for_good: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby, islice
 
@@ -37,22 +37,16 @@ _UNSHOWN = re.compile(r"(?:(?:号|在|历史)：|(?:问法|Asks)\s*[：:])(?:(?!
 questions that are for search alone."""
 
 
+@dataclass(eq=False)
 class FileReading:
     """A path opens a file of the conversation's own scope, of ``shared/`` or of its role's folder,
     or as ``./…`` a note in a project's memory root, and no other. What is absent and what is
     another's are answered alike."""
 
-    def __init__(
-        self,
-        recalls: Recalls,
-        pages: PagesOnDisk,
-        notes: NoteBook,
-        paused_conversations: PausedConversations,
-    ) -> None:
-        self._recalls = recalls
-        self._pages = pages
-        self._notes = notes
-        self._paused_conversations = paused_conversations
+    _recalls: Recalls
+    _pages: PagesOnDisk
+    _notes: NoteBook
+    _paused_conversations: PausedConversations
 
     async def read(self, where: str, view: ConversationView) -> FileText | PointerNotVisible:
         """Returns an entry or a section by its pointer, a whole file by its path."""

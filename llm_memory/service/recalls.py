@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import Final
@@ -51,32 +51,20 @@ def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
     return stored.memory.created_at.replace(microsecond=0), stored.memory.memory_id
 
 
+@dataclass(eq=False)
 class Recalls:
     """Answers ``CognitiveService`` inside a view that it has resolved."""
 
-    def __init__(
-        self,
-        access: Access,
-        book: ScopeBook,
-        catalogue: Catalogue,
-        manager: MemoryManager,
-        notes: NoteBook,
-        pending: PendingRecords,
-        unread: UnreadTurns,
-        paused_conversations: PausedConversations,
-        histories: ModelHistories,
-        bylines: Bylines,
-    ) -> None:
-        self._access = access
-        self._book = book
-        self._catalogue = catalogue
-        self._manager = manager
-        self._notes = notes
-        self._pending = pending
-        self._unread = unread
-        self._paused_conversations = paused_conversations
-        self._histories = histories
-        self._bylines = bylines
+    _access: Access
+    _book: ScopeBook
+    _catalogue: Catalogue
+    _manager: MemoryManager
+    _notes: NoteBook
+    _pending: PendingRecords
+    _unread: UnreadTurns
+    _paused_conversations: PausedConversations
+    _histories: ModelHistories
+    _bylines: Bylines
 
     async def recall(self, request: RecallRequest, view: ConversationView) -> Recall:
         """``request`` is in the view's filter. Lines of its context that are of another view are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from ..migration.bringing import Bringing
 from ..migration.former_scopes import FormerScopes
@@ -22,29 +23,19 @@ from ..sync.reconciler import Reconciler
 from .rebinds import Rebinds
 
 
+@dataclass(eq=False)
 class ScopeAdmin:
     """Each method waits until the vault is read. Raises EngineClosed, EngineOff."""
 
-    def __init__(
-        self,
-        settings: EngineSettings,
-        book: ScopeBook,
-        former: FormerScopes,
-        bringing: Bringing,
-        editor: MemoryEditor,
-        reconciler: Reconciler,
-        life: Lifespan,
-        rebinds: Rebinds,
-    ) -> None:
-        self._settings = settings
-        self._book = book
-        self._former = former
-        self._bringing = bringing
-        self._editor = editor
-        self._reconciler = reconciler
-        self._life = life
-        self.rebinds = rebinds
-        """Chats and bot accounts that go on under another name."""
+    _settings: EngineSettings
+    _book: ScopeBook
+    _former: FormerScopes
+    _bringing: Bringing
+    _editor: MemoryEditor
+    _reconciler: Reconciler
+    _life: Lifespan
+    rebinds: Rebinds
+    """Chats and bot accounts that go on under another name."""
 
     async def bring(
         self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -33,22 +33,16 @@ _MOST_TOKENS: Final = 1_500
 _MOST_OF_A_JOURNAL: Final = 5
 
 
+@dataclass(eq=False)
 class Transcripts:
     """Shows a talk inside the conversation and the scope in which it was said, and there without
     what is off the record, corrected, private or said in confidence."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        histories: ModelHistories,
-        corrected: CorrectedTexts,
-        hide: Callable[[str], str],
-    ) -> None:
-        """``hide``: a text without what is private in it. It may block."""
-        self._catalogue = catalogue
-        self._histories = histories
-        self._corrected = corrected
-        self._hide = hide
+    _catalogue: Catalogue
+    _histories: ModelHistories
+    _corrected: CorrectedTexts
+    _hide: Callable[[str], str]
+    """A text without what is private in it. It may block."""
 
     async def of(
         self, stored: StoredMemory, view: ConversationView, kept: KeptHistory

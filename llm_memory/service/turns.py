@@ -89,33 +89,21 @@ class TurnStart:
     faults: Mapping[TurnPart, Exception] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Turns:
     """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
 
-    def __init__(
-        self,
-        access: Access,
-        recalls: Recalls,
-        primers: PrimerService,
-        conversations: Conversations,
-        paused_conversations: PausedConversations,
-        histories: ModelHistories,
-        queue: TurnQueue,
-        bylines: Bylines,
-        life: Lifespan,
-        load_seconds: float,
-    ) -> None:
-        """``load_seconds``: so long a recall waits for a vault that is still being read."""
-        self._access = access
-        self._recalls = recalls
-        self._primers = primers
-        self._conversations = conversations
-        self._paused_conversations = paused_conversations
-        self._histories = histories
-        self._queue = queue
-        self._bylines = bylines
-        self._life = life
-        self._load_seconds = load_seconds
+    _access: Access
+    _recalls: Recalls
+    _primers: PrimerService
+    _conversations: Conversations
+    _paused_conversations: PausedConversations
+    _histories: ModelHistories
+    _queue: TurnQueue
+    _bylines: Bylines
+    _life: Lifespan
+    _load_seconds: float
+    """So long a recall waits for a vault that is still being read."""
 
     async def begin(
         self, request: TurnRequest, conversation_id: ConversationId, actor: Actor

@@ -4,6 +4,7 @@ files."""
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 
 from ..consolidation.overviews import Overviews
@@ -43,42 +44,25 @@ from ..transfer.line_files import LineFile
 from ..vault.notes.note_book import NoteBook
 
 
+@dataclass(eq=False)
 class Writes:
     """Does what ``CognitiveService`` is asked inside a view that it has resolved."""
 
-    def __init__(
-        self,
-        settings: EngineSettings,
-        access: Access,
-        book: ScopeBook,
-        handlers: MemoryHandlers,
-        contradicting: ContradictingWrites,
-        applier: FeedbackApplier,
-        editor: MemoryEditor,
-        tasks: TaskList,
-        transfer: Transfer,
-        overviews: Overviews,
-        role_notes: RoleNotes,
-        notes: NoteBook,
-        paused_conversations: PausedConversations,
-        life: Lifespan,
-        clock: Clock,
-    ) -> None:
-        self._settings = settings
-        self._access = access
-        self._book = book
-        self._handlers = handlers
-        self._contradicting = contradicting
-        self._applier = applier
-        self._editor = editor
-        self._tasks = tasks
-        self._transfer = transfer
-        self._overviews = overviews
-        self._role_notes = role_notes
-        self._notes = notes
-        self._paused_conversations = paused_conversations
-        self._life = life
-        self._clock = clock
+    _settings: EngineSettings
+    _access: Access
+    _book: ScopeBook
+    _handlers: MemoryHandlers
+    _contradicting: ContradictingWrites
+    _applier: FeedbackApplier
+    _editor: MemoryEditor
+    _tasks: TaskList
+    _transfer: Transfer
+    _overviews: Overviews
+    _role_notes: RoleNotes
+    _notes: NoteBook
+    _paused_conversations: PausedConversations
+    _life: Lifespan
+    _clock: Clock
 
     def _recording(self, view: ConversationView) -> Scope | Rejected:
         """Where what is said goes, unless it is off the record."""
