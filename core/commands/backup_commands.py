@@ -15,6 +15,7 @@ from astrbot.api import logger
 from ...llm_memory import ScopedMemoryError, TransferFault, find_backup, owned, restore_store
 from ...llm_memory.cli.paths import setting_defaults
 from ...llm_memory.errors import TransferFailed
+from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.transfer import StoreRestored
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
@@ -44,10 +45,17 @@ async def backup(call: Call) -> str:
         name, held = await call.engine.back_up()
     except TransferFailed as error:
         return call.say("moving.no_backup", why=_why(call, error))
-    python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
-    line = f"cd {folder} && {python} -m llm_memory restore"
-    memories, files = held.memories, held.files
-    return call.say("moving.backup", memories=memories, files=files, name=name, line=line)
+    return call.say("moving.backup", memories=held.memories, files=held.files, name=name)
+
+
+def moving(call: Call) -> str:
+    """How a bot moves; with the folder of the machine where no others read it."""
+    lines = [call.say("help.moving")]
+    if call.where.kind is ConversationKind.PRIVATE:
+        python, folder = shlex.quote(sys.executable), shlex.quote(str(ROOT))
+        line = f"cd {folder} && {python} -m llm_memory restore"
+        lines.append(call.say("help.moving_line", line=line))
+    return "\n".join(lines)
 
 
 @admin
@@ -73,8 +81,8 @@ async def restore(call: Call) -> str:
     do = partial(_do, file=file, anyway=anyway)
     if wishes & _SURE:
         return await do(call)
-    lines = [call.say("moving.plan", memories=plan.memories, known=plan.known)]
-    lines += call.texts.counted({"moving.plan_files": plan.files})
+    lines = [call.say("moving.plan", memories=plan.memories)]
+    lines += call.texts.counted({"moving.plan_known": plan.known, "moving.plan_files": plan.files})
     lines += _ruling_lines(call, plan) + await _setting_lines(call, changes)
     lines += _beside(call, plan)
     return call.ask("\n".join(lines), do, short=call.say("moving.deed"))

@@ -20,12 +20,16 @@ from ...llm_memory import (
     RejectReason,
     ScopedMemoryError,
     Source,
+    Stored,
+    StoredMemory,
 )
+from ...llm_memory.models.data_models import Topic
+from ...llm_memory.models.vault_layout import topic_of
 from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import added_text, error_text
 from ..turn.first_message import announce_conversation, strangers_warning
-from .backup_commands import backup, restore
+from .backup_commands import backup, moving, restore
 from .call import ENGINE_SECONDS, Asked, Call, Handler, Person
 from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
@@ -49,9 +53,17 @@ _LISTS = 500
 _ASKED = 100
 """Persons whose yes is waited for."""
 
+_MORE = {"管理": "manage", "manage": "manage", "维护": "upkeep", "upkeep": "upkeep"}
+_MOVING = frozenset({"搬家", "moving", "move"})
+
 
 async def help_(call: Call) -> str:
     """List the commands; for an unknown word, suggest the nearest ones."""
+    word = call.rest.strip().lower()
+    if call.actor.admin and word in _MOVING:
+        return moving(call)
+    if call.actor.admin and word in _MORE:
+        return call.say(f"help.{_MORE[word]}")
     if call.rest and (said := unknown_text(call.texts, call.rest)):
         return said
     for_admins = [call.say("help.admin")] if call.actor.admin else []
@@ -69,7 +81,14 @@ async def add(call: Call) -> str:
     said = added_text(call.texts, outcome)
     if isinstance(outcome, Rejected) and outcome.reason is RejectReason.OFF_THE_RECORD:
         said += f"\n{call.how_to_resume}"
+    if isinstance(outcome, Stored) and _is_rule(outcome.memory):
+        call.list_of([outcome.memory.memory.memory_id])
+        said = call.say("add.rule")
     return said
+
+
+def _is_rule(stored: StoredMemory) -> bool:
+    return topic_of(stored.path) is Topic.INSTRUCTIONS and stored.memory.provenance.trusted
 
 
 _ALL = (

@@ -9,6 +9,7 @@ from ...llm_memory import (
     Edited,
     Forgotten,
     Moved,
+    NotAllowed,
     NotVisible,
     Purged,
     Rejected,
@@ -75,7 +76,8 @@ def _forgotten(call: Call, outcome: ForgetOutcome | Rejected) -> str:
             return purged_text(call.texts, outcome)
         case Forgotten(stored):
             return call.say("forget.done", text=shown_words(call.texts, stored.memory))
-    return refusal_text(call.texts, "forget.not_allowed", outcome)
+    same = isinstance(outcome, NotAllowed) and outcome.who == call.actor.name
+    return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
 
 
 async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...] | UnknownReference:
@@ -155,12 +157,13 @@ async def undo(call: Call) -> str:
             words = shown_words(call.texts, stored.memory)
             if more:
                 return call.say("undo.several", text=words, count=more + 1)
-            return call.say("undo.done", text=words, id=stored.memory.memory_id)
+            return call.say("undo.done", text=words)
         case Undone(stored, moved):
             words = shown_words(call.texts, stored.memory)
             return call.say("undo.moved" if moved else "undo.edited", text=words)
         case BroughtBack(source=source, memories=memories, left=left):
-            return call.say("undo.brought_back", source=source, count=memories, left=left)
+            said = call.say("undo.brought_back", source=source, count=memories)
+            return "\n".join([said, *call.texts.counted({"undo.left": left})])
         case NotVisible() if named:
             return call.say("undo.not_found", id=safe(named)[:_WORDS])
         case NotVisible(""):

@@ -25,6 +25,7 @@ from ...llm_memory.models.decisions import (
     Reject,
     Withdraw,
 )
+from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import added_text
 from .call import Call, admin
 from .memory_reference import UnknownReference, named_one
@@ -34,6 +35,7 @@ _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
     "取代": "supersede", "撤回": "withdraw", "是": "yes", "确认": "yes", "定": "settle",
 }  # fmt: skip
+_WORD: Final = 40
 _ALL: Final = frozenset({"all", "全部"})
 _ANYWAY: Final = frozenset({"anyway", "仍要"})
 _OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
@@ -61,7 +63,16 @@ async def decide(call: Call) -> str:
         return await yes_behind(call)
     else:
         change = _read(call, action, more.split())
-    return call.say("decide.usage") if change is None else await _told(call, change)
+    if change is not None:
+        return await _told(call, change)
+    words = more.split()[action == "supersede" :]
+    if action in ("accept", "reject", "supersede") and words:
+        named = named_one(call, words[0])
+        if isinstance(named, UnknownReference):
+            return named.text
+        if named is None:
+            return call.say("decide.no_such", word=safe(words[0])[:_WORD])
+    return call.say("decide.usage")
 
 
 async def _proposed(call: Call, more: str, *, settled: bool) -> str:

@@ -42,11 +42,9 @@ async def _status(call: Call) -> str:
         return call.say("migrate.head", state=call.say("migrate.opening"))
     status = found.migration
     now = call.say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
-    lines = [
-        call.say("migrate.head", state=state_text(call.texts, status)),
-        call.say("migrate.mode", mode=status.mode, now=now),
-    ]
+    lines = [call.say("migrate.head", state=state_text(call.texts, status))]
     if status.tally.scanned or status.remaining:
+        lines.append(call.say("migrate.mode", mode=status.mode, now=now))
         lines.append(numbers_text(call.texts, status.tally, status.remaining))
     lines += [
         call.say("migrate.batch", batch=batch, source=safe(source)[:_SOURCES])
@@ -79,7 +77,8 @@ async def _take_back(call: Call) -> str:
     report: ReverseReport | None = await call.engine.migrations.take_back(call.rest)
     if report is None:
         return call.say("migrate.no_batch", batch=safe(call.rest)[:_ID])
-    return call.say("migrate.taken_back", count=report.restored, left=report.left)
+    said = call.say("migrate.taken_back", count=report.restored)
+    return "\n".join([said, *call.texts.counted({"undo.left": report.left})])
 
 
 async def _broken(call: Call) -> str:

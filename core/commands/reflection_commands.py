@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...llm_memory import ReflectionReport, Resting
 from ...llm_memory.text.safe_text import safe
-from ..replies.loop_text import moment
+from ..replies.loop_text import fault_words, moment
 from .call import Call, admin, no_words
 from .slow_command import slow
 
 _LETTERS = 10
-_ID, _ERROR = 60, 200
+_ID = 60
 _RETRY = frozenset({"retry", "重试"})
 _DROP = frozenset({"drop", "丢弃"})
 
@@ -48,7 +48,7 @@ async def letters(call: Call) -> str:
             count=letter.count,
             time=moment(letter.made_at),
             conversation=safe(letter.conversation)[:_ID],
-            error=safe(letter.error)[:_ERROR],
+            error=fault_words(call.texts, letter.error),
         )
         for letter in found[:_LETTERS]
     ]
@@ -63,7 +63,7 @@ def _report(call: Call, report: ReflectionReport) -> str:
         lines.append(say("reflect.read", count=report.read, stored=report.stored))
     lines += call.texts.counted({"reflect.dropped": report.dropped, "reflect.dead": report.dead})
     if report.error:
-        lines.append(say("reflect.error", detail=safe(report.error)[:_ERROR]))
+        lines.append(say("reflect.error", detail=fault_words(call.texts, report.error)))
     if waiting and report.resting is not Resting.NO:
         lines.append(say("loop.resting", why=say(f"resting.{report.resting}")))
     return "\n".join([*lines, *call.texts.counted({"reflect.waiting": waiting})]) or say(

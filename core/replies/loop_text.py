@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,8 @@ from ...llm_memory.texts import Texts
 
 _AUTO = "auto"
 _ERROR = 200
+_UNREADABLE = frozenset({"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"})
+"""Codes of a model's answer, see rules/reply.py of reflection."""
 _NAMED = 5
 """The most scopes that are named in chat."""
 
@@ -19,6 +22,17 @@ _NAMED = 5
 def moment(at: datetime) -> str:
     """A moment to the minute."""
     return f"{at:%Y-%m-%d %H:%M}"
+
+
+def fault_words(texts: Texts, error: str) -> str:
+    """Why turns were not read: what an owner can do something about is said in words."""
+    code, _, detail = error.partition(":")
+    status = re.search(r"\b[45]\d\d\b", detail)
+    if code in _UNREADABLE:
+        return texts.say("letters.odd_answer")
+    if code == "failed" and status and (said := f"letters.status_{status[0]}"):
+        return texts.say(said if texts.knows(said) else "letters.status", status=status[0])
+    return safe(error)[:_ERROR]
 
 
 def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
@@ -40,7 +54,7 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     lines += texts.counted({"loop.unasked": status.unasked})
     lines += _dropped_lines(texts, status)
     if status.error:
-        lines.append(say("loop.error", detail=safe(status.error)[:_ERROR]))
+        lines.append(say("loop.error", detail=fault_words(texts, status.error)))
     lines += texts.counted({"loop.paused": status.paused})
     return lines + _sleep_lines(texts, status)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from ...models.data_models import shown_day
 from ...models.decisions import (
     DecisionItem,
@@ -13,6 +16,8 @@ from ...models.decisions import (
 )
 from ...text.safe_text import safe
 from ...texts import Said, Texts
+
+_DIGEST: Final = re.compile(r" · [^·\n]*sha256:\w+$", re.MULTILINE)
 
 
 def item_line(texts: Texts, item: DecisionItem) -> str:
@@ -32,14 +37,17 @@ def item_line(texts: Texts, item: DecisionItem) -> str:
 
 
 def outcome_words(texts: Texts, outcome: Draft | Recorded | TurnedDown | NotRecorded) -> str:
-    """Returns what was done, or why nothing was. Of a draft, its head and the exact text."""
+    """Returns what was done, or why nothing was. Of a draft, its head and the text,
+    without the digest that names its proposal."""
     match outcome:
         case Draft(text, file=file):
             changed = texts.say("decision.changed") if outcome.outdated else ""
-            return texts.say("decision.draft", changed=changed, file=file.path, text=text)
-        case Recorded(number, file, line, again=again):
+            return texts.say(
+                "decision.draft", changed=changed, file=file.path, text=_DIGEST.sub("", text)
+            )
+        case Recorded(number, again=again):
             code = "decision.recorded_before" if again else "decision.recorded"
-            return texts.say(code, place=f"{record_name(number)} {file.path}:{line}")
+            return texts.say(code, name=record_name(number))
         case TurnedDown(memory_id):
             return texts.say("decision.turned_down", id=memory_id)
         case NotRecorded(fault, detail, objections):

@@ -167,7 +167,7 @@ def _proposed(texts: Texts, proposed: SoulProposed, how: How) -> list[str]:
     number = proposed.proposal.number
     lines = [texts.say("soul_view.proposed", number=number)]
     if rule := safe(proposed.worded):
-        lines.append(texts.say("soul_view.worded", rule=rule, tokens=f"{proposed.tokens:,}"))
+        lines.append(texts.say("soul_view.worded", rule=rule))
     return [*lines, _next(texts, how, number)]
 
 
@@ -194,7 +194,7 @@ def _refused(texts: Texts, refused: SoulRefused) -> list[str]:
     numbered = refused.verdict is not None
     lines = [said] + [_finding(texts, one, numbered) for one in refused.findings[:_FINDINGS]]
     if refused.tokens:
-        lines.append(texts.say("soul_view.worded_in_vain", tokens=f"{refused.tokens:,}"))
+        lines.append(texts.say("soul_view.worded_in_vain"))
     return lines + (_verdict(texts, refused.verdict) if refused.verdict else [])
 
 

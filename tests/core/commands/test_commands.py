@@ -223,3 +223,26 @@ async def test_signs_around_words_are_not_looked_for(rig: Rig) -> None:
     assert "没有找到" in await desk("search 火星人")
     assert PEANUTS in await desk("why 1")  # the search found nothing, so the list before it counts
     assert "已忘记" in await desk("forget “花生”")
+
+
+async def test_help_is_six_lines_and_what_admins_do_stands_behind_two_words(rig: Rig) -> None:
+    desk, member = Desk(rig), {"admin": False, "sender": "10009"}
+    assert len((await desk("help", **member)).split("\n")) == 6
+    assert len((await desk("help")).split("\n")) == 7
+    assert "改写" in await desk("help 管理")
+    assert "备份" in await desk("help 维护")
+    for number, path in ((777, False), (None, True)):
+        said = await (desk("help 搬家") if number else desk.alone("help 搬家", 1, admin=True))
+        assert ("python" in said) is path
+    assert "备份" not in await desk("help 维护", **member)
+
+
+async def test_a_rule_is_called_one_and_another_of_the_name_is_not_taken_for_oneself(
+    rig: Rig,
+) -> None:
+    desk = Desk(rig)
+    assert "记成规矩了" in await desk("add 从现在起只用敬语回答")
+    assert "已忘记" in await desk("forget 1")
+    await desk("add 小明养了猫", sender="10001", name="小明", admin=False)
+    said = await desk("forget 养了猫", sender="10009", name="小明", admin=False)
+    assert "另一个小明" in said

@@ -43,7 +43,7 @@ async def test_what_was_shown_is_written_after_a_yes_of_who_was_shown_it(tmp_pat
         assert "D-0001" in await desk("decide yes")
         written = records(tmp_path)[records(tmp_path).index("## D-0001") :]
         assert "Issue" in written
-        assert written in f"{shown}\n"
+        assert re.sub(" · 提案：.*", "", written) in f"{shown}\n"
         await desk("decide yes")
         assert records(tmp_path).count("## D-0001") == 1
 
@@ -109,3 +109,13 @@ async def test_what_is_remembered_is_proposed_by_its_id_and_stays_whose_it_was(
         await desk(f"decide 接受 {memory_id}")
         assert "D-0001" in await desk("decide 是")
         assert "提议 " not in await desk(f"decide 提议 {memory_id}")
+
+
+@pytest.mark.parametrize("words", ["接受 m-zzz issue=1", "否决 m-zzz", "取代 D-0001 m-zzz pr=1"])
+async def test_a_proposal_that_is_none_is_named_and_the_usage_is_not_told(
+    tmp_path: Path, words: str
+) -> None:
+    async with running(tmp_path) as rig:
+        said = await Desk(rig)(f"decide {words}")
+    assert "m-zzz" in said
+    assert "\n" not in said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.loop_text import loop_lines
+from astrbot_plugin_scoped_memory.core.replies.loop_text import fault_words, loop_lines
 from astrbot_plugin_scoped_memory.llm_memory import (
     LoopStatus,
     QueueSize,
@@ -57,7 +57,7 @@ async def test_a_letter_shows_none_of_the_words_and_is_read_again_or_dropped_by_
             await desk("reflect")
             told = await desk("letters", 888)
             (letter,) = await reflection.letters()
-            for part in (letter.batch_id, FAMILY.umo, "no_json", "1"):
+            for part in (letter.batch_id, FAMILY.umo, "回答格式不对", "1"):
                 assert part in told
             assert "花生" not in told
             assert "不行" not in told
@@ -134,3 +134,18 @@ def test_all_that_the_loop_says_of_itself_has_a_line(language: str) -> None:
         shown = loop_lines(texts, LoopStatus(resting=reason))
         rests = texts.say("loop.resting", why="").strip() in "\n".join(shown)
         assert rests is (reason is not Resting.NO)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("no_field: none of useful_ids", "模型的回答格式不对"),
+        ("wrong_type: useful_ids: tuple_type", "模型的回答格式不对"),
+        ("failed: BadRequestError 400", "模型拒绝回答（多半是内容审查）"),
+        ("failed: AuthenticationError 401", "key 不对（401）"),
+        ("failed: APIError 503", "模型的服务出错（503）"),
+        ("failed: TimeoutError", "failed: TimeoutError"),
+    ],
+)
+def test_why_turns_were_not_read_is_said_in_words(error: str, said: str) -> None:
+    assert fault_words(Texts("zh-CN"), error) == said
