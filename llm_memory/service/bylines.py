@@ -153,7 +153,8 @@ class Reader:
         memory, origin = stored.memory, stored.memory.provenance
         if origin.who and origin.source is not Source.AGENT:
             (who, *_) = (*self.bylines.names(origin.account, self.scope_filter), origin.who)
-            hit, origin = replace(hit, who=who), replace(origin, who=who)
+            origin = replace(origin, who=who)
+            hit = hit if memory.model_worded else replace(hit, who=who)
         # Not what an agent stored on an admin's behalf, nor what a model has made up.
         reworded = memory.reworded
         if not reworded and self.bylines.is_admin(memory.speaker, self.asker):
