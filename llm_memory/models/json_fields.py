@@ -7,6 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from .moments import moment_in
+
 
 class BadField(ValueError):
     """A field is missing, or its value is none that it can have. ``name`` is the field's."""
@@ -52,16 +54,11 @@ class JsonFields:
         return tuple(values)
 
     def time(self, name: str, default: datetime) -> datetime:
-        """A moment in ISO 8601 with its time zone."""
+        """A plausible moment in ISO 8601 with its time zone."""
         if not self.has(name):
             return default
-        try:
-            moment = datetime.fromisoformat(self.text(name))
-        except BadField:
-            raise
-        except ValueError as error:
-            raise BadField(name) from error
-        if moment.tzinfo is None:
+        moment = moment_in(self.text(name))
+        if moment is None:
             raise BadField(name)
         return moment
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     MADE_OF_ENTRIES,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
@@ -156,6 +158,32 @@ async def test_years_that_no_clock_can_count_are_answered_too(days: Days) -> Non
     assert await days.told("近一百年聊了什么") == ["家里搬了家"]
     for question in ("9999年聊了什么", "0001-01-01聊了什么"):
         assert await days.told(question) == [], question
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00+08:00", "9999-12-31T23:00-08:00"])
+@pytest.mark.parametrize("zone", [SHANGHAI, NEW_YORK])
+async def test_a_moment_that_no_zone_can_shift_is_not_taken_and_ends_no_recall(
+    tmp_path: Path, moment: str, zone: ZoneInfo
+) -> None:
+    at = datetime.fromisoformat(moment)
+    entry = Memory("m-aaaa1111", "奶奶的嫁妆在柜子里", at, extra=(f"日期：{at:%Y-%m-%d}",))
+    path = tmp_path / "memory/scopes/家人/entities.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(render(entry), encoding="utf-8")
+    async with living_days(tmp_path, zone=zone) as days:
+        assert days.only().memory.created_at.year > 2000
+        days.engine.rooms.catalogue.put(replace(days.only(), memory=entry))
+        for query in (
+            "昨天说的嫁妆",
+            "昨天聊了什么",
+            "9999年聊了什么",
+            "明天有什么安排",
+            "今天的嫁妆",
+        ):
+            await days.recall(query, FAMILY)
+        assert await days.told("嫁妆在哪里") == ["奶奶的嫁妆在柜子里"]
+    with pytest.raises(BadField):
+        Memory.from_dict({"judgment": "嫁妆", "created_at": moment})
 
 
 async def test_days_are_those_of_the_own_scope_and_public_and_of_no_other(days: Days) -> None:

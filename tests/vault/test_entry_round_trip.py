@@ -34,7 +34,7 @@ text = st.one_of(
     st.lists(st.sampled_from(HOSTILE[:-1]), max_size=4).map("".join),
     st.text(alphabet="\\^m-·，, #>`~\n\r u{}0a：谁", max_size=30),
 )
-times = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29)).map(  # noqa: DTZ001
+times = st.datetimes(min_value=datetime(1900, 1, 3), max_value=datetime(2199, 12, 29)).map(  # noqa: DTZ001
     lambda naive: naive.replace(tzinfo=UTC)
 )
 ids = st.from_regex(r"m-[0-9a-hjkmnp-tv-z]{14}", fullmatch=True)

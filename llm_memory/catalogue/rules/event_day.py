@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from ...models.data_models import NO_TIME, Memory, MemoryKind
+from ...models.moments import is_plausible
 from ...text.dates.expressions import Precision, TimeSpan, find_times
 from ...text.dates.words import WEEKDAYS
 from ...text.numerals import number
@@ -55,9 +56,10 @@ def noted_day(memory: Memory) -> date | None:
     for piece in memory.extra:
         if (found := _FIELD.fullmatch(piece)) is not None:
             try:
-                return date(*map(int, found.groups()))
+                day = date(*map(int, found.groups()))
             except ValueError:  # 2026-02-31
                 continue
+            return day if is_plausible(day) else None
     return None
 
 

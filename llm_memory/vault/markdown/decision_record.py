@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ...models.decisions import DecisionState, Reference, record_name
+from ...models.moments import moment_in
 from ...text.normalising import clean, one_line
 from .appended_block import body_lines, inline
 from .blocks import Kind, blocks_of, lines_of
@@ -138,7 +139,7 @@ def _parse(number: int, title: str, lines: tuple[str, ...]) -> Record:
         if named is not None and (part := _FIELD.get(named[1])) is not None:
             said[part] = unescape(named[2])
         elif at is None:
-            at = _moment(piece.strip())
+            at = moment_in(piece.strip())
     return Record(
         number=number,
         title=unescape(title.strip()),
@@ -156,14 +157,6 @@ def number_of(title: str) -> int:
     """Returns the number that a heading's title begins with, 0 for none."""
     found = _SETTLED.match(title)
     return int(found[1]) if found else 0
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return at if at.tzinfo is not None else None
 
 
 def _number(text: str) -> int:

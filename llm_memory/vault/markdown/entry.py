@@ -27,6 +27,7 @@ from ...models.data_models import (
     Provenance,
     Source,
 )
+from ...models.moments import moment_in
 from ...text.scripts import Language, language_of
 from .escaping import (
     escape_asks,
@@ -227,13 +228,7 @@ def _put(fields: dict[str, Any], name: str, value: object) -> bool:
 
 
 def _aware_time(piece: str) -> datetime | None:
-    if piece == UNDATED:
-        return NO_TIME
-    try:
-        moment = datetime.fromisoformat(piece)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
+    return NO_TIME if piece == UNDATED else moment_in(piece)
 
 
 _KINDS = {kind.value: kind for kind in MemoryKind}
