@@ -203,7 +203,9 @@ def merged(settings: JsonObject, changes: JsonObject) -> JsonObject:
 
 
 def _said(arguments: Mapping[str, object]) -> str:
-    """What a person says who wants this stored; empty for tools that store nothing."""
+    """What a person says who wants this stored or forgotten; else empty."""
     tasks = arguments.get("tasks")
     words = [arguments.get("judgment"), *(tasks if isinstance(tasks, list) else [])]
+    if set(arguments) == {"pointer"}:
+        return "忘掉那一条"
     return "，".join(" ".join(word.split()) for word in words if isinstance(word, str))

@@ -9,6 +9,7 @@ from pydantic.dataclasses import dataclass
 from ..core.commands.memory_reference import shown_words
 from ..core.replies.outcome_text import purged_text, refusal_text
 from ..llm_memory import Forgotten, Purged
+from ..llm_memory.remember.rules.forget_wishes import asks_to_forget
 from .arguments import Parameter, text
 from .base import Call, MemoryTool
 
@@ -30,7 +31,7 @@ class ForgetTool(MemoryTool):
 
     async def answer(self, call: Call, pointer: str) -> str:
         texts = call.plugin.texts
-        if not call.actor.spoke or not call.heard:
+        if not call.actor.spoke or not asks_to_forget(call.heard or ""):
             return f"error {texts.say('forget.nobody_asked')}"
         outcome = await call.plugin.service.forget(
             pointer, conversation_id=call.conversation_id, actor=call.actor

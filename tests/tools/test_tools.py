@@ -51,7 +51,7 @@ class Model:
         number: int = 777,
         by: dict[str, Any] | None = None,
         *,
-        said: str = "吉他的事",
+        said: str = "忘掉吉他的事",
         **given: Any,
     ) -> str:
         event = FakeEvent.in_group(number, said, **(by or {}))
@@ -93,6 +93,8 @@ async def test_nobody_has_anothers_words_forgotten_but_an_admin(rig: Rig) -> Non
     for number, by, words in (
         (777, {}, "忘掉吉他"),
         (777, {"sender": "2"}, ""),  # nobody spoke in this turn
+        (777, {"sender": "2"}, "今天天气真好"),
+        (777, {"admin": True}, "别忘了吉他"),
         (888, {"admin": True}, "忘掉吉他"),
         (999, {"sender": "2"}, "忘掉吉他"),
     ):
