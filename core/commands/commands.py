@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -14,7 +13,6 @@ from ...llm_memory import (
     Actor,
     ConversationId,
     EngineClosed,
-    EngineOff,
     MemoryDraft,
     Rejected,
     RejectReason,
@@ -30,7 +28,7 @@ from ..plugin_context import PluginContext
 from ..replies.outcome_text import added_text, error_text
 from ..turn.first_message import announce_conversation, strangers_warning
 from .backup_commands import backup, moving, restore
-from .call import ENGINE_SECONDS, Asked, Call, Handler, Person
+from .call import Asked, Call, Handler, Person
 from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide
@@ -141,9 +139,6 @@ class Commands:
         conversation_id = await plugin.turns.conversation_id(event)
         actor = await plugin.turns.actor(event)
         try:
-            with suppress(EngineClosed, EngineOff, TimeoutError):  # the command itself will say so
-                async with asyncio.timeout(ENGINE_SECONDS):
-                    await plugin.service.conversations.hear(conversation_id, actor)
             plugin.spawn(announce_conversation(plugin, conversation_id, actor))
             reply = await command(conversation_id, actor, plugin.turns.command_rest(event, 2))
             return reply + await self._beside(reply, actor)

@@ -30,7 +30,7 @@ class WhyCode(StrEnum):
     UNREADABLE_KEY = "unreadable_key"
     """A key that is no conversation id seems to mean this conversation."""
     SUCCESSOR = "successor"
-    """The conversation seems to go on for one that the map names and that fell silent."""
+    """The conversation goes on for one that the map names: so its platform says."""
     UNKNOWN_POLICY = "unknown_policy"
     UNKNOWN_PERSONA = "unknown_persona"
     UNKNOWN_ORIGIN = "unknown_origin"

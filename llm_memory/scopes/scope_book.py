@@ -25,8 +25,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard
 from .rules.identity import ids_of
-from .rules.rebinding import chat_key, is_whole_group
-from .rules.scope_map import MapFault, private_keys
+from .rules.scope_map import MapFault
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
 
 _STRANGERS_REPORTED: Final = "strangers_told"
@@ -143,20 +142,6 @@ class ScopeBook:
     def successors(self) -> Mapping[str, str]:
         """The conversations on hold, with the key of the one that each seems to go on for."""
         return self._guard.successors
-
-    def private_groups(self) -> frozenset[str]:
-        """The groups as a whole to which the map gives a private scope."""
-        keys = private_keys(self._guard.scope_map)
-        return frozenset(key for key in keys if is_whole_group(key))
-
-    def has_met(self, conversation_id: ConversationId) -> bool:
-        """True if a message came from the conversation, or its group as a whole, before."""
-        keys = {conversation_id.umo, conversation_id.map_key, chat_key(conversation_id)}
-        return not keys.isdisjoint(self._guard.seen)
-
-    def has_met_key(self, key: str) -> bool:
-        """The same of a key of the map."""
-        return key in self._guard.seen
 
     async def keep_successors(self) -> None:
         """Have the holds outlast a restart."""

@@ -28,7 +28,6 @@ from ..scopes.access import Access, ConversationView
 from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import FirstContact, ScopeBook
-from ..scopes.successors import Successors
 from .bylines import Bylines
 
 _RULES_TOLD = 20
@@ -41,7 +40,6 @@ class Conversations:
     _access: Access
     _book: ScopeBook
     _origins: Origins
-    _successors: Successors
     _former: FormerScopes
     _catalogue: Catalogue
     _histories: ModelHistories
@@ -50,12 +48,6 @@ class Conversations:
     _bylines: Bylines
     _life: Lifespan
     _clock: Clock
-
-    async def hear(self, conversation_id: ConversationId, actor: Actor) -> None:
-        """A message came, and the conversation's scope is asked for next; see ``Successors``.
-        Raises EngineClosed, EngineOff."""
-        await self._life.begun()
-        await self._successors.hear(conversation_id, actor)
 
     async def meet(
         self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None = None

@@ -21,7 +21,6 @@ from ..remember.contradictions import ContradictingWrites
 from ..roles.role_notes import RoleNotes
 from ..scopes.access import Access
 from ..scopes.origins import Origins
-from ..scopes.successors import Successors
 from ..sync.follower import VaultFollower
 from ..tasks.task_list import TaskList
 from ..transfer.conversation_transfer import Transfer
@@ -133,7 +132,6 @@ class EngineRooms(LoopRooms):
             self.access,
             self.book,
             Origins(self.parts.state, self.book),
-            Successors(self.parts.state, self.book, self.access, self.clock),
             self.former,
             self.catalogue,
             self.histories,

@@ -117,7 +117,7 @@ class Turns:
         primer: Primer | Exception
         try:
             async with asyncio.timeout_at(deadline):
-                await self._conversations.hear(conversation_id, actor)
+                await self._life.begun()
             view = self._access.view(conversation_id)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
             mark, recall, primer = error, error, error
@@ -232,7 +232,7 @@ class Turns:
         if paused or is_off_the_record(turn.user_text):
             await self._keep_off(conversation_id, turn.history)
             return NotObserved(note="paused" if paused else "not_to_be_kept")
-        await self._conversations.hear(conversation_id, turn.actor)
+        await self._life.begun()
         view = self._access.view(conversation_id)
         switched = bool(turn.view) and turn.view != view.mark
         if switched:

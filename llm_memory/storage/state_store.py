@@ -35,8 +35,6 @@ _REBOUND = "rebound"
 """In ``meta``: rebindings as a JSON list."""
 _SUCCESSORS = "successors"
 """In ``meta``: a JSON object, key of a conversation -> key of the one it seems to go on for."""
-_HEARD = "heard_groups"
-"""In ``meta``: a JSON object, key of a mapped group -> digest of its title and last day."""
 _MARK = "mark:"
 """What the names of marks begin with in ``meta``."""
 
@@ -135,14 +133,6 @@ class SqliteStateStore(SqliteFile):
         """Replace them all."""
         self._put_json(_SUCCESSORS, dict(successors))
 
-    def heard_groups(self) -> dict[str, tuple[str, str]]:
-        """Returns a digest of the title, and the last day, of mapped groups that were heard."""
-        return {str(key): (str(t), str(d)) for key, (t, d) in (self._json(_HEARD) or {}).items()}
-
-    def put_heard_groups(self, heard: Mapping[str, tuple[str, str]]) -> None:
-        """Replace them all."""
-        self._put_json(_HEARD, dict(heard))
-
     def _json(self, name: str) -> Any:
         found = self.rows("SELECT value FROM meta WHERE name = ?", (name,))
         return json.loads(found[0][0]) if found else None
@@ -169,17 +159,6 @@ class SqliteStateStore(SqliteFile):
         query = "SELECT umo, scope, adapter, group_id, peer, name FROM seen_sender"
         found = self.rows(f"{query} WHERE umo = ?", (umo,)) if umo else self.rows(query)
         return [SeenSender(*row) for row in found]
-
-    def members(self, chat: str) -> frozenset[str]:
-        """Returns the ids of all who have spoken in a group, given its map key; also where the
-        platform splits it by member or topic."""
-        begin, _, session = chat.rpartition(":")
-        query = (
-            "SELECT peer FROM seen_sender WHERE substr(umo, 1, ?) = ?"
-            " AND (group_id = ? OR substr(group_id, 1, ?) = ?)"
-        )
-        values = (len(begin) + 1, f"{begin}:", session, len(session) + 1, f"{session}#")
-        return frozenset(str(row[0]) for row in self.rows(query, values) if row[0])
 
     def named_senders(self) -> list[tuple[str, str]]:
         """Returns under which names persons have spoken, each once."""

@@ -52,12 +52,6 @@ def chat_key(conversation_id: ConversationId) -> str:
     return f"{begin}:{chat_of(session)}"
 
 
-def is_whole_group(key: str) -> bool:
-    """True for the map's key of a group that is no topic of one."""
-    named = parsed(key)
-    return named is not None and named.kind is ConversationKind.GROUP and chat_key(named) == key
-
-
 def renamed(key: str, rebinding: Rebinding) -> str | None:
     """What a conversation is called by now; None if the rebinding does not concern it. A topic goes
     with its group."""
