@@ -200,7 +200,7 @@ class MemoryTools:
         why = ""
         if proposed:  # its reason stands below an empty line
             content, _, why = content.strip().partition("\n\n")
-        draft = MemoryDraft(content, why, kind=kind, topic=topic, corrects=True, proposed=proposed)
+        draft = MemoryDraft(content, why, kind=kind, topic=topic, proposed=proposed)
         outcome = await self._remember(draft, level)
         if proposed and not isinstance(outcome, Rejected):
             own = self.levels.writes_global

@@ -263,12 +263,11 @@ class MemoryDraft:
     ``heard``: what the actor said in the turn in which a model made the draft; None where no model
     did. A model can be talked into a draft by what it has read, and then its actor vouches for
     nothing. A request for silence in it counts for the draft. ``topic``: the file that its maker
-    asks for; words, kind and trust decide where that is None, or not for this speaker.
-    ``corrects``: it takes the place of whatever it contradicts for certain, for no reflection will
-    read it; see ``Stored.conflict``. ``key``: drafts with the same one are one write; empty for
-    none. ``day``: of what it tells, where its words name none. ``proposed``: it is a decision that
-    somebody has yet to accept, and stands among the decisions. ``talk``: the turn in which it was
-    said, as ``talk_history.anchor`` names it; empty where that is unknown.
+    asks for; words, kind and trust decide where that is None, or not for this speaker. ``key``:
+    drafts with the same one are one write; empty for none. ``day``: of what it tells, where its
+    words name none. ``proposed``: it is a decision that somebody has yet to accept, and stands
+    among the decisions. ``talk``: the turn in which it was said, as ``talk_history.anchor`` names
+    it; empty where that is unknown.
     """
 
     judgment: str
@@ -284,7 +283,6 @@ class MemoryDraft:
     said_at: datetime | None = None
     heard: str | None = None
     topic: Topic | None = None
-    corrects: bool = False
     key: str = ""
     day: date | None = None
     proposed: bool = False
@@ -328,11 +326,13 @@ class RejectReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Stored:
     """Acknowledged: on disk and recallable from now on. ``redacted``: what was hidden in it.
-    ``conflict``: what it may contradict; that stands as it stood."""
+    ``conflict``: what it may contradict; that stands as it stood. ``missed``: it calls itself a
+    correction, of nothing that was found."""
 
     memory: StoredMemory
     redacted: tuple[PrivateKind, ...] = ()
     conflict: StoredMemory | None = None
+    missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

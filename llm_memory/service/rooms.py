@@ -165,7 +165,7 @@ class EngineRooms(LoopRooms):
             self.access,
             self.book,
             self.handlers,
-            ContradictingWrites(self.handlers, self.near, self.corrected),
+            ContradictingWrites(self.handlers, self.near, self.corrected, parts.weights.newer),
             self.learning,
             self.editor,
             TaskList(

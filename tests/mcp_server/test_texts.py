@@ -48,7 +48,7 @@ def test_every_outcome_has_words() -> None:
         (ROOT / "llm_memory" / path).read_text("utf-8")
         for path in ("text/attribution.py", "mcp_server/hit_lines.py")
     )
-    asked = re.findall(r'["\']((?:common|inject)\.\w+)', said)
+    asked = re.findall(r'["\']((?:common|inject|talk)\.\w+)', said)
     asked += re.findall(r'who\("(\S+)"\)', lines)
     english = catalogue("en-US")  # which the hook has no time to read
     assert {code: english[code] for code in asked} == WHO

@@ -52,7 +52,7 @@ WORDS = "我们决定检索面用 PostgreSQL"
 
 
 async def tell(rig: Rig, text: str, *, proposed: bool = False) -> RememberOutcome:
-    draft = MemoryDraft(text, actor=person(10001), proposed=proposed, corrects=True)
+    draft = MemoryDraft(text, actor=person(10001), proposed=proposed)
     return await rig.engine.service.remember(draft, conversation_id=HOME)
 
 

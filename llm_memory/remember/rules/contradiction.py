@@ -1,8 +1,8 @@
 """Whether a new statement takes back an older one of the same subject. Pure.
 
-A wrong replacement hides what is true. It is certain only where two statements are the same word
-for word but for a negation, or but for one number or date at the end of the clause. Other
-statements that are nearly the same may be a conflict, and a person decides.
+A wrong replacement hides what is true. It is certain where two statements are the same word for
+word but for a negation, or but for one number or date at the end of the clause. Else a speaker has
+to say that he corrects something, or that it has ended.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from enum import IntEnum
 from typing import Final
 
-from ...text.same_meaning import LIGHT, NEGATIONS
+from ...text.overlap import content
+from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS
+from ...text.scripts import WIDE, fold
 from ...text.statements import Statement, Words, agree, statement
 
 _COMPARED: Final = 60
 """Words of a clause: the time goes by their square."""
+_ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _LEAST: Final = 3
 """Shared, where a Han character counts one and a word two."""
 _SHARED: Final = 0.6
-"""Of the shorter statement, for what may be a conflict."""
+"""Of what is said to have ended, in what was said before."""
 
 _VALUE: Final = re.compile(r"v?[0-9][0-9A-Za-z.:/_%°+-]*", re.IGNORECASE)
 """A number, date, time or version, as ``statement`` writes it."""
@@ -41,23 +44,79 @@ times requests lines pages mb gb kb tb ms s m h km kg cm percent dollars euros y
 _AUXILIARIES: Final = frozenset({"do", "does", "did"})
 
 
+_WRONG: Final = "(?:[记記说說讲講写寫搞弄打](?:[错錯混反])了?|有[误誤])"
 _CORRECTED: Final = re.compile(
-    r"(?:^|(?<=[，,。；;！!.\n]))\s*(?:(?:我|之前|上次|刚才|刚刚|前面)*[记说写搞弄]错了?|更正|纠正|订正|勘误|"
-    r"correction|i was wrong|my mistake)(?:一下)?\s*(?:[：:，,。；;！!.\n]+\s*|$)",
+    r"(?:^|(?<=[，,。；;！!.\n]))\s*(?:(?:(?:我|之前|上次|[刚剛]才|[刚剛]{2}|前面)*"
+    rf"(?:{_WRONG}|不[对對]|[错錯]了)(?:[，,\s]*不[对對])*|(?:更|[纠糾]|[订訂])正|勘[误誤]|口[误誤])(?:一下)?|"
+    r"(?:(?:sorry|oops|no|wait)[,!\s]*)*(?:correction|i was (?:wrong|mistaken)|i misspoke|no|wait|"
+    r"my (?:mistake|bad)|i (?:got|had) (?:it|that) wrong|scratch that|"
+    r"that(?:'s| is| was) (?:wrong|not right)))"
+    r"\s*(?:[：:，,。；;！!.\n]+\s*|$)|\bi meant(?: to say)?(?: that)?:?\s+|"
+    rf"(?<=\S)(?:{_WRONG}|不[对對])[，,。\s]*(?:[应應][该該])?(?=是)",
     re.IGNORECASE,
 )
-"""By these words a speaker takes back what was said before: 更正：…"""
-_NO_MORE: Final = re.compile(r"\bno longer\b|\bany ?more\b", re.IGNORECASE)
-_ENDED: Final = re.compile(rf"[不没别无][^，,。；;]{{0,12}}了|{_NO_MORE.pattern}", re.IGNORECASE)
+"""By these words a speaker takes back what was said before: 更正：…, 预算说错了，应该是…"""
+_CHANGED: Final = re.compile(
+    r"其[实實]|[实實][际際]上|[现現]在|如今|原[来來]|[应應][该該]是|[改换換搬挪延涨漲降变變]|推[迟遲]|提前|取消|成了|"
+    r"\b(?:actually|in fact|instead|now|should be|turns? out|moved|changed|switched|swapped|"
+    r"postponed|rescheduled|cancell?ed|used to)\b",
+    re.IGNORECASE,
+)
+_CONTRAST: Final = re.compile(
+    r"不是(?P<han>[^，,。；;是]{1,20})[，,]?\s*(?:而|[应應][该該])?是|"
+    r"[，,]\s*(?:而)?(?:不是|[没沒]有?|不)(?P<end>[^，,。；;是了]{1,20})[。！!]?$|"
+    r"(?:\bnot|n't)\b(?P<latin>[^,.;]{1,40}?),?\s+but\b|"
+    r"(?:,\s+not|\b(?:rather than|instead of))\s(?P<last>[^,.;]{1,40})",
+    re.IGNORECASE,
+)
+_NO_MORE: Final = re.compile(r"\bno longer\b|\bany ?(?:more|longer)\b", re.IGNORECASE)
+_NOT: Final = "[不没沒别別无無]"
+_ENDED: Final = re.compile(
+    rf"{_NOT}再|戒(?![指备備])|{_NOT}[^，,。；;]{{1,12}}了|{_NO_MORE.pattern}|"
+    r"\b(?:quit|stopped|gave up|given up)\b",
+    re.IGNORECASE,
+)
 """Says that what was so has ended."""
+_DENIED: Final = re.compile(
+    rf"{_NOT}(?:[再是有在])?(?P<han>{WIDE.pattern})|"
+    r"(?:\b(?:no longer|not|never|quit|stopped|up)|n't)\s+"
+    r"(?:(?:a|an|the|any|be|have|has)\s+)*(?P<latin>[a-z]+)",
+    re.IGNORECASE,
+)
+"""What is denied: the verb, or what somebody is or has."""
+_AUXILIARY: Final = re.compile(r"\b\w+n't\b", re.IGNORECASE)
+_ENDING: Final = re.compile(
+    r"^\S{1,4}[说說]|^(?:the )?\w+ (?:says|said|told me)(?: that)?\b|"
+    rf"戒|已[经經]|{_AUXILIARY.pattern}|\b(?:quit|stopped|gave|given|up)\b|{_NO_MORE.pattern}",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(rf"{WIDE.pattern}|[a-z0-9]+")
+_CLAUSE: Final = re.compile(r"[^，,。；;.!！\n]+")
 
 
-class Conflict(IntEnum):
-    """How sure it is that both cannot be true now."""
+class Taking(IntEnum):
+    """How a statement takes back another one, the plainest first."""
 
-    NONE = 0
-    LIKELY = 1
-    CERTAIN = 2
+    CORRECTS = 0
+    """It says so."""
+    ENDS = 1
+    """What was so is so no longer."""
+    CHANGED = 2
+    """Something is otherwise now, or has changed."""
+    TELLS = 3
+    """It says nothing of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """``said``: of ``ENDS`` what has ended, else without the words by which it calls itself a
+    correction. ``dropped``: what it says is not so; empty where it names none. ``named``: it calls
+    itself a correction."""
+
+    how: Taking
+    said: str
+    dropped: str = ""
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,42 +127,64 @@ class Said:
     at: datetime
 
 
-def spoken_correction(text: str) -> str | None:
-    """Returns what a text says if it calls itself a correction, without the words for that; None
-    for any other text."""
+def taken_back(text: str) -> Taken:
+    """Returns how a text takes back what was said before."""
     said = _CORRECTED.sub("", text).strip()
-    return said if said and said != text.strip() else None
+    named = bool(said) and said != text.strip()
+    contrast = _CONTRAST.search(said)
+    dropped = next(filter(None, contrast.groups()), "") if contrast else ""
+    if named or (dropped and NEGATIONS.isdisjoint(statement(dropped, _ANY_DAY).words)):
+        return Taken(Taking.CORRECTS, said if named else text, dropped, named)
+    if ended := " ".join(one for one in _CLAUSE.findall(text) if _ENDED.search(one)):
+        return Taken(Taking.ENDS, ended)
+    return Taken(Taking.CHANGED if _CHANGED.search(text) else Taking.TELLS, text)
 
 
-def denies(new: Said) -> bool:
-    """Whether a statement says that something is not so."""
-    return not NEGATIONS.isdisjoint(_statement(new).words)
+def ends(new: str, old: str, names: frozenset[str]) -> bool:
+    """Whether ``new`` says that what ``old`` says has ended: it denies the same deed of the same
+    person, and tells of little else. ``names``: the ``content`` of the speaker's name."""
+    deed, left = _DENIED.search(new), _stems(_ENDING.sub("", new)) - names
+    denied = (deed["han"] or fold(deed["latin"])[:4]) if deed else ""
+    if denied not in fold(old) or _ENDED.search(old) or _persons(old) - _persons(new):
+        return False
+    return len(left & _stems(old)) > _SHARED * len(left)
 
 
-def negation(new: Said, old: Said) -> Conflict:
-    """``conflict`` as far as ``new`` is ``old`` with a negation more or less: certain if it says
-    that the old statement holds no longer, for a flat denial may be meant otherwise."""
-    mine, yours = _statement(new), _statement(old)
-    if not mine.clauses or not yours.clauses:
-        return Conflict.NONE
-    if not _is_negated(mine.clauses[0], yours.clauses[0]):
-        return Conflict.NONE
-    return Conflict.CERTAIN if _ENDED.search(new.text) else Conflict.LIKELY
+def _persons(text: str) -> set[str]:
+    return {person for person in PERSONS if person in fold(text)}
 
 
-def conflict(new: Said, old: Said) -> Conflict:
-    """How far ``new`` takes back ``old``. What says the same, or more of it, is no conflict."""
+def subject(text: str, who: str) -> str:
+    """Returns the word that a statement begins with, apart from its speaker's name: it tells which
+    of his things it is about."""
+    words = _WORD.findall(_AUXILIARY.sub("", fold(text.replace(who, " ") if who else text)))
+    return next((word[:4] for word in words if content(word)), "")
+
+
+def _stems(text: str) -> frozenset[str]:
+    words = (word for word in content(text) if len(word) > 1 or not word.isascii())
+    return frozenset(word.rstrip("s") if word.isascii() else word for word in words)
+
+
+def contradicts(new: Said, old: Said) -> bool:
+    """Whether both say the same word for word, but for a negation, or for one number or date at the
+    end of what is said first: a reason may follow."""
     mine, yours = _statement(new), _statement(old)
     if not mine.clauses or not yours.clauses or agree(mine.words, yours.words):
-        return Conflict.NONE
-    # A reason may follow: only what is said first is compared.
+        return False
     one, other = mine.clauses[0][:_COMPARED], yours.clauses[0][:_COMPARED]
-    if agree(one, other):
-        return Conflict.NONE
     if _is_negated(one, other):
-        return Conflict.CERTAIN
+        return True
     tell = _IS.match(new.text) and _IS.match(old.text)
     return _differ(one, other, least=_LEAST - 1 if tell else _LEAST)
+
+
+def tell_a_value(new: str, old: str) -> bool:
+    """Whether both say what the same thing is: 默认分支是 main, 默认分支是 master."""
+    one, other = _IS.match(new), _IS.match(old)
+    if one is None or other is None or fold(one[0]) != fold(other[0]):
+        return False
+    return len(content(one[0])) > _LEAST
 
 
 def _statement(said: Said) -> Statement:
@@ -134,25 +215,15 @@ def _positive(words: Words) -> Words:
     )
 
 
-def _differ(one: Words, other: Words, *, least: int) -> Conflict:
+def _differ(one: Words, other: Words, *, least: int) -> bool:
     """``least``: the weight of what has to stand before a value."""
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
-    shared = _weight(
-        [word for at in matcher.get_matching_blocks() for word in one[at.a : at.a + at.size]]
-    )
-    if len(steps) == 1 and shared:
-        _, first, last, start, end = steps[0]
-        mine, yours = one[first:last], other[start:end]
-        if _are_values(mine, yours) and _ends_with_value(one, first, last, least):
-            return Conflict.CERTAIN
-        if not mine or not yours:
-            return Conflict.NONE  # one only says more
-    if shared < _LEAST or len(steps) > 2:
-        return Conflict.NONE
-    alike = shared >= _SHARED * min(_weight(one), _weight(other))
-    begins_alike = bool(steps) and min(steps[0][1], steps[0][3]) > 0
-    return Conflict.LIKELY if alike and begins_alike else Conflict.NONE
+    if len(steps) != 1:
+        return False
+    _, first, last, start, end = steps[0]
+    values = _are_values(one[first:last], other[start:end])
+    return values and _ends_with_value(one, first, last, least)
 
 
 def _are_values(mine: Sequence[str], yours: Sequence[str]) -> bool:
