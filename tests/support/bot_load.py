@@ -235,7 +235,10 @@ class Player:
 
     async def _add(self) -> str:
         serial, text = self._text()
-        return self._stored(serial, await self._command(f"add {text}"))
+        told = await self._command(f"add {text}")
+        if "已记住" in told:
+            told = await self._command(f"list {serial} 详细")
+        return self._stored(serial, told)
 
     async def _remember(self) -> str:
         serial, text = self._text()
