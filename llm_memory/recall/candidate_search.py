@@ -254,4 +254,4 @@ class CandidateSearch:
             asks=float(ask.asks),
             probe=probe.log_odds(vector) if probe else 0.0,
         )
-        return decide(self._weights, answer.weight, message, list(rows.values()))
+        return decide(self._weights, answer.weight, message, list(rows.values()), ask.request.limit)

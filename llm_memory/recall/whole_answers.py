@@ -112,16 +112,21 @@ class WholeAnswers:
         if asked and topic is Topic.TASKS:
             # What is done is no answer to what is left, nor the other way round.
             read = (one for one in islice(read, READ) if is_done(one) == asked.done)
+        called = set[str]()
         if asked and asked.name:
             called = {asked.name, *map(fold, _called(ask, asked.name))}
             read = (one for one in islice(read, READ) if self._tells_of(one, called, ()))
         first = islice(read, READ)
-        return heapq.nlargest(_OF_TOPIC, first, key=lambda one: self._weight(ask, one))
+        return heapq.nlargest(_OF_TOPIC, first, key=lambda one: self._weight(ask, one, called))
 
-    def _weight(self, ask: Ask, stored: StoredMemory) -> tuple[bool, bool, float, float]:
-        """What no text orders: of the days asked for, said by the asker, strong, new."""
+    def _weight(
+        self, ask: Ask, stored: StoredMemory, called: Collection[str] = ()
+    ) -> tuple[bool, bool, bool, float, float]:
+        """What no text orders: of the days asked for, of the person of these names rather than said
+        by that person, said by the asker, strong, new."""
         return (
             in_time(stored, ask.times, ask.now.tzinfo),
+            self._tells_of(stored, called, ()) >= _HOLDS,
             is_of(stored, ask.asker),
             salience(stored, self._uses.of(stored)),
             stored.memory.created_at.timestamp(),
@@ -157,10 +162,9 @@ class WholeAnswers:
         judgment, folded = fold(stored.memory.judgment), self._passages.folded(stored)
         if any(judgment.startswith(name) and _holds(judgment, name) for name in names):
             return _BEGINS
-        if any(_holds(folded, name) for name in names):
-            return _HOLDS
-        said_by = stored.memory.provenance.person in persons
-        return int(said_by or fold(stored.memory.who) in names)
+        speaks = stored.memory.provenance.person in persons or fold(stored.memory.who) in names
+        text = judgment if speaks else folded  # which has its speaker in front
+        return _HOLDS if any(_holds(text, name) for name in names) else int(speaks)
 
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text."""

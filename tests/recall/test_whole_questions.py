@@ -101,6 +101,14 @@ async def test_what_the_asker_said_comes_first_then_the_stronger_then_the_newer(
     assert previews(await asked(rig, "我有什么偏好", FAMILY, XIAOHONG)) == of_hong
 
 
+async def test_what_is_told_of_a_person_comes_before_what_that_person_told(rig: Rig) -> None:
+    for text, who in (("妈妈不吃香菜", XIAOHONG), ("奶奶不吃花生", person(3, "妈妈"))):
+        await rig.remember(text, FAMILY, who, kind=MemoryKind.EMOTIONAL)
+    found = ["妈妈不吃香菜", "奶奶不吃花生"]
+    assert previews(await asked(rig, "妈妈有什么忌口", FAMILY, XIAOMING)) == found
+    assert previews(await asked(rig, "介绍一下妈妈", FAMILY, XIAOMING)) == found
+
+
 async def test_limit_and_budget_hold_for_a_topic_too(rig: Rig) -> None:
     for number in range(8):
         await rig.remember(f"给{number}号房间换灯泡", FAMILY, kind=MemoryKind.TASK)

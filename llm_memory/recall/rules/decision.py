@@ -12,6 +12,10 @@ from .weights import RecallWeights, order_terms
 
 BEYOND_CHANCE: Final = 2.5
 """Standard deviations: the nearest of a hundred memories is so near by chance alone."""
+_MILDER: Final = 1.0
+"""Log-odds by which the gap is wider while places are free."""
+_LITTLE: Final = 0.2
+"""Of a question: what speaks of less is no answer, whatever the others do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Decision:
         factors: What time, speaker and salience make of the odds; it is in the score already.
         shares: ``exp(score - best score)`` of each.
         related: Whether each shares a word with the question, or lies near to it.
-        within: What is shown unasked has at least the best score less this.
+        within: What is shown unasked has at least the best score less this, of each.
     """
 
     chance: float
@@ -36,11 +40,13 @@ class Decision:
     factors: Sequence[float]
     shares: Sequence[float]
     related: Sequence[bool]
-    within: float
+    within: Sequence[float]
 
     def is_weak(self, place: int, *, floor: float) -> bool:
         """True for a candidate that is not shown unasked. With a floor of 0 none is weak."""
-        return self.chance < floor or (floor > 0 and self.shares[place] < math.exp(-self.within))
+        return self.chance < floor or (
+            floor > 0 and self.shares[place] < math.exp(-self.within[place])
+        )
 
     def relevance(self, place: int, *, in_talk: bool, floor: float) -> float:
         """0 to 1; negative for what is not shown: unasked what is weak, to who searches what has
@@ -52,9 +58,14 @@ class Decision:
 
 
 def decide(
-    weights: RecallWeights, trust: float, message: Message, rows: Sequence[Features]
+    weights: RecallWeights,
+    trust: float,
+    message: Message,
+    rows: Sequence[Features],
+    places: int = 0,
 ) -> Decision:
-    """``trust``: how far the embedder is trusted, 0 to 1."""
+    """``trust``: how far the embedder is trusted, 0 to 1; ``places``: how many can be shown. While
+    some are free, what speaks of as much as half of what the best does may lie further behind."""
     model = weights.order.at(trust)
     terms = [order_terms(model, row) for row in rows]
     scores = [sum(own.values()) for own in terms]
@@ -62,6 +73,8 @@ def decide(
     ordered = sorted(range(len(rows)), key=lambda place: -scores[place])
     values = of_answer(message, [rows[i] for i in ordered])
     best = max(scores, default=0.0)
+    half = rows[ordered[0]].covered / 2 if rows else 0.0
+    free = {place for place in ordered[:places] if rows[place].covered >= max(half, _LITTLE)}
     return Decision(
         chance=weights.chance(trust, values) if rows else 0.0,
         values=values,
@@ -70,5 +83,5 @@ def decide(
         factors=[math.exp(score - base) for score, base in zip(scores, bases, strict=True)],
         shares=[math.exp(score - best) for score in scores],
         related=[row.covered > 0 or row.near >= BEYOND_CHANCE for row in rows],
-        within=weights.within,
+        within=[weights.within + _MILDER * (place in free) for place in range(len(rows))],
     )

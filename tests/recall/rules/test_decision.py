@@ -80,6 +80,20 @@ def test_the_higher_the_floor_the_less_is_said_and_nothing_with_the_highest(
     assert shown[-1] == 0
 
 
+@pytest.mark.parametrize(
+    ("covered", "behind", "places", "shown"),
+    [(0.6, 3.5, 3, True), (0.6, 3.5, 1, False), (0.6, 5.0, 3, False), (0.1, 3.5, 3, False)],
+)
+def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
+    covered: float, behind: float, places: int, *, shown: bool
+) -> None:
+    model = Linear({"covered": 1.0, "words": behind - 0.8 + covered})
+    weights = replace(FIXED, order=replace(FIXED.order, words=model), within=3.3)
+    rows = [Features(covered=0.8, words=1.0), Features(covered=covered)]
+    decision = decide(weights, 0.0, MESSAGE, rows, places)
+    assert decision.is_weak(1, floor=0.001) is not shown
+
+
 def test_nothing_found_is_nothing_said() -> None:
     assert decide(shipped(), 1.0, MESSAGE, []).chance == 0.0
 
