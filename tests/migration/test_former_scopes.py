@@ -103,7 +103,7 @@ CHANGES: list[tuple[EngineSettings, EngineSettings]] = [
 
 
 @pytest.mark.parametrize(("before", "after"), CHANGES)
-async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_an_admin_brings_it(
+async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_its_person_brings_it(
     tmp_path: Path, before: EngineSettings, after: EngineSettings
 ) -> None:
     async with running(tmp_path, settings=before, follow=False) as rig:
@@ -117,7 +117,7 @@ async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_an_admin_brings
         assert await left(rig, ONE) == {former: 2}
         assert [one.source for one in (await rig.engine.status()).left if one.source == former]
         assert isinstance(await bring(rig, ONE, actor=person(2)), NotAllowed)
-        assert counted(await bring(rig, ONE)) == [(2, 0)]
+        assert counted(await bring(rig, ONE, actor=person(1))) == [(2, 0)]
         assert await left(rig, ONE) == {}
         assert await rig.texts(QUESTION, ONE) == ["存折放在饼干盒里"]
         assert "存折放在饼干盒里" not in await rig.texts("饼干盒里的存折", TWO)
@@ -129,7 +129,7 @@ async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_an_admin_brings
         assert stored.memory.provenance.person == f"{ADAPTER}:1"
         assert counted(await bring(rig, ONE)) == []
     async with running(tmp_path, settings=after, follow=False) as rig:
-        undone = await rig.engine.service.restore(conversation_id=ONE, actor=ADMIN)
+        undone = await rig.engine.service.restore(conversation_id=ONE, actor=person(1))
         assert isinstance(undone, BroughtBack)
         assert (undone.source, undone.memories, undone.left) == (former, 2, 0)
         assert await left(rig, ONE) == {former: 2}
