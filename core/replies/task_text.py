@@ -17,7 +17,7 @@ from .outcome_text import redacted_text
 _SHOWN = 30
 _PREVIEW = 160
 _TITLE = 60
-_FAILED = (TaskFate.UNKNOWN, TaskFate.ELSEWHERE, TaskFate.REFUSED)
+_FAILED = (TaskFate.UNKNOWN, TaskFate.SEVERAL, TaskFate.ELSEWHERE, TaskFate.REFUSED)
 
 
 def tasks_text(texts: Texts, report: TaskReport, told: Sequence[Hit]) -> str:

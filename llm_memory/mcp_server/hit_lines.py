@@ -19,7 +19,7 @@ WHO: Final[Mapping[str, str]] = {
     "inject.nobody": "unknown",
     "talk.somebody": "somebody",
     "inject.journal": "journal",
-    "inject.retold": "{who} (retold by a model)",
+    "inject.retold": "{who} (as the bot retells it)",
     "inject.undated": "date unknown",
     "inject.earlier": "earlier",
     "inject.weak": "maybe",

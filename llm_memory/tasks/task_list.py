@@ -12,7 +12,7 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import anchor_field
-from ..catalogue.rules.tasks import done, find_task, is_done, same_task, task_of, with_task
+from ..catalogue.rules.tasks import done, find_tasks, is_done, same_task, task_of, with_task
 from ..errors import VaultWriteFailed
 from ..models.consent import is_for_speaker_alone, only_reader
 from ..models.data_models import (
@@ -118,7 +118,7 @@ class TaskList:
         own = self._own(by.scope)
         known = same_task(words.title, own) or same_task(title, own)
         if known is None and pointed_id(title) is not None:  # as the list of open tasks names it
-            known = find_task(title, own)
+            (known,) = find_tasks(title, own) or (None,)
         if known is None:
             return await self._append(title, words, by, change)
         words = _fit_for(known, words, by)
@@ -138,11 +138,12 @@ class TaskList:
         self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> TaskOutcome:
         mine = replace(scope_filter, scopes=(by.scope,))  # includes what only this person may read
-        known = find_task(title, [s for s in self._of(mine) if s.scope == by.scope])
-        if known is None:
-            elsewhere = find_task(title, self._of(scope_filter))
-            fate = TaskFate.UNKNOWN if elsewhere is None else TaskFate.ELSEWHERE
-            return TaskOutcome(title, fate, elsewhere)
+        found = find_tasks(title, [s for s in self._of(mine) if s.scope == by.scope])
+        if not found and (elsewhere := find_tasks(title, self._of(scope_filter))):
+            return TaskOutcome(title, TaskFate.ELSEWHERE, elsewhere[0])
+        if len(found) != 1:
+            return TaskOutcome(title, TaskFate.SEVERAL if found else TaskFate.UNKNOWN)
+        (known,) = found
         if is_done(known):
             return TaskOutcome(title, TaskFate.UNCHANGED, known)
         words = await self._examined(task_of(known.memory).title, change, by)

@@ -121,24 +121,29 @@ def task_key(title: str) -> str:
     return one_line(fold(title)).strip(_ENDS)
 
 
-def find_task(named: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:
-    """Returns the named task: by id or pointer, by title, or by title without dates if only one
-    matches. A part of a title does not match: 交房租 is not 交房租金."""
+def find_tasks(named: str, tasks: Iterable[StoredMemory]) -> list[StoredMemory]:
+    """Returns the named task, more where several are meant: by id or pointer, by title, by title
+    without dates, or the open ones whose titles hold the words. The beginning of a word is none:
+    交房租 is not 交房租金."""
     known = list(tasks)
     memory_id = pointed_id(named)
     by_id = [stored for stored in known if stored.memory.memory_id == memory_id]
     if by_id:
-        return by_id[0]
+        return by_id[:1]
     key = task_key(_BOX.sub("", named, count=1))
     if not key:
-        return None
+        return []
     keys = [(task_key(task_of(stored.memory).title), stored) for stored in known]
     same = [stored for own, stored in keys if own == key]
     if same:
-        return _open_first(same)[0]
+        return _open_first(same)[:1]
     undated = _undated(key)
-    same = [stored for own, stored in keys if undated and _undated(own) == undated]
-    return same[0] if len(same) == 1 else None
+    if not undated:
+        return []
+    if same := [stored for own, stored in keys if _undated(own) == undated]:
+        return same
+    held = re.compile(rf"(?<![0-9a-z]){re.escape(undated)}(?=$|\W|[和跟与與及])")
+    return [stored for own, stored in keys if not is_done(stored) and held.search(own)]
 
 
 def same_task(title: str, tasks: Iterable[StoredMemory]) -> StoredMemory | None:

@@ -30,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
     done,
-    find_task,
+    find_tasks,
     is_done,
     same_task,
     task_of,
@@ -151,25 +151,27 @@ def test_the_same_title_names_the_same_task_but_for_width_case_and_a_sign_at_the
     assert same_task("。", tasks) is None
 
 
-def test_a_task_is_found_by_id_title_or_title_without_its_date_and_never_by_a_part() -> None:
+def test_a_task_is_found_by_id_title_date_or_its_words_if_they_are_in_one_open_task() -> None:
     tasks = stored(
         entry("明天（2026-11-23）交房租"),
         entry("给妈妈打电话", "m-bbbb"),
         entry("给爸爸打电话", "m-cccc"),
         entry("[x] 买房租合同夹子", "m-dddd"),
     )
-    assert find_task("TASKS.md#m-cccc", tasks) == tasks[2]
-    assert find_task("明天交房租", tasks) == tasks[0]
-    assert find_task("给妈妈打电话！", tasks) == tasks[1]
-    for part in ("房租", "妈妈打电话", "打电话", "交房租合同"):
-        assert find_task(part, tasks) is None
-    assert find_task("修车", tasks) is None
-    assert find_task("", tasks) is None
+    assert find_tasks("TASKS.md#m-cccc", tasks) == [tasks[2]]
+    assert find_tasks("明天交房租", tasks) == find_tasks("房租", tasks) == [tasks[0]]
+    assert find_tasks("给妈妈打电话！", tasks) == find_tasks("妈妈打电话", tasks) == [tasks[1]]
+    assert find_tasks("打电话", tasks) == tasks[1:3]
+    for absent in ("交房", "交房租合同", "合同夹子", "修车", ""):
+        assert not find_tasks(absent, tasks)
+    tasks = stored(entry("周五（2026-12-04）前交物业费"), entry("Pay rent by Friday", "m-bbbb"))
+    assert find_tasks("交物业费", tasks) == tasks[:1]
+    assert find_tasks("pay rent", tasks) == tasks[1:]
 
 
 def test_an_open_task_is_meant_before_a_done_one_of_the_same_title() -> None:
     tasks = stored(entry("[x] 交房租"), entry("交房租", "m-bbbb"))
-    assert find_task("交房租", tasks) == tasks[1]
+    assert find_tasks("交房租", tasks) == [tasks[1]]
     assert same_task("交房租", tasks) == tasks[1]
 
 
