@@ -17,7 +17,6 @@ from astrbot.api.web import json_response
 from .core.commands.command_table import COMMANDS, Row
 from .core.commands.command_words import CommandWords
 from .core.host.blank_status import blank_status
-from .core.host.gc_pause import gc_paused
 from .core.host.late_start import LateStart, providers_are_loaded
 from .core.host.package_installer import Installs
 from .core.plugin_names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
@@ -52,9 +51,9 @@ class Code(NamedTuple):
 
 
 def _load() -> Code:
-    with gc_paused():  # what these need has been looked for
-        from .core.plugin_parts import Parts
-        from .tools import TOOLS
+    from .core.plugin_parts import Parts
+    from .tools import TOOLS
+
     return Code(Parts, TOOLS)
 
 

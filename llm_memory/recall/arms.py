@@ -25,7 +25,6 @@ from .embedder_trust import EmbedderTrust
 from .parsed_question import Ask
 from .request import Course
 
-CANDIDATES = 50
 NEIGHBOURS = 100
 """Of vectors: with fewer the last of them seem to say nothing, and those left out do."""
 DEEP = 200
