@@ -130,6 +130,15 @@ _STANDING = lazy_pattern(
     r"run|execute))\b"
     r"|\b(?:do (?:as|what(?:ever)?) i say|obey me|i am the boss now|only listen to me|"
     r"call me (?:master|sir|boss|daddy|admin))\b"
+    # have something passed on to people
+    r"|(?:^|[，,。！!；;\s])(?:必[须須]|[务務]必|一定要|[记記]得|[请請]|[麻烦煩]{2})[^。！？\n]{0,4}?"
+    r"(?:(?:告[诉訴]|提醒|通知)(?:给|給)?(?:大家|[别別]人|所有人|每[个個]人|[问問]\S{0,4}的人)"
+    r"(?!.{0,3}(?:吗|嗎|了))|"
+    r"[转轉]?[发發](?:送|[给給])?(?:给|給)?(?:大家|[别別]人|所有人|每[个個]人|[问問]\S{0,4}的人))"
+    r"|(?:原[样樣]|照[样樣])(?:地)?(?:[转轉]?[发發]|告[诉訴])[给給]?\S{0,8}人"
+    r"|(?:^|[.!?;,:\n]\s*|\bplease )(?:you must |must |always |be sure to |remember to |do )?"
+    r"(?:tell|remind|notify|forward (?:this|it) to|send (?:this|it) to) "
+    r"(?:everyone|everybody|all (?:people|of them)|other people|others|anyone who asks)\b"
     r"|あなたは(?:必ず|常に|今から)|今から(?:あなた|君)は|必ず[^。\n]{0,16}(?:答え|返事|従)|"
     r"すべて答えてください",
     re.IGNORECASE,
