@@ -3,12 +3,20 @@ in force; admins decide what is."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ...llm_memory.models.soul import SoulEvolution
-from ...llm_memory.models.soul_requests import ShowSoul, SoulView
+from ...llm_memory.models.soul_requests import (
+    DiffSoul,
+    ProposeSoul,
+    ShowSoul,
+    SoulProposed,
+    SoulRefused,
+    SoulView,
+)
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Spoken
@@ -24,6 +32,8 @@ _ACTIONS: Final = {
 }  # fmt: skip
 _SHOWN: Final = 40
 """Characters of what is not understood."""
+_WISH: Final = 200
+"""Characters of a wish that is refused."""
 _LOG: Final = 10
 """Lines."""
 
@@ -51,7 +61,20 @@ async def soul(call: Call) -> str:
     if isinstance(outcome, SoulView):
         off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
         return view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
-    return outcome_words(texts, outcome, how, most=_LOG)
+    said = outcome_words(texts, outcome, how, most=_LOG)
+    if isinstance(request, ProposeSoul) and isinstance(outcome, SoulRefused) and outcome.findings:
+        said = f"“{preview(safe(request.wish), _WISH)}”\n{said}"
+    if isinstance(outcome, SoulProposed):
+        # What was wished for is shown, and in force after a yes.
+        number, ask = outcome.proposal.number, call.service.souls.ask
+        diff = await ask(DiffSoul(number), persona, call.actor)
+        said = f"{said}\n{outcome_words(texts, diff, how)}"
+        return call.ask(said, partial(_apply, number=number), short=call.say("soul.deed"))
+    return said
+
+
+async def _apply(call: Call, *, number: int) -> str:
+    return await soul(replace(call, rest=f"apply {number}"))
 
 
 def _how(language: Spoken, action: str) -> str:

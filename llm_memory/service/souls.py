@@ -183,7 +183,8 @@ class Souls:
     ) -> SoulEvaluation | SoulFault:
         if not self._life.is_ready:  # what private scopes say is not known, so it is no verdict
             return SoulFault.UNJUDGED
-        model = None if conversation else self._model
+        wished = proposal.origin is SoulOrigin.WISH and self._evolution is SoulEvolution.REVIEW
+        model = None if conversation or wished else self._model
         if model is not None and model.label and not model.is_there(""):
             # Nobody waits at night, and a verdict without probes would stand.
             return SoulFault.UNJUDGED
@@ -194,6 +195,7 @@ class Souls:
             persona_prompt=await self._persona_prompt(role),
             conversation=conversation,
             probes=await self._governance.own_probes(role),
+            by_rules=wished,
         )
 
     async def _findings_of(self, role: str, proposal: SoulProposal, old: str) -> list[Finding]:

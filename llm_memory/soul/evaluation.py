@@ -20,6 +20,7 @@ from ..texts import Said, Spoken
 from .model_port import SoulModel, reachable
 from .probe_verdicts import ProbeVerdict, SqliteProbeVerdicts
 from .rules.judging import (
+    ASKED,
     NO_MODEL,
     PROTECTED,
     RULES_REFUSE,
@@ -74,6 +75,7 @@ class SoulEvaluator:
         persona_prompt: str,
         conversation: str = "",
         probes: str = "",
+        by_rules: bool = False,
     ) -> SoulEvaluation | SoulFault:
         """Returns the verdict on a proposal over the text in force. A fault is none: the proposal
         stays as it was. Without a model the rules alone decide.
@@ -83,12 +85,15 @@ class SoulEvaluator:
             persona_prompt: AstrBot's own, empty for none.
             conversation: Whose model is asked, if the owner has chosen none.
             probes: What stands in the owner's ``probes.md``.
+            by_rules: The rules alone decide: an admin sees it before it is in force.
 
         Raises StateUnavailable.
         """
         findings = tuple(await self._rules(role, proposal, old_text))
         if findings:
             return SoulEvaluation(proposal.number, False, findings, why=RULES_REFUSE)
+        if by_rules:
+            return SoulEvaluation(proposal.number, True, why=ASKED)
         if (model := reachable(self._model, conversation)) is None:
             return SoulEvaluation(proposal.number, True, why=NO_MODEL)
         own = await asyncio.to_thread(own_probes, probes)
