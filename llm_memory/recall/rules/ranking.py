@@ -148,19 +148,11 @@ def _chosen(
 
 def sift(candidates: Iterable[Candidate]) -> Sifted:
     """Best first; among equals the newer."""
-    sound: list[Candidate] = []
-    wrong: list[Candidate] = []
-    for candidate in candidates:
-        unknown = math.isnan(candidate.relevance) or math.isnan(candidate.order)
-        (wrong if unknown else sound).append(candidate)
-    ordered: list[Candidate] = []
-    seen: set[Key] = set()
-    for candidate in sorted(sound, key=_order):
-        if candidate.key not in seen:
-            seen.add(candidate.key)
-            ordered.append(candidate)
-    above = [candidate for candidate in ordered if candidate.relevance >= 0]
-    return Sifted(above, [candidate for candidate in ordered if candidate.relevance < 0] + wrong)
+    ordered: dict[Key, Candidate] = {}
+    for candidate in sorted(candidates, key=_order):
+        ordered.setdefault(candidate.key, candidate)
+    above = [candidate for candidate in ordered.values() if candidate.relevance >= 0]
+    return Sifted(above, [one for one in ordered.values() if one.relevance < 0])
 
 
 def journals_last(sifted: Sifted, *, shown: bool) -> Sifted:

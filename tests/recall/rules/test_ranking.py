@@ -51,7 +51,7 @@ def chosen(*candidates: Candidate, limit: int = 10, budget: int = 10_000) -> lis
 
 def test_below_the_floor_nothing_is_a_hit() -> None:
     hits, dropped, _ = choose(
-        sift([candidate(1, -0.01), candidate(2, float("nan"))]),
+        sift([candidate(1, -0.01), candidate(2, -0.02)]),
         limit=5,
         token_budget=1000,
         preview_chars=240,
