@@ -92,9 +92,8 @@ class WholeAnswers:
         elif ask.request.on:
             beside = self._of_days(ask, EVERYTHING).best
         elif of_days is not None and not best:
-            beside = [
-                one for one, at in self._lying(ask) if at[0] <= 1 and self._is_of(one, of_days)
-            ]
+            lying_then = [one for one, at in self._lying(ask) if at[0] <= 1]
+            beside = [one for one in lying_then if of_days.own or self._is_of(one, of_days)]
         done = asked.done if asked and asked.topic is Topic.TASKS else None
         read = asked.topic if asked and best else None
         return Whole(best, beside, read, done) if best or beside or done is not None else None

@@ -16,7 +16,10 @@ from ....text.traditional import simplified
 from ..talk import is_about_time_alone, is_small_talk
 from .heads import OWN, PLANS, is_done, parted
 
-_OF_THE_BOT: Final = re.compile(r"[你您]|\byour?\b")
+_OF_THE_BOT: Final = re.compile(
+    r"[你您](?!知道|记得|看|查|帮|说|告诉|能|可)|\byou\b(?!\s(?:know|tell|check|remember|see|show|list))"
+    r"|\byour\b"
+)
 _ASKS: Final = re.compile(
     "什么|啥|哪|谁|有没有|有[^，。]{0,4}[吗么没]|干[嘛吗]|"
     r"\b(?:what|which|who|where|any|anything|(?:do|have) (?:i|we))\b"
@@ -40,10 +43,12 @@ class OfDays:
     Attributes:
         all: All that lies on them; else what holds a word of ``left``.
         left: The words beside those that ask, folded and simplified: whose days, or what.
+        own: The asker asks of his own days: whatever lies on the very day may matter.
     """
 
     all: bool
     left: tuple[str, ...]
+    own: bool = False
 
     def holds(self, text: str) -> bool:
         """Whether a text, folded and simplified, holds one of the words, or a part of one where
@@ -70,7 +75,8 @@ def asked_of_days(subject: str, *, asks: bool) -> OfDays | None:
     if is_done(found, text) or (_OF_THE_BOT.search(text) and not (OWN.search(text) or left)):
         return None
     everything = bool(found & {PLANS, Topic.TASKS}) or (not left and _ASKS.search(text) is not None)
-    return OfDays(everything, tuple(left)) if everything or left else None
+    own = OWN.search(text) is not None
+    return OfDays(everything, tuple(left), own) if everything or left else None
 
 
 def _parts(word: str) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ _ENGLISH: Final[dict[Topic | str, str]] = {
     "done": "done finished completed",
     PLANS: "schedule scheduled agenda calendar itinerary appointment appointments event "
     "events activities free busy available happen happens happening planned booked doing coming "
-    "upcoming due prepare",
+    "upcoming due prepare clear commitments meetings deadlines",
     "": "list show open pending left unfinished set give gave given agreed follow apply far what's "
     "everything morning afternoon evening night",
 }
