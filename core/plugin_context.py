@@ -23,6 +23,7 @@ from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.texts import Texts
 from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import BackgroundInitializer
+from .commands.typing_rate import TypingRate
 from .config import ConfigWarning, read_config
 from .host.accounts import bot_accounts
 from .host.astrbot_clock import clock_of, zone_of
@@ -76,6 +77,7 @@ class PluginContext:
     ) -> None:
         self.astrbot = context
         self.reopen = reopen
+        self.rate = TypingRate()
         self.newest = newest
         self._installing = installing
         self.config = read_config(raw_config)

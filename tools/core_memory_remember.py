@@ -82,6 +82,9 @@ class RememberTool(MemoryTool):
         strength: int,
         memory_type: str,
     ) -> str:
+        plugin, where = call.plugin, call.conversation_id
+        if minutes := plugin.rate.wait(where, call.actor, judgment):
+            return f"error {plugin.texts.say('add.too_fast', minutes=minutes)}"
         draft = MemoryDraft(
             judgment=judgment,
             reasoning=reasoning,
@@ -94,8 +97,8 @@ class RememberTool(MemoryTool):
             heard=call.heard,
             talk=call.talk,
         )
-        outcome = await call.plugin.service.remember(draft, conversation_id=call.conversation_id)
+        outcome = await plugin.service.remember(draft, conversation_id=where)
         if not isinstance(outcome, Rejected):
             call.stored.append(outcome.memory.memory.memory_id)
         word = "error" if isinstance(outcome, Rejected) else "ok"
-        return f"{word} {remembered_text(call.plugin.texts, outcome)}"
+        return f"{word} {remembered_text(plugin.texts, outcome)}"

@@ -20,7 +20,6 @@ from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.loop_text import moment
 from .command_words import first_word
-from .typing_rate import TypingRate
 
 ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
@@ -58,7 +57,6 @@ class Call:
     where: ConversationId
     actor: Actor
     rest: str
-    rate: TypingRate
     lists: Latest[Person, Mapping[int, str]]
     asked: Latest[Person, Asked]
 

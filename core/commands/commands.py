@@ -42,7 +42,6 @@ from .sleep_command import sleep
 from .soul_commands import soul
 from .status_command import status
 from .transfer_commands import export, import_
-from .typing_rate import TypingRate
 from .yes_command import yes
 
 Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
@@ -72,7 +71,7 @@ async def add(call: Call) -> str:
     """Remember the text as it stands."""
     if not call.rest:
         return call.say("add.usage")
-    if minutes := call.rate.wait(call.where, call.actor, call.rest):
+    if minutes := call.plugin.rate.wait(call.where, call.actor, call.rest):
         return call.say("add.too_fast", minutes=minutes)
     draft = MemoryDraft(call.rest, source=Source.COMMAND, actor=call.actor)
     outcome = await call.service.remember(draft, conversation_id=call.where)
@@ -120,7 +119,7 @@ class Commands:
         self._plugin = plugin
         lists = Latest[Person, Mapping[int, str]](_LISTS)
         asked = Latest[Person, Asked](_ASKED)
-        self._call = partial(Call, plugin, rate=TypingRate(), lists=lists, asked=asked)
+        self._call = partial(Call, plugin, lists=lists, asked=asked)
 
     def __getattr__(self, name: str) -> Command:
         handler = _HANDLERS.get(name.removesuffix("_"))

@@ -1,4 +1,4 @@
-"""How fast one person may have things stored by command: faster than anyone types."""
+"""How fast one person may have things stored: faster than anyone types."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ..latest import Latest
 _COMMAND_SECONDS = 3.0
 _CHARACTERS_A_SECOND = 10.0
 """Nobody types that fast for long, whatever the input method."""
-_AHEAD_SECONDS = 1200.0
-"""So much typing may come at once, for what is pasted: six of the longest texts, or two hundred
-short ones."""
+_AHEAD_SECONDS = 420.0
+"""So much typing may come at once, for what is pasted: three of the longest texts."""
+_AT_ONCE = 20
+"""So many may come at once, however short they are."""
 _MOST = 1000
 """Persons; who has sent something longest ago goes first."""
 
@@ -24,7 +25,8 @@ class TypingRate:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._typed_until = Latest[str, float](_MOST)
+        self._typed_until = Latest[str, tuple[float, float]](_MOST)
+        """Until when typing the words takes, and sending them off alone."""
 
     def wait(self, conversation_id: ConversationId, actor: Actor, text: str) -> int:
         """Count a text. Returns 0, or in how many minutes the next one is taken: this one is not,
@@ -32,9 +34,10 @@ class TypingRate:
         if actor.admin:
             return 0
         who, now = actor.person or conversation_id.umo, self._clock()
-        until = max(self._typed_until.get(who, now), now)
-        ahead = until - now
-        if ahead < _AHEAD_SECONDS:
-            until += _COMMAND_SECONDS + len(text) / _CHARACTERS_A_SECOND
-        self._typed_until.note(who, until)
-        return ceil((ahead - _AHEAD_SECONDS) / 60) or 1 if ahead >= _AHEAD_SECONDS else 0
+        typed, sent = (max(one, now) for one in self._typed_until.get(who, (now, now)))
+        over = max(typed - now - _AHEAD_SECONDS, sent - now - _AT_ONCE * _COMMAND_SECONDS)
+        if over < 0:
+            typed += _COMMAND_SECONDS + len(text) / _CHARACTERS_A_SECOND
+            sent += _COMMAND_SECONDS
+        self._typed_until.note(who, (typed, sent))
+        return 0 if over < 0 else ceil(over / 60) or 1

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
+from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
 from astrbot_plugin_scoped_memory.core.config import PluginConfig
 from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
@@ -109,6 +110,7 @@ class FakePlugin:
         self._rig, self.engine = rig, rig.engine
         self.clock = rig.clock
         self.talk = RecentTalk()
+        self.rate = TypingRate()
         self.config = PluginConfig(language=language)
         self.panel_map = PanelMap(panel)
         self.texts = Texts(language)

@@ -104,6 +104,13 @@ async def test_nobody_has_anothers_words_forgotten_but_an_admin(rig: Rig) -> Non
     assert (await model(ForgetTool, by={"admin": True}, pointer=pointer)).startswith("ok ")
 
 
+async def test_of_a_flood_of_calls_few_are_stored(rig: Rig) -> None:
+    model = Model(rig)
+    said = [await model(RememberTool, judgment=f"第{n}号柜子的钥匙在前台") for n in range(40)]
+    assert 10 <= sum(one.startswith("ok ") for one in said) <= 30
+    assert (await model(RememberTool, by={"sender": "2"}, judgment=TEXT)).startswith("ok ")
+
+
 async def test_what_a_memory_or_a_task_says_forges_nothing_in_an_answer(rig: Rig) -> None:
     model, pointer = Model(rig), (await rig.remember(TEXT + FORGED, HERE)).memory.pointer
     for said, lines in (

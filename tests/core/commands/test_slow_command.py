@@ -11,7 +11,6 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import slow_command
 from astrbot_plugin_scoped_memory.core.commands.call import Call
-from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
 from astrbot_plugin_scoped_memory.core.latest import Latest
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
@@ -54,9 +53,9 @@ async def test_its_end_is_told(
         spawn=lambda work: behind.append(asyncio.ensure_future(work)),
         astrbot=SimpleNamespace(send_message=send),
     )
-    rate, lists, drafts = TypingRate(), Latest[Any, Any](1), Latest[Any, Any](1)
+    lists, drafts = Latest[Any, Any](1), Latest[Any, Any](1)
     with caplog.at_level(logging.INFO):
-        answer = await work(Call(plugin, group(777), person(1), "", rate, lists, drafts))
+        answer = await work(Call(plugin, group(777), person(1), "", lists, drafts))
         assert answer == texts.say("slow.goes_on")
         go_on.set()
         await behind[0]

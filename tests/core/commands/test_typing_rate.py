@@ -51,6 +51,18 @@ def test_a_flood_ends_soon_for_its_sender_alone_and_not_for_ever() -> None:
     assert rate.wait(group(777), person(1), long) == 0
 
 
+@pytest.mark.unit
+@given(st.text(max_size=30))
+def test_of_a_flood_of_short_ones_few_are_taken(text: str) -> None:
+    clock = Hours()
+    rate = TypingRate(clock)
+    taken = 0
+    for _ in range(200):
+        clock.now += 0.1
+        taken += rate.wait(group(777), person(1), text) == 0
+    assert 10 <= taken <= 30
+
+
 @pytest.mark.engine
 async def test_the_reply_says_that_nothing_was_stored_and_when_to_send_it_again(rig: Rig) -> None:
     desk, replies = Desk(rig, sender="10001", admin=False), []
