@@ -98,8 +98,8 @@ class ContradictingWrites:
             role=role,
             memory_id=memory_id,
         )
-        again = isinstance(outcome, Reinforced)
-        if not (isinstance(outcome, Stored) or (again and taken.how is not Taking.TELLS)):
+        again = isinstance(outcome, Reinforced) and taken.how is Taking.TELLS
+        if again or not isinstance(outcome, Stored | Reinforced):
             return outcome
         near = await self._near.sharing_words(outcome.memory, latest=taken.named)
         find = partial(_contradicted, outcome.memory.memory, taken, near, self._model)
