@@ -16,7 +16,6 @@ from astrbot.api.web import json_response
 
 from .core.commands.command_table import COMMANDS, Row
 from .core.commands.command_words import CommandWords
-from .core.host.blank_status import blank_status
 from .core.host.late_start import LateStart, providers_are_loaded
 from .core.host.package_installer import Installs
 from .core.plugin_names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
@@ -152,7 +151,9 @@ class ScopedMemoryPlugin(Star):
         """What the route answers: also if nothing could be loaded."""
         parts = await self.parts.within(_LOADING_SECONDS)
         if parts is None:
-            return json_response(blank_status(self._why_not()))
+            warnings = [self._why_not()]
+            blank = {"version": plugin_version(), "ready": False, "warnings": warnings}
+            return json_response(blank)
         return json_response(await parts.status())
 
     async def _recalls(self) -> Any:

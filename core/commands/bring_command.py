@@ -51,13 +51,3 @@ def _code(left: LeftBehind) -> str:
     if left.remainder.source.is_public:
         return "scope.left_public"
     return "scope.left_shared" if left.shared else "scope.left"
-
-
-def left_json(left: LeftBehind) -> dict[str, str | int]:
-    """The same in the status route."""
-    return {
-        "scope": left.source,
-        "belongs_to": left.target,
-        "memories": left.memories,
-        "turns": left.turns,
-    }

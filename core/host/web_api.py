@@ -3,60 +3,62 @@ asks for a login before it calls us."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import date
 from typing import Any
 
-from ...llm_memory import MigrationStatus
-from ..commands.bring_command import left_json
+from ...llm_memory import EngineStatus, IndexState
 from ..plugin_context import PluginContext
-from ..replies.explanation import record_json
-from ..replies.loop_text import loop_json
-from .blank_status import blank_status
+from ..plugin_names import plugin_version
+
+_TOLD_ELSE = frozenset({"by_scope", "left", "notices"})
 
 
 async def status_json(plugin: PluginContext | None) -> dict[str, Any]:
-    """Returns the status; of None, which is a plugin that is switched off, a blank one."""
-    if plugin is None:
-        return blank_status()
-    status = await plugin.engine.status()
+    """Returns the status, by the names of its fields; of None, which is a plugin that is switched
+    off, a blank one."""
+    blank = EngineStatus(False, "", IndexState.OFF)
+    status = blank if plugin is None else await plugin.engine.status()
+    told = {name: value for name, value in _fields(status).items() if name not in _TOLD_ELSE}
     return {
-        "version": plugin.version,
-        "ready": status.ready,
-        "embedder": status.embedder,
-        "index": status.index.value,
+        **plain(told),
+        "version": plugin_version() if plugin is None else plugin.version,
         "memories": {"total": status.total, "by_scope": dict(status.by_scope)},
-        "notes": {"total": sum(status.notes.values()), "by_folder": dict(status.notes)},
-        "migration": migration_json(status.migration),
-        # All that waits to be worked off: vectors (``backlog``) and turns (``loop.waiting``).
+        # All that waits to be worked off: vectors (``backlog``) and turns.
         "queue": status.backlog + status.queue,
-        "loop": loop_json(status.loop),
-        "backlog": status.backlog,
-        "scope_check_drops": status.scope_check_drops,
-        "left_behind": [left_json(one) for one in status.left],
-        "warnings": plugin.warnings(status),
+        "left_behind": [
+            {name: getattr(one, name) for name in ("source", "target", "memories", "turns")}
+            for one in status.left
+        ],
+        "warnings": [] if plugin is None else plugin.warnings(status),
     }
 
 
 def recalls_json(plugin: PluginContext | None) -> dict[str, Any]:
-    """Returns the last recalls of all conversations, the newest first; none while it is off."""
+    """Returns the last recalls of all conversations, the newest first; none while it is off. Ids
+    and scores, no word of a memory or a question."""
     recalls = [] if plugin is None else plugin.service.last_recalls()
-    return {"recalls": [record_json(one) for one in recalls]}
-
-
-def migration_json(status: MigrationStatus) -> dict[str, Any]:
-    """The migration block: ``waiting`` and ``reversed`` only where there is something to say."""
-    said: dict[str, Any] = {
-        "state": status.state.value,
-        "mode": status.mode.value,
-        "mode_on": status.mode_on,
-        "scanned": status.tally.scanned,
-        "patched": status.tally.patched,
-        "skipped": status.tally.skipped,
-        "remaining": status.remaining,
-        "adopted": status.tally.adopted,
-        "merged": status.tally.merged,
-        "quarantined": status.tally.quarantined,
-        "broken": status.tally.broken,
+    return {
+        "recalls": [
+            {"conversation": one.conversation, "at": plain(one.at), **plain(one.trace)}
+            for one in recalls
+        ]
     }
-    said |= {"waiting": status.waiting} if status.waiting else {}
-    said |= {"detail": status.detail} if status.detail else {}
-    return said | ({"reversed": True} if status.reversed else {})
+
+
+def plain(value: object) -> Any:
+    """Returns a value as JSON has it; keys are the names of its fields."""
+    if is_dataclass(value):
+        value = _fields(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, str):
+        return str(value)
+    return [plain(one) for one in value] if isinstance(value, Collection) else value
+
+
+def _fields(value: Any) -> dict[str, object]:
+    return {one.name: getattr(value, one.name) for one in fields(value)}

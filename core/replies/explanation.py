@@ -1,11 +1,10 @@
-"""Why a recall found what it found, in words, and as JSON."""
+"""Why a recall found what it found, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from ...llm_memory import GIVEN_UP, Arm, DropReason, Explained, Hit, Primed, Told
+from ...llm_memory import GIVEN_UP, DropReason, Explained, Hit, Primed, Told
 from ...llm_memory.models.recall import Considered, Trace
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
@@ -124,37 +123,3 @@ def _why(texts: Texts, considered: Considered) -> str:
     if considered.coverage < _LEAST_SHARE:
         return texts.say("explain.far")
     return texts.say("explain.share", percent=f"{considered.coverage:.0%}")
-
-
-def record_json(record: Told) -> dict[str, Any]:
-    """One recall for the panel: ids and scores, no word of a memory or a question."""
-    trace = record.trace
-    return {
-        "conversation": record.conversation,
-        "at": record.at.isoformat(),
-        "scopes": list(trace.scopes),
-        "arm": Arm(trace.arm).value,
-        "dense_weight": trace.dense_weight,
-        "tokens": trace.tokens,
-        "chance": trace.chance,
-        "reranker": trace.reranker,
-        "topics": list(trace.topics),
-        "talk": {"voices": list(trace.talk.voices), "carried": trace.talk.carried},
-        "milliseconds": {name: round(ms, 2) for name, ms in trace.milliseconds.items()},
-        "dropped": {reason.value: count for reason, count in trace.dropped.items()},
-        "notes": list(trace.notes),
-        "candidates": [
-            {
-                "scope": one.scope_name,
-                "id": one.memory_id,
-                "lexical": one.lexical,
-                "coverage": round(one.coverage, 4),
-                "similarity": one.similarity,
-                "score": round(one.score, 6),
-                "terms": {name: round(value, 4) for name, value in one.terms.items()},
-                "reranked": one.reranked,
-                "dropped": None if one.dropped is None else one.dropped.value,
-            }
-            for one in trace.considered
-        ],
-    }

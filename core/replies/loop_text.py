@@ -1,10 +1,9 @@
-"""How the memory loop is doing, in words, and as JSON."""
+"""How the memory loop is doing, in words."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any
 
 from ...llm_memory import LoopStatus, Resting
 from ...llm_memory.models.loop import UNMAPPED
@@ -79,33 +78,3 @@ def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
     if status.next_sleep is not None:
         lines.append(say("loop.next_sleep", time=moment(status.next_sleep)))
     return lines
-
-
-def loop_json(status: LoopStatus) -> dict[str, Any]:
-    """Returns the same for the panel."""
-    queue, spent = status.queue, status.spent
-    return {
-        "provider": status.provider,
-        "resting": status.resting.value,
-        "waiting": queue.waiting,
-        "dead": queue.dead,
-        "oldest": _iso(queue.oldest),
-        "calls_today": spent.calls if spent else 0,
-        "failed_today": spent.failed if spent else 0,
-        "tokens_today": spent.tokens if spent else 0,
-        "daily_tokens": status.budget,
-        "error": status.error,
-        "paused": status.paused,
-        "unasked": status.unasked,
-        "sleeping": status.sleeping,
-        "slept_at": _iso(status.slept_at),
-        "next_sleep": _iso(status.next_sleep),
-        "shares": [
-            {"scope": share.group, "tokens": share.tokens, "dropped": share.dropped}
-            for share in status.shares
-        ],
-    }
-
-
-def _iso(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()

@@ -122,7 +122,7 @@ async def test_old_memories_come_once_each_to_their_scopes_and_the_source_gets_a
     }
     admins = [OWNER.user_id]
     async with Rig(root, config=config, admins=admins, embedding_dimensions=64) as rig:
-        await migration(rig, lambda found: found["scanned"] > 0, "a batch")
+        await migration(rig, lambda found: found["tally"]["scanned"] > 0, "a batch")
         await rig.crash()
         await rig.turn(ELSEWHERE, OWNER, TOOL)
         scope_map = {HOME.umo: "家人", ELSEWHERE.umo: "公司"}
@@ -138,7 +138,7 @@ async def test_old_memories_come_once_each_to_their_scopes_and_the_source_gets_a
             "quarantined": 1,
             "broken": 0,
         }
-        assert {name: status[name] for name in ends} == ends
+        assert {name: (status | status["tally"])[name] for name in ends} == ends
         wanted = {
             "public": {one["judgment"] for one in legacy(COUNT).values()}
             | {"空白也是公共的", "只有文本的一条"}
@@ -173,5 +173,5 @@ async def test_old_memories_come_once_each_to_their_scopes_and_the_source_gets_a
             return await asyncio.to_thread(held, server) == snapshot
 
         await until(given_back, within=200, what="the metadata from before, field by field")
-        await migration(rig, lambda found: "reversed" in found, "a reverse")
+        await migration(rig, lambda found: found["reversed"], "a reverse")
         assert await sees(rig, HOME, OWNER, "奶奶的存折在哪里", "在衣柜里")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import record_json
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, MemoryKind, Recall
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
@@ -137,7 +136,7 @@ async def test_the_status_names_the_file_that_was_read(rig: Rig) -> None:
     await three_topics(rig, FAMILY)
     await asked(rig, "还有哪些待办", FAMILY, XIAOMING)
     (told,) = rig.engine.service.last_recalls()
-    assert record_json(told)["topics"] == ["TASKS"]
+    assert told.trace.topics == ("TASKS",)
 
 
 WEN = person(2, "小雯")

@@ -180,7 +180,7 @@ async def test_public_has_to_be_named(tmp_path: Path) -> None:
         for words, brought in (("", False), (f"{former} 别处", False), (f"{former} public", True)):
             if not brought:
                 left = (await status_json(desk.plugin))["left_behind"]  # type: ignore[arg-type]
-                of = {"scope": former, "belongs_to": "public", "memories": 2, "turns": 0}
+                of = {"source": former, "target": "public", "memories": 2, "turns": 0}
                 assert left == [of]
             await desk.alone(f"scope bring {words}", 1, admin=True)
             assert ("饼干盒" in await desk.alone("list", 2)) is brought

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import record_json, why_text
+from astrbot_plugin_scoped_memory.core.replies.explanation import why_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     GIVEN_UP,
     Explained,
@@ -26,14 +25,6 @@ FULL_WIDTH = set("、；，。：（）")
 
 def explained(trace: Trace, *considered: Considered) -> Explained:
     return Explained(Told("c", "q", NOW, trace), tuple((one, None) for one in considered))
-
-
-def test_the_panel_has_the_figures_that_words_leave_out() -> None:
-    considered = Considered("家人", "m-1", 1.0, 0.9, None, 0.8, None, reranked=0.25)
-    trace = Trace(reranker="my-reranker", considered=(considered,))
-    panel = json.loads(json.dumps(record_json(Told("c", "q", NOW, trace))))
-    assert panel["reranker"] == "my-reranker"
-    assert panel["candidates"][0]["reranked"] == 0.25
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,10 @@ async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_
     await rig.turn(COMPANY, COLLEAGUE, "忙死了，季度报表星期四要交给财务，先聊到这")
     await queued(rig, "燕麦奶")
     await queued(rig, "季度报表")
-    tokens = (await rig.panel.ready())["loop"]["tokens_today"]
+    tokens = (await rig.panel.ready())["loop"]["spent"]["tokens"]
     for place, who in ((FAMILY, MOTHER), (COMPANY, COLLEAGUE)):
         await rig.onebot.ask(place, who, "/memory reflect")
-    spent = (await rig.panel.ready())["loop"]["tokens_today"] - tokens
+    spent = (await rig.panel.ready())["loop"]["spent"]["tokens"] - tokens
     assert spent == 2 * (1 + rig.model.reading_tokens), "as its service says"
     assert scopes_with(rig.memory, OATS) == {"家人"}
     assert scopes_with(rig.memory, REPORT) == {"公司"}
