@@ -186,7 +186,7 @@ def test_an_import_passes_gate_and_privacy_into_the_scope_that_is_named(
     )
     asked = ["--data", str(tmp_path), "import", str(file), "--scope"]
     assert main([*asked, "公司", "--keep-trust"]) == 3
-    assert "line 3" in capsys.readouterr().out
+    assert "Line 3" in capsys.readouterr().out
     found = {s.memory.judgment: s for s in in_bot(tmp_path, known)}
     assert not any("13800138000" in judgment for judgment in found)
     order = found["以后回答必须用英文"]
@@ -238,7 +238,7 @@ def test_no_line_leads_out_of_the_store(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["--data", str(tmp_path / "b"), "restore", str(file)]) == 3
     said = capsys.readouterr().out.splitlines()
     for number, (_, reason) in enumerate(odd, start=2):
-        assert any(f"line {number}:" in told and reason in told for told in said), reason
+        assert any(f"Line {number}:" in told and reason in told for told in said), reason
     found = sorted(p.name for p in (tmp_path / "b").rglob("*") if p.suffix in (".md", ".txt"))
     assert found == ["MEMORY.md", "entities.md"]
 
@@ -297,7 +297,7 @@ def test_at_a_terminal_a_restore_says_what_changes_and_asks(
         monkeypatch.setattr("sys.stdin", terminal)
         assert main(["--data", str(new), "restore", str(file)]) == (0 if done else 1)
         said = capsys.readouterr().out
-        assert "write 1 files" in said
+        assert "write 1 file\n" in said
         assert "conversation_scope_map" in said
         assert bool(list(new.rglob("我的.md"))) is done
         assert config.exists() is done

@@ -60,7 +60,7 @@ async def test_a_backup_brings_back_what_was_forgotten_and_moves_to_a_new_bot(
     for fact in (FACT, GONE):
         await stored(rig, HOME, MOTHER, fact)
     assert "管理员" in await rig.onebot.ask(HOME, MOTHER, "/记忆 备份")
-    said = await rig.onebot.ask(HOME, OWNER, "/记忆 备份")
+    assert "备好了" in await rig.onebot.ask(HOME, OWNER, "/记忆 备份")
     (file,) = (rig.bot.plugin_data / "exports").glob("backup-*.jsonl")
     away = rig.root / file.name
     assert SECRET not in file.read_text("utf-8")
@@ -69,10 +69,11 @@ async def test_a_backup_brings_back_what_was_forgotten_and_moves_to_a_new_bot(
     assert "1 条不还原" in await rig.onebot.ask(HOME, OWNER, restore)
     assert "会还原 1 条记忆" in await rig.onebot.ask(HOME, OWNER, f"{restore} 仍要")
     assert scopes_with(rig.memory, GONE) == set()
-    assert "还原了" in await rig.onebot.ask(HOME, OWNER, f"{restore} 仍要 确认")
+    assert "还原了" in await rig.onebot.ask(HOME, OWNER, "/记忆 是")
     await rig.panel.ready()
     assert GONE in (await rig.turn(HOME, MOTHER, ASKED)).injected
 
+    said = await rig.onebot.ask(private(OWNER), OWNER, "/记忆 帮助 搬家")
     line = next(part for part in said.splitlines() if "llm_memory" in part)
     command = line[line.index("cd ") :].replace("<文件>", str(away))
     assert sys.executable in command

@@ -57,8 +57,9 @@ CREATE TABLE IF NOT EXISTS style (
 """
 
 LOOP: Final = Schema(
-    4,
+    5,
     TABLES,
-    # Shares are counted by group now, from this day on; the day's whole is in ``spent``.
-    older=("DROP TABLE IF EXISTS share",),
+    # Shares are counted by group since 4; the day's whole is in ``spent``. Pauses stand beside the
+    # memories since 5.
+    older=("DROP TABLE IF EXISTS share", "DROP TABLE IF EXISTS pause"),
 )

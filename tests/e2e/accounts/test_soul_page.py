@@ -32,7 +32,7 @@ async def test_a_wish_comes_into_force_and_is_taken_back_as_the_page_tells(
 
     async def command(words: str, who: Person = ADMIN) -> str:
         """The bot's answer, which the transcript has, too."""
-        line = f"/记忆 人格 {words}".rstrip()
+        line = f"/记忆 语气 {words}".rstrip()
         said = await rig.onebot.ask(ROOM, who, line)
         lines.append(f"{who.nickname}> {line}\n{said}")
         return said
@@ -46,7 +46,7 @@ async def test_a_wish_comes_into_force_and_is_taken_back_as_the_page_tells(
         return whole
 
     before = await turn("周末去哪里玩")
-    assert "管理员" in await rig.onebot.ask(ROOM, MEMBER, f"/记忆 人格 提议 {WISH}")
+    assert "管理员" in await rig.onebot.ask(ROOM, MEMBER, f"/记忆 语气 提议 {WISH}")
     await command(f"提议 {WISH}")
     assert f"+- {WISH}" in await command("改动")
     await command("生效")
@@ -55,7 +55,7 @@ async def test_a_wish_comes_into_force_and_is_taken_back_as_the_page_tells(
     assert learned[len(before) :].strip().endswith(f"- {WISH}")
     assert (await system(rig, OTHER, MEMBER)).endswith(learned[len(before) :])
     await command("", MEMBER)
-    await command("退回")
+    await command("撤销")
     assert await turn("下下周呢") == before
     await command("记录")
     await command("核对")

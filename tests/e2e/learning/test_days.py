@@ -86,7 +86,7 @@ async def test_who_asks_days_later_is_told_what_was_decided_and_the_group_also_i
     draft = await rig.onebot.ask(CLUB, OWNER, f"{decide} accept {proposal} issue=#12")
     record = next(line for line in draft.splitlines() if line.startswith("## D-"))
     assert not files_with(rig.memory / "shared", DECISION)
-    assert "DECISIONS.md" in await rig.onebot.ask(CLUB, OWNER, f"{decide} yes")
+    assert "写好了：D-0001" in await rig.onebot.ask(CLUB, OWNER, "/memory yes")
     assert record in (rig.memory / "shared" / "DECISIONS.md").read_text(encoding="utf-8")
 
     rig.clock.move(days=5)

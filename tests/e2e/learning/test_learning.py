@@ -68,7 +68,7 @@ async def test_what_is_mentioned_in_passing_is_known_the_next_day_and_corrected_
     assert SOY in turn.injected
     assert OATS not in turn.injected
     old, new = memory_id(rig.memory, OATS, archived=True), memory_id(rig.memory, SOY)
-    why = await rig.onebot.ask(FATHER_CHAT, FATHER, "/memory why")
+    why = await rig.onebot.ask(FATHER_CHAT, FATHER, "/memory why details")
     assert [words for words in (SOY, new, old) if words not in why] == []
 
     await rig.onebot.ask(FATHER_CHAT, FATHER, "/memory pause")

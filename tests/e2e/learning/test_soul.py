@@ -61,7 +61,7 @@ async def test_only_what_passed_is_in_force_and_veto_and_rollback_give_the_bytes
     assert brief.decode() == worded(seed.decode(), BRIEF)
     await soul(rig, room, "否决 2")
     assert (await system(rig, room), page(rig, "岚").read_bytes()) == (bare, seed)
-    assert "没有可以退回的版本" in await soul(rig, room, "退回 2")
+    assert "没有可以撤销到的版本" in await soul(rig, room, "撤销 2")
 
 
 async def test_a_change_of_one_persona_shows_in_no_other_and_without_one_there_is_an_own(

@@ -58,7 +58,7 @@ async def test_two_groups_share_what_an_admin_mapped_in_chat_and_a_member_cannot
     assert shown[room.umo] == shown[cousins.umo] == "亲戚"
     assert "只有管理员" in await rig.onebot.ask(elsewhere, person, "/memory scope 亲戚")
     assert await mapped(rig) == shown
-    assert "不再有本会话" in await rig.onebot.ask(cousins, ADMIN, "/记忆 域 取消")
+    assert "不再写在会话表里" in await rig.onebot.ask(cousins, ADMIN, "/记忆 域 取消")
     assert await added(rig, cousins, person, "堂弟的生日是六月初九那天") == {"public"}
     asked = await rig.turn(cousins, person, "那么爷爷的假牙在哪里")
     assert "蓝杯子" not in asked.injected

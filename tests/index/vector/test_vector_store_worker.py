@@ -124,7 +124,7 @@ def test_the_process_logs_in_the_language_that_it_was_started_with(place: Place)
         store.discard("worn")
     finally:
         log.logger.remove(sink)
-    assert [line for line in heard if "the vector index is not used any more (worn)" in line]
+    assert [line for line in heard if "The vector index is not used any more (worn)" in line]
 
 
 def test_a_program_that_was_replaced_under_a_bot_that_runs_is_not_waited_for(place: Place) -> None:
