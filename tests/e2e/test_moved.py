@@ -115,7 +115,7 @@ async def test_a_backup_brings_back_what_was_forgotten_and_moves_to_a_new_bot(
     assert 'dm_scope to: "per-peer"' in plan
     assert not scopes_with(rig.memory, FACT)
     done = await rig.onebot.ask(WORK, OWNER, f"{restore} confirm")
-    assert done.startswith("restored ")
+    assert done.startswith("Restored ")
     await rig.panel.ready()
     config = await rig.panel.config()
     assert config["conversation_scope_map"][HOME.umo] == "家人"
