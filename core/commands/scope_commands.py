@@ -50,11 +50,6 @@ async def _describe(call: Call) -> str:
         call.say("status.visible", count=report.visible),
         call.say("scope.paste", id=call.where.map_key),
     ]
-    if call.actor.admin:  # a key may name another conversation
-        lines += [
-            call.say("scope.near", key=safe(key)[:_NAME], value=safe(value)[:_NAME])
-            for key, value in report.near
-        ]
     if report.paused:
         lines.append(call.paused(report.paused))
     if report.mixed_history:

@@ -24,12 +24,8 @@ def notice_text(texts: Texts, notice: Notice) -> str:
         remedy = f"{rung}.{code}"  # what the owner can do
         if texts.knows(remedy):
             params["detail"] += texts.say(remedy, name=bundled_model_for_here())
-    if "closest" in params:
-        closest = params["closest"]
-        params["hint"] = texts.say("notice.map_closest", closest=closest) if closest else ""
-        params["odd"] = texts.say(f"map_key.{params.get('odd', 'unmet')}", **params)
-    if "lines" in params:
-        params["fix"] = texts.say("map_key.lines", lines=params["lines"]) if params["lines"] else ""
+    if odd := params.get("odd"):
+        params["odd"] = texts.say(f"map_key.{odd}", **params)
     if (role := params.get("role")) is not None:
         params["who"] = persona_words(texts, role)
         there = "there_without" if role == NO_PERSONA else "there"

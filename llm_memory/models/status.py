@@ -62,8 +62,7 @@ class ScopeReport:
     """What a conversation reads and writes, and why. ``visible`` counts what it can recall;
     ``paused`` is None where it is on the record. ``mixed_history``: the chat
     history that the model is given may hold words of a former scope, so replies are not read.
-    ``left`` is what stands in scopes that were derived for it before; ``near`` are entries of the
-    map, key and value, that match no conversation and look as if they meant this one."""
+    ``left`` is what stands in scopes that were derived for it before."""
 
     resolution: Resolution
     visible: int
@@ -72,7 +71,6 @@ class ScopeReport:
     paused: Pause | None = None
     mixed_history: bool = False
     left: tuple[LeftBehind, ...] = ()
-    near: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

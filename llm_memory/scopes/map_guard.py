@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.rebinding import Rebinding
 from ..models.resolution import Why, WhyCode
-from ..models.settings import EngineSettings, ScopeMap
+from ..models.settings import EngineSettings, IllegalName, ScopeMap
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
-from .rules.map_losses import (
-    ALL_FOLDERS,
-    LostAccounts,
-    likely_keys,
-    lost_accounts,
-    named_scopes,
-    repaired,
-)
+from .rules.map_losses import ALL_FOLDERS, LostAccounts, lost_accounts, named_scopes
 from .rules.scope_map import (
     KeyFault,
-    MapFault,
-    illegal_names,
+    OddKey,
     judge_map,
     mappable,
-    near_keys,
     odd_keys,
     private_keys,
     read_scope_map,
@@ -35,8 +25,6 @@ from .rules.scope_map import (
 
 Accounts = Callable[[], frozenset[str] | None]
 """The bot accounts that exist now, None where the bot framework does not tell."""
-_OFFERED = 30
-"""Lines of a repaired map in a notice."""
 _IN_CHAT = "mapped_in_chat:"
 """Begins a mark in the state: this key was set in chat, and no panel has shown it since."""
 
@@ -53,7 +41,6 @@ class _Looked:
     seen: frozenset[str]
     present: frozenset[str] | None
     released: frozenset[str]
-    known: frozenset[str]
     unnamed: frozenset[str]
     written_over: frozenset[str]
 
@@ -74,9 +61,7 @@ class MapGuard:
         self._accounts = accounts
         self._present: frozenset[str] | None = None
         self._released: frozenset[str] = frozenset()
-        self._known: frozenset[str] = frozenset()
         self._unnamed: frozenset[str] = frozenset()
-        self._offered: dict[str, str] = {}
         self._odd: frozenset[str] = frozenset()
         self._meant: set[tuple[str, str]] = set()
         self._lost = LostAccounts()
@@ -140,7 +125,7 @@ class MapGuard:
             state.release_accounts(released)
         scope_map = replace(scope_map, held=health.held | written_over)
         unnamed = standing - known
-        return _Looked(scope_map, seen, present, released, known, unnamed, written_over)
+        return _Looked(scope_map, seen, present, released, unnamed, written_over)
 
     def _compare_marks(
         self, scope_map: ScopeMap, former: Collection[str], in_chat: frozenset[str]
@@ -165,7 +150,7 @@ class MapGuard:
             self._notices.clear(code)
         self.seen |= looked.seen
         self._present, self._released = looked.present, looked.released
-        self._known, self._unnamed = looked.known, looked.unnamed
+        self._unnamed = looked.unnamed
         self._written_over = looked.written_over
         self._map = looked.scope_map
         self._report_entries()
@@ -206,10 +191,6 @@ class MapGuard:
         """Keep them durably. Blocks. Raises StateUnavailable."""
         self._state.put_successors(self._successors)
 
-    def near(self, keys: Collection[str]) -> list[MapFault]:
-        """Entries that match no conversation and look as if they meant the one with these keys."""
-        return near_keys(self.scope_map, keys, self.seen, self._present)
-
     @property
     def scope_map(self) -> ScopeMap:
         """The map as it is to be read now: bot accounts come and go while the bot runs."""
@@ -234,7 +215,7 @@ class MapGuard:
         freed = self._map.held | self._lost.keys
         unnamed, released = self._unnamed, self._released | self._lost.names
         await asyncio.to_thread(self._keep_confirmed, unnamed, released)
-        self._known, self._unnamed, self._released = self._known | unnamed, frozenset(), released
+        self._unnamed, self._released = frozenset(), released
         self._map = replace(self._map, held=frozenset())
         self._written_over = frozenset()
         self._notices.clear(NoticeCode.MAP_DAMAGED)
@@ -249,19 +230,6 @@ class MapGuard:
         self._state.know_scopes(known)
         self._state.release_accounts(released)
 
-    @property
-    def misses_keys(self) -> bool:
-        """True while scopes have a folder and no key: ``offer`` may find them some."""
-        return bool(self._unnamed)
-
-    def offer(self, memories: Iterable[StoredMemory]) -> None:
-        """Look among all memories for the conversations that the scopes without a key belong to,
-        and have the notice name them."""
-        self._offered = likely_keys(memories, self._unnamed, self._present, self.seen)
-        if self._offered:
-            self._notices.clear(NoticeCode.MAP_UNKNOWN)  # said again, with what is to be pasted
-            self._report_unnamed()
-
     def see(self, key: str) -> None:
         """A message came from this conversation, or from one that this key of the map decided."""
         self.seen |= {key}
@@ -273,7 +241,7 @@ class MapGuard:
             self._meant.add((why.key, conversation))
             self._odd |= {why.key}
             self._notices.clear(NoticeCode.MAP_ODD_KEY, why.key)
-            self._post_odd(MapFault(why.key, why.value, odd=KeyFault.MEANT, closest=conversation))
+            self._post_odd(OddKey(why.key, why.value, KeyFault.MEANT, conversation))
 
     def _weigh(self) -> None:
         """Compare the map with the bot accounts, and say what has changed."""
@@ -302,9 +270,10 @@ class MapGuard:
         post = self._notices.post
         if self._raw is None:
             post(Notice(NoticeCode.MAP_WRONG_TYPE))
-        for fault in illegal_names(self._map):
-            params = {"key": fault.key, "value": fault.value, "fault": str(fault.fault)}
-            post(Notice(NoticeCode.MAP_ILLEGAL_NAME, fault.key, params))
+        for key, value in self._map.entries.items():
+            if isinstance(value, IllegalName):
+                params = {"key": key, "value": value.value, "fault": str(value.fault)}
+                post(Notice(NoticeCode.MAP_ILLEGAL_NAME, key, params))
         if over := self._written_over:
             params = {"keys": "、".join(sorted(over))}
             post(Notice(NoticeCode.MAP_WRITTEN_OVER, params=params, severity=Severity.ERROR))
@@ -332,7 +301,6 @@ class MapGuard:
         params = {
             "accounts": "、".join(sorted(self._lost.names)),
             "present": "、".join(sorted(present)),
-            "lines": _lines(repaired(self._map, self._lost, present, self.seen)),
         }
         self._notices.post(
             Notice(NoticeCode.MAP_ACCOUNTS_GONE, params=params, severity=Severity.ERROR)
@@ -350,21 +318,9 @@ class MapGuard:
         if not self._unnamed:
             self._notices.clear(NoticeCode.MAP_UNKNOWN)
             return
-        params = {"scopes": "、".join(sorted(self._unnamed)), "lines": _lines(self._offered)}
+        params = {"scopes": "、".join(sorted(self._unnamed))}
         self._notices.post(Notice(NoticeCode.MAP_UNKNOWN, params=params, severity=Severity.ERROR))
 
-    def _post_odd(self, fault: MapFault) -> None:
-        params = {
-            "key": fault.key,
-            "value": fault.value,
-            "odd": str(fault.odd),
-            "closest": fault.closest,
-        }
-        self._notices.post(Notice(NoticeCode.MAP_ODD_KEY, fault.key, params))
-
-
-def _lines(offered: Mapping[str, str]) -> str:
-    """``key → scope``, one a line, as many as a notice holds."""
-    said = [f"{key} → {scope}" for key, scope in offered.items()]
-    rest = ["…"] if len(said) > _OFFERED else []
-    return "\n".join(said[:_OFFERED] + rest)
+    def _post_odd(self, odd: OddKey) -> None:
+        params = {"key": odd.key, "value": odd.value, "odd": str(odd.fault), "meant": odd.meant}
+        self._notices.post(Notice(NoticeCode.MAP_ODD_KEY, odd.key, params))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -13,7 +13,6 @@ from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
-from ..models.data_models import StoredMemory
 from ..models.notices import Notice, NoticeCode, Severity
 from ..models.rebinding import Rebinding
 from ..models.resolution import Refused, Resolution, Usable, WhyCode
@@ -25,7 +24,6 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard
 from .rules.identity import ids_of
-from .rules.scope_map import MapFault
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
 
 _STRANGERS_REPORTED: Final = "strangers_told"
@@ -147,10 +145,6 @@ class ScopeBook:
         """Have the holds outlast a restart."""
         await self._keep(lambda _: self._guard.keep_successors(), None)
 
-    def near_keys(self, conversation_id: ConversationId) -> list[MapFault]:
-        """Entries that match no conversation and look as if they meant this one."""
-        return self._guard.near({conversation_id.umo, conversation_id.map_key})
-
     def sharing(self, scope: Scope) -> int:
         """How many keys of the map give this scope."""
         return sum(1 for value in self._guard.scope_map.entries.values() if value == scope)
@@ -179,15 +173,6 @@ class ScopeBook:
         else:
             accounts = scopes.dm_scope_by_account.items()
             yield from (f"{BY_ACCOUNT} {name}" for name, policy in accounts if policy is None)
-
-    @property
-    def misses_keys(self) -> bool:
-        """True while scopes have a folder and no key in the map."""
-        return self._guard.misses_keys
-
-    def offer_keys(self, memories: Iterable[StoredMemory]) -> None:
-        """Tell the owner which conversations the scopes without a key seem to belong to."""
-        self._guard.offer(memories)
 
     async def bring(self, scope: Scope) -> None:
         """Note a scope that the owner has brought from elsewhere: for want of a key it is not

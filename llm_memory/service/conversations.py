@@ -73,7 +73,6 @@ class Conversations:
             paused=self._paused_conversations.of(where),
             mixed_history=self._histories.current_is_mixed(where.umo),
             left=tuple(await self._former.count(self._former.of(where))),
-            near=tuple((one.key, one.value) for one in self._book.near_keys(where)),
         )
 
     async def new_rules(self, view: ConversationView, actor: Actor) -> list[StoredMemory]:

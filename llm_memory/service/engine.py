@@ -114,8 +114,6 @@ class Engine:
         self.life.opened()
         await self.rooms.reconciler.load()
         await self.rooms.recorder.recover()
-        if self.rooms.book.misses_keys:
-            await asyncio.to_thread(self.rooms.book.offer_keys, list(self.rooms.catalogue.all()))
         await self.migrations.open()
 
     async def scan_notes(self) -> None:

@@ -69,7 +69,7 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "private": (PrivateKind, True),
     "why": (WhyCode, True),
     "fault": (ScopeFault, True),
-    "notice": ([*NoticeCode, "map_closest"], True),
+    "notice": (NoticeCode, True),
     "index": (IndexState, True),
     "resting": (set(Resting) - {Resting.NO}, True),
     "postponed": (set(Postponed) - {Postponed.NO}, True),
@@ -90,7 +90,7 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "migrate": ([f"state_{state}" for state in MigrationState], False),
 }
 """Which codes a group of texts has to have, and whether it has no others."""
-WORDED = {"fault", "reason", "cause", "who", "there", "hint", "odd", "fix"}
+WORDED = {"fault", "reason", "cause", "who", "there", "odd"}
 """What a notice puts into words before it says it."""
 FORMATTER = string.Formatter()
 MAIN = ROOT / "main.py"
@@ -191,10 +191,10 @@ def test_a_notice_on_a_soul_names_the_persona_and_where_an_admin_answers(
 @pytest.mark.parametrize("code", NoticeCode)
 def test_every_notice_says_what_it_was_posted_with(texts: Texts, code: NoticeCode) -> None:
     asked = fields(catalogue("zh-CN")[f"notice.{code}"]) - WORDED
-    given = {name: f"«{name}»" for name in (*asked, "detail", "embedder", "lines")}
+    given = {name: f"«{name}»" for name in (*asked, "detail", "embedder")}
     codes = {"fault": "empty", "reason": "not_utf8", "cause": "busy"}
-    close = {"closest": "近", "key": "键", "value": "值"}
-    params = {**close, **given, **codes, "role": "猫娘"}
+    odd = {"odd": "meant", "meant": "近", "key": "键", "value": "值"}
+    params = {**odd, **given, **codes, "role": "猫娘"}
     said = notice_text(texts, Notice(code, params=params))
     assert "{" not in said
     assert [name for name in asked if params[name] not in said] == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final
 
 from ...models.conversation import AGENT_ACCOUNT, ConversationId, ConversationKind
@@ -80,17 +80,13 @@ def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:
     return any(_stands_in(one, named) for one in own if one)
 
 
-def meant_by(key: str, seen: Iterable[str], accounts: Collection[str] | None) -> str:
-    """The seen conversation that a key seems to mean which can match none itself, empty for no
-    such conversation."""
-    others = [one for one in seen if is_conversation_key(one) and not is_gone(one, accounts)]
-    if is_gone(key, accounts):
-        beside = without_account(key)
-        return min((one for one in others if without_account(one) == beside), default="")
+def meant_by(key: str, spoken: Collection[str]) -> set[str]:
+    """The conversations that a key seems to mean which can match none itself: those of the same
+    name on another account, or whose number stands in what is no id."""
     if not is_unreadable(key):
-        return ""
-    meant = (one for one in others if seems_to_mean(key, ConversationId.parse(one)))
-    return min(meant, default="")
+        beside = without_account(key)
+        return {one for one in spoken if without_account(one) == beside}
+    return {one for one in spoken if seems_to_mean(key, ConversationId.parse(one))}
 
 
 def chat_of(session: str) -> str:

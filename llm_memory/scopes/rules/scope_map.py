@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,52 +12,35 @@ from ...models.scope import PUBLIC_NAME, Scope, ScopeFault
 from ...models.settings import IllegalName, ScopeMap
 from .map_edits import as_entry
 from .map_keys import (
-    account_of,
     canonical_key,
-    is_agent_key,
     is_conversation_key,
     is_gone,
-    is_persona_key,
     is_unreadable,
     meant_by,
     without_account,
 )
 
-_ALL_BUT_SAME = 0.9
-_ALIKE = 0.7
-_COMPARED = 500
-"""Ids that a key is held against: it runs while the plugin opens."""
-
 
 class KeyFault(StrEnum):
     """What is odd about a key."""
 
-    UNMET = "unmet"
-    """It looks like a key, but no conversation has had it so far."""
     UNREADABLE = "unreadable"
     """It is no conversation id."""
     ACCOUNT = "account"
     """It names a bot account that does not exist now."""
     MEANT = "meant"
     """It matches no conversation, and seems to mean one that has spoken."""
-    REPLACED = "replaced"
-    """The conversation that it seems to mean has an entry of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class MapFault:
-    """An entry that its owner should look at.
-
-    ``fault`` is None where the value is fine and the key is odd: then ``odd`` says in what way.
-    ``closest`` is the conversation id that the key seems to mean, else the seen one that looks most
-    like it, empty if none does.
-    """
+class OddKey:
+    """An entry that its owner should look at: its key matches no conversation. ``meant`` is the one
+    that it seems to mean, empty for none."""
 
     key: str
     value: str
-    fault: ScopeFault | None = None
-    odd: KeyFault = KeyFault.UNMET
-    closest: str = ""
+    fault: KeyFault
+    meant: str = ""
 
 
 def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> ScopeMap:
@@ -174,73 +156,22 @@ def judge_map(
 
 def odd_keys(
     scope_map: ScopeMap, seen: Iterable[str], accounts: Collection[str] | None = None
-) -> list[MapFault]:
-    """Keys that look mistyped, with the conversation id that they seem to mean.
-
-    That is: no id at all; a bot account that does not exist or, if the accounts are unknown, from
-    which no message ever came; or all but the same as a seen id. A well-formed key that is merely
-    unseen is a conversation that has not spoken yet.
-    """
-    spoken = frozenset(seen)
-    ids = frozenset(filter(is_conversation_key, spoken))
-    known = {account_of(seen_id) for seen_id in ids} if accounts is None else accounts
-    faults = []
+) -> list[OddKey]:
+    """Keys that can match no conversation: no id at all, or one of a bot account that does not
+    exist. A key whose conversation has an entry of its own does no harm, and one that is merely
+    unseen is a conversation that has not spoken yet."""
+    heard = frozenset(seen)
+    spoken = [one for one in heard if is_conversation_key(one) and not is_gone(one, accounts)]
+    found = []
     for key, value in scope_map.entries.items():
-        if key in spoken or is_persona_key(key) or is_agent_key(key):
+        unreadable = is_unreadable(key)
+        if key in heard or not (unreadable or is_gone(key, accounts)):
             continue
-        closest, odd = _closest(key, ids), KeyFault.UNMET
-        if meant := meant_by(key, ids, accounts):
-            mapped = meant in scope_map.entries
-            closest, odd = meant, KeyFault.REPLACED if mapped else KeyFault.MEANT
-        elif is_unreadable(key):
-            odd = KeyFault.UNREADABLE
-        elif is_gone(key, accounts):
-            odd = KeyFault.ACCOUNT
-        strange = bool(known) and account_of(key) not in known
-        if odd is not KeyFault.UNMET or strange or _all_but_same(key, closest):
-            name = value.name if isinstance(value, Scope) else value.value
-            faults.append(MapFault(key, name, odd=odd, closest=closest))
-    return faults
-
-
-def near_keys(
-    scope_map: ScopeMap,
-    own: Collection[str],
-    seen: Collection[str],
-    accounts: Collection[str] | None = None,
-) -> list[MapFault]:
-    """Keys that no conversation has had, and that look as if they meant the one with these ids."""
-    faults = []
-    for key, value in scope_map.entries.items():
-        if key in own or key in seen or is_persona_key(key) or is_agent_key(key):
+        meant = meant_by(key, spoken)
+        left = min(meant - scope_map.entries.keys(), default="")
+        if meant and not left:
             continue
-        close = meant_by(key, own, accounts) or next(
-            (one for one in own if _all_but_same(key, one)), ""
-        )
-        if close:
-            name = value.name if isinstance(value, Scope) else value.value
-            faults.append(MapFault(key, name, odd=KeyFault.MEANT, closest=close))
-    return faults
-
-
-def _closest(key: str, ids: frozenset[str]) -> str:
-    """The id most like ``key``, among those of its account if there are any; empty where the group
-    or person that it names is another one: that all ids look alike in front means nothing."""
-    alike = sorted(seen for seen in ids if account_of(seen) == account_of(key)) or sorted(ids)
-    by_session = {seen.rpartition(":")[2]: seen for seen in reversed(alike[:_COMPARED])}
-    close = difflib.get_close_matches(key.rpartition(":")[2], by_session, n=1, cutoff=_ALIKE)
-    return by_session[close[0]] if close else ""
-
-
-def _all_but_same(key: str, closest: str) -> bool:
-    matcher = difflib.SequenceMatcher(None, key, closest)
-    return matcher.quick_ratio() >= _ALL_BUT_SAME and matcher.ratio() >= _ALL_BUT_SAME
-
-
-def illegal_names(scope_map: ScopeMap) -> list[MapFault]:
-    """The entries that are ignored because of their value."""
-    return [
-        MapFault(key, value.value, fault=value.fault)
-        for key, value in scope_map.entries.items()
-        if isinstance(value, IllegalName)
-    ]
+        fault = KeyFault.UNREADABLE if unreadable else KeyFault.ACCOUNT
+        name = value.name if isinstance(value, Scope) else value.value
+        found.append(OddKey(key, name, KeyFault.MEANT if left else fault, left))
+    return found

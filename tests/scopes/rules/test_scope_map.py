@@ -19,14 +19,17 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
     WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFault, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.settings import GroupScope, ScopeSettings
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
+    GroupScope,
+    IllegalName,
+    ScopeSettings,
+)
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_keys import (
     canonical_key,
     is_unreadable,
     seems_to_mean,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
-    illegal_names,
     odd_keys,
     read_scope_map,
 )
@@ -107,7 +110,8 @@ def test_a_value_that_is_no_name_is_kept_as_illegal_under_its_key() -> None:
         "d": "<not_text>",
         "e": "<illegal_characters>",
     }
-    faults = {fault.key: fault.value for fault in illegal_names(read_scope_map(raw, ()))}
+    entries = read_scope_map(raw, ()).entries.items()
+    faults = {key: one.value for key, one in entries if isinstance(one, IllegalName)}
     assert faults == {"b": "", "c": "7", "d": "None", "e": "x y"}
 
 
@@ -124,28 +128,25 @@ def test_case_variants_that_both_have_folders_stay_what_they_are() -> None:
     assert mapped(raw, ("Work", "work")) == {"a": "Work", "b": "work", "c": "<case_clash>"}
 
 
-def test_odd_keys_are_reported_with_the_closest_seen_id() -> None:
-    seen = ["aiocqhttp:GroupMessage:777123456", "aiocqhttp:FriendMessage:1002"]
+def test_keys_that_can_match_nothing_are_reported_with_the_one_id_that_they_seem_to_mean() -> None:
+    seen = ["qq:GroupMessage:777", "qq:FriendMessage:1002", "qq:GroupMessage:9", "qq:GroupMessage:"]
     raw = {
-        "aiocqhttp:GroupMessage:777123456": "家人",
-        "aiocqhttp:GroupMessage:777123465": "家人",
-        "aiocqhttp:groupe:777123456": "家人",
-        "qq:GroupMessage:5": "家人",
-        "777123456": "x y",
+        "qq:GroupMessage:777": "家人",
+        "qq:GroupMessage:77": "家人",  # has not spoken yet
+        "qq:groupe:1002": "家人",
+        "tg:GroupMessage:5": "家人",
+        "tg:GroupMessage:9": "家人",
+        "777": "家人",  # has an entry of its own
+        "88": "x y",
         "persona:猫娘": "家人",
-        "aiocqhttp:FriendMessage:31415926": "家人",
     }
-    faults = {fault.key: fault.closest for fault in odd_keys(read_scope_map(raw, ()), seen)}
-    assert faults.keys() == {
-        "aiocqhttp:GroupMessage:777123465",
-        "aiocqhttp:groupe:777123456",
-        "qq:GroupMessage:5",
-        "777123456",
+    odd = odd_keys(read_scope_map(raw, ()), seen, {"qq"})
+    assert {one.key: (str(one.fault), one.meant) for one in odd} == {
+        "qq:groupe:1002": ("meant", "qq:FriendMessage:1002"),
+        "tg:GroupMessage:5": ("account", ""),
+        "tg:GroupMessage:9": ("meant", "qq:GroupMessage:9"),
+        "88": ("unreadable", ""),
     }
-    assert faults["aiocqhttp:GroupMessage:777123465"] == seen[0]
-    assert faults["aiocqhttp:groupe:777123456"] == seen[0]
-    assert faults["qq:GroupMessage:5"] == ""  # no id of another platform is like it
-    assert odd_keys(read_scope_map({"tg:GroupMessage:-1007": "家人"}, ()), seen)[0].closest == ""
 
 
 FAMILY = Scope.parse("家人")
