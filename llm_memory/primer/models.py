@@ -46,8 +46,8 @@ class PrimerSection:
 
 @dataclass(frozen=True, slots=True)
 class Primer:
-    """Empty for most turns: the first turn after a pause has sections, and that of a new talk has
-    the constitution.
+    """Empty for most turns: the first turn after a pause has sections, that of a new talk has the
+    constitution, and the next one after a rule was set has the rule.
 
     Attributes:
         away: How long the conversation was silent; None if it was not.

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from itertools import islice
 
 from ..catalogue.acquaintances import Acquaintances
 from ..catalogue.catalogue import Catalogue
-from ..errors import VaultWriteFailed
+from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory, Topic
+from ..models.passages import place_name
 from ..models.recall import Hit
 from ..models.scope import Place, Scope, ScopeFilter
 from ..models.settings import LoopSettings
@@ -23,7 +25,7 @@ from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
-from ..text.normalising import clean, estimate_tokens
+from ..text.normalising import clean, content_hash, estimate_tokens
 from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
@@ -49,7 +51,7 @@ READ = 1000
 _LOOKED_AT = 5000
 """The newest entries that are scanned: strangers' entries in public are skipped."""
 _KEPT = 200
-"""Conversations whose last primer is kept."""
+"""Conversations whose last primer, and the rules they know, are kept."""
 _LONGEST_PAGE = 200_000
 _RULES = CONSTITUTION.removeprefix(f"{SHARED_FOLDER}/")
 
@@ -97,12 +99,15 @@ class PrimerService:
         self._participants = participants
         self._acquaintances = acquaintances
         self._catalogue = catalogue
+        self._book = book
         self._seen = LastSeen(book)
         self._pages = pages
         self._notes = notes
         self._settings = settings
         self._clock = clock
         self._primed: OrderedDict[str, Primed] = OrderedDict()
+        self._told: OrderedDict[str, str] = OrderedDict()
+        """Digests of the rules that each conversation was told of, as they stood."""
 
     async def prime(
         self,
@@ -114,8 +119,9 @@ class PrimerService:
         *,
         new_talk: bool = False,
     ) -> Primer:
-        """Note that a turn begins. Returns the primer if it is the first after a pause; the
-        constitution alone in the first turn of a conversation, and of a ``new_talk`` in it.
+        """Note that a turn begins. Returns the primer if it is the first after a pause; else the
+        rules that the conversation has not been told of, and the constitution in its first turn
+        and in that of a ``new_talk``.
 
         Raises StateUnavailable if the time of the last turn cannot be read.
         """
@@ -128,9 +134,12 @@ class PrimerService:
         if before is None or now - before < pause:
             opens = before is None or new_talk
             rules = await self._constitution(scope_filter) if opens else None
-            return _with_rules(Primer(), rules)
+            untold = _Entries(rules=await self._untold(conversation.umo, scope_filter))
+            news = _make(untold, (), "", scope, now, written, token_budget)
+            return _with_rules(news, rules)
         try:
             made = await self.at_once(conversation, scope_filter, actor, written, token_budget)
+            await self._untold(conversation.umo, scope_filter)
         except asyncio.CancelledError:  # the turn timed out: the next one gets the primer
             self._seen.take_back(conversation.umo, before)
             raise
@@ -164,6 +173,29 @@ class PrimerService:
         )
         return _with_rules(made, rules)
 
+    async def _untold(self, conversation: str, scope_filter: ScopeFilter) -> list[StoredMemory]:
+        """Returns the rules that the conversation sees and was not told of as they stand, and notes
+        that it is told: in memory last, so that a turn that is given up leaves them to the next."""
+        rules = {_digest(rule): rule for rule in self._rules(scope_filter)}
+        name = f"rules told {content_hash(conversation)}"
+        told = self._told.get(conversation)
+        if told is None:
+            told = ""
+            with suppress(StateUnavailable):
+                told = await asyncio.to_thread(self._book.fact, name)
+            _keep(self._told, conversation, told)
+        untold = [rule for digest, rule in rules.items() if digest not in told]
+        if untold:
+            told = " ".join(rules)
+            with suppress(StateUnavailable):
+                await asyncio.to_thread(self._book.put_fact, name, told)
+            _keep(self._told, conversation, told)
+        return untold
+
+    def _rules(self, scope_filter: ScopeFilter) -> list[StoredMemory]:
+        """Returns the trusted instructions, which hold whoever takes part."""
+        return self._of(scope_filter, Topic.INSTRUCTIONS, wanted=policy.is_rule)
+
     def primed(self, conversation: str, scope_filter: ScopeFilter) -> Primed | None:
         """Returns the last primer of a conversation if the reader still sees its sources."""
         known = self._primed.get(conversation)
@@ -186,6 +218,7 @@ class PrimerService:
     def clear(self) -> None:
         """Clear the caches."""
         self._primed.clear()
+        self._told.clear()
         self._seen.clear()
 
     def _note(
@@ -194,10 +227,7 @@ class PrimerService:
         memories = sum(len(section.hits) for section in made.sections)
         scopes = tuple(scope.name for scope in scope_filter.scopes)
         primed = replace(when, scopes=scopes, memories=memories, tokens=made.tokens)
-        self._primed[conversation.umo] = primed
-        self._primed.move_to_end(conversation.umo)
-        while len(self._primed) > _KEPT:
-            self._primed.popitem(last=False)
+        _keep(self._primed, conversation.umo, primed)
 
     def _owners_words(self, scope: Scope) -> str:
         """Returns what a person wrote into MEMORY.md and PRIMER.md outside the bot's lines.
@@ -251,24 +281,33 @@ class PrimerService:
             self._catalogue.of_days(since, now.date(), scope_filter, now.tzinfo, _LOOKED_AT)
         )
 
-        def of(*topics: Topic) -> list[StoredMemory]:
-            found: list[StoredMemory] = []
-            for topic in topics:
-                for one in _single_places(scope_filter):
-                    some = islice(self._catalogue.of_topics({topic}, one), _LOOKED_AT)
-                    found += islice(filter(may_be_shown, some), READ)
-            return found
-
-        def shown(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
+        def shown(*topics: Topic) -> list[StoredMemory]:
+            entries = self._of(scope_filter, *topics, wanted=may_be_shown)
             return self._acquaintances.volunteered(entries, known, asker)
 
         journal = [one for one in days if topic_of(one.path) is Topic.JOURNAL and may_be_shown(one)]
         return _Entries(
-            rules=of(Topic.INSTRUCTIONS),
-            about=shown(of(Topic.ENTITIES, Topic.PREFERENCES)),
-            tasks=shown(of(Topic.TASKS)),
-            days=self._corrected.texts.without_former(shown(journal), days),
+            rules=self._rules(scope_filter),
+            about=shown(Topic.ENTITIES, Topic.PREFERENCES),
+            tasks=shown(Topic.TASKS),
+            days=self._corrected.texts.without_former(
+                self._acquaintances.volunteered(journal, known, asker), days
+            ),
         )
+
+    def _of(
+        self,
+        scope_filter: ScopeFilter,
+        *topics: Topic,
+        wanted: Callable[[StoredMemory], bool],
+    ) -> list[StoredMemory]:
+        """Returns the newest wanted entries of each topic and place."""
+        found: list[StoredMemory] = []
+        for topic in topics:
+            for one in _single_places(scope_filter):
+                some = islice(self._catalogue.of_topics({topic}, one), _LOOKED_AT)
+                found += islice(filter(wanted, some), READ)
+        return found
 
     def _people(
         self,
@@ -305,9 +344,21 @@ class _Entries:
     """The entries that a primer is chosen from."""
 
     rules: Sequence[StoredMemory]
-    about: Sequence[StoredMemory]
-    tasks: Sequence[StoredMemory]
-    days: Sequence[StoredMemory]
+    about: Sequence[StoredMemory] = ()
+    tasks: Sequence[StoredMemory] = ()
+    days: Sequence[StoredMemory] = ()
+
+
+def _keep[T](kept: OrderedDict[str, T], conversation: str, value: T) -> None:
+    kept[conversation] = value
+    kept.move_to_end(conversation)
+    while len(kept) > _KEPT:
+        kept.popitem(last=False)
+
+
+def _digest(rule: StoredMemory) -> str:
+    text = f"{place_name(rule)}/{rule.memory.memory_id} {rule.memory.judgment}"
+    return content_hash(text)[:16]
 
 
 def _with_rules(primer: Primer, rules: PrimerSection | None) -> Primer:

@@ -185,8 +185,9 @@ class Turns:
         *,
         new_talk: bool = False,
     ) -> Primer:
-        """The primer of a conversation that comes back after a pause, the constitution where a talk
-        begins, else an empty one; notes that it came. Raises StateUnavailable."""
+        """The primer of a conversation that comes back after a pause, else the rules that it was
+        not told of, with the constitution where a talk begins; notes that it came. Raises
+        StateUnavailable."""
         scope_filter, umo = view.readable, view.conversation_id.umo
         if scope_filter is None or self._paused_conversations.of(view.conversation_id):
             return Primer()

@@ -22,6 +22,7 @@ from astrbot_plugin_scoped_memory.core.services.injection_service import OPEN
 from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import Page, PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -116,7 +117,9 @@ async def room(empty: Room) -> Room:
 async def test_the_first_turn_after_six_hours_is_told_where_things_stand_and_no_other(
     room: Room,
 ) -> None:
-    assert await turn(room.plugin, hello()) == ""  # never seen before: no pause
+    first = await turn(room.plugin, hello())  # never seen before: no pause
+    assert first.count("回答必须用中文") == 1
+    assert "交房租" not in first
     room.clock.now += 5 * HOURS
     assert await turn(room.plugin, hello()) == ""
     room.clock.now += 6 * HOURS
@@ -128,6 +131,36 @@ async def test_the_first_turn_after_six_hours_is_told_where_things_stand_and_no_
     assert estimate_tokens(text) <= 1000
     room.clock.now += 5 * HOURS
     assert await turn(room.plugin, hello()) == ""
+
+
+async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(room: Room) -> None:
+    async def told() -> str:
+        return await turn(room.plugin, FakeEvent.in_private(1002, "嗨"))
+
+    assert "回答必须用中文" in await told()  # one that was never opened
+    stored = await room.rig.remember("回答必须先说结论", FAMILY, ADMIN)
+    await room.rig.remember("回答必须带单价", COMPANY, ADMIN)
+    await room.rig.remember("回答必须先夸小明", FAMILY, MING)  # nobody's rule
+    for others in ("单价", "小明", "中文"):
+        assert others not in (text := await told())
+        assert text.count("先说结论") == (others == "单价")
+    # What it says now is news, too, and news is known after a restart.
+    reference = stored.memory.memory.memory_id
+    service, where = room.rig.engine.service, {"conversation_id": FAMILY, "actor": ADMIN}
+    await service.edit(reference, "回答必须先说要点", **where)
+    mum = person(1002, "妈妈")
+    await service.pause(conversation_id=private(1002), actor=mum)
+    assert await told() == ""
+    await service.resume(conversation_id=private(1002), actor=mum)
+    assert "先说要点" in await told()
+    room.rig.engine.rooms.primer.clear()
+    assert await told() == ""
+    # The return after a pause tells all of them, and leaves none to the turn behind it.
+    await room.rig.remember("回答必须短", FAMILY, ADMIN)
+    room.clock.now += 7 * HOURS
+    back = await told()
+    assert all(rule in back for rule in ("回答必须短", "回答必须用中文", "先说要点"))
+    assert await told() == ""
 
 
 async def test_when_the_last_turn_was_is_known_after_a_restart(tmp_path: Path) -> None:
@@ -261,6 +294,26 @@ async def test_a_turn_that_could_not_wait_for_it_leaves_it_to_the_next(
         assert await turn(hurried, hello()) == ""
         disk.set()
     assert "交房租" in await turn(room.plugin, hello())
+    assert await turn(room.plugin, hello()) == ""
+
+
+async def test_a_turn_that_could_not_wait_leaves_a_rule_to_the_next(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = threading.Event()
+    put = SqliteLoopFacts.put_fact
+
+    def slow(self: SqliteLoopFacts, name: str, value: str) -> None:
+        assert disk.wait(30)
+        put(self, name, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteLoopFacts, "put_fact", slow)
+        hurried = plugin_of(room.rig)
+        hurried.config = replace(hurried.config, recall_deadline_ms=50)
+        assert await turn(hurried, hello()) == ""
+        disk.set()
+    assert "回答必须用中文" in await turn(room.plugin, hello())
     assert await turn(room.plugin, hello()) == ""
 
 

@@ -98,11 +98,15 @@ class Participants:
         return unsigned and origin.source is not Source.REFLECTION
 
 
+def is_rule(stored: StoredMemory) -> bool:
+    """Returns whether an instruction is trusted. Else it is no rule, whatever file it is in."""
+    return stored.memory.provenance.trusted
+
+
 def rules(entries: Iterable[StoredMemory]) -> list[StoredMemory]:
-    """Returns the trusted instructions, the strongest first, then the newest. An untrusted entry is
-    no rule, whatever file it is in."""
-    own = [s for s in may_be_shown(entries) if s.memory.provenance.trusted]
-    return sorted(own, key=_strongest)[: _MOST[PrimerPart.RULES]]
+    """Returns the trusted instructions, the strongest first, then the newest."""
+    own = sorted(filter(is_rule, may_be_shown(entries)), key=_strongest)
+    return own[: _MOST[PrimerPart.RULES]]
 
 
 def open_tasks(entries: Iterable[StoredMemory], own: str) -> list[StoredMemory]:
