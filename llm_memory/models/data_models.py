@@ -308,7 +308,6 @@ class RejectReason(StrEnum):
     TOO_SHORT = "too_short"
     FILLER = "filler"
     CODE = "code"
-    SPECULATION = "speculation"
     PRIVATE = "private"
     CONFIDENCE = "confidence"
     READ_ONLY = "read_only"

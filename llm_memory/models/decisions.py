@@ -143,7 +143,7 @@ class DecisionFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """Why a proposal should not be published. ``code``: guess, dispute, stale or names_speaker;
+    """Why a proposal should not be published. ``code``: dispute, stale or names_speaker;
     ``words`` are those that say so."""
 
     code: str

@@ -86,7 +86,7 @@ class RoleNotes:
             return refused
         if len(note.text) > MOST_CHARACTERS:
             return NotNoted(NoteFault.TOO_LONG, str(MOST_CHARACTERS))
-        text, left_out = self._lasting(note.text, at)
+        text, left_out = self._lasting(note.text)
         if not text:
             return Noted("", left_out)
         try:
@@ -105,13 +105,13 @@ class RoleNotes:
                 return None
         return not_held(path)
 
-    def _lasting(self, text: str, at: datetime) -> tuple[str, tuple[LineLeftOut, ...]]:
+    def _lasting(self, text: str) -> tuple[str, tuple[LineLeftOut, ...]]:
         """Returns the lines that are written, and the others."""
         kept: list[str] = []
         left_out: list[LineLeftOut] = []
         sound = clean(text).encode(errors="replace").decode()  # no half of a surrogate pair
         for line in without_private(sound, self._mode, self._finder).split("\n"):
-            reason = next(passing(line.strip(), at, diary=True), ("",))[0]
+            reason = next(iter(passing(line)), "")
             if self._mode is PrivacyMode.REJECT and any(mark in line for mark in _PLACEHOLDERS):
                 reason = "private"
             if reason:

@@ -158,8 +158,7 @@ class DecisionDesk:
             return NotRecorded(DecisionFault.PRIVATE, named)
         if found := await asyncio.to_thread(self._private, record):
             return NotRecorded(DecisionFault.PRIVATE, found)
-        step = partial(objections, stored.memory, stored.scope, record.reference, self._clock())
-        against = () if anyway else await asyncio.to_thread(step)
+        against = () if anyway else tuple(objections(stored.memory, stored.scope))
         return NotRecorded(DecisionFault.OBJECTION, objections=against) if against else None
 
     def _private(self, record: Record) -> str:

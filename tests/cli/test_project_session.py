@@ -125,16 +125,16 @@ async def ended(shop: ToldSession, architect: Agent, backend: Agent) -> None:
     """Each role leaves a summary in its own folder; a second program waits for the role."""
     said = await backend(
         "memory_session_end",
-        summary="登录页接好了，300 个用例都过。\n我猜可能是连接池太小。\n风险：退款没有压测。",
+        summary="登录页接好了，300 个用例都过。\n连接池多大待定。\n风险：退款没有压测。",
     )
-    assert "left out, only a guess" in said
+    assert "left out, not settled yet" in said
     await architect("memory_session_end", summary=f"提议用 PostgreSQL 存订单。\n{DRAWING}")
     async with shop.agent("backend", called="backend（第二个）") as second:
         assert "The role backend is held by process" in await second(
             "memory_session_end", fails=True, summary="接口文档补好了。"
         )
     note = said.splitlines()[0].removeprefix("noted in ")
-    assert "连接池太小" not in shop.file(f"memory/{note}")
+    assert "连接池多大" not in shop.file(f"memory/{note}")
 
 
 async def asked_why(shop: ToldSession, backend: Agent) -> None:

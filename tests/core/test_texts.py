@@ -79,7 +79,7 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "source": ([source.name.lower() for source in Source], False),
     "decision_state": (DecisionState, False),
     "decision_fault": (DecisionFault, False),
-    "objection": (("private", "guess", "dispute", "stale", "names_speaker"), False),
+    "objection": (("private", "dispute", "stale", "names_speaker"), False),
     "talk": (NoTalk, False),
     "fate": (DropReason, False),
     "tasks": (TaskFate, False),

@@ -228,7 +228,7 @@ async def test_a_number_that_two_branches_brought_is_named_twice(tmp_path: Path)
 
 async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path: Path) -> None:
     words = [
-        "可能用甲也可能用乙",
+        "用甲还是用乙待定",
         "小明说检索面用丙",
         "令牌放在 10001 的柜子里",
         "面板密码是 hunter2abc",
@@ -240,7 +240,7 @@ async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path:
             stored = await rig.engine.service.remember(draft, conversation_id=HOME)
             assert isinstance(stored, Stored)
             ids.append(stored.memory.memory.memory_id)
-        for memory_id, code in zip(ids, ("guess", "names_speaker"), strict=False):
+        for memory_id, code in zip(ids, ("dispute", "names_speaker"), strict=False):
             refused = await decide(rig, Accept(memory_id, unseen=True))
             assert isinstance(refused, NotRecorded)
             assert (refused.fault, refused.objections[0].code) == (DecisionFault.OBJECTION, code)

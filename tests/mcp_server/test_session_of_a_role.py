@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, a
 pytestmark = pytest.mark.engine
 
 AT = datetime(2026, 11, 27, 10, 20, tzinfo=timezone(timedelta(hours=8)))
-SUMMARY = "Wired the pool; 300 cases pass.\nI guess it might leak.\nAt risk: Windows was not tried."
+SUMMARY = "Wired the pool; 300 cases pass.\nThe size is TBD.\nAt risk: Windows was not tried."
 
 
 def tools_of_role(rig: AgentRig, role: str = "backend") -> tuple[MemoryTools, RoleSeat]:
@@ -48,7 +48,7 @@ async def test_the_holder_writes_and_the_second_is_told(tmp_path: Path) -> None:
         (day,) = (path for path in notes(rig) if not path.endswith("MEMORY.md"))
         assert ended.text.splitlines() == [
             f"noted in {day}",
-            "left out, only a guess: I guess it might leak.",
+            "left out, not settled yet: The size is TBD.",
         ]
         assert ended.code == 0
         assert "Wired the pool; 300 cases pass.\nAt risk: Windows was not tried." in notes(rig)[day]

@@ -283,7 +283,7 @@ async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stor
 ) -> None:
     put(
         rig, HEADER, "", memory(PEANUTS), "{half", "[]", memory(""), b"\xff\xfe",
-        memory("我猜他大概会来吧"), {"type": "memory"}, {"type": "odd"},
+        memory("好的，谢谢"), {"type": "memory"}, {"type": "odd"},
         memory(SHUT, strength="80"), memory("冰箱的保修卡在书柜左边"),
         memory("13800138000"),
     )  # fmt: skip
@@ -297,7 +297,7 @@ async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stor
         5: LineFault.NOT_AN_OBJECT,
         6: RejectReason.EMPTY,
         7: LineFault.NOT_UTF8,
-        8: RejectReason.SPECULATION,
+        8: RejectReason.FILLER,
         9: LineFault.MISSING,
         10: LineFault.UNKNOWN_TYPE,
         11: LineFault.WRONG,

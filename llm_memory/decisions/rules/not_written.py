@@ -1,4 +1,4 @@
-"""What a record should not say: a guess, an open dispute, what is stale in a week, who said it.
+"""What a record should not say: what is still open, what holds for now, who said it.
 
 A person may publish it all the same; an account never.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
 from ...models.conversation import Actor
@@ -15,7 +14,6 @@ from ...models.data_models import Memory
 from ...models.decisions import Objection, Reference
 from ...models.scope import Scope
 from ...remember.rules.lasting import passing
-from ...remember.rules.quality import is_doubtful
 from ...text.scripts import normalise
 
 _LEAST_NAME: Final = 2
@@ -24,26 +22,9 @@ _REFERENCE: Final = re.compile(r"(?:[\w.-]{1,100}/[\w.-]{1,100})?#\d{1,9}|https?
 _BARE: Final = re.compile(r"\d{1,9}")
 
 
-def objections(
-    memory: Memory, scope: Scope, reference: Reference, now: datetime
-) -> tuple[Objection, ...]:
-    """Returns what a person has to overrule before the proposal is published. Blocks for as long as
-    its dates take to read."""
-    return tuple(_objections(memory, scope, reference, now))
-
-
-def _objections(
-    memory: Memory, scope: Scope, reference: Reference, now: datetime
-) -> Iterator[Objection]:
-    said = memory.judgment
-    reasoned = bool(memory.reasoning.strip())
-    sourced = reasoned or bool(reference.issue or reference.pr)
-    reasons = dict(passing(said, now))
-    if reasoned:
-        reasons.pop("guess", None)
-    elif is_doubtful(said) and not sourced:
-        reasons.setdefault("guess", said)
-    yield from (Objection(code, words) for code, words in reasons.items())
+def objections(memory: Memory, scope: Scope) -> Iterator[Objection]:
+    """Yields what a person has to overrule before the proposal is published."""
+    yield from (Objection(code, words) for code, words in passing(memory.judgment).items())
     text = _published(memory)
     who = "" if _is_agents(memory) else memory.provenance.who
     words = (part for part in _accounts(memory) if part.isalpha())

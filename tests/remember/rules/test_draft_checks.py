@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
     MAX_TAGS,
     tidy,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.quality import flaw, is_code
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.quality import flaw
 
 pytestmark = pytest.mark.unit
 
@@ -124,6 +122,8 @@ KEPT = [
     "score: 小明考了 92 分", "来源：妈妈", "source: my aunt Anna", "service at the cafe is slow",
     "npm run build 之前先清缓存", "brew coffee at 7", "小明的决定：搬去成都", "Rank: Tom is first",
     "git is hard for Tom", "docker runs on his laptop", "export duties rose for a while",
+    "systemctl restart docker", "git push origin main", "print('hi')", "x = compute(y)",
+    "SELECT * FROM users", "score: 0.83 | source: notes/tea.md", "我猜他可能是北京人吧",
     "find the spare key - it is in the shed", "for him: tea, for her: pass the coffee",
     "select the wine from the list", "x = 3 for him, 4 for her", "用 git push -f 之前先问小王",
 ]  # fmt: skip
@@ -134,34 +134,15 @@ FILLER = [
     "haha", "Yes, sure.", "no problem", "got it, thanks", "Hmm", "hi", "you're welcome", "ｏｋ",
     "はい、ありがとうございます", "好的👌", "嗯……好吧。", "那好吧", "哈哈哈哈哈笑死",
     "233333", "66666", "好滴好滴", "thank u", "okey dokey",
-]  # fmt: skip
-SPECULATION = [
     "可能吧", "I guess maybe", "也许吧", "说不定", "大概是吧", "不确定", "maybe", "Probably not.",
-    "who knows", "我猜他可能是北京人吧", "我估计大概下周吧", "I guess he might like tea",
-    "not sure, maybe on Monday", "我也不太确定，好像是三楼", "嗯，可能会吧",
-    "I'm just guessing, perhaps it is blue", "我觉得可能是吧", "感觉好像是吧",
+    "who knows", "嗯，可能会吧", "我觉得可能是吧", "感觉好像是吧",
 ]  # fmt: skip
 SHORT = [
     "Tom", "7", "猫", "x1", "^_^ 猫", "[猫]", "v2", "a b", "## 小明的决定", "# Decisions of Tom",
     "### 偏好\n\n---", "小明的决定：", "Shopping list:",
 ]  # fmt: skip
 CODE = [
-    "print('hi')", "import os\nprint(os.getcwd())",
-    "from math import pi\narea = pi * 2\nprint(area)",
-    "def f(x):\n    return x + 1", "```python\nx = 1\n```", "const a = 1;\nlet b = a + 2;",
-    "#include <stdio.h>\nint main() {\n  return 0;\n}",
-    '{"name": "小明", "age": 7}', "[1, 2, 3, 4]",
-    "SELECT name FROM users WHERE id = 3;", "<div><br></div>", "if (a > b) {\n  run();\n}",
-    "public class A {\n  int x = 1;\n}", "for i in range(3):\n    print(i)  # 打印",
-    "x = compute(y)", "@app.route('/')\ndef home():\n    pass", "function f() { return 1; }",
-    "while True: pass", "SELECT * FROM users", "export PATH=$PATH:/usr/bin", "ls -la | grep foo",
-    "systemctl restart docker", "pip install torch", "kubectl get pods",
-    "sudo systemctl stop nginx", "kubectl rollout restart deployment/web", "docker compose up",
-    "git push origin main", "npm ci",
-    "cd /srv/app && git pull && docker compose up", "$ apt update", "go test ./...",
-    "python -m pip install torch==2.1", "score: 0.83 | source: notes/tea.md", "[相似度：0.91]",
-    "score=0.7, id=m-1234\nscore=0.5, id=m-2345", "Source: a.md · Score: 83%",
-    'git commit -m "fix"', "a = [i * 2 for i in range(10)]", "curl -s https://example.org/x",
+    "```python\nx = 1\n```", '{"name": "小明", "age": 7}', "[1, 2, 3, 4]",
 ]  # fmt: skip
 
 
@@ -174,7 +155,6 @@ def test_what_says_something_is_kept(text: str) -> None:
     ("text", "reason"),
     [
         *((text, R.FILLER) for text in FILLER),
-        *((text, R.SPECULATION) for text in SPECULATION),
         *((text, R.TOO_SHORT) for text in SHORT),
         *((text, R.CODE) for text in CODE),
     ],
@@ -183,55 +163,33 @@ def test_what_says_nothing_is_refused_with_its_reason(text: str, reason: RejectR
     assert flaw(text) is reason
 
 
-@pytest.mark.parametrize("text", FILLER + SPECULATION)
+@pytest.mark.parametrize("text", FILLER)
 def test_chatter_before_a_fact_does_not_hide_the_fact(text: str) -> None:
     assert flaw(f"{text} 奶奶对花生过敏") is not RejectReason.FILLER
 
 
 @pytest.mark.parametrize("code", CODE)
 def test_code_with_a_word_about_it_is_kept(code: str) -> None:
-    assert not is_code(f"小明的备份脚本\n{code}")
-
-
-NOW = datetime(2026, 11, 27, 18, 0, tzinfo=UTC)  # a Friday
+    assert flaw(f"小明的备份脚本\n{code}") is None
 
 
 @pytest.mark.parametrize(
     ("text", "reasons"),
     [
-        ("我猜可能是网络的问题", [("guess", "我猜可能是网络的问题")]),
-        ("I guess it might be the network", [("guess", "I guess it might be the network")]),
-        ("重试几次待定", [("dispute", "待定")]),
-        ("The retry count is TBD.", [("dispute", "TBD")]),
-        ("要不要换成 gRPC？", [("dispute", "？")]),
-        ("先临时关掉缓存", [("stale", "临时")]),
-        ("The cache is off for now", [("stale", "for now")]),
-        ("先临时用 4 个，个数待定", [("dispute", "待定"), ("stale", "临时")]),
-        ("检索面用 PostgreSQL", []),
-        ("这周由小陈值班", [("stale", "这周")]),
-        ("The freeze lasts until Monday", [("stale", "Monday")]),
-        ("从 2026-12-01 起只支持 3.12", []),
-        ("未定义的字段一律忽略", []),
-        ("If two reviewers disagree, the owner decides", []),
-        ("先写数据库，再发消息", []),
-        ("大概三成的请求是重复的", []),
-        ("把握不够的标“也许”", []),
-        ("Nothing tells how likely an answer is", []),
-        ("剩下的风险：迁移脚本可能要跑一小时", []),
-        ("The template holds contemporary names", []),
-        ("", []),
+        ("重试几次待定", {"dispute": "待定"}),
+        ("The retry count is TBD.", {"dispute": "TBD"}),
+        ("要不要换成 gRPC？", {"dispute": "？"}),
+        ("先暂时关掉缓存", {"stale": "暂时"}),
+        ("The cache is off for now", {"stale": "for now"}),
+        ("先暂时用 4 个，个数待定", {"dispute": "待定", "stale": "暂时"}),
+        ("没定的标“待定”", {}),
+        ("未定义的字段一律忽略", {}),
+        ("The template holds contemporary names", {}),
+        ("", {}),
     ],
 )
-def test_each_reason_is_told_with_the_words_that_say_so(
-    text: str, reasons: list[tuple[str, str]]
-) -> None:
-    assert list(passing(text, NOW)) == reasons
-
-
-def test_what_a_diary_tells_of_its_own_day_is_no_plan() -> None:
-    done = "今天接好了连接池，跑了 300 个用例"
-    assert list(passing(done, NOW, diary=True)) == []
-    assert list(passing("明天接着弄", NOW, diary=True)) == [("stale", "明天")]
+def test_each_reason_is_told_with_the_words_that_say_so(text: str, reasons: dict[str, str]) -> None:
+    assert passing(text) == reasons
 
 
 @pytest.mark.parametrize(
