@@ -31,10 +31,14 @@ HIDDEN = {
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _RANK = {kind: rank for rank, kind in enumerate(PrivateKind)}
-# Words that only name what was hidden, or its owner: "my phone is" is not worth a memory.
+# Words that only name what was hidden, its lock or its owner: "my phone is" is not worth a memory.
 _ITS_NAME = re.compile(
     r"手机|电话|银行卡|身份证|密码|口令|密钥|私钥|号码|账号|卡号|号|我们?|的|是|为|"
-    r"\b(?:my|the|mobile|cell|phone|telephone|bank|credit|card|id|password|token|key|number|is)\b",
+    r"门锁|门禁|[大房]门|保险[柜箱]|开[门机]|验证|校验|动态|激活|提取|取件|解锁|锁屏|登录|码|"
+    r"[改换设]成?了?|现在|"
+    r"\b(?:my|our|the|mobile|cell|phone|telephone|bank|credit|card|id|pass(?:word|code|phrase)|"
+    r"token|key|number|is|now|door|gate|alarm|safe|lock|access|security|verification|login|code|"
+    r"combination|pin|otp|s)\b",
     re.IGNORECASE,
 )
 _MARKS = tuple(mark for marks in HIDDEN.values() for mark in marks)

@@ -156,6 +156,12 @@ def test_a_speakers_name_is_hidden_and_refuses_nothing() -> None:
         "我手机13812345678",
         "我的手机号是 13812345678",
         "my phone number is 13812345678",
+        "门锁密码 4829",
+        "大门的门禁码是 4829",
+        "保险柜的密码改成了 4829",
+        "验证码是 482913",
+        "The door code is 4829",
+        "the safe's combination: 4829",
     ],
 )
 def test_what_says_nothing_beside_its_secret_is_refused(text: str) -> None:
