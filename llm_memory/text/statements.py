@@ -39,9 +39,6 @@ _ALLERGY = re.compile(r"(?:对|一?吃到?|一?碰到?)([^，。；,.;]{1,12}?)(
 _FULL_YEAR = re.compile("[0-9０-９〇零一二]{4}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}(?:-[0-9]{2})?")
 _UNIT = re.compile(r"(?<=[0-9])(?=(?:km|kg|cm)(?![A-Za-z]))")
-_TIME_FIRST = re.compile(
-    r"(?:^|(?<=[,，。;；]))(早上|上午|中午|下午|晚上|周末|平时|每天|天天)(我们?|用户)"
-)
 _NOT = frozenset({"不", "not"})
 _ASKED = re.compile(
     r"(?:请|帮我|麻烦)?记住\s*[，,:：]?|(?:please\s)?remember(?:\sthat)?\s", re.IGNORECASE
@@ -73,7 +70,7 @@ def statement(text: str, said_at: datetime) -> Statement:
         spans = find_times(text, said_at)
     plain = unicodedata.normalize("NFKC", _dates_written_out(text, spans)).replace("\u2019", "'")
     plain = _UNIT.sub(" ", _THOUSANDS.sub("", plain))
-    plain = _TIME_FIRST.sub(r"\2\1", _ALLERGY.sub(r"\1过敏", plain))
+    plain = _ALLERGY.sub(r"\1过敏", plain)
     clauses: list[Words] = []
     clause: list[str] = []
     for word in _words(plain):

@@ -7,8 +7,6 @@ not be learned again) and what tools answered. All in one pass over the text, or
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
 from typing import Final
 
 from .normalising import clean, one_line
@@ -86,29 +84,26 @@ def _without_blocks(text: str) -> str:
     it, for a person may speak of such a tag. Thinking that has no beginning began with the text.
     """
     tags = list(_TAG.finditer(text))
-    closing: dict[str, list[int]] = defaultdict(list)
-    for index, tag in enumerate(tags):
-        if tag[1]:
-            closing[tag[2].lower()].append(index)
+    last_end = {tag[2].lower(): tag.start() for tag in tags if tag[1]}
     pieces: list[str] = []
-    at = index = 0
+    at = 0
+    inside = ""
     begun = False  # something is said before this tag
-    while index < len(tags):
-        tag, name = tags[index], tags[index][2].lower()
+    for tag in tags:
+        name, ends = tag[2].lower(), bool(tag[1])
+        if inside:
+            if ends and name == inside:
+                inside, at = "", tag.end()
+            continue
         begun = begun or bool(text[at : tag.start()].strip())
-        following = bisect_left(closing[name], index)
-        end = closing[name][following] if following < len(closing[name]) else None
-        if tag[1]:  # an end without a beginning
-            if name in _THINKING:
-                pieces.clear()
-                begun = False
-            else:
-                pieces += [text[at : tag.start()], " "]
-            at = tag.end()
-        elif end is not None:
+        thinking = name in _THINKING
+        closed = ends or last_end.get(name, 0) > tag.start()
+        if thinking and begun and not closed:
+            continue
+        if thinking and ends:  # without a beginning
+            pieces.clear()
+            begun = False
+        else:
             pieces += [text[at : tag.start()], " "]
-            index, at = end, tags[end].end()
-        elif name not in _THINKING or not begun:
-            return "".join([*pieces, text[at : tag.start()]])
-        index += 1
+        inside, at = ("", tag.end()) if ends else (name, len(text))
     return "".join([*pieces, text[at:]])
