@@ -22,12 +22,10 @@ from ...llm_memory.text.safe_text import safe
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_names import ROOT
-from ..replies.outcome_text import error_text, not_saved_text
+from ..replies.outcome_text import error_text
 from .call import Call, admin, no_words
-from .transfer_commands import fault_text
+from .transfer_commands import fault_text, named_file
 
-_ANYWAY = {"anyway", "仍要"}
-_SURE = {"confirm", "确认"}
 _SHOWN = 10
 _RULES = 20
 _WORDS = 1000
@@ -62,11 +60,7 @@ def moving(call: Call) -> str:
 async def restore(call: Call) -> str:
     """``<file>`` shows what would change, and a yes does it. With ``anyway``, what was corrected
     since is restored too."""
-    words = call.rest.split()
-    wishes: set[str] = set()
-    while words and words[-1].lower() in _ANYWAY | _SURE:
-        wishes.add(words.pop().lower())
-    name, anyway = " ".join(words), bool(wishes & _ANYWAY)
+    name, anyway = named_file(call.rest)
     if not name:
         return call.say("moving.usage")
     paths = call.plugin.paths
@@ -79,8 +73,6 @@ async def restore(call: Call) -> str:
     if not plan.memories and not plan.files and not changes:
         return "\n".join([call.say("moving.nothing"), *_beside(call, plan)])
     do = partial(_do, file=file, anyway=anyway)
-    if wishes & _SURE:
-        return await do(call)
     lines = [call.say("moving.plan", memories=plan.memories)]
     lines += call.texts.counted({"moving.plan_known": plan.known, "moving.plan_files": plan.files})
     lines += _ruling_lines(call, plan) + await _setting_lines(call, changes)
@@ -120,7 +112,7 @@ async def _settings_put_back(call: Call, done: StoreRestored) -> list[str]:
         try:
             await panel.save_all(with_changes(panel.all(), changes))
         except NotSaved as error:
-            return [call.say("moving.no_settings", why=not_saved_text(call.texts, error))]
+            return [call.say("moving.no_settings", why=error_text(call.texts, error))]
     return [call.say("moving.settings", names=call.say("common.and").join(changes))]
 
 

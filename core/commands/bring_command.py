@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...llm_memory import Brought, LeftBehind, MustBeNamed, NotAllowed, Rejected
-from ...llm_memory.text.refusal_words import refusal_words
 from ...llm_memory.texts import Texts
 from .call import Call
 from .slow_command import slow
@@ -15,13 +14,10 @@ async def bring(call: Call) -> str:
     outcome = await call.service.admin.bring(
         call.rest.split(), conversation_id=call.where, actor=call.actor
     )
-    match outcome:
-        case NotAllowed():
-            return call.say("outcome.admins_only")
-        case Rejected():
-            return call.texts.said(refusal_words(outcome))
-        case MustBeNamed(left):
-            return "\n".join(left_text(call.texts, one) for one in left)
+    if isinstance(outcome, NotAllowed | Rejected):
+        return call.refused(outcome)
+    if isinstance(outcome, MustBeNamed):
+        return "\n".join(left_text(call.texts, one) for one in outcome.left)
     lines = [brought_text(call.texts, one) for one in outcome]
     return "\n".join(lines) or call.say("scope.nothing_left")
 

@@ -10,7 +10,18 @@ from functools import wraps
 from time import monotonic
 from typing import NamedTuple
 
-from ...llm_memory import Actor, CognitiveService, ConversationId, Engine, Paused, Usable
+from ...llm_memory import (
+    Actor,
+    CognitiveService,
+    ConversationId,
+    Engine,
+    NotAllowed,
+    NotVisible,
+    Paused,
+    Rejected,
+    ScopeFault,
+    Usable,
+)
 from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.models.turns import Pause
@@ -19,6 +30,7 @@ from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.loop_text import moment
+from ..replies.outcome_text import Enough, refusal_text
 from .command_words import first_word
 
 ENGINE_SECONDS = 1.0
@@ -26,6 +38,7 @@ ENGINE_SECONDS = 1.0
 _ASKED_SECONDS = 600.0
 """How long a yes is waited for; the texts say ten minutes."""
 
+_NAME = 80
 SHOWN = 40
 """So much is shown of words that are not understood."""
 _NO_MATTER = frozenset({"一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
@@ -130,6 +143,16 @@ class Call:
     def unread_words(self, words: str) -> str:
         """That nothing was done, since these words are not understood."""
         return self.say("outcome.unread_words", words=safe(words)[:SHOWN])
+
+    async def check_scope(self, entry: Mapping[str, object], where: ConversationId) -> None:
+        """Answer the command where an entry of the map names no scope."""
+        if fault := await self.service.admin.check_entry(entry, where, self.actor):
+            wrong, name = self.say(f"fault.{ScopeFault(fault)}"), str(entry.get(where.map_key, ""))
+            raise Enough(self.say("scope.illegal", name=safe(name)[:_NAME], fault=wrong))
+
+    def refused(self, outcome: NotAllowed | NotVisible | Rejected, code: str = "") -> str:
+        """Why nothing was changed. ``code``: of the text for who may not."""
+        return refusal_text(self.texts, code or "outcome.admins_only", outcome)
 
     def split(self) -> tuple[str, str]:
         """Returns the first word, and what follows it."""

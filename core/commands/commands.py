@@ -25,7 +25,7 @@ from ...llm_memory.models.data_models import Topic
 from ...llm_memory.models.vault_layout import topic_of
 from ..latest import Latest
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import added_text, error_text
+from ..replies.outcome_text import ENDS, added_text, error_text
 from ..turn.first_message import announce_conversation, strangers_warning
 from .backup_commands import backup, moving, restore
 from .call import Asked, Call, Handler, Person
@@ -143,7 +143,7 @@ class Commands:
             return reply + await self._beside(reply, actor)
         except EngineClosed:
             return None
-        except ScopedMemoryError as error:
+        except ENDS as error:
             return error_text(plugin.texts, error)
         except Exception as error:  # noqa: BLE001  (a command answers something; the log has more)
             logger.exception(plugin.texts.say("log.command_failed"))

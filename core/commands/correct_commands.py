@@ -19,13 +19,12 @@ from ...llm_memory import (
 from ...llm_memory.models.data_models import ForgetOutcome
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
-from ..replies.outcome_text import purged_text, redacted_text, refusal_text
+from ..replies.outcome_text import Enough, purged_text, redacted_text, refusal_text
 from .all_of_person import all_of, forget_all
 from .call import Call
 from .command_words import scope_named
 from .item_numbers import bare
 from .memory_reference import (
-    UnknownReference,
     named_one,
     named_several,
     numbered,
@@ -59,8 +58,6 @@ async def forget(call: Call) -> str:
     named = named_several(call, words)
     if named is None:
         named = await _meant(call, words, how if for_good else "")
-    if isinstance(named, UnknownReference):
-        return named.text
     outcomes = await call.service.forget_many(
         named, conversation_id=call.where, actor=call.actor, for_good=for_good
     )
@@ -80,14 +77,14 @@ def _forgotten(call: Call, outcome: ForgetOutcome | Rejected) -> str:
     return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
 
 
-async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...] | UnknownReference:
+async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...]:
     """The id of the one memory that holds the words. Of several, and before one is lost for good,
     and where none holds them, nothing is taken for meant. One character or a short number is not
     looked for, and beside other words it leaves open what is meant."""
     shown, tokens = safe(words)[:_WORDS], words.split()
     telling = [token for token in tokens if not _says_too_little(token)]
     if not telling:
-        return UnknownReference(call.say("forget.too_short", words=shown))
+        raise Enough(call.say("forget.too_short", words=shown))
     naming = " ".join(telling)
     like = await call.service.newest(conversation_id=call.where, naming=naming, limit=_LIKE)
     if len(like) == 1 and telling == tokens and not for_good:
@@ -105,11 +102,11 @@ async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...] | Unk
         )
         hits = [hit for hit in recall.hits if not hit.is_note]
         if not hits:
-            return UnknownReference(call.say("forget.nothing_like", words=shown))
+            raise Enough(call.say("forget.nothing_like", words=shown))
         head = call.say("forget.alike", words=shown)
         lines = await numbered_hits(call, hits)
     which = call.say("forget.which", how=f" {for_good}".rstrip())
-    return UnknownReference("\n".join([head, *lines, which]))
+    raise Enough("\n".join([head, *lines, which]))
 
 
 async def edit(call: Call) -> str:
@@ -118,8 +115,6 @@ async def edit(call: Call) -> str:
     if not text:
         return call.say("edit.usage")
     named = _named(call, first, call.rest.split())
-    if isinstance(named, UnknownReference):
-        return named.text
     outcome = await call.service.edit(named, text, conversation_id=call.where, actor=call.actor)
     if not isinstance(outcome, Edited):
         return refusal_text(call.texts, "outcome.admins_only", outcome)
@@ -135,8 +130,6 @@ async def move(call: Call) -> str:
     if not more:
         return call.say("move.usage")
     named, scope = _named(call, first, call.rest.split()[:-1]), scope_named(more)
-    if isinstance(named, UnknownReference):
-        return named.text
     outcome = await call.service.move(named, scope, conversation_id=call.where, actor=call.actor)
     if not isinstance(outcome, Moved):
         return refusal_text(call.texts, "outcome.admins_only", outcome)
@@ -149,8 +142,6 @@ async def undo(call: Call) -> str:
     """Take back the last forget, edit or move: of an entry, or of this person here; or the last
     bringing along, as a whole. What was changed since is passed over."""
     named = _named(call, call.rest) if call.rest else ""
-    if isinstance(named, UnknownReference):
-        return named.text
     outcome = await call.service.restore(named, conversation_id=call.where, actor=call.actor)
     match outcome:
         case Restored(stored, more):
@@ -175,7 +166,7 @@ async def undo(call: Call) -> str:
     return refusal_text(call.texts, "undo.not_allowed", outcome)
 
 
-def _named(call: Call, words: str, beginning: Sequence[str] = ()) -> str | UnknownReference:
+def _named(call: Call, words: str, beginning: Sequence[str] = ()) -> str:
     """The id that a number stands for; anything else as it is."""
     named = named_one(call, words, beginning)
     return words if named is None else named

@@ -28,8 +28,8 @@ from ...llm_memory.models.decisions import (
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import added_text
 from .call import Call, admin
-from .memory_reference import UnknownReference, named_one
-from .yes_command import yes_behind
+from .memory_reference import named_one
+from .yes_command import yes
 
 _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
@@ -54,24 +54,18 @@ async def decide(call: Call) -> str:
     change: DecisionChange | None
     if action in ("propose", "settle") and more:
         named = named_one(call, more)
-        if isinstance(named, UnknownReference):
-            return named.text
         if named is None:
             return await _proposed(call, more, settled=action == "settle")
         change = Propose(named) if action == "propose" else Accept(named)
     elif action == "yes":
-        return await yes_behind(call)
+        return await yes(call.behind())
     else:
         change = _read(call, action, more.split())
     if change is not None:
         return await _told(call, change)
     words = more.split()[action == "supersede" :]
-    if action in ("accept", "reject", "supersede") and words:
-        named = named_one(call, words[0])
-        if isinstance(named, UnknownReference):
-            return named.text
-        if named is None:
-            return call.say("decide.no_such", word=safe(words[0])[:_WORD])
+    if action in ("accept", "reject", "supersede") and words and not named_one(call, words[0]):
+        return call.say("decide.no_such", word=safe(words[0])[:_WORD])
     return call.say("decide.usage")
 
 
@@ -102,7 +96,7 @@ def _read(call: Call, action: str, words: Sequence[str]) -> DecisionChange | Non
     if action == "withdraw":
         return Withdraw(number, " ".join(left))
     named = named_one(call, left.pop(0)) if left else None
-    if not isinstance(named, str):
+    if named is None:
         return None
     if action == "reject":
         return Reject(named, " ".join(left))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from time import monotonic
 
-from ...llm_memory import ScopeFault
 from ...llm_memory.models.consent import is_private_chat
 from ...llm_memory.models.conversation import SeenSender
 from ...llm_memory.scopes.rules.identity import ids_of
@@ -34,10 +33,7 @@ async def join(call: Call) -> str:
     if call.actor.admin:
         return await set_scope(call, word)
     where, now, scope = call.where, monotonic(), scope_named(word)
-    wished = {where.map_key: scope}
-    if fault := await call.service.admin.check_entry(wished, where, call.actor):
-        wrong = call.say(f"fault.{ScopeFault(fault)}")
-        return call.say("scope.illegal", name=safe(word)[:_NAME], fault=wrong)
+    await call.check_scope({where.map_key: scope}, where)
     asker = ("", call.actor.person or where.umo)
     before = call.asked.get(asker)
     if before is not None and now < before.until:

@@ -16,7 +16,7 @@ from .all_of_person import ME
 from .call import Call
 from .command_words import PUBLIC, scope_named
 from .item_numbers import bare
-from .memory_reference import UnknownReference, named_one, numbered, numbered_hits, shown_lines
+from .memory_reference import named_one, numbered, numbered_hits, shown_lines
 
 _PAGE = 10
 _SEARCH_BUDGET = 4000
@@ -133,8 +133,6 @@ async def _of_one(call: Call, words: Sequence[str], *, details: bool) -> str:
     named = named_one(call, words[0], words)
     if named is None:
         return call.say("explain.usage")
-    if isinstance(named, UnknownReference):
-        return named.text
     whole = await service.expand(named, conversation_id=call.where)
     if isinstance(whole, PointerNotVisible):
         return call.say("pointed.absent", id=named)

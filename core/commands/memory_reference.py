@@ -4,7 +4,6 @@ person was shown last in this conversation, an id, or a pointer that ends with o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...llm_memory import Hit, Memory, StoredMemory
 from ...llm_memory.catalogue.rules.pointers import pointed_id
@@ -12,6 +11,7 @@ from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
 from ..replies.memory_line import memory_line
+from ..replies.outcome_text import Enough
 from .call import Call
 from .item_numbers import item_numbers, parts
 
@@ -20,15 +20,9 @@ _MOST = 10
 """Items of one command: as many as a page of the list."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownReference:
-    """No one memory is meant; ``text`` says so, and what to do."""
-
-    text: str
-
-
-def named_one(call: Call, first: str, words: Sequence[str] = ()) -> str | UnknownReference | None:
-    """Returns the one id that is named; None for what is neither a number nor an id.
+def named_one(call: Call, first: str, words: Sequence[str] = ()) -> str | None:
+    """Returns the one id that is named; None for what is neither a number nor an id. Where no one
+    memory is meant, the command is answered so.
 
     Args:
         words: The first one and what follows it: together they may name several.
@@ -36,16 +30,15 @@ def named_one(call: Call, first: str, words: Sequence[str] = ()) -> str | Unknow
     named = named_several(call, first)
     beginnings = (" ".join(words[:end]) for end in range(2, _MOST))
     several = (item_numbers(one, call.listed) or () for one in beginnings)
-    if any(len(one) > 1 and call.listed.keys() >= set(one) for one in several):
-        named = ("", "")
-    if not isinstance(named, tuple):
-        return named
-    return named[0] if len(named) == 1 else UnknownReference(call.say("pointed.one_at_a_time"))
+    together = any(len(one) > 1 and call.listed.keys() >= set(one) for one in several)
+    if together or len(named or ()) > 1:
+        raise Enough(call.say("pointed.one_at_a_time"))
+    return named[0] if named else None
 
 
-def named_several(call: Call, words: str) -> tuple[str, ...] | UnknownReference | None:
+def named_several(call: Call, words: str) -> tuple[str, ...] | None:
     """Returns the ids that are named, each once; None for words that are neither numbers nor
-    ids."""
+    ids. Of a number that no list has, the command is answered so."""
     numbers = call.listed
     named: list[str] = []
     for part in [words] if item_numbers(words, numbers) else parts(words):
@@ -58,15 +51,15 @@ def named_several(call: Call, words: str) -> tuple[str, ...] | UnknownReference 
             named.append(pointed)
             continue
         if not numbers:
-            return UnknownReference(call.say("pointed.no_list"))
+            raise Enough(call.say("pointed.no_list"))
         if absent := [number for number in asked if number not in numbers]:
             first, last = min(numbers), max(numbers)
             said = call.say("pointed.no_number", number=absent[0], first=first, last=last)
-            return UnknownReference(said)
+            raise Enough(said)
         named += [numbers[number] for number in asked]
     named = list(dict.fromkeys(named))
     if len(named) > _MOST:
-        return UnknownReference(call.say("pointed.too_many", most=_MOST))
+        raise Enough(call.say("pointed.too_many", most=_MOST))
     return tuple(named)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ...llm_memory import NotAllowed, Paused, Rejected, Resumed, StateUnavailable
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from ...llm_memory import Paused, Resumed, StateUnavailable
 from ...llm_memory.text.dates.lasting import end_of
-from ...llm_memory.text.refusal_words import refusal_words
 from ...llm_memory.text.safe_text import safe
+from ..replies.outcome_text import Enough
 from .call import SHOWN, Call, no_words
 
 
@@ -15,30 +18,28 @@ async def pause(call: Call) -> str:
     until = end_of(call.rest, call.plugin.clock()) if call.rest else None
     if call.rest and until is None:
         return call.say("pause.no_time", words=safe(call.rest)[:SHOWN])
-    try:
+    async with _written(call):
         outcome = await call.service.pause(
             conversation_id=call.where, actor=call.actor, until=until
         )
-    except StateUnavailable as error:
-        return call.say("pause.not_written", detail=error.cause)
-    match outcome:
-        case Paused():
-            return call.paused(outcome, "pause.already" if outcome.before else "pause.done")
-        case NotAllowed():
-            return call.say("pause.not_allowed")
-        case Rejected():
-            return call.texts.said(refusal_words(outcome))
+    if isinstance(outcome, Paused):
+        return call.paused(outcome, "pause.already" if outcome.before else "pause.done")
+    return call.refused(outcome, "pause.not_allowed")
 
 
 @no_words
 async def resume(call: Call) -> str:
     """As before the pause."""
-    try:
+    async with _written(call):
         outcome = await call.service.resume(conversation_id=call.where, actor=call.actor)
+    if isinstance(outcome, Resumed):
+        return call.say("pause.not_paused" if outcome.before else "pause.resumed")
+    return call.refused(outcome, "pause.not_allowed")
+
+
+@asynccontextmanager
+async def _written(call: Call) -> AsyncGenerator[None]:
+    try:
+        yield
     except StateUnavailable as error:
-        return call.say("pause.not_written", detail=error.cause)
-    match outcome:
-        case Resumed(before):
-            return call.say("pause.not_paused" if before else "pause.resumed")
-        case NotAllowed():
-            return call.say("pause.not_allowed")
+        raise Enough(call.say("pause.not_written", detail=error.cause)) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from astrbot.api import logger
 
-from ...llm_memory import Actor, EngineClosed, EngineOff, ScopedMemoryError
+from ...llm_memory import Actor, EngineClosed, EngineOff
 from ...llm_memory.models.rebinding import RebindFault, Rebound
 from ...llm_memory.scopes.rules.map_keys import canonical_key
 from ...llm_memory.scopes.rules.rebinding import (
@@ -19,7 +19,7 @@ from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import error_text, not_saved_text
+from ..replies.outcome_text import ENDS, error_text
 from .call import Call, admin
 from .slow_command import slow
 
@@ -53,7 +53,7 @@ async def rebind_moved(plugin: PluginContext, old: str, new: str) -> None:
         said = await _rebind(plugin, old, new, new, _PLATFORM)
     except (EngineClosed, EngineOff):
         return  # it is held, and the status says so
-    except ScopedMemoryError as error:
+    except ENDS as error:
         said = error_text(plugin.texts, error)
     logger.warning(plugin.texts.say("rebind.platform", old=old, new=new, result=said))
 
@@ -76,9 +76,9 @@ async def _rebind(
         await rebinds.begin(plan)
         try:
             await _save(panel, raw, changed, policy, old, new)
-        except NotSaved as error:
+        except NotSaved:
             await rebinds.give_up()
-            return not_saved_text(plugin.texts, error)
+            raise
         done = await rebinds.finish(changed, conversation, actor)
     return _done_text(plugin.texts, done)
 
@@ -91,10 +91,7 @@ async def _undo(call: Call) -> str:
             return call.say("rebind.nothing_to_undo")
         raw = panel.read()
         changed = with_moved_back(raw, last.moved)
-        try:
-            await _save(panel, raw, changed, last.policy, last.new, last.old)
-        except NotSaved as error:
-            return not_saved_text(call.texts, error)
+        await _save(panel, raw, changed, last.policy, last.new, last.old)
         done = await rebinds.undo(changed, call.where.umo, call.actor)
     count, entries = done.memories if done else 0, len(last.moved)
     return call.say("rebind.undone", old=last.old, new=last.new, entries=entries, count=count)

@@ -14,21 +14,18 @@ from ...llm_memory import (
     MapChange,
     NotAllowed,
     Refused,
-    ScopeFault,
     Usable,
 )
 from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry, with_renamed
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
 from ...llm_memory.text.safe_text import safe
-from ..host.panel_map import NotSaved
-from ..replies.outcome_text import not_saved_text
 from ..turn.first_message import scope_line, tell
 from .bring_command import bring, left_text
 from .call import Call, Handler, admin
 from .command_words import PUBLIC, scope_named
 from .rebind_command import rebind
 from .rename_command import rename
-from .yes_command import confirm_map
+from .yes_command import yes
 
 _OFF = frozenset({"off", "取消", "清除", "none"})
 _NAME = 80
@@ -67,7 +64,7 @@ async def _describe(call: Call) -> str:
 
 _WORDS: Mapping[str, Handler] = {
     "": _describe,
-    **dict.fromkeys(("confirm", "确认"), confirm_map),
+    **dict.fromkeys(("confirm", "确认"), yes),
     **dict.fromkeys(("bring", "带来", "搬来"), bring),
     **dict.fromkeys(("rebind", "改绑", "换绑"), rebind),
     **dict.fromkeys(("rename", "改名", "重命名"), rename),
@@ -123,16 +120,11 @@ async def set_scope(
             same = "scope.set_none" if name is None else "scope.set_already"
             return call.say(same, scope=name or "", place=place)
         changed = with_entry(raw, where, name)
-        if fault := await service.admin.check_entry(changed, where, call.actor):
-            wrong = call.say(f"fault.{ScopeFault(fault)}")
-            return call.say("scope.illegal", name=safe(name or "")[:_NAME], fault=wrong)
-        try:
-            await panel_map.save(changed)
-        except NotSaved as error:
-            return not_saved_text(call.texts, error)
+        await call.check_scope(changed, where)
+        await panel_map.save(changed)
         change = await service.admin.change_map(changed, conversation_id=where, actor=call.actor)
     if isinstance(change, NotAllowed):
-        return call.say("outcome.admins_only")
+        return call.refused(change)
     said = _changed(call, change, name, place)
     if elsewhere:
         told = call.say("scope.told", change=_changed(call, change, name, here))

@@ -8,8 +8,7 @@ from functools import wraps
 
 from astrbot.api import logger
 
-from ...llm_memory import ScopedMemoryError
-from ..replies.outcome_text import error_text
+from ..replies.outcome_text import ENDS, error_text
 from ..turn.first_message import tell
 from .call import Call, Handler
 
@@ -37,7 +36,7 @@ async def _finish(call: Call, task: Awaitable[str]) -> None:
     try:
         said = await task
         logger.debug(said)  # it may repeat what somebody said
-    except ScopedMemoryError as error:
+    except ENDS as error:
         said = error_text(call.texts, error)
         logger.error(said)
     except Exception as error:  # noqa: BLE001  (no one waits for it any more: the log has it)

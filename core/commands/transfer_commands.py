@@ -11,7 +11,7 @@ from ...llm_memory import (
     RejectReason,
     TransferFault,
 )
-from ...llm_memory.text.refusal_words import line_words, refusal_words
+from ...llm_memory.text.refusal_words import line_words
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
 from .call import Call, no_words
@@ -19,7 +19,6 @@ from .call import Call, no_words
 _SHOWN = 5
 _DETAIL = 120
 _ANYWAY = ("anyway", "仍要")
-"""Behind the name of a file: what was corrected since it was said is wanted, too."""
 
 
 @no_words
@@ -33,14 +32,12 @@ async def export(call: Call) -> str:
             return call.say("transfer.exported", count=outcome.count, scopes=scopes, name=name)
         case NotAllowed():
             return call.say("transfer.for_the_owner")
-    return _why_not(call.texts, "export", outcome)
+    return _why_not(call, "export", outcome)
 
 
 async def import_(call: Call) -> str:
     """The memories of a file into this conversation's scope: by an admin."""
-    file, _, last = call.rest.rpartition(" ")
-    anyway = bool(file) and last.lower() in _ANYWAY
-    name = file.strip() if anyway else call.rest
+    name, anyway = named_file(call.rest)
     if not name:
         return call.say("transfer.usage")
     outcome = await call.service.import_(
@@ -49,15 +46,21 @@ async def import_(call: Call) -> str:
     match outcome:
         case Imported():
             return imported_text(call.texts, outcome)
-        case NotAllowed():
-            return call.say("outcome.admins_only")
-    return _why_not(call.texts, "import", outcome)
+    return _why_not(call, "import", outcome)
 
 
-def _why_not(texts: Texts, what: str, outcome: NotTransferred | Rejected) -> str:
-    if isinstance(outcome, Rejected):
-        return texts.said(refusal_words(outcome))
-    return texts.say(f"transfer.no_{what}", why=fault_text(texts, outcome.fault, outcome.detail))
+def named_file(words: str) -> tuple[str, bool]:
+    """The name of a file, and whether what was corrected since is wanted, too."""
+    name, _, last = words.rpartition(" ")
+    anyway = bool(name) and last.lower() in _ANYWAY
+    return (name.strip(), True) if anyway else (words, False)
+
+
+def _why_not(call: Call, what: str, outcome: NotTransferred | NotAllowed | Rejected) -> str:
+    if not isinstance(outcome, NotTransferred):
+        return call.refused(outcome)
+    why = fault_text(call.texts, outcome.fault, outcome.detail)
+    return call.say(f"transfer.no_{what}", why=why)
 
 
 def imported_text(texts: Texts, imported: Imported) -> str:

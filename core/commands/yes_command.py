@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import monotonic
 
 from ...llm_memory import EngineClosed
@@ -24,11 +23,6 @@ async def yes(call: Call) -> str:
     return await asked.do(call)
 
 
-async def yes_behind(call: Call) -> str:
-    """The same, said behind another command."""
-    return await yes(replace(call, rest=""))
-
-
 @admin
 async def _confirm(call: Call) -> str:
     """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
@@ -37,16 +31,11 @@ async def _confirm(call: Call) -> str:
     lines = call.texts.counted({"asked.deleted": count})
     try:
         if (await service.describe(conversation_id=call.where)).damaged:
-            lines.append(call.say("scope.damaged") if lines else await confirm_map(call))
+            if lines:
+                return "\n".join([*lines, call.say("scope.damaged")])
+            await service.admin.confirm_map(actor=call.actor)
+            lines.append(call.say("asked.map"))
     except EngineClosed:
         if not lines:  # else it is not to be done again: there would be nothing to confirm
             raise
     return "\n".join(lines) or call.say("asked.nothing")
-
-
-@admin
-async def confirm_map(call: Call) -> str:
-    """The map is meant as it is."""
-    damaged = (await call.service.describe(conversation_id=call.where)).damaged
-    await call.service.admin.confirm_map(actor=call.actor)
-    return call.say("asked.map" if damaged else "asked.nothing")

@@ -41,6 +41,14 @@ _OFF: Mapping[type[ScopedMemoryError], str] = {
 """The notice that says why the engine does not open."""
 
 
+class Enough(Exception):
+    """A command ends here, and this is its answer."""
+
+
+ENDS = (ScopedMemoryError, NotSaved, Enough)
+"""What ends a command with an answer, see ``error_text``."""
+
+
 def remembered_text(texts: Texts, outcome: RememberOutcome) -> str:
     """Says to a model what was stored where, or why nothing was."""
     return _remembered(texts, "outcome", outcome)
@@ -111,21 +119,20 @@ def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rej
             return texts.say("pointed.absent", id=safe(memory_id)[:_SHOWN])
 
 
-def not_saved_text(texts: Texts, error: NotSaved) -> str:
-    """Why the panel's settings stay as they were."""
-    if not error.detail:
-        return texts.say("scope.overtaken")
-    return texts.say("scope.not_saved", detail=safe(error.detail))
-
-
 def _standing(memory: Memory) -> str:
     if memory.quoted:
         return "entry.quoted"
     return "entry.trusted" if memory.provenance.trusted else "entry.untrusted"
 
 
-def error_text(texts: Texts, error: ScopedMemoryError) -> str:
-    """What a caller is told when the engine cannot answer."""
+def error_text(texts: Texts, error: ScopedMemoryError | NotSaved | Enough) -> str:
+    """What a caller is told when the engine cannot answer, when the panel's settings stay as they
+    were, or when all is said."""
+    if isinstance(error, Enough):
+        return str(error)
+    if isinstance(error, NotSaved):
+        said = "scope.not_saved" if error.detail else "scope.overtaken"
+        return texts.say(said, detail=safe(error.detail))
     if isinstance(error, EngineClosed):
         return texts.say("outcome.reloaded")
     code = error.code if isinstance(error, EngineOff) else _OFF.get(type(error))

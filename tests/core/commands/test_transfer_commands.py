@@ -162,6 +162,8 @@ async def test_why_something_was_not_restored_is_said_in_words(
         plugin.frees, panel.overtaken = error is not None, error == "overtaken"
         if isinstance(error, Exception):
             monkeypatch.setattr(backup_commands, "owned", fail)
-        said = await Desk(rig, plugin=plugin)(f"restore {FILE} confirm")
+        desk = Desk(rig, plugin=plugin)
+        await desk(f"restore {FILE}")
+        said = await desk("yes")
         assert words in said
         assert str(tmp_path) not in said
