@@ -41,7 +41,7 @@ from .host.requirements import (
     missing_packages,
 )
 from .plugin_names import ROOT, plugin_version
-from .replies.notice_text import notice_text
+from .replies.status_text import notice_text
 from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
 from .turn.recent_talk import RecentTalk

@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.outcome_text import entry_text, note_text
-from ..core.replies.talk_text import talk_text
+from ..core.replies.tool_text import talk_text
 from ..core.turn.transcripts import kept_history
 from ..llm_memory import ExpandedNote, PointerNotVisible
 from .arguments import Parameter, flag, text

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ..core.replies.task_text import tasks_text
+from ..core.replies.tool_text import tasks_text
 from ..llm_memory import Rejected, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.text.refusal_words import refusal_words

@@ -1,4 +1,4 @@
-"""One command as a person gave it, and the decorator of admins' commands."""
+"""One command as a person gave it; the decorators of admins' and of slow commands, and the yes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from functools import wraps
 from time import monotonic
 from typing import NamedTuple
 
+from astrbot.api import logger
+
 from ...llm_memory import (
     Actor,
     CognitiveService,
     ConversationId,
     Engine,
+    EngineClosed,
     NotAllowed,
     NotVisible,
     Paused,
@@ -29,9 +32,10 @@ from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
-from ..replies.loop_text import moment
-from ..replies.outcome_text import Enough, refusal_text
-from .command_words import first_word
+from ..replies.outcome_text import ENDS, Enough, error_text, refusal_text
+from ..replies.status_text import moment
+from ..turn.first_message import tell
+from .command_words import first_word, unknown_text
 
 ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
@@ -189,3 +193,68 @@ def admin(handler: Handler) -> Handler:
         return call.say("outcome.admins_only")
 
     return checked
+
+
+_PATIENCE_SECONDS = 15.0
+"""A model takes its time, and most answers come within this."""
+
+
+def slow(handler: Handler) -> Handler:
+    """What takes longer than ``_PATIENCE_SECONDS`` goes on behind; its end is told in the
+    conversation, and what stopped it is in the log."""
+
+    @wraps(handler)
+    async def answered(call: Call) -> str:
+        task = asyncio.ensure_future(handler(call))
+        done, _ = await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
+        if done:
+            return await task
+        call.plugin.spawn(_finish(call, task))
+        return call.say("slow.goes_on")
+
+    return answered
+
+
+async def _finish(call: Call, task: Awaitable[str]) -> None:
+    try:
+        said = await task
+        logger.debug(said)  # it may repeat what somebody said
+    except ENDS as error:
+        said = error_text(call.texts, error)
+        logger.error(said)
+    except Exception as error:  # noqa: BLE001  (no one waits for it any more: the log has it)
+        said = call.say("outcome.failed", detail=type(error).__name__)
+        logger.exception(call.say("log.command_failed"))
+    await tell(call.plugin, call.where.umo, said)
+
+
+async def yes(call: Call) -> str:
+    """Do what the person was asked last; else what the notices have an admin confirm."""
+    if call.rest:  # a question that only begins like a yes
+        return unknown_text(call.texts, call.rest) or call.say("asked.nothing")
+    asked = call.asked.pop(call.person, None)
+    if asked is None:
+        return await _confirm(call)
+    if monotonic() >= asked.until:
+        return call.say("asked.late")
+    if asked.admin and not call.actor.admin:
+        return call.say("outcome.admins_only")
+    return await asked.do(call)
+
+
+@admin
+async def _confirm(call: Call) -> str:
+    """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
+    service = call.service
+    count = await service.admin.confirm_deletions(actor=call.actor) or 0
+    lines = call.texts.counted({"asked.deleted": count})
+    try:
+        if (await service.describe(conversation_id=call.where)).damaged:
+            if lines:
+                return "\n".join([*lines, call.say("scope.damaged")])
+            await service.admin.confirm_map(actor=call.actor)
+            lines.append(call.say("asked.map"))
+    except EngineClosed:
+        if not lines:  # else it is not to be done again: there would be nothing to confirm
+            raise
+    return "\n".join(lines) or call.say("asked.nothing")

@@ -23,26 +23,21 @@ from ...llm_memory import (
 )
 from ...llm_memory.models.data_models import Topic
 from ...llm_memory.models.vault_layout import topic_of
+from ..host.panel_map import NotSaved
 from ..latest import Latest
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import ENDS, added_text, error_text
+from ..replies.outcome_text import Enough, added_text, error_text
 from ..turn.first_message import announce_conversation, strangers_warning
-from .backup_commands import backup, moving, restore
-from .call import Asked, Call, Handler, Person
+from .call import Asked, Call, Handler, Person, yes
 from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide
-from .join_command import join
-from .look_commands import list_, search, todo, why
-from .migration_commands import migrate
+from .file_commands import backup, export, import_, moving, restore
+from .look_commands import list_, search, status, todo, why
+from .loop_commands import letters, migrate, reflect, sleep
 from .pause_commands import pause, resume
-from .reflection_commands import letters, reflect
-from .scope_commands import scope
-from .sleep_command import sleep
+from .scope_commands import join, scope
 from .soul_commands import soul
-from .status_command import status
-from .transfer_commands import export, import_
-from .yes_command import yes
 
 Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
 _LISTS = 500
@@ -127,7 +122,10 @@ class Commands:
             raise AttributeError(name)
 
         async def command(where: ConversationId, actor: Actor, rest: str) -> str:
-            return await handler(self._call(where, actor, rest))
+            try:
+                return await handler(self._call(where, actor, rest))
+            except (Enough, NotSaved) as end:
+                return error_text(self._plugin.texts, end)
 
         return command
 
@@ -143,7 +141,7 @@ class Commands:
             return reply + await self._beside(reply, actor)
         except EngineClosed:
             return None
-        except ENDS as error:
+        except ScopedMemoryError as error:
             return error_text(plugin.texts, error)
         except Exception as error:  # noqa: BLE001  (a command answers something; the log has more)
             logger.exception(plugin.texts.say("log.command_failed"))

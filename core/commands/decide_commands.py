@@ -27,9 +27,8 @@ from ...llm_memory.models.decisions import (
 )
 from ...llm_memory.text.safe_text import safe
 from ..replies.outcome_text import added_text
-from .call import Call, admin
+from .call import Call, admin, yes
 from .memory_reference import named_one
-from .yes_command import yes
 
 _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",

@@ -20,8 +20,7 @@ from ...llm_memory.texts import Texts
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text
-from .call import Call, admin
-from .slow_command import slow
+from .call import Call, admin, slow
 
 _UNDO = frozenset({"undo", "撤销", "恢复"})
 _ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))

@@ -1,31 +1,118 @@
-"""``/memory scope``: which scope a conversation has, and giving it another one."""
+"""``/memory scope`` and ``join``: which scope a conversation has, and giving it another one;
+another name for a scope, and what was left behind in former ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 
 from ...llm_memory import (
+    Brought,
     ConversationId,
     ConversationKind,
     EngineClosed,
     LeftBehind,
     MapChange,
+    MustBeNamed,
     NotAllowed,
     Refused,
+    Rejected,
     Usable,
 )
+from ...llm_memory.models.consent import is_private_chat
+from ...llm_memory.models.conversation import SeenSender
+from ...llm_memory.scopes.rules.identity import ids_of
 from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry, with_renamed
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
 from ...llm_memory.text.safe_text import safe
+from ...llm_memory.texts import Texts
 from ..turn.first_message import scope_line, tell
-from .bring_command import bring, left_text
-from .call import Call, Handler, admin
+from ..turn.turn_reader import is_admin
+from .call import Asked, Call, Handler, admin, slow, yes
 from .command_words import PUBLIC, scope_named
 from .rebind_command import rebind
-from .rename_command import rename
-from .yes_command import yes
+
+
+@slow
+async def bring(call: Call) -> str:
+    """This conversation's, or that of the former scopes that are named."""
+    outcome = await call.service.admin.bring(
+        call.rest.split(), conversation_id=call.where, actor=call.actor
+    )
+    if isinstance(outcome, NotAllowed | Rejected):
+        return call.refused(outcome)
+    if isinstance(outcome, MustBeNamed):
+        return "\n".join(left_text(call.texts, one) for one in outcome.left)
+    lines = [brought_text(call.texts, one) for one in outcome]
+    return "\n".join(lines) or call.say("scope.nothing_left")
+
+
+def brought_text(texts: Texts, one: Brought, code: str = "scope.brought", **more: object) -> str:
+    """What was brought, and what stayed."""
+    counts = {"count": one.memories, "turns": one.turns, **more}
+    said = texts.say(code, source=one.source, target=one.target, **counts)
+    return "\n".join([said, *texts.counted({"rebind.left": one.left})])
+
+
+def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
+    """To the conversation to which it belongs: what it no longer sees, and what brings it along.
+    ``status.left``: the same in the status, for admins."""
+    return texts.say(
+        code or _left_code(left),
+        source=left.source,
+        target=left.target,
+        count=left.memories,
+        turns=left.turns,
+        # What an admin writes behind the command, in whatever conversation.
+        words=f"{left.source} {left.target}" if left.shared else left.source,
+    )
+
+
+def _left_code(left: LeftBehind) -> str:
+    if left.remainder.source.is_public:
+        return "scope.left_public"
+    return "scope.left_shared" if left.shared else "scope.left"
+
+
+_ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
+
+
+@admin
+async def rename(call: Call) -> str:
+    """``<old> <new>``. What cannot be told apart again is asked about first."""
+    names = [scope_named(name) for name in call.rest.translate(_ARROWS).split()]
+    if len(names) != 2 or PUBLIC in names or names[0] == names[1]:
+        return call.say("scope.rename_usage")
+    old, new = names
+    await call.check_scope({call.where.map_key: new}, call.where)
+    _, moved = with_renamed(call.plugin.panel_map.read(), old, new)
+    exists = await call.service.admin.plan_rename(old, new, moved)
+    if isinstance(exists, Rejected):
+        return call.refused(exists)
+    do = slow(partial(_rename, old=old, new=new))
+    if not exists or not moved:
+        return await do(call)
+    asked = call.say("scope.merges", source=old, target=new, count=len(moved))
+    return call.ask(asked, do, short=call.say("scope.merge", source=old, target=new))
+
+
+async def _rename(call: Call, *, old: str, new: str) -> str:
+    panel_map = call.plugin.panel_map
+    async with panel_map.changing:
+        changed, moved = with_renamed(panel_map.read(), old, new)
+        if moved:
+            await panel_map.save(changed)
+        done = await call.service.admin.rename(
+            old, new, changed, moved, conversation_id=call.where, actor=call.actor
+        )
+    if isinstance(done, NotAllowed | Rejected):
+        return call.refused(done)
+    if not moved:
+        return brought_text(call.texts, done)
+    return brought_text(call.texts, done, "scope.renamed", entries=len(moved))
+
 
 _OFF = frozenset({"off", "取消", "清除", "none"})
 _NAME = 80
@@ -162,3 +249,60 @@ def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str
         kind = "public" if after.scope.is_public else "private"
         return call.say(f"scope.set_{kind}", scope=name, count=change.sharing, place=place)
     return scope_line(call.plugin, after)
+
+
+_AGAIN_SECONDS = 600.0
+"""So long a person's next wish is not told."""
+_ANSWER_SECONDS = 86_400.0
+_ADMINS = 5
+"""Admins' chats that are told of one wish."""
+_CALLED = 40
+
+
+async def join(call: Call) -> str:
+    """Tell the admins in private what is wished. Whether there is such a scope is not for who asks
+    to know: a wish is answered alike."""
+    word, more = call.split()
+    if not word or more:
+        return call.say("join.usage")
+    if call.actor.admin:
+        return await set_scope(call, word)
+    where, now, scope = call.where, monotonic(), scope_named(word)
+    await call.check_scope({where.map_key: scope}, where)
+    asker = ("", call.actor.person or where.umo)
+    before = call.asked.get(asker)
+    if before is not None and now < before.until:
+        return call.say("join.waiting")
+    called = call.actor.name if is_private_chat(where.umo) else where.title
+    place = place_name(call, where, called)
+    do = partial(set_scope, word=scope, where=where, place=place)
+    call.asked.note(asker, Asked(do, now + _AGAIN_SECONDS, admin=True))
+    line = call.say("join.line", scope=scope, id=safe(where.map_key))
+    met = await call.service.conversations.met()
+    wish = call.say("join.wish", who=safe(call.actor.name)[:_CALLED], place=place, scope=scope)
+    if _has_namesakes(call, met):
+        wish += call.say("join.namesake")
+    admins = [one for one in met if is_private_chat(one.umo) and not one.group and one.person]
+    admins = [one for one in admins if is_admin(call.plugin.astrbot, one.person)][:_ADMINS]
+    asked = Asked(do, now + _ANSWER_SECONDS, admin=True)
+    reached = [await _tell(call, one, wish, line, asked) for one in admins]
+    return call.say("join.asked") if any(reached) else call.say("join.nobody", line=line)
+
+
+async def _tell(call: Call, admin: SeenSender, wish: str, line: str, asked: Asked) -> bool:
+    """A yes of theirs means the wish only where they were asked nothing else."""
+    slot = (admin.umo, admin.person)
+    other = call.asked.get(slot)
+    free = other is None or monotonic() >= other.until
+    how = call.say("join.agree_yes" if free else "join.agree", line=line)
+    if not await tell(call.plugin, admin.umo, f"{wish}\n{how}"):
+        return False
+    if free:
+        call.asked.note(slot, asked)
+    return True
+
+
+def _has_namesakes(call: Call, met: list[SeenSender]) -> bool:
+    """True if another person is called the same."""
+    links, person = call.identity_links, call.actor.person
+    return bool(named(call.actor.name, met, {}).persons - ids_of(person, links))

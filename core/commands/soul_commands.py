@@ -20,8 +20,7 @@ from ...llm_memory.models.soul_requests import (
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Spoken
-from .call import Call
-from .slow_command import slow
+from .call import Call, slow
 
 _ACTIONS: Final = {
     "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "rollback",

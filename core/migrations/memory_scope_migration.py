@@ -8,7 +8,7 @@ from astrbot.api import logger
 
 from ...llm_memory import Engine, MigrationState, MigrationStatus
 from ...llm_memory.texts import Texts
-from ..replies.migration_text import numbers_text, state_text
+from ..replies.status_text import numbers_text, state_text
 
 _LOOK_SECONDS = 1.0
 _TELL_SECONDS = 30.0

@@ -20,7 +20,7 @@ from ...llm_memory import (
 )
 from ...llm_memory.scopes.scope_book import FirstContact
 from ..plugin_context import PluginContext
-from ..replies.notice_text import notice_text
+from ..replies.status_text import notice_text
 
 
 async def announce_conversation(

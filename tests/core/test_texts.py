@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from astrbot_plugin_scoped_memory.core.plugin_names import ROOT
-from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import error_text
+from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     DropReason,
     EngineClosed,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.all_of_person import all_of
+from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_of
 from astrbot_plugin_scoped_memory.llm_memory import Turn
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk

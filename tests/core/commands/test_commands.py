@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import call, command_table, yes_command
+from astrbot_plugin_scoped_memory.core.commands import call, command_table
 from astrbot_plugin_scoped_memory.llm_memory import TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
@@ -96,8 +96,7 @@ async def test_a_yes_does_what_this_person_was_asked_here_last_and_nothing_later
 ) -> None:
     """A second yes, a late one, and that of whom the admins have let go do nothing."""
     now = 0.0
-    for module in (call, yes_command):
-        monkeypatch.setattr(module, "monotonic", lambda: now)
+    monkeypatch.setattr(call, "monotonic", lambda: now)
     desk, records = Desk(rig), rig.root / "memory" / "shared" / "DECISIONS.md"
     red, blue = [
         f"decide 接受 {re.findall('m-[0-9a-z]+', await desk(f'decide 提议 {text}'))[0]}"

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.core.migrations import memory_scope_migration
 from astrbot_plugin_scoped_memory.core.migrations.memory_scope_migration import (
     MemoryScopeMigration,
 )
-from astrbot_plugin_scoped_memory.core.replies.migration_text import state_text
+from astrbot_plugin_scoped_memory.core.replies.status_text import state_text
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.item_numbers import item_numbers
+from astrbot_plugin_scoped_memory.core.commands.memory_reference import item_numbers
 from astrbot_plugin_scoped_memory.core.latest import Latest
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk

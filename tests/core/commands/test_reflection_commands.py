@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.loop_text import fault_words, loop_lines
+from astrbot_plugin_scoped_memory.core.replies.status_text import fault_words, loop_lines
 from astrbot_plugin_scoped_memory.llm_memory import (
     LoopStatus,
     QueueSize,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import slow_command
+from astrbot_plugin_scoped_memory.core.commands import call as call_module
 from astrbot_plugin_scoped_memory.core.commands.call import Call
 from astrbot_plugin_scoped_memory.core.latest import Latest
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
@@ -36,9 +36,9 @@ async def test_its_end_is_told(
 ) -> None:
     texts, behind, go_on = Texts("zh-CN"), list[asyncio.Future[None]](), asyncio.Event()
     told: list[tuple[str, str]] = []
-    monkeypatch.setattr(slow_command, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(call_module, "_PATIENCE_SECONDS", 0.0)
 
-    @slow_command.slow
+    @call_module.slow
     async def work(_: Call) -> str:
         await go_on.wait()
         if isinstance(end, Exception):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import backup_commands
-from astrbot_plugin_scoped_memory.core.commands.transfer_commands import imported_text
+from astrbot_plugin_scoped_memory.core.commands import file_commands
+from astrbot_plugin_scoped_memory.core.commands.file_commands import imported_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Imported,
@@ -161,7 +161,7 @@ async def test_why_something_was_not_restored_is_said_in_words(
         plugin = await moved(tmp_path, rig, panel, {"reflection_daily_tokens": 7})
         plugin.frees, panel.overtaken = error is not None, error == "overtaken"
         if isinstance(error, Exception):
-            monkeypatch.setattr(backup_commands, "owned", fail)
+            monkeypatch.setattr(file_commands, "owned", fail)
         desk = Desk(rig, plugin=plugin)
         await desk(f"restore {FILE}")
         said = await desk("yes")

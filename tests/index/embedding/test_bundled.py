@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.notice_text import notice_text
+from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.llm_memory import IndexState, Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.bundled.bundled import (
     BundledEmbedder,

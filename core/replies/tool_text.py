@@ -1,4 +1,4 @@
-"""What became of tasks, as a short text for the model."""
+"""What tools answer the model: what became of tasks, the talk that a memory came from."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from ...llm_memory import Hit, StoredMemory, TaskFate, TaskOutcome, TaskReport
 from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.models.data_models import shown_day
+from ...llm_memory.models.transcript import NoTalk, ShownTurn, Transcript
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import refusal_words
-from ...llm_memory.text.safe_text import safe, safe_pointer
+from ...llm_memory.text.safe_text import safe, safe_pointer, shown_name
 from ...llm_memory.texts import Texts
 from .outcome_text import redacted_text
 
@@ -53,3 +54,28 @@ def _line(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
     day = shown_day(memory.created_at, texts.say("inject.undated"))
     who = speakers(hit, texts.say)
     return f"- [{day} · {who} · {safe_pointer(stored.pointer)}] {text}"
+
+
+def talk_text(texts: Texts, found: Transcript | NoTalk) -> str:
+    """The turns, each line standing back so that none looks like a line of ours; or why there is
+    no talk."""
+    if isinstance(found, NoTalk):
+        return texts.say(f"talk.{found}")
+    lines = [texts.say("talk.head")]
+    for turn in found.turns:
+        lines += [f"    {line}" for line in _turn_lines(texts, turn)]
+    if found.alone:
+        lines.append(texts.say("talk.alone"))
+    return "\n".join(lines)
+
+
+def _turn_lines(texts: Texts, turn: ShownTurn) -> list[str]:
+    """What the person said, and what the bot answered; where nothing of it may be shown, that."""
+    who = shown_name(turn.who) or texts.say("talk.somebody")
+    time = f"[{turn.at:%Y-%m-%d %H:%M}] " if turn.at else ""
+    mark = "→ " if turn.origin else ""
+    said = safe(turn.said) or texts.say("talk.kept_back")
+    lines = [f"{mark}{time}{texts.say('talk.said', who=who, text=said)}"]
+    if turn.replied:
+        lines.append(texts.say("talk.replied", text=safe(turn.replied)))
+    return lines

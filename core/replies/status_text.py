@@ -1,14 +1,25 @@
-"""How the memory loop is doing, in words."""
+"""How the engine is doing, in words: the memory loop, old memories, notices."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
 
-from ...llm_memory import LoopStatus, Resting
+from ...llm_memory import (
+    LoopStatus,
+    MigrationState,
+    MigrationStatus,
+    Notice,
+    NoticeCode,
+    Resting,
+    Tally,
+)
+from ...llm_memory.catalogue.rules.soul_replies import persona_words
 from ...llm_memory.models.loop import UNMAPPED
+from ...llm_memory.models.shelf import NO_PERSONA
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
+from ..host.requirements import bundled_model_for_here
 
 _AUTO = "auto"
 _ERROR = 200
@@ -78,3 +89,58 @@ def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
     if status.next_sleep is not None:
         lines.append(say("loop.next_sleep", time=moment(status.next_sleep)))
     return lines
+
+
+_DETAIL = 200
+
+
+def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
+    """How many came to which end; of what there is none, nothing is said."""
+    ends = texts.counted(
+        {
+            "migrate.patched": tally.patched,
+            "migrate.skipped": tally.skipped,
+            "migrate.adopted": tally.adopted,
+            "migrate.merged": tally.merged,
+            "migrate.quarantined": tally.quarantined,
+            "migrate.broken": tally.broken,
+            "migrate.remaining": remaining,
+        }
+    )
+    return texts.say("common.and").join([texts.say("migrate.scanned", count=tally.scanned), *ends])
+
+
+def state_text(texts: Texts, status: MigrationStatus) -> str:
+    """Says how far they are, and why they do not get on where they do not."""
+    if status.waiting and status.state is MigrationState.RUNNING:
+        known = (f"{group}.{status.waiting}" for group in ("cause", "migrate_cause"))
+        code = next(filter(texts.knows, known), "")
+        return texts.say("migrate.waiting", cause=texts.say(code) if code else status.waiting)
+    if status.reversed and status.state is MigrationState.IDLE:
+        return texts.say("migrate.reversed")
+    detail = safe(status.detail)[:_DETAIL]
+    return texts.say(f"migrate.state_{status.state}", detail=detail)  # one of each, see tests
+
+
+def notice_text(texts: Texts, notice: Notice) -> str:
+    """The notice in the owner's language."""
+    params = dict(notice.params)
+    if fault := params.get("fault"):
+        params["fault"] = texts.say(f"fault.{fault}")
+    if reason := params.get("reason"):
+        params["reason"] = texts.say(f"file.{reason}")
+    if cause := params.get("cause"):
+        params["cause"] = texts.say(f"cause.{cause}")
+    if notice.code is NoticeCode.EMBEDDER_FAILING:
+        rung = str(params["embedder"]).partition(":")[0]
+        code = str(params["detail"]).partition(":")[0]
+        remedy = f"{rung}.{code}"  # what the owner can do
+        if texts.knows(remedy):
+            params["detail"] += texts.say(remedy, name=bundled_model_for_here())
+    if odd := params.get("odd"):
+        params["odd"] = texts.say(f"map_key.{odd}", **params)
+    if (role := params.get("role")) is not None:
+        params["who"] = persona_words(texts, role)
+        there = "there_without" if role == NO_PERSONA else "there"
+        params["there"] = texts.say(f"soul_view.{there}")
+    return texts.say(f"notice.{notice.code}", **params)

@@ -1,5 +1,5 @@
-"""``/memory backup`` and ``/memory restore``: one file with all memories, the scope map and the
-settings, and out of it again."""
+"""``/memory export``, ``import``, ``backup`` and ``restore``: memories in files; the whole
+store in one, with the scope map and the settings."""
 
 from __future__ import annotations
 
@@ -12,27 +12,121 @@ from pathlib import Path
 
 from astrbot.api import logger
 
-from ...llm_memory import ScopedMemoryError, TransferFault, find_backup, owned, restore_store
+from ...llm_memory import (
+    Exported,
+    Imported,
+    NotAllowed,
+    NotTransferred,
+    Rejected,
+    RejectReason,
+    ScopedMemoryError,
+    TransferFault,
+    find_backup,
+    owned,
+    restore_store,
+)
 from ...llm_memory.cli.paths import setting_defaults
 from ...llm_memory.errors import TransferFailed
 from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.transfer import StoreRestored
 from ...llm_memory.text.normalising import preview
+from ...llm_memory.text.refusal_words import line_words
 from ...llm_memory.text.safe_text import safe
+from ...llm_memory.texts import Texts
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_names import ROOT
 from ..replies.outcome_text import error_text
 from .call import Call, admin, no_words
-from .transfer_commands import fault_text, named_file
 
-_SHOWN = 10
+_SHOWN = 5
+_DETAIL = 120
+_ANYWAY = ("anyway", "仍要")
+
+
+@no_words
+async def export(call: Call) -> str:
+    """All memories that this conversation sees, into a file on the bot's machine."""
+    outcome = await call.service.export(conversation_id=call.where, actor=call.actor)
+    match outcome:
+        case Exported(name):
+            counted = (f"{scope} {n}" for scope, n in outcome.by_scope.items())
+            scopes = call.say("common.and").join(counted) or "-"
+            return call.say("transfer.exported", count=outcome.count, scopes=scopes, name=name)
+        case NotAllowed():
+            return call.say("transfer.for_the_owner")
+    return _why_not(call, "export", outcome)
+
+
+async def import_(call: Call) -> str:
+    """The memories of a file into this conversation's scope: by an admin."""
+    name, anyway = named_file(call.rest)
+    if not name:
+        return call.say("transfer.usage")
+    outcome = await call.service.import_(
+        name, conversation_id=call.where, actor=call.actor, anyway=anyway
+    )
+    match outcome:
+        case Imported():
+            return imported_text(call.texts, outcome)
+    return _why_not(call, "import", outcome)
+
+
+def named_file(words: str) -> tuple[str, bool]:
+    """The name of a file, and whether what was corrected since is wanted, too."""
+    name, _, last = words.rpartition(" ")
+    anyway = bool(name) and last.lower() in _ANYWAY
+    return (name.strip(), True) if anyway else (words, False)
+
+
+def _why_not(call: Call, what: str, outcome: NotTransferred | NotAllowed | Rejected) -> str:
+    if not isinstance(outcome, NotTransferred):
+        return call.refused(outcome)
+    why = fault_text(call.texts, outcome.fault, outcome.detail)
+    return call.say(f"transfer.no_{what}", why=why)
+
+
+def imported_text(texts: Texts, imported: Imported) -> str:
+    """What became of the lines, and why some were refused."""
+    say = texts.say
+    head = say(
+        "transfer.imported",
+        scope=imported.scope,
+        stored=imported.stored,
+        reinforced=imported.reinforced,
+        replaced=imported.replaced,
+        known=imported.known,
+        refused=imported.refused,
+    )
+    beside = texts.counted(
+        {"transfer.redacted": imported.redacted, "transfer.passed_by": imported.passed_by}
+    )
+    lines = [head, *beside]
+    lines += [texts.said(line_words(refused)) for refused in imported.lines[:_SHOWN]]
+    rejected = [one.rejected for one in imported.lines if one.rejected is not None]
+    if any(one.reason is RejectReason.CORRECTED for one in rejected):
+        lines.append(say("transfer.anyway"))
+    more = imported.refused - min(len(imported.lines), _SHOWN)
+    lines += texts.counted({"transfer.more": max(more, 0)})
+    if imported.stopped_at:
+        lines.append(say("transfer.stopped", line=imported.stopped_at))
+    elif imported.cut_short:
+        lines.append(say("transfer.cut_short"))
+    return "\n".join(lines)
+
+
+def fault_text(texts: Texts, fault: TransferFault, detail: str) -> str:
+    """Why a file was not taken or not written."""
+    return texts.say(f"transfer_fault.{fault}", detail=safe(detail)[:_DETAIL])
+
+
+_SOME = 10
 _RULES = 20
 _WORDS = 1000
 """Characters of a file that rules."""
 _LINKS = "identity_links"
 _VALUE = 60
-_DETAIL = 200
+_REASON = 200
 
 
 @admin
@@ -72,7 +166,7 @@ async def restore(call: Call) -> str:
     changes = await _changes(call, plan)
     if not plan.memories and not plan.files and not changes:
         return "\n".join([call.say("moving.nothing"), *_beside(call, plan)])
-    do = partial(_do, file=file, anyway=anyway)
+    do = partial(_restore, file=file, anyway=anyway)
     lines = [call.say("moving.plan", memories=plan.memories)]
     lines += call.texts.counted({"moving.plan_known": plan.known, "moving.plan_files": plan.files})
     lines += _ruling_lines(call, plan) + await _setting_lines(call, changes)
@@ -80,7 +174,7 @@ async def restore(call: Call) -> str:
     return call.ask("\n".join(lines), do, short=call.say("moving.deed"))
 
 
-async def _do(call: Call, file: Path, *, anyway: bool) -> str:
+async def _restore(call: Call, file: Path, *, anyway: bool) -> str:
     """Restore while the engine is closed, as the command line does."""
     plugin, said = call.plugin, [call.say("moving.no_restore", why="-")]
 
@@ -174,8 +268,8 @@ def _link_lines(call: Call, new: dict[str, str], all_of_them: dict[str, str]) ->
 
 
 def _some(call: Call, texts: list[str]) -> str:
-    shown = call.say("common.and").join(texts[:_SHOWN])
-    return safe(shown + ("…" if len(texts) > _SHOWN else ""))
+    shown = call.say("common.and").join(texts[:_SOME])
+    return safe(shown + ("…" if len(texts) > _SOME else ""))
 
 
 def _beside(call: Call, done: StoreRestored) -> list[str]:
@@ -194,5 +288,5 @@ def _why(call: Call, error: ScopedMemoryError | OSError) -> str:
     if isinstance(error, TransferFailed):
         return fault_text(call.texts, TransferFault(error.code), error.detail)
     if isinstance(error, OSError):
-        return safe(str(error))[:_DETAIL]
+        return safe(str(error))[:_REASON]
     return error_text(call.texts, error)
