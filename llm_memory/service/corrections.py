@@ -15,7 +15,7 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..decisions.stale_saves import StaleSaves
 from ..errors import StateUnavailable
 from ..migration.bringing import Bringing
-from ..models.conversation import Actor
+from ..models.conversation import Actor, ConversationId
 from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     EditOutcome,
@@ -39,21 +39,20 @@ from ..remember.correction_follower import CorrectionFollower
 from ..remember.edit import MemoryEditor, Requester, left_words
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.confidences import may_stand
-from ..runtime.lifecycle import Lifespan
-from ..scopes.access import Access, ConversationView
+from ..scopes.access import ConversationView
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..vault.models import UndoKind, UndoRecord
+from .door import Door
 
 _SLICE = 100
 """Entries looked up before control returns to the event loop."""
 
 
 @dataclass(eq=False)
-class Corrections:
-    """The cognitive service's own: who asks, and from where, is told by the conversation."""
+class Corrections(Door):
+    """Who asks, and from where, is told by the conversation."""
 
-    _access: Access
     _book: ScopeBook
     _handlers: MemoryHandlers
     _editor: MemoryEditor
@@ -62,13 +61,35 @@ class Corrections:
     _follower: CorrectionFollower
     _stale_saves: StaleSaves
     _bringing: Bringing
-    _life: Lifespan
 
     async def forget(
-        self, ids: Sequence[str], view: ConversationView, actor: Actor, *, for_good: bool = False
+        self,
+        memory_id: str,
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        for_good: bool = False,
+    ) -> ForgetOutcome | Rejected:
+        """Move an entry to the archive: its speaker wherever it is seen, an admin where he
+        may edit it.
+
+        ``for_good``: out of the archive, too, also if it was forgotten before. No undo.
+        """
+        (outcome,) = await self.forget_many(
+            [memory_id], conversation_id=conversation_id, actor=actor, for_good=for_good
+        )
+        return outcome
+
+    async def forget_many(
+        self,
+        ids: Sequence[str],
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        for_good: bool = False,
     ) -> list[ForgetOutcome | Rejected]:
-        """Move entries to the archive, for who may forget them here, or purge them, also those that
-        were forgotten before. One outcome for each id; all of it is one deed, with one undo."""
+        """The same of several as one deed, with one undo: an outcome for each id."""
+        view = await self._view(conversation_id)
         outcomes: dict[str, ForgetOutcome | Rejected] = {}
         found: dict[str, StoredMemory] = {}
         unread: dict[str, StoredMemory] = {}
@@ -161,9 +182,11 @@ class Corrections:
         return left
 
     async def edit(
-        self, memory_id: str, text: str, view: ConversationView, actor: Actor
+        self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
     ) -> EditOutcome | Rejected:
-        """Give an entry other words, for an admin who may change it here."""
+        """Give an entry other words. Admins only: of the conversation's own scope, and in their
+        own private chat whatever they see there."""
+        view = await self._view(conversation_id)
         stored = self._access.for_admin(memory_id, view, actor)
         if isinstance(stored, NotVisible):
             return await self._absent(memory_id, view)
@@ -175,9 +198,10 @@ class Corrections:
         return NotVisible(memory_id) if edited is None else edited
 
     async def move(
-        self, memory_id: str, scope_name: str, view: ConversationView, actor: Actor
+        self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
     ) -> MoveOutcome | Rejected:
-        """Move an entry to another scope, for an admin who may change it here."""
+        """Move an entry to another scope, by whom it may be edited."""
+        view = await self._view(conversation_id)
         stored = self._access.for_admin(memory_id, view, actor)
         if isinstance(stored, NotVisible):
             return await self._absent(memory_id, view)
@@ -207,10 +231,18 @@ class Corrections:
         return await self._life.finish(followed)
 
     async def restore(
-        self, memory_id: str, view: ConversationView, actor: Actor
+        self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
     ) -> RestoreOutcome | Rejected:
-        """Take back what was done last to an entry that is or was seen here: forgotten, it comes
-        back; edited, it has its former words; moved, it is here again."""
+        """Take back what was done last to an entry that the conversation sees or saw: forgotten,
+        it comes back; edited, it has its former words; moved, it is here again.
+
+        Without an id: the last that this person did in this conversation and that can still be
+        undone; if that was to bring what was left behind, all of it goes back. NotVisible names
+        what was changed since, if that is why nothing can. Raises StateUnavailable, EngineClosed.
+        """
+        view = await self._view(conversation_id)
+        if not memory_id:
+            return await self._undo_last(view, actor)
         named = pointed_id(memory_id)
         if named is None:
             return NotVisible(memory_id)
@@ -219,7 +251,7 @@ class Corrections:
             if done.kind is UndoKind.MOVE and not actor.admin:
                 return NotVisible(memory_id)  # whether it still lives there is not for everybody
             if self._editor.standing(done.target, named) is not None:
-                return await self.undo(done, view, actor)
+                return await self._undo(done, view, actor)
             done = None
         archived = await self._archived(memory_id, view)
         if archived is None:
@@ -229,12 +261,10 @@ class Corrections:
             await self._editor.drop_undo_record(done)
         return outcome
 
-    async def undo_last(self, view: ConversationView, actor: Actor) -> RestoreOutcome | Rejected:
-        """Take back the last that this person did in this conversation and that can still be
-        undone. NotVisible names the last of all, if something else was done to it since."""
+    async def _undo_last(self, view: ConversationView, actor: Actor) -> RestoreOutcome | Rejected:
         changed = ""
         for done in await self._editor.undo_records(Requester(actor, view.conversation_id.umo)):
-            outcome = await self.undo(done, view, actor)
+            outcome = await self._undo(done, view, actor)
             if not isinstance(outcome, NotVisible | NotAllowed):
                 return outcome
             if isinstance(outcome, NotVisible):
@@ -242,10 +272,15 @@ class Corrections:
         return NotVisible(changed)
 
     async def undo(
-        self, done: UndoRecord, view: ConversationView, actor: Actor
+        self, done: UndoRecord, *, conversation_id: ConversationId, actor: Actor
     ) -> RestoreOutcome | Rejected:
         """Take back this very deed, and no other one: what was done to the entry since stays.
         NotVisible without a name where it is not the conversation's to know why."""
+        return await self._undo(done, await self._view(conversation_id), actor)
+
+    async def _undo(
+        self, done: UndoRecord, view: ConversationView, actor: Actor
+    ) -> RestoreOutcome | Rejected:
         if done.kind is UndoKind.BRING:
             to = next((one for one in view.changeable if one.name == done.target), PUBLIC)
             may = self._access.trusts(actor, view, to)

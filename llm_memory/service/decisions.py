@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 
 from ..catalogue.catalogue import Catalogue
@@ -18,7 +19,7 @@ from ..decisions.decision_list import decision_items
 from ..decisions.recorder import Recorder
 from ..decisions.rules.not_written import account_in, objections, read_reference
 from ..decisions.shared_files import SharedRecords
-from ..models.conversation import Actor
+from ..models.conversation import Actor, ConversationId
 from ..models.data_models import StoredMemory
 from ..models.decisions import (
     Accept,
@@ -39,43 +40,32 @@ from ..models.decisions import (
 from ..remember.edit import MemoryEditor
 from ..remember.rules.privacy import Finder
 from ..runtime.identifiers import Clock
-from ..runtime.lifecycle import Lifespan
-from ..scopes.access import Access, ConversationView
+from ..scopes.access import ConversationView
 from ..storage.appending import NotAppended
 from ..vault.markdown.decision_record import Record, title_and_body
+from .door import Door
 
 
-class DecisionDesk:
-    """The cognitive service's own. Accepting publishes words of one scope to all conversations:
+@dataclass(eq=False)
+class DecisionDesk(Door):
+    """Accepting publishes words of one scope to all conversations:
     an admin does it, in that scope, and sees them first."""
 
-    def __init__(
-        self,
-        access: Access,
-        catalogue: Catalogue,
-        recorder: Recorder,
-        editor: MemoryEditor,
-        private_data: Finder,
-        clock: Clock,
-        life: Lifespan,
-        *,
-        needs_reference: bool,
-        english: bool,
-    ) -> None:
-        self._access = access
-        self._catalogue = catalogue
-        self._recorder = recorder
-        self._editor = editor
-        self._private_data = private_data
-        self._clock = clock
-        self._life = life
-        self._needs_reference = needs_reference
-        self._english = english
+    _catalogue: Catalogue
+    _recorder: Recorder
+    _editor: MemoryEditor
+    _private_data: Finder
+    _clock: Clock
+    _needs_reference: bool
+    _english: bool
 
     async def decide(
-        self, change: DecisionChange, view: ConversationView, actor: Actor
+        self, change: DecisionChange, *, conversation_id: ConversationId, actor: Actor
     ) -> DecisionOutcome:
-        """Carry out a change, or say why not. See ``DecisionFault``."""
+        """List, accept, reject or withdraw decisions, or say why not. Admins only. Accepting
+        publishes words of the conversation's own scope in ``shared/``, which every conversation
+        reads."""
+        view = await self._view(conversation_id)
         if not actor.admin or view.readable is None:
             return NotRecorded(DecisionFault.NOT_ALLOWED)
         match change:

@@ -12,17 +12,16 @@ from itertools import groupby, islice
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
+from ..models.conversation import ConversationId
 from ..models.data_models import StoredMemory
 from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
 from ..models.scope import Scope, ScopeFilter
 from ..models.shelf import ROLES_FOLDER, SHARED, Shelf
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..scopes.access import ConversationView
-from ..scopes.paused_conversations import PausedConversations
 from ..vault.markdown.entry import render
 from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
-from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
 from .recalls import Recalls
 
@@ -38,20 +37,22 @@ questions that are for search alone."""
 
 
 @dataclass(eq=False)
-class FileReading:
+class FileReading(Recalls):
     """A path opens a file of the conversation's own scope, of ``shared/`` or of its role's folder,
     or as ``./…`` a note in a project's memory root, and no other. What is absent and what is
     another's are answered alike."""
 
-    _recalls: Recalls
     _pages: PagesOnDisk
-    _notes: NoteBook
-    _paused_conversations: PausedConversations
 
-    async def read(self, where: str, view: ConversationView) -> FileText | PointerNotVisible:
-        """Returns an entry or a section by its pointer, a whole file by its path."""
+    async def read(
+        self, where: str, *, conversation_id: ConversationId
+    ) -> FileText | PointerNotVisible:
+        """What a pointer leads to, or a file of the conversation's own scope or of ``shared/`` by
+        its path, without what the conversation may not see. What is absent and what is not to be
+        seen are answered alike."""
+        view = await self._view(conversation_id)
         seen = view.readable
-        if seen is None or self._paused_conversations.of(view.conversation_id):
+        if seen is None or self._paused_conversations.of(conversation_id):
             return PointerNotVisible(where)
         if pointed_id(where) is not None:
             return await self._pointed(where, view)
@@ -70,7 +71,7 @@ class FileReading:
         return found or PointerNotVisible(where)
 
     async def _pointed(self, where: str, view: ConversationView) -> FileText | PointerNotVisible:
-        match await self._recalls.expand(where, view):
+        match await self._expand_in(where, view):
             case Expanded(stored):
                 origin = replace(stored.memory.provenance, person="", conversation="")
                 shown = replace(without_anchor(stored.memory), provenance=origin, asks=())
@@ -80,10 +81,10 @@ class FileReading:
             case PointerNotVisible() as absent:
                 return absent
 
-    def _of_scope(self, scope: Scope, path: str, view: ConversationView) -> FileText | None:
+    def _of_scope(self, own: Scope, path: str, view: ConversationView) -> FileText | None:
         """Blocks."""
         try:
-            page = self._pages.read(scope, path)
+            page = self._pages.read(own, path)
         except (VaultWriteFailed, VaultFileBroken, OSError):
             return None
         if page is None:
@@ -94,14 +95,14 @@ class FileReading:
             return None
         lines = list(file.lines)
         for entry in reversed(file.entries):
-            if view.sees(StoredMemory(scope, path, entry.memory)):
+            if view.sees(StoredMemory(own, path, entry.memory)):
                 rows = slice(entry.rows, entry.body)
                 lines[rows] = [_UNSHOWN.sub("", line).removesuffix(" · ") for line in lines[rows]]
             else:
                 del lines[entry.start : entry.end]
         return FileText(path, "\n".join(lines).rstrip("\n"))
 
-    def shared_headings(self, view: ConversationView) -> tuple[str, ...]:
+    def _shared_headings(self, view: ConversationView) -> tuple[str, ...]:
         """Returns a line for each file of ``shared/``: its path, and its widest headings."""
         seen = view.readable
         if seen is None or SHARED not in seen.shelves:
@@ -113,7 +114,7 @@ class FileReading:
             lines.append(f"{path}: {' · '.join(headings)}" if headings else path)
         return tuple(lines)
 
-    async def last_sessions(self, view: ConversationView) -> tuple[str, ...]:
+    async def _last_sessions(self, view: ConversationView) -> tuple[str, ...]:
         """Returns the newest lines that the role's MEMORY.md keeps of its sessions."""
         shelves = () if view.readable is None else view.readable.shelves
         role = next((one for one in shelves if one.folder.startswith(f"{ROLES_FOLDER}/")), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -14,8 +14,8 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.unread_turns import UnreadTurns
 from ..index.pending_records import PendingRecords
-from ..models.conversation import Actor
-from ..models.data_models import StoredMemory
+from ..models.conversation import Actor, ConversationId
+from ..models.data_models import StoredMemory, Topic
 from ..models.recall import (
     OFF_THE_RECORD,
     Expanded,
@@ -29,18 +29,20 @@ from ..models.recall import (
     Trace,
 )
 from ..models.scope import ScopeFilter
+from ..models.settings import EngineSettings
 from ..models.talk import ContextLine, Voice
 from ..recall.memory_manager import MemoryManager
 from ..recall.request import RecallRequest
 from ..recall.rules.ranking import Candidate, as_hit
 from ..reflection.model_histories import ModelHistories
-from ..scopes.access import Access, ConversationView
+from ..scopes.access import ConversationView
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
+from .door import Door
 
 REFUSED: Final = Trace(notes=("refused",))
 """Of a recall for a conversation that may read nothing."""
@@ -52,10 +54,10 @@ def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
 
 
 @dataclass(eq=False)
-class Recalls:
-    """Answers ``CognitiveService`` inside a view that it has resolved."""
+class Recalls(Door):
+    """What is found and told."""
 
-    _access: Access
+    _settings: EngineSettings
     _book: ScopeBook
     _catalogue: Catalogue
     _manager: MemoryManager
@@ -66,7 +68,54 @@ class Recalls:
     _histories: ModelHistories
     _bylines: Bylines
 
-    async def recall(self, request: RecallRequest, view: ConversationView) -> Recall:
+    async def recall(
+        self,
+        query: str,
+        *,
+        conversation_id: ConversationId,
+        limit: int,
+        token_budget: int,
+        actor: Actor | None = None,
+        line: Callable[[Hit], str] | None = None,
+        days: int = 0,
+        context: Sequence[ContextLine] = (),
+        in_talk: bool = False,
+        topic: Topic | None = None,
+        on: str = "",
+    ) -> Recall:
+        """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
+
+        Args:
+            actor: Who asks: 我 is that person.
+            line: What is injected of a hit; the budget counts its tokens.
+            days: What answers a question about days alone may be one memory for each of so many
+                of them, whatever the limit is. The budget holds.
+            context: What was said just before, the earliest first. Lines of another view than the
+                conversation has now are not used; see ``Talk`` for what is made of the others.
+            in_talk: The query is a person's message, not a search: it may ask for nothing.
+            topic: Only what stands in its files.
+            on: Only what is of the days that these words name, see ``days_named``.
+        """
+        await self._life.begun(wait_seconds=self._settings.load_seconds)
+        view = self._access.view(conversation_id)
+        if view.readable is None:
+            return Recall(trace=REFUSED)
+        request = RecallRequest(
+            query,
+            view.readable,
+            limit,
+            token_budget,
+            actor,
+            line,
+            days,
+            context,
+            in_talk,
+            topic,
+            on,
+        )
+        return await self._recall_in(request, view)
+
+    async def _recall_in(self, request: RecallRequest, view: ConversationView) -> Recall:
         """``request`` is in the view's filter. Lines of its context that are of another view are
         not used."""
         umo, actor, line = view.conversation_id.umo, request.asker, request.line
@@ -90,29 +139,39 @@ class Recalls:
         hits = self._access.as_seen_by(actor, recall.hits)
         return replace(recall, hits=tuple(map(complete, hits)))
 
-    def _names_of(self, actor: Actor | None, scope_filter: ScopeFilter) -> tuple[str, ...]:
+    def _names_of(self, actor: Actor | None, seen: ScopeFilter) -> tuple[str, ...]:
         if actor is None or actor.is_agent:
             return ()
-        return (actor.name, *self._bylines.names(actor.person, scope_filter))
+        return (actor.name, *self._bylines.names(actor.person, seen))
 
-    async def announce(self, query: str, view: ConversationView) -> None:
-        """Begin what a recall of this query needs. Never raises for a broken index or embedder."""
-        if view.readable is None or self._paused_conversations.of(view.conversation_id):
+    async def announce(self, query: str, *, conversation_id: ConversationId) -> None:
+        """``recall`` will be asked this in a moment: what can be done for it begins already. The
+        persona need not be known. Nothing is looked for, and nothing kept but for that recall.
+
+        Never raises for a broken index or embedder.
+        """
+        await self._life.begun()
+        view = self._access.view(conversation_id)
+        if view.readable is None or self._paused_conversations.of(conversation_id):
             return
         await self._manager.announce(query, view.readable)
 
-    def explain(self, view: ConversationView) -> list[Explained]:
-        """The last recalls of the conversation, the newest first, as far as it may see them."""
+    async def explain(self, *, conversation_id: ConversationId) -> list[Explained]:
+        """The last recalls of this conversation, the newest first, as far as it may see them."""
+        view = await self._view(conversation_id)
         if view.readable is None:
             return []
-        return self._manager.explanations.of(view.conversation_id.umo, view.readable)
+        return self._manager.explanations.of(conversation_id.umo, view.readable)
 
-    def last(self) -> list[Told]:
-        """The last recalls of every conversation, the newest first."""
+    def last_recalls(self) -> list[Told]:
+        """Of every conversation, the newest first: for the owner of the files."""
         return self._manager.explanations.all()
 
-    async def expand(self, pointer: str, view: ConversationView) -> Expansion:
+    async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
+        return await self._expand_in(pointer, await self._view(conversation_id))
+
+    async def _expand_in(self, pointer: str, view: ConversationView) -> Expansion:
         named, seen = pointed_id(pointer), view.readable
         if named is None or seen is None or self._paused_conversations.of(view.conversation_id):
             return PointerNotVisible(pointer)
@@ -126,18 +185,33 @@ class Recalls:
         )
         return PointerNotVisible(pointer) if stored is None else Expanded(stored)
 
-    async def _expand_note(
-        self, pointer: str, note_id: str, scope_filter: ScopeFilter
-    ) -> Expansion:
-        chunk = self._notes.find(note_id, scope_filter)
+    async def _expand_note(self, pointer: str, note_id: str, seen: ScopeFilter) -> Expansion:
+        chunk = self._notes.find(note_id, seen)
         if chunk is None:
             return PointerNotVisible(pointer)
         return ExpandedNote(await self._notes.section(chunk))
 
     async def newest(
-        self, view: ConversationView, *, limit: int | None, said_by: Actor | None, naming: str
+        self,
+        *,
+        conversation_id: ConversationId,
+        limit: int | None = None,
+        said_by: Actor | None = None,
+        naming: str = "",
     ) -> list[StoredMemory]:
-        """The arguments are those of ``CognitiveService.newest``."""
+        """The memories that the conversation may see, the newest first.
+
+        Args:
+            limit: So many at most, None for all.
+            said_by: Only what this person said, by any of the person's accounts.
+            naming: Only what holds each of these words, or was said by a person of that name.
+        """
+        view = await self._view(conversation_id)
+        return await self._newest(view, limit, said_by, naming)
+
+    async def _newest(
+        self, view: ConversationView, limit: int | None, said_by: Actor | None, naming: str
+    ) -> list[StoredMemory]:
         if view.readable is None:
             return []
         visible = self._catalogue.visible_with_text(view.readable)
@@ -162,8 +236,10 @@ class Recalls:
 
         return await self._catalogue.unchanged(await asyncio.to_thread(step))
 
-    async def speakers(self, view: ConversationView, name: str) -> dict[str, int]:
-        """The arguments are those of ``CognitiveService.speakers``."""
+    async def speakers(self, name: str, *, conversation_id: ConversationId) -> dict[str, int]:
+        """Who of the speakers whom the conversation sees is called so, or has this account: one
+        account of each person, and how many memories the person said."""
+        view = await self._view(conversation_id)
         if view.readable is None:
             return {}
         visible = self._catalogue.visible_with_text(view.readable)
@@ -182,21 +258,30 @@ class Recalls:
 
         return await asyncio.to_thread(step)
 
-    async def ids_said_by(self, view: ConversationView, person: str) -> list[str]:
-        """The arguments are those of ``CognitiveService.ids_said_by``."""
+    async def ids_said_by(self, person: str, *, conversation_id: ConversationId) -> list[str]:
+        """The ids of all that the conversation sees and this person said, by any of the person's
+        accounts; also of what is not read yet."""
+        view = await self._view(conversation_id)
         said_by, same = Actor(person, ""), self._book.same_person
-        found = await self.newest(view, limit=None, said_by=said_by, naming="")
+        found = await self._newest(view, None, said_by, "")
         unread = self._unread.visible(view.readable) if view.readable else ()
         found += [one for one in unread if same(person, one.memory.provenance.person)]
         return [one.memory.memory_id for one in found]
 
-    def told(
-        self, found: Sequence[StoredMemory], view: ConversationView, actor: Actor, chars: int
+    async def told(
+        self,
+        found: Sequence[StoredMemory],
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        chars: int,
     ) -> list[Hit]:
-        """The arguments are those of ``CognitiveService.told``."""
+        """Memories that the conversation sees, as recall tells them: with what is to be known of
+        their speakers and of their standing, and at most ``chars`` characters of each."""
+        view = await self._view(conversation_id)
         if view.readable is None:
             return []
-        complete = self._bylines.reader(view.readable, view.conversation_id.umo, actor).complete
+        complete = self._bylines.reader(view.readable, conversation_id.umo, actor).complete
         hits = [as_hit(Candidate(stored, 0.0), chars) for stored in found]
         return list(map(complete, self._access.as_seen_by(actor, hits)))
 

@@ -26,16 +26,10 @@ from ..tasks.task_list import TaskList
 from ..transfer.conversation_transfer import Transfer
 from .cognitive_service import CognitiveService
 from .conversations import Conversations
-from .corrections import Corrections
-from .decisions import DecisionDesk
-from .file_reading import FileReading
 from .loop_rooms import LoopRooms
 from .rebinds import Rebinds
-from .recalls import Recalls
 from .scope_admin import ScopeAdmin
 from .transcripts import Transcripts
-from .turns import Turns
-from .writes import Writes
 
 
 class EngineRooms(LoopRooms):
@@ -112,113 +106,15 @@ class EngineRooms(LoopRooms):
         return Access(self.settings, self.book, self.catalogue, reads_root=not self.is_bots)
 
     @cached_property
-    def recalls(self) -> Recalls:
-        return Recalls(
-            self.access,
-            self.book,
-            self.catalogue,
-            self.manager,
-            self.notes,
-            self.pending,
-            self.unread,
-            self.paused_conversations,
-            self.histories,
-            self.bylines,
-        )
-
-    @cached_property
     def conversations(self) -> Conversations:
         return Conversations(
             self.access,
             self.book,
             Origins(self.parts.state, self.book),
             self.former,
-            self.catalogue,
-            self.histories,
             self.paused_conversations,
-            self.unread,
             self.bylines,
             self.life,
-            self.clock,
-        )
-
-    @cached_property
-    def turns(self) -> Turns:
-        return Turns(
-            self.access,
-            self.recalls,
-            self.primer,
-            self.conversations,
-            self.paused_conversations,
-            self.histories,
-            self.queue,
-            self.bylines,
-            self.life,
-            self.settings.load_seconds,
-        )
-
-    @cached_property
-    def writes(self) -> Writes:
-        parts = self.parts
-        return Writes(
-            self.settings,
-            self.access,
-            self.book,
-            self.handlers,
-            ContradictingWrites(self.handlers, self.near, self.corrected, parts.weights.newer),
-            self.learning,
-            self.editor,
-            TaskList(
-                parts.vault,
-                self.catalogue,
-                self.living,
-                self.notices,
-                self.checks,
-                self.editor,
-                self.clock,
-            ),
-            Transfer(parts.transfers, self.catalogue, self.handlers, self.clock, parts.version),
-            self.overviews,
-            RoleNotes(
-                parts.pages,
-                parts.leases,
-                self.settings.privacy_mode,
-                parts.private_data,
-                english=self.settings.loop.english,
-            ),
-            self.notes,
-            self.paused_conversations,
-            self.life,
-            self.clock,
-        )
-
-    @cached_property
-    def correcting(self) -> Corrections:
-        return Corrections(
-            self.access,
-            self.book,
-            self.handlers,
-            self.editor,
-            self.corrected,
-            self.unread,
-            self.corrections,
-            self.stale_saves,
-            self.bringing,
-            self.life,
-        )
-
-    @cached_property
-    def desk(self) -> DecisionDesk:
-        return DecisionDesk(
-            self.access,
-            self.catalogue,
-            self.recorder,
-            self.editor,
-            self.parts.private_data,
-            self.clock,
-            self.life,
-            needs_reference=not self.is_bots,
-            english=self.settings.loop.english,
         )
 
     @cached_property
@@ -246,19 +142,58 @@ class EngineRooms(LoopRooms):
 
     @cached_property
     def service(self) -> CognitiveService:
+        parts, settings = self.parts, self.settings
         return CognitiveService(
-            self.settings,
             self.life,
             self.access,
-            self.turns,
-            self.recalls,
-            FileReading(self.recalls, self.parts.pages, self.notes, self.paused_conversations),
-            Transcripts(self.catalogue, self.histories, self.corrected.texts, self.without_private),
-            self.writes,
-            self.correcting,
+            settings,
+            self.book,
+            self.catalogue,
+            self.manager,
+            self.notes,
+            self.pending,
+            self.unread,
+            self.paused_conversations,
+            self.histories,
+            self.bylines,
+            parts.pages,
+            self.primer,
             self.conversations,
+            self.queue,
+            self.recorder,
+            self.editor,
+            parts.private_data,
+            self.clock,
+            not self.is_bots,
+            settings.loop.english,
+            self.handlers,
+            self.corrected,
+            self.corrections,
+            self.stale_saves,
+            self.bringing,
+            ContradictingWrites(self.handlers, self.near, self.corrected, parts.weights.newer),
+            self.learning,
+            TaskList(
+                parts.vault,
+                self.catalogue,
+                self.living,
+                self.notices,
+                self.checks,
+                self.editor,
+                self.clock,
+            ),
+            Transfer(parts.transfers, self.catalogue, self.handlers, self.clock, parts.version),
+            self.overviews,
+            RoleNotes(
+                parts.pages,
+                parts.leases,
+                settings.privacy_mode,
+                parts.private_data,
+                english=settings.loop.english,
+            ),
+            Transcripts(self.catalogue, self.histories, self.corrected.texts, self.without_private),
+            self.former,
             self.admin,
-            self.desk,
             self.souls,
         )
 

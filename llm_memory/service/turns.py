@@ -16,14 +16,10 @@ from ..models.turns import PAUSED_VIEW, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
 from ..recall.request import RecallRequest
-from ..reflection.model_histories import ModelHistories
 from ..reflection.turn_queue import TurnQueue
 from ..remember.rules.off_the_record import is_off_the_record
-from ..runtime.lifecycle import Lifespan
-from ..scopes.access import Access, ConversationView
-from ..scopes.paused_conversations import PausedConversations
+from ..scopes.access import ConversationView
 from ..scopes.scope_book import FirstContact
-from .bylines import Bylines
 from .conversations import Conversations
 from .recalls import REFUSED, Recalls
 
@@ -90,26 +86,23 @@ class TurnStart:
 
 
 @dataclass(eq=False)
-class Turns:
+class Turns(Recalls):
     """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
 
-    _access: Access
-    _recalls: Recalls
     _primers: PrimerService
-    _conversations: Conversations
-    _paused_conversations: PausedConversations
-    _histories: ModelHistories
+    conversations: Conversations
+    """What is known of conversations and of who speaks in them."""
     _queue: TurnQueue
-    _bylines: Bylines
-    _life: Lifespan
-    _load_seconds: float
-    """So long a recall waits for a vault that is still being read."""
 
-    async def begin(
-        self, request: TurnRequest, conversation_id: ConversationId, actor: Actor
+    async def begin_turn(
+        self, request: TurnRequest, *, conversation_id: ConversationId, actor: Actor
     ) -> TurnStart:
-        """All that the turn is told, each part until the deadline. Whatever goes wrong is in the
-        answer's ``faults``; only a cancelled caller is raised."""
+        """Everything that a turn is told when it begins, its scope resolved once: the view's mark,
+        the recall, the primer. To be asked once a turn, for it notes when the turn came.
+
+        A part that is not there after ``request.seconds``, or failed, is empty, and ``faults`` says
+        why; only a cancelled caller is raised.
+        """
         deadline = asyncio.get_running_loop().time() + request.seconds
         view: ConversationView | None = None
         mark: str | Exception
@@ -127,7 +120,7 @@ class Turns:
             contact = self._life.start(self._meet(conversation_id, actor, view))
         if view is not None:
             mark, recall, primer = await asyncio.gather(
-                _until(deadline, self.mark(view, request.history, empty=request.empty_history)),
+                _until(deadline, self._mark(view, request.history, empty=request.empty_history)),
                 _until(deadline, self._recall(request, view, actor)),
                 _until(deadline, self._primer(request, view, actor)),
             )
@@ -145,14 +138,14 @@ class Turns:
         self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None
     ) -> FirstContact | None:
         try:
-            return await self._conversations.meet(conversation_id, actor, view)
+            return await self.conversations.meet(conversation_id, actor, view)
         except (EngineClosed, EngineOff):  # a turn that was given up awaits it no more
             return None
 
     async def _recall(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Recall:
         if request.limit == 0 or not request.query:
             return Recall()
-        await self._life.begun(wait_seconds=self._load_seconds)
+        await self._life.begun(wait_seconds=self._settings.load_seconds)
         if view.readable is None:
             return Recall(trace=REFUSED)
         asked = RecallRequest(
@@ -166,17 +159,38 @@ class Turns:
             context=request.context,
             in_talk=True,
         )
-        return await self._recalls.recall(asked, view)
+        return await self._recall_in(asked, view)
 
     async def _primer(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Primer:
         if request.primer is None:
             return Primer()
         await self._life.ready()
-        return await self.prime(
+        return await self._prime(
             view, actor, request.primer, request.primer_tokens, new_talk=request.new_talk
         )
 
     async def prime(
+        self,
+        *,
+        conversation_id: ConversationId,
+        actor: Actor,
+        written: Written,
+        token_budget: int | None = None,
+    ) -> Primer:
+        """A turn begins: what the conversation is told if it is the first one after a pause, else
+        nothing. To be asked once a turn, for it notes when it came.
+
+        Args:
+            written: How it will be written; the budget counts the tokens of that.
+            token_budget: For all that is written; None for the setting's.
+
+        Raises StateUnavailable if the time of the last turn is unknown.
+        """
+        view = await self._view(conversation_id)
+        budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
+        return await self._prime(view, actor, written, budget)
+
+    async def _prime(
         self,
         view: ConversationView,
         actor: Actor,
@@ -198,7 +212,7 @@ class Turns:
         )
         return self._as_shown(primer, actor, complete)
 
-    async def overview(self, view: ConversationView, actor: Actor, token_budget: int) -> Primer:
+    async def _at_once(self, view: ConversationView, actor: Actor, token_budget: int) -> Primer:
         """Where things stand in the conversation, whenever its last turn was; empty where it sees
         nothing."""
         scope_filter, umo = view.readable, view.conversation_id.umo
@@ -219,15 +233,17 @@ class Turns:
         )
         return replace(primer, sections=tuple(sections))
 
-    def last_primer(self, view: ConversationView) -> Primed | None:
-        """That the conversation got one, as far as it may see what it was made of."""
+    async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
+        """That this conversation got one, as far as it may see what it was made of."""
+        view = await self._view(conversation_id)
         if view.readable is None:
             return None
-        return self._primers.primed(view.conversation_id.umo, view.readable)
+        return self._primers.primed(conversation_id.umo, view.readable)
 
-    async def put(self, turn: Turn, conversation_id: ConversationId) -> ObserveOutcome:
-        """Queue a finished turn durably. Its scope is fixed now, and an answer that may carry words
-        of another scope stays out."""
+    async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
+        """Queue a finished turn durably. Its scope is fixed now, whatever the map says later, and
+        an answer that may carry words of another scope stays out."""
+        await self._life.ready()
         # Also where a pause has come to an end meanwhile: it was said off the record.
         paused = self._paused_conversations.of(conversation_id) or turn.view == PAUSED_VIEW
         if paused or is_off_the_record(turn.user_text):
@@ -245,8 +261,20 @@ class Turns:
             lambda: self._queue.put(turn, view.writable, conversation_id)
         )
 
-    async def mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
-        """The mark of what the conversation sees now; the history is noted."""
+    async def view(
+        self, *, conversation_id: ConversationId, history: str = "", empty: bool = False
+    ) -> str:
+        """A mark of what the conversation sees now, for ``Turn.view``. It names nothing.
+
+        Args:
+            history: The chat history that the model is about to be given, noted durably with the
+                scope that the conversation has now; empty for none.
+            empty: Nothing stands in that history yet.
+        """
+        await self._life.begun()
+        return await self._mark(self._access.view(conversation_id), history, empty=empty)
+
+    async def _mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
         conversation_id = view.conversation_id
         if self._paused_conversations.of(conversation_id):
             await self._keep_off(conversation_id, history)

@@ -9,7 +9,7 @@ from functools import partial
 
 from ..consolidation.overviews import Overviews
 from ..errors import InvalidScope
-from ..models.conversation import Actor
+from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
     MemoryDraft,
     NotAllowed,
@@ -31,9 +31,8 @@ from ..remember.edit import MemoryEditor, Requester
 from ..remember.memory_handlers import MemoryHandlers
 from ..roles.role_notes import RoleNotes
 from ..runtime.identifiers import Clock
-from ..runtime.lifecycle import Lifespan
 from ..runtime.shielded import shielded
-from ..scopes.access import Access, ConversationView
+from ..scopes.access import ConversationView
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
@@ -42,14 +41,14 @@ from ..text.normalising import derived_id
 from ..transfer.conversation_transfer import Terms, Transfer
 from ..transfer.line_files import LineFile
 from ..vault.notes.note_book import NoteBook
+from .door import Door
 
 
 @dataclass(eq=False)
-class Writes:
-    """Does what ``CognitiveService`` is asked inside a view that it has resolved."""
+class Writes(Door):
+    """What is stored, of a conversation or of a file."""
 
     _settings: EngineSettings
-    _access: Access
     _book: ScopeBook
     _handlers: MemoryHandlers
     _contradicting: ContradictingWrites
@@ -61,7 +60,6 @@ class Writes:
     _role_notes: RoleNotes
     _notes: NoteBook
     _paused_conversations: PausedConversations
-    _life: Lifespan
     _clock: Clock
 
     def _recording(self, view: ConversationView) -> Scope | Rejected:
@@ -70,8 +68,11 @@ class Writes:
             return Rejected(RejectReason.OFF_THE_RECORD)
         return view.writable
 
-    async def remember(self, draft: MemoryDraft, view: ConversationView) -> RememberOutcome:
+    async def remember(
+        self, draft: MemoryDraft, *, conversation_id: ConversationId
+    ) -> RememberOutcome:
         """Store a draft in the conversation's own scope. What returns Stored is on disk."""
+        view = await self._view(conversation_id)
         scope = self._recording(view)
         if isinstance(scope, Rejected):
             return scope
@@ -84,17 +85,19 @@ class Writes:
             lambda: self._contradicting.write(
                 draft,
                 scope,
-                conversation=view.conversation_id.umo,
+                conversation=conversation_id.umo,
                 trusted=self._access.trusts(draft.actor, view, scope),
-                role=view.conversation_id.persona or "",
+                role=conversation_id.persona or "",
                 memory_id=memory_id,
             )
         )
 
     async def update_tasks(
-        self, change: TaskChange, view: ConversationView, actor: Actor
+        self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
     ) -> TaskReport | Rejected:
-        """Add tasks, say that some are done, or list those that the conversation sees."""
+        """Add tasks to the conversation's own scope, say that some are done, or list those that it
+        sees. None is ever dropped. Every speaker there may."""
+        view = await self._view(conversation_id)
         where, scope, seen = view.conversation_id, view.writable, view.readable
         if self._paused_conversations.of(where):
             return Rejected(RejectReason.OFF_THE_RECORD)
@@ -109,15 +112,20 @@ class Writes:
         outcomes = await self._life.finish(lambda: self._tasks.change(change, by, seen))
         return self._tasks.report(seen, outcomes)
 
-    async def refresh_overview(self, view: ConversationView) -> None:
-        """Write the pages of the conversation's own scope, if it has one."""
-        scope = self._recording(view)
+    async def refresh_overview(self, *, conversation_id: ConversationId) -> None:
+        """Write MEMORY.md and PRIMER.md of the conversation's own scope anew, as the nightly run
+        does. Raises VaultWriteFailed."""
+        scope = self._recording(await self._view(conversation_id))
         if isinstance(scope, Scope):
             await self._life.finish(lambda: self._overviews.run(scope))
 
-    async def note_role(self, note: RoleNote, view: ConversationView) -> NoteOutcome | Rejected:
-        """Write what a session of a role leaves behind; recall finds it from then on."""
-        scope = self._recording(view)
+    async def note_role(
+        self, note: RoleNote, *, conversation_id: ConversationId
+    ) -> NoteOutcome | Rejected:
+        """Append what a session did to the day's file of the role that the caller holds, and renew
+        that role's MEMORY.md; recall finds it from then on. The same words of today or yesterday
+        are one block."""
+        scope = self._recording(await self._view(conversation_id))
         if isinstance(scope, Rejected):
             return scope
         write = partial(asyncio.to_thread, self._role_notes.append, note, self._clock())
@@ -126,16 +134,22 @@ class Writes:
             await self._notes.refresh()
         return outcome
 
-    async def feedback(self, feedback: Feedback, ticket: Ticket) -> FeedbackReport:
-        """Apply what was learned from a queued turn, inside the scope of that turn."""
+    async def feedback(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
+        """Apply what was learned from a queued turn, inside the scope of that turn.
+
+        While learning is paused the turn stays in the queue.
+        """
+        await self._life.ready()
         if not self._settings.scope_filter_enabled:
             return FeedbackReport(known=True, outcomes=(Rejected(RejectReason.LEARNING_PAUSED),))
         return await self._life.finish(lambda: self._applier.apply(feedback, ticket))
 
     async def export(
-        self, view: ConversationView, actor: Actor
+        self, *, conversation_id: ConversationId, actor: Actor
     ) -> Exported | NotTransferred | NotAllowed | Rejected:
-        """All memories that the conversation sees, in a new file. Admins only."""
+        """All living memories that the conversation sees, its own scope's and the public ones, in a
+        new file below ``exports/``: for admins, who alone reach that folder."""
+        view = await self._view(conversation_id)
         if not actor.admin:
             return NotAllowed("")
         seen = view.exportable
@@ -144,21 +158,42 @@ class Writes:
         return await self._life.finish(lambda: self._transfer.export(seen))
 
     async def import_(
-        self, name: str, view: ConversationView, actor: Actor, *, anyway: bool
+        self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
     ) -> Imported | NotTransferred | NotAllowed | Rejected:
-        """The memories of a file into the conversation's own scope. Admins only."""
+        """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
+        file says, through the doors that every draft goes through. Admins only.
+
+        Args:
+            anyway: Also what was forgotten, edited or moved away since it was said.
+
+        What was stored before it was cut off, by a close or a cancelled caller, is stored.
+        """
+        view = await self._view(conversation_id)
         if not actor.admin:
             return NotAllowed("")
         scope = self._recording(view)
         if isinstance(scope, Rejected):
             return scope
-        terms = Terms(scope, view.conversation_id.umo, anyway=anyway)
+        terms = Terms(scope, conversation_id.umo, anyway=anyway)
         return await self._transfer.import_named(name, terms, self._life.finish)
 
     async def import_for_owner(
-        self, source: LineFile, scope_name: str, *, keep_trust: bool, new: bool, anyway: bool
+        self,
+        source: LineFile,
+        scope_name: str,
+        *,
+        keep_trust: bool,
+        new: bool,
+        anyway: bool = False,
     ) -> Imported | NotTransferred | Rejected:
-        """The arguments are those of ``CognitiveService.import_for_owner``."""
+        """The same for the owner of the files, from an open file into a scope by its name.
+
+        Args:
+            new: The scope may be one that has no folder yet.
+            keep_trust: What the file calls trusted stays so.
+            anyway: Also what was forgotten, edited or moved away since it was said.
+        """
+        await self._life.ready()
         known = {*await self._editor.folders(), *([scope_name] if new else [])}
         try:
             scope = target_scope(scope_name, known)
