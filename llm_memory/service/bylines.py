@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ..catalogue.catalogue import Catalogue
@@ -22,24 +22,17 @@ from ..recall.rules.salience import is_first_person
 from ..storage.state_store import SqliteStateStore
 
 
+@dataclass(eq=False)
 class Bylines:
-    """``linked``: all ids of a person, given one of them. ``is_admin``: by a person's id."""
+    """``_linked``: all ids of a person, given one of them. ``_is_admin``: by a person's id."""
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        unread: UnreadTurns,
-        state: SqliteStateStore,
-        linked: Callable[[str], Collection[str]],
-        is_admin: Callable[[str], bool],
-    ) -> None:
-        self._catalogue = catalogue
-        self._unread = unread
-        self._state = state
-        self._linked = linked
-        self._is_admin = is_admin
-        self._admins: dict[str, set[str]] = {}
-        """The admins' accounts by the folded names under which they have spoken."""
+    _catalogue: Catalogue
+    _unread: UnreadTurns
+    _state: SqliteStateStore
+    _linked: Callable[[str], Collection[str]]
+    _is_admin: Callable[[str], bool]
+    _admins: dict[str, set[str]] = field(default_factory=dict)
+    """The admins' accounts by the folded names under which they have spoken."""
 
     def open(self) -> None:
         """Read under which names admins have spoken. Blocks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..catalogue.catalogue import Catalogue
 from ..consolidation.consolidation_service import ConsolidationService
@@ -23,36 +23,25 @@ from ..storage.loop_facts import SqliteLoopFacts
 from ..storage.loop_file import SqliteLoopFile
 
 
+@dataclass(eq=False)
 class MemoryLoop:
     """Learns from finished turns, tidies up at night, and tells a returning conversation where
     things stand. Opened and closed by the engine."""
 
-    def __init__(
-        self,
-        file: SqliteLoopFile,
-        turns: SqliteTurnStore,
-        catalogue: Catalogue,
-        book: SqliteLoopFacts,
-        paused_conversations: PausedConversations,
-        settings: LoopSettings,
-        notices: NoticeBoard,
-        clock: Clock,
-        reflection: ReflectionService,
-        sleep: ConsolidationService,
-        queue: TurnQueue,
-    ) -> None:
-        self._file = file
-        self._turns = turns
-        self._catalogue = catalogue
-        self._book = book
-        self._paused_conversations = paused_conversations
-        self._settings = settings
-        self._notices = notices
-        self._clock = clock
-        self.reflection = reflection
-        self.sleep = sleep
-        self._queue = queue
-        queue.follow_with(reflection.wake)
+    _file: SqliteLoopFile
+    _turns: SqliteTurnStore
+    _catalogue: Catalogue
+    _book: SqliteLoopFacts
+    _paused_conversations: PausedConversations
+    _settings: LoopSettings
+    _notices: NoticeBoard
+    _clock: Clock
+    reflection: ReflectionService
+    sleep: ConsolidationService
+    _queue: TurnQueue
+
+    def __post_init__(self) -> None:
+        self._queue.follow_with(self.reflection.wake)
 
     async def open(self) -> None:
         """Memories do not depend on the loop, so a file that cannot be opened stops nothing but

@@ -4,7 +4,7 @@ goes with it: entries of the map, pauses, and memories in scopes that a policy h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..catalogue.unread_turns import UnreadTurns
 from ..migration.bringing import Bringing, batches_of
@@ -29,30 +29,20 @@ from ..scopes.scope_book import ScopeBook
 from ..vault.models import UndoKind, UndoRecord
 
 
+@dataclass(eq=False)
 class Rebinds:
     """For the plugin, which saves the owner's map between ``begin`` and ``finish``. The caller has
     made sure that an admin or the platform itself says so, and holds the map's lock."""
 
-    def __init__(
-        self,
-        book: ScopeBook,
-        access: Access,
-        former: FormerScopes,
-        bringing: Bringing,
-        paused: PausedConversations,
-        unread: UnreadTurns,
-        editor: MemoryEditor,
-        life: Lifespan,
-    ) -> None:
-        self._book = book
-        self._access = access
-        self._former = former
-        self._bringing = bringing
-        self._paused = paused
-        self._unread = unread
-        self._editor = editor
-        self._life = life
-        self._before: tuple[Rebinding, ...] = ()
+    _book: ScopeBook
+    _access: Access
+    _former: FormerScopes
+    _bringing: Bringing
+    _paused: PausedConversations
+    _unread: UnreadTurns
+    _editor: MemoryEditor
+    _life: Lifespan
+    _before: tuple[Rebinding, ...] = ()
 
     async def plan(
         self, raw: Mapping[str, object], old: str, new: str, policy: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from ..errors import ChatFailed
@@ -12,13 +13,13 @@ from ..runtime.lifecycle import Lifespan
 from ..soul.model_port import ProbeAnswer
 
 
+@dataclass(eq=False)
 class SoulCalls:
     """The same service, day's tokens and deadline as reading has. Its calls do not count as the
     night's, and a close waits for none."""
 
-    def __init__(self, model_calls: ModelCalls, life: Lifespan) -> None:
-        self._model_calls = model_calls
-        self._life = life
+    _model_calls: ModelCalls
+    _life: Lifespan
 
     @property
     def label(self) -> str:
