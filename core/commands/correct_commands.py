@@ -21,6 +21,7 @@ from ...llm_memory import (
 from ...llm_memory.models.data_models import ForgetOutcome
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
+from ..replies.memory_line import place_text
 from ..replies.outcome_text import Enough, purged_text, redacted_text, refusal_text
 from .call import Call, slow
 from .command_words import scope_named
@@ -212,7 +213,8 @@ async def undo(call: Call) -> str:
             words = shown_words(call.texts, stored.memory)
             return call.say("undo.moved" if moved else "undo.edited", text=words)
         case BroughtBack(source=source, memories=memories, left=left):
-            said = call.say("undo.brought_back", source=source, count=memories)
+            place = place_text(call.texts, source)
+            said = call.say("undo.brought_back", source=place, count=memories)
             return "\n".join([said, *call.texts.counted({"undo.left": left})])
         case NotVisible() if named:
             return call.say("undo.not_found", id=safe(named)[:_WORDS])

@@ -28,6 +28,7 @@ from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry, with_rena
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
+from ..replies.memory_line import place_text
 from ..turn.first_message import scope_line, tell
 from ..turn.turn_reader import is_admin
 from .call import Asked, Call, Handler, admin, slow, yes
@@ -44,7 +45,8 @@ async def bring(call: Call) -> str:
     if isinstance(outcome, NotAllowed | Rejected):
         return call.refused(outcome)
     if isinstance(outcome, MustBeNamed):
-        return "\n".join(left_text(call.texts, one) for one in outcome.left)
+        code = "status.left" if call.rest else ""  # what was named may be another chat's
+        return "\n".join(left_text(call.texts, one, code) for one in outcome.left)
     lines = [brought_text(call.texts, one) for one in outcome]
     return "\n".join(lines) or call.say("scope.nothing_left")
 
@@ -52,21 +54,24 @@ async def bring(call: Call) -> str:
 def brought_text(texts: Texts, one: Brought, code: str = "scope.brought", **more: object) -> str:
     """What was brought, and what stayed."""
     counts = {"count": one.memories, "turns": one.turns, **more}
-    said = texts.say(code, source=one.source, target=one.target, **counts)
+    target = place_text(texts, one.target)
+    said = texts.say(code, source=one.source, target=target, **counts)
     return "\n".join([said, *texts.counted({"rebind.left": one.left})])
 
 
 def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
     """To the conversation to which it belongs: what it no longer sees, and what brings it along.
     ``status.left``: the same in the status, for admins."""
+    where = min(left.remainder.conversations, default=left.source)
+    named = where if safe(where).split() == [where] else left.source
+    words = [named] if code else []  # in the conversation itself its own are meant
     return texts.say(
         code or _left_code(left),
-        source=left.source,
-        target=left.target,
+        id=safe(where),
+        target=place_text(texts, left.target),
         count=left.memories,
         turns=left.turns,
-        # What an admin writes behind the command, in whatever conversation.
-        words=f"{left.source} {left.target}" if left.shared else left.source,
+        words=" ".join([*words, left.target] if left.shared else words),
     )
 
 

@@ -20,6 +20,7 @@ from ...llm_memory import (
 )
 from ...llm_memory.scopes.scope_book import FirstContact
 from ..plugin_context import PluginContext
+from ..replies.memory_line import place_text
 from ..replies.status_text import notice_text
 
 
@@ -98,7 +99,7 @@ def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refu
     reason = texts.say(f"why.{why.code}", key=why.key, value=why.value)
     match resolution:
         case Usable(scope, _):
-            return texts.say("scope.usable", scope=scope.name, why=reason)
+            return texts.say("scope.usable", scope=place_text(texts, scope.name), why=reason)
         case ReadPublicOnly():
             return texts.say("scope.read_public_only", why=reason)
         case Refused():

@@ -62,9 +62,10 @@ class Bringing:
         here = self._former.of(conversation_id)
         everywhere = await self._former.everywhere() if requester.actor.admin else []
         known = dict.fromkeys([*here, *everywhere])
-        chosen = [one for one in known if one.source.name in names] or here
+        chosen = [one for one in known if {one.source.name, *one.conversations} & {*names}] or here
         left = await self._former.count(chosen)
         strange = set(names) - {name for one in left for name in (one.source, one.target)}
+        strange -= {key for one in chosen for key in one.conversations}
         if strange:
             target = self._former.private_scope(conversation_id)
             deserted = await self._deserted(strange, target, requester)

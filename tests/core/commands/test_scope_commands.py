@@ -156,16 +156,22 @@ async def test_of_what_was_left_its_person_is_told_and_brings_it_or_an_admin_doe
 
         async def told(words: str, *, by: int = 1) -> bool:
             said = await desk.alone(words, by, admin=by == 9)
-            return former in said or desk.say("scope.left", count=2, turns=0) in said
+            assert former not in said
+            counts = {"count": 2, "turns": 0}
+            here, there = "place.dm", private(1).umo
+            return any(
+                desk.say(code, target=desk.say(here), id=there, words=there, **counts) in said
+                for code in ("scope.left", "status.left", "scope.brought")
+            )
 
         seen = [await told("scope"), await told("scope", by=2), await told("status")]
         assert seen == [True, False, False]
         assert await told("status", by=9)
         for other in {2, 9} - {by}:  # nothing is left of their own
             assert not await told("scope bring", by=other)
-        await desk.alone(f"scope bring {former}", 2)
+        await desk.alone(f"scope bring {private(1).umo}", 2)
         assert "饼干盒" not in await desk.alone("list", 1)
-        assert await told(f"scope 带来 {former}", by=by)
+        assert await told(f"scope 带来 {private(1).umo}", by=by)
         assert "饼干盒" in await desk.alone("list", 1)
         assert not await told("scope")
         await desk.alone("undo", by, admin=by == 9)
