@@ -118,13 +118,13 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
     tmp_path: Path, meanwhile: str
 ) -> None:
     async with running(tmp_path, clock=StandingClock()) as rig:
-        service, desk = rig.engine.service, rig.engine.service._decisions
+        service = rig.engine.service
         at: dict[str, Any] = {"conversation_id": FAMILY, "actor": ADMIN}
         draft = MemoryDraft("窗帘用灰布", "耐洗", actor=person(10001), proposed=True)
         stored = await service.remember(draft, conversation_id=FAMILY)
         assert isinstance(stored, Stored)
         memory_id = stored.memory.memory.memory_id
-        async with desk._recorder._lock:
+        async with service._recorder._lock:
             waiting = asyncio.create_task(service.decide(Accept(memory_id, unseen=True), **at))
             await asyncio.sleep(0.05)
             match meanwhile:

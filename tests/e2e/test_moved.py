@@ -108,13 +108,13 @@ async def test_a_backup_brings_back_what_was_forgotten_and_moves_to_a_new_bot(
 
     yield moves
     restore = f"/memory restore {file.name}"
-    refused = await rig.onebot.ask(WORK, MOTHER, f"{restore} confirm")
+    refused = await rig.onebot.ask(WORK, MOTHER, restore)
     assert "admin" in refused
     plan = await rig.onebot.ask(WORK, OWNER, restore)
     assert f"{HOME.umo} → 家人" in plan
     assert 'dm_scope to: "per-peer"' in plan
     assert not scopes_with(rig.memory, FACT)
-    done = await rig.onebot.ask(WORK, OWNER, f"{restore} confirm")
+    done = await rig.onebot.ask(WORK, OWNER, "/memory yes")
     assert done.startswith("Restored ")
     await rig.panel.ready()
     config = await rig.panel.config()

@@ -249,7 +249,6 @@ CALLS: dict[str, Call] = {
 }
 PRIMER = "issue 56, the loop: all that a primer may tell is gathered and compared in one step"
 STALLS = {
-    "/memory scope NAME": "issue 55, the front: each key that nobody has had meets all who spoke",
     "/memory decide": "issue 55, the front: patterns are tried on each visible memory in one step",
     "turn after a pause": PRIMER,
     "overview": PRIMER,
