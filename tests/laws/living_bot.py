@@ -258,8 +258,10 @@ class LivingBot:
             await engine.reconcile()
         await engine.notes.refresh()
         await self.rig.until_words()
-        await until_true(lambda: not self._disk.worn)  # it is soon begun anew
         await self.rig.until_indexed()
+        if self._disk.worn:  # only now is all deleted that will be: it is soon begun anew
+            await until_true(lambda: not self._disk.worn)
+            await self.rig.until_indexed()
 
     # Deeds
 
