@@ -59,7 +59,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa
     Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import (  # noqa: E402
     PUBLIC,
     ScopeFilter,

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id,
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.recall.arms import NEIGHBOURS
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text

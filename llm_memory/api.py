@@ -44,11 +44,9 @@ from .models.data_models import (
     Topic,
     Undone,
 )
-from .models.former_scopes import Brought, BroughtBack, LeftBehind, MustBeNamed
 from .models.loop import Letter, LoopStatus, QueueSize, ReflectionReport, Resting, Share, Spent
 from .models.migration import DeadLetter, MigrationState, MigrationStatus, ReverseReport, Tally
-from .models.notes import NoteChunk, NoteSection
-from .models.notices import Notice, NoticeCode, Severity
+from .models.passages import NoteChunk, NoteSection
 from .models.recall import (
     GIVEN_UP,
     OFF_THE_RECORD,
@@ -64,7 +62,17 @@ from .models.recall import (
     Told,
     Trace,
 )
-from .models.resolution import ReadPublicOnly, Refused, Usable, Why, WhyCode
+from .models.resolution import (
+    Brought,
+    BroughtBack,
+    LeftBehind,
+    MustBeNamed,
+    ReadPublicOnly,
+    Refused,
+    Usable,
+    Why,
+    WhyCode,
+)
 from .models.scope import ScopeFault
 from .models.settings import (
     DmScope,
@@ -76,8 +84,16 @@ from .models.settings import (
     PrivacyMode,
     WalkPace,
 )
-from .models.status import EngineStatus, IndexState, MapChange, MapSummary, ScopeReport
-from .models.talk import ContextLine, TalkUsed, Voice
+from .models.status import (
+    EngineStatus,
+    IndexState,
+    MapChange,
+    MapSummary,
+    Notice,
+    NoticeCode,
+    ScopeReport,
+    Severity,
+)
 from .models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
 from .models.transfer import (
     Exported,
@@ -88,6 +104,7 @@ from .models.transfer import (
     TransferFault,
 )
 from .models.turns import (
+    ContextLine,
     Feedback,
     FeedbackReport,
     NotObserved,
@@ -96,8 +113,10 @@ from .models.turns import (
     PauseOutcome,
     Resumed,
     ResumeOutcome,
+    TalkUsed,
     Ticket,
     Turn,
+    Voice,
 )
 from .primer.models import Primed, Primer, PrimerPart, PrimerSection
 from .primer.primer_service import Written

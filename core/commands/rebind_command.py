@@ -6,7 +6,7 @@ from __future__ import annotations
 from astrbot.api import logger
 
 from ...llm_memory import Actor, EngineClosed, EngineOff
-from ...llm_memory.models.rebinding import RebindFault, Rebound
+from ...llm_memory.models.resolution import RebindFault, Rebound
 from ...llm_memory.scopes.rules.map_keys import canonical_key
 from ...llm_memory.scopes.rules.rebinding import (
     chat_key,

@@ -8,8 +8,7 @@ from datetime import date
 from ...llm_memory import Hit
 from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.models.recall import UNKNOWN
-from ...llm_memory.models.scope import PUBLIC_NAME
-from ...llm_memory.models.shelf import Shelf
+from ...llm_memory.models.scope import PUBLIC_NAME, Shelf
 from ...llm_memory.scopes.rules.scope_resolution import as_derived
 from ...llm_memory.text.attribution import names
 from ...llm_memory.text.safe_text import note_title, safe, safe_pointer

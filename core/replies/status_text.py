@@ -16,7 +16,7 @@ from ...llm_memory import (
 )
 from ...llm_memory.catalogue.rules.soul_replies import persona_words
 from ...llm_memory.models.loop import UNMAPPED
-from ...llm_memory.models.shelf import NO_PERSONA
+from ...llm_memory.models.scope import NO_PERSONA
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Texts
 from ..host.requirements import bundled_model_for_here

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...llm_memory import Hit, StoredMemory, TaskFate, TaskOutcome, TaskReport
 from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.models.data_models import shown_day
-from ...llm_memory.models.transcript import NoTalk, ShownTurn, Transcript
+from ...llm_memory.models.turns import NoTalk, ShownTurn, Transcript
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import refusal_words

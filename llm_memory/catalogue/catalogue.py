@@ -20,8 +20,7 @@ from functools import lru_cache
 from itertools import batched, chain, islice
 
 from ..models.data_models import Memory, MemoryKind, Source, StoredMemory, Topic
-from ..models.key import Key
-from ..models.passages import Passage, passage_id, place_name
+from ..models.passages import Key, Passage, passage_id, place_name
 from ..models.scope import Scope, ScopeFilter
 from ..models.vault_layout import topic_of
 from ..runtime.cooperative import cooperative

@@ -16,8 +16,7 @@ from itertools import chain
 from typing import Final
 
 from ..models.data_models import StoredMemory
-from ..models.key import Key
-from ..models.passages import place_name
+from ..models.passages import Key, place_name
 from ..models.scope import ScopeFilter
 from .recallable_memories import Follower
 from .speaker_index import SpeakerIndex

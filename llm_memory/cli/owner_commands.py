@@ -19,7 +19,7 @@ from ..models.data_models import (
     Undone,
     shown_day,
 )
-from ..models.owner import Listing
+from ..models.status import Listing
 from ..text.normalising import one_line, preview
 from ..text.refusal_words import refusal_words
 from ..texts import Said

@@ -10,7 +10,7 @@ from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ..composition.owner_souls import ask_as_owner, look_as_owner
 from ..composition.paths import EnginePaths
 from ..errors import DirectoryInUse, EngineOff
-from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER
+from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import SoulEvolution, soul_folder
 from ..models.soul_requests import (
     SoulOutcome,

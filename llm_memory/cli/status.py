@@ -13,9 +13,7 @@ from ..errors import NoOwner, ScopedMemoryError
 from ..home.agent_stores import AgentStore, chosen_project, stores_of
 from ..home.embedder_choice import missing_package
 from ..home.workflow import role_names
-from ..models.notices import NoticeCode
-from ..models.owner import StoreStatus
-from ..models.status import IndexState
+from ..models.status import IndexState, NoticeCode, StoreStatus
 from ..models.workflow import Workflow
 from ..texts import Said
 from .config import key_source

@@ -20,8 +20,8 @@ from ..log import logger
 from ..migration.adoption_staging import AdoptionStaging
 from ..migration.legacy_stores import PluginStores
 from ..migration.migration_store import SqliteMigrationStore
-from ..models.notices import Notice
 from ..models.settings import EngineSettings
+from ..models.status import Notice
 from ..recall.reranking import Reranker
 from ..recall.trust_file import JsonTrustBook
 from ..recall.weights_file import shipped

@@ -12,8 +12,8 @@ from typing import Final
 
 from ..errors import EngineClosed, StateUnavailable, TransferFailed, VaultWriteFailed
 from ..log import logger
-from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME, Scope
+from ..models.status import Notice, NoticeCode
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..storage.loop_facts import SqliteLoopFacts

@@ -36,8 +36,8 @@ from ..models.data_models import (
     Source,
     Topic,
 )
-from ..models.key import Key
 from ..models.loop import WaitingLine
+from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..reflection.rules.due import LONGEST_WAIT
 from ..reflection.turn_store import SqliteTurnStore

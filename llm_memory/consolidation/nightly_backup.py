@@ -12,7 +12,7 @@ from typing import Final
 from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import TransferFailed
 from ..log import logger
-from ..models.notices import Notice, NoticeCode
+from ..models.status import Notice, NoticeCode
 from ..models.transfer import Record, StoreExported, TransferFault
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard

@@ -10,8 +10,8 @@ from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..log import logger
-from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope, ScopeFilter
+from ..models.status import Notice, NoticeCode
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.corrected_texts import EVER

@@ -26,8 +26,8 @@ from ..log import logger
 from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
 from ..models.loop import BatchState
-from ..models.notices import Notice, NoticeCode
 from ..models.scope import Scope
+from ..models.status import Notice, NoticeCode
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.notice_board import NoticeBoard

@@ -13,7 +13,7 @@ from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import ChatFailed
 from ..log import logger
 from ..models.data_models import MemoryDraft, Rejected, StoredMemory
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.scope import Scope
 from ..reflection.model_calls import ModelCalls
 from ..reflection.rules.reply import Unreadable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..models.decisions import record_name
-from ..models.notices import Notice, NoticeCode
+from ..models.status import Notice, NoticeCode
 from ..storage.appending import AppendFault, NotAppended, find_lines, newline_of, torn_length
 from ..storage.record_intents import RecordIntent
 from ..vault.markdown.appended_block import open_fence

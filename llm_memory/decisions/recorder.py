@@ -30,7 +30,7 @@ from ..models.decisions import (
     RecordFile,
     record_name,
 )
-from ..models.notices import Notice
+from ..models.status import Notice
 from ..remember.edit import MemoryEditor
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..models.decisions import RecordFile
-from ..models.shelf import SHARED_FOLDER
+from ..models.scope import SHARED_FOLDER
 from ..storage.appending import Appended, AppendFault, NotAppended, append_and_verify
 from ..storage.files import is_link
 from ..vault.markdown.decision_record import FoundRecord, Record, highest, records_of, settled_by

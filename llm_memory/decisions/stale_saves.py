@@ -16,7 +16,7 @@ from typing import Final
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.decisions import RecordFile, record_name
-from ..models.notices import Notice, NoticeCode
+from ..models.status import Notice, NoticeCode
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..storage.appending import NotAppended

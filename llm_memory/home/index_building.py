@@ -8,8 +8,8 @@ from typing import Final
 
 from ..composition.caches import discard_caches
 from ..models.conversation import ConversationId
-from ..models.owner import StoreStatus
 from ..models.settings import IndexPace
+from ..models.status import StoreStatus
 from ..service.catching_up import Progress, catch_up, read_files
 from ..texts import Said
 from .embedder_choice import missing_package

@@ -11,11 +11,9 @@ from typing import Final
 
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NotVisible, Rejected, RestoreOutcome
-from ..models.notices import Notice, NoticeCode
-from ..models.owner import Listing, StoreStatus, StoreWarning
 from ..models.resolution import Usable
 from ..models.scope import PUBLIC_NAME
-from ..models.status import IndexState
+from ..models.status import IndexState, Listing, Notice, NoticeCode, StoreStatus, StoreWarning
 from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..service.engine import Engine
 from ..vault.models import UndoKind

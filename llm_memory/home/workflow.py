@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import HomeError
-from ..models.shelf import ROLES_FOLDER
+from ..models.scope import ROLES_FOLDER
 from ..models.workflow import WORKFLOW, Workflow, at_line, is_role, parse_workflow
 from ..storage.directory_lock import LOCK_NAME
 from ..storage.files import is_link

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import EmbeddingFailed, IndexUnavailable
-from ..models.notices import Notice, NoticeCode
+from ..models.status import Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from .index_queue import IndexQueue
 from .store_calls import BUSY, CLOSED, HANGS, SLOW

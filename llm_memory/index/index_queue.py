@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 
 from ..catalogue.catalogue import key_of
-from ..models.key import Key
-from ..models.passages import Passage
+from ..models.passages import Key, Passage
 
 type Entry = tuple[Key, Passage | None]
 """A memory or piece of a note as it is now, or None where it is gone."""

@@ -10,11 +10,9 @@ from ..catalogue.rules.passage_text import asks_text, embedded_passage
 from ..errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
-from ..models.key import Key
-from ..models.notes import NoteChunk
-from ..models.notices import Notice, NoticeCode
-from ..models.passages import Passage, place_name
+from ..models.passages import Key, NoteChunk, Passage, place_name
 from ..models.settings import IndexPace
+from ..models.status import Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from ..text.normalising import content_hash
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors

@@ -10,11 +10,10 @@ from contextlib import AbstractContextManager
 
 from ..errors import EmbeddingFailed, IndexUnavailable
 from ..log import logger
-from ..models.notices import Notice, NoticeCode
 from ..models.passages import Passage
 from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
-from ..models.status import IndexState
+from ..models.status import IndexState, Notice, NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from .embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from .embedding_cache import SqliteVectorCache

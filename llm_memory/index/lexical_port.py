@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.scope import ScopeFilter
 
 

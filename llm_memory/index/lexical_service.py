@@ -14,12 +14,10 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..errors import IndexUnavailable
 from ..log import logger
 from ..models.data_models import StoredMemory
-from ..models.key import Key
-from ..models.notices import Notice, NoticeCode
-from ..models.passages import Passage, place_name
+from ..models.passages import Key, Passage, place_name
 from ..models.scope import ScopeFilter
 from ..models.settings import IndexPace
-from ..models.status import IndexState
+from ..models.status import IndexState, Notice, NoticeCode
 from ..runtime.cooperative import cooperative
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard

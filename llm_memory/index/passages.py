@@ -10,9 +10,7 @@ from ..catalogue.catalogue import Catalogue, key_of
 from ..catalogue.rules.pointers import is_note_id
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.data_models import StoredMemory, Topic
-from ..models.key import Key
-from ..models.notes import NoteChunk
-from ..models.passages import Passage
+from ..models.passages import Key, NoteChunk, Passage
 from ..models.scope import ScopeFilter
 from ..vault.notes.note_book import NoteBook
 from .pending_records import PendingRecords

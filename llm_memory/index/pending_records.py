@@ -17,7 +17,7 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue, key_of
 from ..catalogue.recallable_memories import Follower
 from ..models.data_models import StoredMemory
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.scope import ScopeFilter
 from ..runtime.gc_freeze import LONG_LIVED
 from ..text.normalising import embedded_text

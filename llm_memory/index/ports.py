@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.scope import ScopeFilter
 from .embedding.ports import Fingerprint, Vector, Vectors
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from ..models.conversation import AGENT_ACCOUNT, ConversationId
-from ..models.scope import PUBLIC_NAME
-from ..models.shelf import SHARED_FOLDER
+from ..models.scope import PUBLIC_NAME, SHARED_FOLDER
 
 if TYPE_CHECKING:
     from ..home.memory_home import MemoryHome

@@ -21,7 +21,7 @@ from ..models.conversation import Actor
 from ..models.data_models import MemoryDraft, MemoryKind, Rejected, RememberOutcome, Topic
 from ..models.recall import Arm, FileText, Hit, Recall
 from ..models.roles import NotHeld, RoleLease, RoleNote
-from ..models.shelf import SHARED_FOLDER
+from ..models.scope import SHARED_FOLDER
 from ..models.tasks import TaskAction, TaskChange
 from ..roles.role_seat import RoleSeat
 from ..sharing.calls import AGENT

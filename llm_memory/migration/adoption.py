@@ -14,8 +14,8 @@ from ..catalogue.catalogue import Catalogue
 from ..index.lexical_service import LexicalService
 from ..log import logger
 from ..models.migration import Job, JobState, Tally, WalkBatch
-from ..models.notices import Notice, NoticeCode
 from ..models.scope import QUARANTINE_NAME
+from ..models.status import Notice, NoticeCode
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..models.data_models import Memory, StoredMemory
-from ..models.key import Key
 from ..models.migration import Added
+from ..models.passages import Key
 from ..remember.intake import Intake
 from ..runtime.cooperative import cooperative
 from .holdings import Holdings, entry_digest

@@ -12,9 +12,9 @@ from ..log import logger
 from ..models.consent import has_known_readers
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
-from ..models.former_scopes import Remainder
-from ..models.key import Key
 from ..models.migration import Added, WalkBatch
+from ..models.passages import Key
+from ..models.resolution import Remainder
 from ..models.scope import Scope
 from ..remember.rules.confidences import may_stand
 from ..runtime.identifiers import Clock

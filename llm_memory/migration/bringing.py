@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Collection
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import ConversationId
 from ..models.data_models import Rejected, RejectReason
-from ..models.former_scopes import Brought, BroughtBack, MustBeNamed, Remainder
-from ..models.key import Key
 from ..models.migration import Added
+from ..models.passages import Key
+from ..models.resolution import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.scope import Scope, is_mapped_name
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements

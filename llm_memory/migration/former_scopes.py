@@ -13,9 +13,15 @@ from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import StoredMemory
-from ..models.former_scopes import DerivedScope, LeftBehind, Remainder
-from ..models.rebinding import Rebinding
-from ..models.resolution import Resolution, Usable, WhyCode
+from ..models.resolution import (
+    DerivedScope,
+    LeftBehind,
+    Rebinding,
+    Remainder,
+    Resolution,
+    Usable,
+    WhyCode,
+)
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..reflection.turn_store import SqliteTurnStore
 from ..scopes.rules.rebinding import known_under, renamed

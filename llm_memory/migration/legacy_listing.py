@@ -17,8 +17,8 @@ from ..errors import EngineClosed, IndexUnavailable, StateUnavailable
 from ..index.pending_records import PendingRecords, Waiting
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory
-from ..models.key import Key
 from ..models.migration import Fate, Tally
+from ..models.passages import Key
 from ..models.scope import MARKER_FIELD, SCOPE_FIELD, Scope, ScopeFilter
 from ..models.settings import MigrationMode
 from ..models.vault_layout import topic_path

@@ -13,8 +13,8 @@ from itertools import batched
 from pathlib import Path
 from typing import Any, Final
 
-from ..models.key import Key
 from ..models.migration import Added, Before, DeadLetter, Fate, Job, JobState, Outcome, Tally
+from ..models.passages import Key
 from ..storage.formats.migration_schema import MIGRATION
 from ..storage.sqlite_file import SqliteFile
 

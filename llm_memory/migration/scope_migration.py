@@ -17,7 +17,6 @@ from ..errors import IndexUnavailable
 from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
 from ..log import logger
-from ..models.key import Key
 from ..models.migration import (
     Before,
     Fate,
@@ -27,6 +26,7 @@ from ..models.migration import (
     Tally,
     WalkBatch,
 )
+from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import MigrationMode
 from ..runtime.identifiers import Clock

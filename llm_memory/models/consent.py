@@ -15,8 +15,7 @@ from typing import Final
 from ..errors import InvalidConversationId
 from .conversation import ConversationId, ConversationKind
 from .data_models import Memory, Source
-from .scope import Scope, ScopeFilter
-from .shelf import Shelf
+from .scope import Scope, ScopeFilter, Shelf
 
 _CACHED: Final = 4096
 

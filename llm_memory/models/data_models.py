@@ -10,9 +10,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from .conversation import Actor
-from .former_scopes import BroughtBack
 from .json_fields import BadField, JsonFields
-from .resolution import Why
+from .resolution import BroughtBack, Why
 from .scope import Scope
 
 

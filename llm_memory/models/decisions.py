@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from .shelf import SHARED_FOLDER
+from .scope import SHARED_FOLDER
 
 
 class DecisionState(StrEnum):

@@ -1,5 +1,6 @@
-"""What recall finds: a memory or a piece of a note. Both arms, the fusion and the writers of the
-indexes take a ``Passage`` and ask these functions, so that neither kind is a special case.
+"""What recall finds: a memory or a piece of a note, and what names it wherever it is stored. Both
+arms, the fusion and the writers of the indexes take a ``Passage`` and ask these functions, so that
+neither kind is a special case.
 
 - in the index a passage stands under ``Key(place_name(p), passage_id(p))``: the place's name is a
   scope's or a shelf's (``@shared``, ``@role:…``, ``@person:…``), and ``ScopeFilter.names`` and
@@ -13,11 +14,13 @@ indexes take a ``Passage`` and ask these functions, so that neither kind is a sp
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from .consent import only_reader
 from .data_models import StoredMemory
-from .notes import NoteChunk
+from .scope import ROOT_NOTES, SHARED, Place, Shelf
 
 type Passage = StoredMemory | NoteChunk
 
@@ -43,3 +46,89 @@ def said_by(passage: Passage) -> str:
 def moment_of(passage: Passage) -> datetime:
     """When it was said or decided, or the note last written."""
     return passage.modified if isinstance(passage, NoteChunk) else passage.memory.created_at
+
+
+class Key(NamedTuple):
+    """A record of the index: scope and id together, so that no id reaches into another scope.
+
+    A tuple, for a recall hashes thousands of them.
+    """
+
+    scope: str
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteChunk:
+    """A piece of a note, as it is found and pointed to.
+
+    Attributes:
+        note_id: ``n-`` and hexadecimal digits, made of place, path, headings and text: the same
+            piece has the same id after every reading, and another piece another one.
+        path: Relative to the place's folder, with ``/``.
+        headings: The headings above and of the piece, the widest first, without marks.
+        text: Its lines as they stand in the file, joined by ``\\n``.
+        first: Number of its first line, from 1.
+        last: Number of its last line.
+        modified: When its file was last written; for a record of a decision, when that was
+            decided. Aware.
+        heading_lines: So many of its first lines are its own heading: 0, 1, or more with a line
+            below them.
+        settled: It is of a record that a later one has superseded or withdrawn.
+        reference: Where the record that it is of was discussed, ``Issue #12 · PR #34``; empty for
+            any other piece.
+        proposal: The key of what that record was, before it was accepted.
+        unvouched: An agent wrote it, as the summary of its session.
+    """
+
+    note_id: str
+    place: Place
+    path: str
+    headings: tuple[str, ...]
+    text: str
+    first: int
+    last: int
+    modified: datetime
+    heading_lines: int = 0
+    settled: bool = False
+    reference: str = ""
+    proposal: str = ""
+    unvouched: bool = False
+
+    @property
+    def kind_of_place(self) -> str:
+        """``shared``, ``role`` or ``scope``."""
+        if self.place == SHARED:
+            return "shared"
+        is_role = isinstance(self.place, Shelf) and self.place != ROOT_NOTES
+        return "role" if is_role else "scope"
+
+    @property
+    def file(self) -> str:
+        """Its file for a person: relative to the scope's folder, or to the memory root."""
+        return f"{self.place.folder}/{self.path}" if isinstance(self.place, Shelf) else self.path
+
+    @property
+    def pointer(self) -> str:
+        """What leads back to it: ``trips/japan.md#n-…``, ``shared/RUNBOOK.md#n-…``,
+        ``./MEMORY.md#n-…``."""
+        return f"{self.file}#{self.note_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSection:
+    """All under one heading, subsections included: what a pointer to a piece of it opens.
+
+    Attributes:
+        chunk: The piece that was asked for.
+        text: The whole section's lines, joined by ``\\n``.
+        first: Number of the section's first line, from 1.
+        last: Number of its last line.
+        cut: Lines left out at the end, because a section may be a whole book.
+    """
+
+    chunk: NoteChunk
+    text: str
+    first: int
+    last: int
+    cut: int = 0

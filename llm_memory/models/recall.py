@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Final
 
 from .data_models import StoredMemory
-from .notes import NoteSection
-from .talk import NO_TALK, TalkUsed
+from .passages import NoteSection
+from .turns import NO_TALK, TalkUsed
 
 OFF_THE_RECORD = "off_the_record"
 """In a trace's notes: the conversation is paused, so nothing was looked for."""

@@ -1,14 +1,21 @@
-"""Scope names, and which scopes a reader sees."""
+"""Scope names, and which scopes a reader sees; and the places outside all scopes: folders of notes,
+``shared/`` and ``roles/<role>/``, the memory root of a project, and, for each person, what the bot
+learned from them in private chats that share the public scope.
+
+A shelf has a name in the index, beside the scopes' names, so that one filter decides on all that is
+read. It begins with ``@``, which no scope's name contains: no shelf is ever taken for a scope.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from ..errors import InvalidScope
-from .shelf import Shelf
 
 PUBLIC_NAME: Final = "public"
 QUARANTINE_NAME: Final = "quarantine"
@@ -191,3 +198,175 @@ class ScopeFilter:
         if self.everything:
             return bool(name) and name != QUARANTINE_NAME
         return name in self.names
+
+
+_SHARED: Final = "@shared"
+_ROOT: Final = "@root"
+_ROLE: Final = "@role:"
+_SOUL: Final = "@soul:"
+_PERSON: Final = "@person:"
+SHARED_FOLDER: Final = "shared"
+ROLES_FOLDER: Final = "roles"
+SOUL_FOLDER: Final = "soul"
+"""Beside ``roles``: a persona's versions of SOUL.md, proposals, verdicts, and the chain."""
+NO_PERSONA: Final = "%none"
+"""The folder for conversations without a persona. No persona has it: its ``%`` would be escaped."""
+
+_MAX_BYTES: Final = 180
+_READABLE: Final = 24
+_ESCAPE: Final = re.compile(rb"%([0-9A-F]{2})")
+_HASHED: Final = "%~"
+"""Before a hash. Escapes have two hexadecimal digits behind ``%``, so none looks like it."""
+# What a file system somewhere refuses or drops: separators and wildcards, what is invisible, a
+# blank or dot at an edge, names of Windows' devices. And % itself.
+_UNFIT: Final = re.compile(
+    '[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff/\\\\:*?"<>|%]'
+    r"|^[ .]|[ .]$"
+    r"|^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?=\.|$)",
+    re.IGNORECASE,
+)
+_PLAIN: Final = re.compile("[^0-9A-Za-z\u4e00-\u9fff]+")
+_HASHED_NAME: Final = re.compile("[0-9A-Za-z\u4e00-\u9fff]{0,24}%~[0-9a-f]{20}")
+_PERSON_NAME: Final = re.compile(f"{_PERSON}[0-9a-f]{{32}}")
+
+
+def role_folder(persona: str) -> str:
+    """The folder's name for a persona, whose name may be any text; empty for no persona.
+
+    Different personas have different folders. A name that can be a folder's name is; else what
+    cannot stand in one is written as in an address (``/`` as ``%2F``), and a name that is too long,
+    or that some disks would spell in another way, ends with a hash.
+    """
+    escaped = _UNFIT.sub(_percent, persona)
+    as_it_is = unicodedata.normalize("NFC", escaped) == escaped
+    if as_it_is and len(escaped.encode()) <= _MAX_BYTES:
+        return escaped
+    digest = hashlib.sha256(persona.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+    return f"{_PLAIN.sub('', persona)[:_READABLE]}{_HASHED}{digest}"
+
+
+def _percent(match: re.Match[str]) -> str:
+    # Of a device's name, too, every character: fewer rules.
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
+
+
+def persona_of(folder: str) -> str:
+    """Returns the persona whose folder it is, empty for none; of a name with a hash the folder."""
+    try:
+        raw = _ESCAPE.sub(lambda match: bytes((int(match[1], 16),)), folder.encode())
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeError:
+        return ""
+
+
+def role_scope(folder: str) -> str:
+    """Returns the name of a role's shelf, which is the scope of all that is kept for the role."""
+    return f"{_ROLE}{folder}"
+
+
+class Shelf:
+    """A validated place outside all scopes. Only the class methods make one, and ``SHARED``."""
+
+    __slots__ = ("_folder", "_name")
+    _name: str
+    _folder: str
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("a Shelf is made by its class methods only")
+
+    @classmethod
+    def of_role(cls, persona: str) -> Shelf:
+        """The notes about a persona. Raises ValueError for no persona."""
+        if not persona:
+            raise ValueError("no persona, no shelf")
+        folder = role_folder(persona)
+        return cls._make(role_scope(folder), f"{ROLES_FOLDER}/{folder}")
+
+    @classmethod
+    def of_folder(cls, name: str) -> Shelf | None:
+        """The shelf of a folder below ``roles/``. None if no persona has that folder."""
+        folder = unicodedata.normalize("NFC", name)
+        as_it_is = folder == NO_PERSONA or _HASHED_NAME.fullmatch(folder) is not None
+        if not folder or not (as_it_is or role_folder(persona_of(folder)) == folder):
+            return None
+        return cls._make(role_scope(folder), f"{ROLES_FOLDER}/{folder}")
+
+    @property
+    def soul(self) -> Shelf | None:
+        """Where the versions of a role's SOUL.md stand; nobody reads them as notes. None for a
+        shelf of no role."""
+        if not self._name.startswith(_ROLE):
+            return None
+        folder = self._name.removeprefix(_ROLE)
+        return Shelf._make(f"{_SOUL}{folder}", f"{SOUL_FOLDER}/{folder}")
+
+    @classmethod
+    def of_person(cls, person: str) -> Shelf:
+        """The memories that only this person may read. Raises ValueError for no person.
+
+        Args:
+            person: ``<adapter>:<id>``, or a private conversation's id where no person is known.
+        """
+        if not person:
+            raise ValueError("no person, no shelf")
+        digest = hashlib.sha256(person.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return cls._make(f"{_PERSON}{digest}", "")
+
+    @classmethod
+    def named(cls, name: str) -> Shelf | None:
+        """The shelf with this name in the index. None if no shelf has it."""
+        if name in (_SHARED, _ROOT):
+            return SHARED if name == _SHARED else ROOT_NOTES
+        if _PERSON_NAME.fullmatch(name):
+            return cls._make(name, "")
+        if name.startswith(_SOUL):
+            role = cls.of_folder(name.removeprefix(_SOUL))
+            return role and role.soul
+        return cls.of_folder(name.removeprefix(_ROLE)) if name.startswith(_ROLE) else None
+
+    @classmethod
+    def _make(cls, name: str, folder: str) -> Shelf:
+        shelf = object.__new__(cls)
+        object.__setattr__(shelf, "_name", name)
+        object.__setattr__(shelf, "_folder", folder)
+        return shelf
+
+    @property
+    def name(self) -> str:
+        """As it stands in the index: ``@shared``, ``@root``, ``@role:<folder>``,
+        ``@person:<hash>``; ``@soul:<folder>``, which no index has."""
+        return self._name
+
+    @property
+    def folder(self) -> str:
+        """Where it stands under the memory root: ``shared``, ``roles/<folder>``, or ``.`` for what
+        lies in the root itself. Empty for a person's, whose memories stand in the files of their
+        scope."""
+        return self._folder
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a Shelf never changes")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shelf) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(("Shelf", self._name))
+
+    def __repr__(self) -> str:
+        return f"Shelf({self._name!r})"
+
+
+SHARED: Final = Shelf._make(_SHARED, SHARED_FOLDER)
+ROOT_NOTES: Final = Shelf._make(_ROOT, ".")
+"""Markdown that lies in a project's memory root itself, as an older layout had it. People write it.
+"""
+
+
+def folder_of(place: str) -> str:
+    """Where the notes of a place stand under the memory root, by its name in the index."""
+    if place in (_SHARED, _ROOT):
+        return SHARED_FOLDER if place == _SHARED else ROOT_NOTES.folder
+    if place.startswith(_ROLE):
+        return f"{ROLES_FOLDER}/{place.removeprefix(_ROLE)}"
+    return f"scopes/{place}"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from .rebinding import Rebinding
-from .resolution import WhyCode
+from .resolution import Rebinding, WhyCode
 from .scope import Scope, ScopeFault
 from .soul import SoulEvolution
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..texts import Sayable
 from .said import Both
-from .shelf import NO_PERSONA, role_folder
+from .scope import NO_PERSONA, role_folder
 
 REFLECTION: Final = "reflection"
 OWNER: Final = "owner"

@@ -1,16 +1,17 @@
-"""How the engine is doing."""
+"""How the engine is doing, and what its owner is told. Texts live with the plugin, in both
+languages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
-from .former_scopes import LeftBehind
+from .data_models import StoredMemory
 from .loop import LoopStatus
 from .migration import MigrationStatus
-from .notices import Notice
-from .resolution import Resolution
+from .resolution import LeftBehind, Resolution
 from .turns import Pause
 
 
@@ -90,3 +91,121 @@ class MapSummary:
     by_scope: Mapping[str, tuple[str, ...]]
     ignored: int
     held: int
+
+
+class NoticeCode(StrEnum):
+    """Each has a text in the i18n files, with the params named there."""
+
+    MAP_WRONG_TYPE = "map_wrong_type"
+    MAP_ILLEGAL_NAME = "map_illegal_name"
+    MAP_ODD_KEY = "map_odd_key"
+    MAP_DAMAGED = "map_damaged"
+    MAP_WRITTEN_OVER = "map_written_over"
+    MAP_UNKNOWN = "map_unknown"
+    MAP_ACCOUNTS_GONE = "map_accounts_gone"
+    SUCCESSOR = "successor"
+    POLICY_UNKNOWN = "policy_unknown"
+    STRANGERS_IN_PUBLIC = "strangers_in_public"
+    SCOPE_FILTER_OFF = "scope_filter_off"
+    DIRECTORY_IN_USE = "directory_in_use"
+    FORMAT_NEWER = "format_newer"
+    STATE_RESET = "state_reset"
+    STATE_UNAVAILABLE = "state_unavailable"
+    LOOP_RESET = "loop_reset"
+    PAUSES_UNREAD = "pauses_unread"
+    LOOP_UNAVAILABLE = "loop_unavailable"
+    QUEUE_FULL = "queue_full"
+    CHATTER_FULL = "chatter_full"
+    TURNS_HELD = "turns_held"
+    TURNS_LOST = "turns_lost"
+    SLEEP_FAILED = "sleep_failed"
+    BACKUP_FAILED = "backup_failed"
+    PURGE_UNFINISHED = "purge_unfinished"
+    PAGE_LEFT = "page_left"
+    RECORD_PUT_BACK = "record_put_back"
+    RECORD_TORN = "record_torn"
+    CONSTITUTION_CHANGED = "constitution_changed"
+    ROOT_READ = "root_read"
+    ROOT_UNREAD = "root_unread"
+    SOUL_WAITS = "soul_waits"
+    SOUL_APPLIED = "soul_applied"
+    SOUL_EDITED = "soul_edited"
+    SOUL_BROKEN = "soul_broken"
+    VAULT_UNWRITABLE = "vault_unwritable"
+    VAULT_FILE_BROKEN = "vault_file_broken"
+    VAULT_SAME_ID = "vault_same_id"
+    VAULT_COPY = "vault_copy"
+    VAULT_TWIN = "vault_twin"
+    VAULT_HELD = "vault_held"
+    INDEX_OFF = "index_off"
+    INDEX_FULL = "index_full"
+    INDEX_REBUILT = "index_rebuilt"
+    LEXICAL_OFF = "lexical_off"
+    EMBEDDER_FAILING = "embedder_failing"
+    ADOPTION_FAILED = "adoption_failed"
+    ADOPTION_BROKEN = "adoption_broken"
+    ADOPTION_QUARANTINED = "adoption_quarantined"
+    REFUSED_ID = "refused_id"
+
+
+class Severity(StrEnum):
+    """How loud a notice is."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """``subject`` tells notices of one code apart (a map key, a file): one of each stands."""
+
+    code: NoticeCode
+    subject: str = ""
+    params: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    severity: Severity = Severity.WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Memories, the newest first. ``more``: there are others beyond the limit."""
+
+    memories: tuple[StoredMemory, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoreWarning:
+    """A notice that stands: its code, what it is about, and what was said of it."""
+
+    code: str
+    subject: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """How a store is doing.
+
+    Attributes:
+        pid: The process that has it open.
+        memories: Memories by scope.
+        notes: Pieces of notes.
+        tasks: Open tasks that the conversation sees.
+        words: Memories and pieces in the index of words; None where that is not open.
+        vectors: Those in the index of vectors; None where there is none.
+        index: What recall is served by.
+        embedder: Whose vectors; ``lexical`` for words alone.
+        refused: Why the embedding service of the settings is not used, empty for no reason.
+    """
+
+    pid: int
+    memories: Mapping[str, int] = field(default_factory=dict)
+    notes: int = 0
+    tasks: int = 0
+    words: int | None = None
+    vectors: int | None = None
+    index: IndexState = IndexState.WAITING
+    embedder: str = ""
+    refused: str = ""
+    warnings: tuple[StoreWarning, ...] = ()

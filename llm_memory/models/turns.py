@@ -1,9 +1,12 @@
-"""What was said in a turn, and what was learned from it."""
+"""What was said in a turn and just before it, what was learned from it, and the talk as it may be
+shown later."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from .conversation import Actor
 from .data_models import MemoryDraft, NotAllowed, Rejected, RememberOutcome
@@ -188,3 +191,89 @@ class FeedbackReport:
     counted: tuple[str, ...] = ()
     outcomes: tuple[RememberOutcome, ...] = ()
     dropped: int = 0
+
+
+class Voice(StrEnum):
+    """Whose words a line is."""
+
+    ASKER = "asker"
+    BOT = "bot"
+    """Its answer to the asker."""
+    QUOTED = "quoted"
+    """The message that the asker replies to with the question itself, of any author."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextLine:
+    """One thing that was said before a question.
+
+    Attributes:
+        at: When.
+        view: ``CognitiveService.view`` of that time: a line of another view than the present one
+            is not used. A quoted message has none, for it is put up with the question.
+    """
+
+    voice: Voice
+    text: str
+    at: datetime
+    view: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TalkUsed:
+    """What a recall took from the talk. It holds no words.
+
+    Attributes:
+        voices: Whose words were used, each once.
+        carried: The question had no subject of its own: the talk was what was asked for.
+    """
+
+    voices: tuple[Voice, ...] = ()
+    carried: bool = False
+
+
+NO_TALK = TalkUsed()
+
+
+type KeptHistory = Callable[[str, str], Awaitable[str | None]]
+"""From a conversation's umo and the id of a chat history to that history, JSON text as AstrBot
+keeps it; None where the conversation has none of that id. May raise what its database raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTurn:
+    """A turn without what is not to be shown.
+
+    Attributes:
+        who: The speaker's name, empty where it is unknown.
+        at: Local time without a zone, None where AstrBot has noted none.
+        origin: The memory came from this turn; else it stood beside that one.
+    """
+
+    said: str
+    replied: str
+    who: str = ""
+    at: datetime | None = None
+    origin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The turns, the earliest first. ``alone``: the turns beside are kept back, for some may have
+    been said off the record."""
+
+    turns: tuple[ShownTurn, ...]
+    alone: bool = False
+
+
+class NoTalk(StrEnum):
+    """Why there is no transcript. Each has a text in the i18n files."""
+
+    NEVER_KEPT = "never_kept"
+    """It is not noted in which talk it was said."""
+    GONE = "gone"
+    """AstrBot does not have the talk any more, or not this part of it."""
+    ELSEWHERE = "elsewhere"
+    """It was said in another conversation."""
+    OTHER_SCOPE = "other_scope"
+    """The conversation had another scope, so the talk may hold words of that one."""

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from .data_models import NO_TIME, Topic
-from .shelf import ROLES_FOLDER, SHARED_FOLDER, SOUL_FOLDER
+from .scope import ROLES_FOLDER, SHARED_FOLDER, SOUL_FOLDER
 
 SCOPES: Final = "scopes"
 _MARKDOWN: Final = (".md",)

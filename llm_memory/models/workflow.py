@@ -9,8 +9,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from ..texts import Said, nearest
-from .scope import may_be_given
-from .shelf import role_folder
+from .scope import may_be_given, role_folder
 
 WORKFLOW: Final = "workflow.toml"
 WORKFLOW_KEYS: Final[Mapping[str, tuple[str, ...]]] = {

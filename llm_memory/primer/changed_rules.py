@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ..errors import StateUnavailable
-from ..models.shelf import SHARED
+from ..models.scope import SHARED
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import content_hash
 

@@ -18,9 +18,8 @@ from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import place_name
 from ..models.recall import Hit
-from ..models.scope import Place, Scope, ScopeFilter
+from ..models.scope import SHARED, SHARED_FOLDER, Place, Scope, ScopeFilter
 from ..models.settings import LoopSettings
-from ..models.shelf import SHARED, SHARED_FOLDER
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock

@@ -15,8 +15,7 @@ from ..index.lexical_records import lexical_record
 from ..index.lexical_scan import LexicalScan
 from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
-from ..models.key import Key
-from ..models.passages import Passage, moment_of, place_name
+from ..models.passages import Key, Passage, moment_of, place_name
 from ..models.recall import Arm
 from ..models.scope import ScopeFilter
 from ..runtime.cooperative import cooperative

@@ -11,8 +11,7 @@ from ..catalogue.rules.tasks import is_done, is_task
 from ..catalogue.rules.timeline import repeats_entries
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
-from ..models.key import Key
-from ..models.passages import Passage, moment_of
+from ..models.passages import Key, Passage, moment_of
 from ..models.recall import Arm, DropReason
 from ..models.vault_layout import topic_of
 from ..text.normalising import estimate_tokens

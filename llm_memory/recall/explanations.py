@@ -13,7 +13,7 @@ from itertools import islice
 
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.recall import GIVEN_UP, Considered, Explained, Hit, Told, Trace
 from ..models.scope import ScopeFilter
 from ..text.normalising import preview

@@ -16,7 +16,7 @@ from ..models.passages import place_name
 from ..models.recall import Arm, DropReason, Recall, Trace
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
-from ..models.talk import ContextLine, Voice
+from ..models.turns import ContextLine, Voice
 from .arms import Arms
 from .candidate_search import CandidateSearch, Ranked
 from .embedder_trust import EmbedderTrust

@@ -12,7 +12,7 @@ from ..models.data_models import Topic
 from ..models.passages import Passage
 from ..models.recall import Hit
 from ..models.scope import ScopeFilter
-from ..models.talk import ContextLine
+from ..models.turns import ContextLine
 
 WEEK: Final = 7
 """So many days are told each, where a question names them."""

@@ -14,8 +14,7 @@ from ..errors import StateUnavailable
 from ..index.passages import Passages
 from ..log import logger
 from ..models.data_models import StoredMemory
-from ..models.key import Key
-from ..models.passages import Passage
+from ..models.passages import Key, Passage
 from ..models.recall import Hit
 from ..models.scope import ScopeFilter
 from ..models.turns import Feedback

@@ -31,7 +31,7 @@ from ..models.data_models import (
     Stored,
     StoredMemory,
 )
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, QueuedTurn
 from ..recall.rules.successors import replacing

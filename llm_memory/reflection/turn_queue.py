@@ -14,9 +14,9 @@ from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import ConversationId, ConversationKind
 from ..models.data_models import Rejected
-from ..models.notices import Notice, NoticeCode, Severity
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
+from ..models.status import Notice, NoticeCode, Severity
 from ..models.turns import NotObserved, ObserveOutcome, QueuedTurn, Ticket, Turn
 from ..remember.rules.confidences import may_be_stored
 from ..runtime.identifiers import Clock, make_id

@@ -14,8 +14,7 @@ from ..catalogue.rules.tasks import is_task, reopened
 from ..errors import VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory
-from ..models.key import Key
-from ..models.passages import place_name
+from ..models.passages import Key, place_name
 from ..vault.markdown_vault import MarkdownVault
 from .corrected_statements import CorrectedStatements
 

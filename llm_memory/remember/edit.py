@@ -24,9 +24,9 @@ from ..models.data_models import (
     StoredMemory,
     Undone,
 )
-from ..models.key import Key
-from ..models.notices import NoticeCode
+from ..models.passages import Key
 from ..models.scope import Scope
+from ..models.status import NoticeCode
 from ..models.vault_layout import ARCHIVE
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard

@@ -13,9 +13,9 @@ from ..catalogue.rules.merged_memory import merged_memory
 from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, StoredMemory, Topic
-from ..models.key import Key
-from ..models.notices import NoticeCode
+from ..models.passages import Key
 from ..models.scope import Scope
+from ..models.status import NoticeCode
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from ..vault.markdown_vault import MarkdownVault

@@ -46,10 +46,9 @@ from ..models.data_models import (
     Topic,
     shown_day,
 )
-from ..models.key import Key
-from ..models.notices import NoticeCode
-from ..models.passages import place_name
+from ..models.passages import Key, place_name
 from ..models.scope import Scope
+from ..models.status import NoticeCode
 from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard

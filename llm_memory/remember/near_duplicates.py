@@ -14,8 +14,7 @@ from ..index.lexical_service import LexicalService
 from ..index.rules.deduplication import ANY, Append, Decision, MergeThresholds, decide, same_speaker
 from ..models.consent import readers
 from ..models.data_models import Memory, StoredMemory
-from ..models.key import Key
-from ..models.passages import place_name
+from ..models.passages import Key, place_name
 from ..models.scope import Scope
 from ..runtime.cooperative import cooperative
 from ..text.normalising import embedded_text

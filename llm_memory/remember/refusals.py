@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import VaultWriteFailed
 from ..models.data_models import Rejected, RejectReason
-from ..models.notices import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 
 

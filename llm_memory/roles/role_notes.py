@@ -19,8 +19,8 @@ from ..models.roles import (
     RoleLease,
     RoleNote,
 )
+from ..models.scope import Shelf
 from ..models.settings import PrivacyMode
-from ..models.shelf import Shelf
 from ..models.vault_layout import MEMORY_PAGE
 from ..remember.rules.lasting import passing
 from ..remember.rules.privacy import HIDDEN, Finder, without_private

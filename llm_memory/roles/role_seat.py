@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..log import logger
 from ..models.roles import NotHeld, RoleLease
-from ..models.shelf import role_folder
+from ..models.scope import role_folder
 from ..storage.held_file import HeldFile, holder
 
 

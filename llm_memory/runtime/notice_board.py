@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..models.notices import Notice, NoticeCode
+from ..models.status import Notice, NoticeCode
 
 
 class NoticeBoard:

@@ -12,9 +12,8 @@ from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason,
 from ..models.passages import place_name
 from ..models.recall import Hit
 from ..models.resolution import ReadPublicOnly, Refused, Resolution, Usable
-from ..models.scope import PUBLIC, Scope, ScopeFilter
+from ..models.scope import PUBLIC, Scope, ScopeFilter, Shelf
 from ..models.settings import EngineSettings
-from ..models.shelf import Shelf
 from ..text.normalising import content_hash
 from .rules.note_files import shelves_of
 from .scope_book import ScopeBook

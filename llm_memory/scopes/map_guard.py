@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..models.notices import Notice, NoticeCode, Severity
-from ..models.rebinding import Rebinding
-from ..models.resolution import Why, WhyCode
+from ..models.resolution import Rebinding, Why, WhyCode
 from ..models.settings import EngineSettings, IllegalName, ScopeMap
+from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .rules.map_losses import ALL_FOLDERS, LostAccounts, lost_accounts, named_scopes

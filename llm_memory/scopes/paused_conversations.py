@@ -12,7 +12,7 @@ from typing import Final
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..models.conversation import ConversationId
-from ..models.notices import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode, Severity
 from ..models.turns import Pause
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard

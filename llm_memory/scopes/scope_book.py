@@ -13,13 +13,10 @@ from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
-from ..models.notices import Notice, NoticeCode, Severity
-from ..models.rebinding import Rebinding
-from ..models.resolution import Refused, Resolution, Usable, WhyCode
-from ..models.scope import Scope
+from ..models.resolution import Rebinding, Refused, Resolution, Usable, WhyCode
+from ..models.scope import Scope, Shelf
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
-from ..models.shelf import Shelf
-from ..models.status import MapSummary
+from ..models.status import MapSummary, Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard

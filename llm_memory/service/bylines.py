@@ -13,8 +13,7 @@ from ..errors import StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Provenance, Source, StoredMemory
-from ..models.key import Key
-from ..models.passages import Passage
+from ..models.passages import Key, Passage
 from ..models.recall import Byline, Hit
 from ..models.scope import Scope, ScopeFilter
 from ..primer.rules.primer import Participants

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import Final
 
-from ..models.notices import NoticeCode
-from ..models.status import IndexState
+from ..models.status import IndexState, NoticeCode
 from ..texts import Said
 from .engine import Engine
 

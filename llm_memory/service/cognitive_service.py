@@ -18,8 +18,16 @@ from ..models.data_models import (
 from ..models.recall import Expanded, ExpandedNote, PointerNotVisible
 from ..models.scope import PUBLIC
 from ..models.status import ScopeReport
-from ..models.transcript import KeptHistory, NoTalk, Transcript
-from ..models.turns import Pause, Paused, PauseOutcome, Resumed, ResumeOutcome
+from ..models.turns import (
+    KeptHistory,
+    NoTalk,
+    Pause,
+    Paused,
+    PauseOutcome,
+    Resumed,
+    ResumeOutcome,
+    Transcript,
+)
 from ..primer.models import Overview
 from .corrections import Corrections
 from .decisions import DecisionDesk

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId, SeenSender
-from ..models.notices import Notice
+from ..models.status import Notice
 from ..models.turns import Pause
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView

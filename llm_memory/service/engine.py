@@ -8,9 +8,8 @@ import contextlib
 from ..errors import EngineOff
 from ..index.embedding.ports import Embedder
 from ..log import logger
-from ..models.notices import Notice
-from ..models.shelf import folder_of
-from ..models.status import EngineStatus, IndexState
+from ..models.scope import folder_of
+from ..models.status import EngineStatus, IndexState, Notice
 from ..models.transfer import StoreExported
 from ..recall.rules.trust import Trust
 from ..runtime.gc_freeze import LONG_LIVED

@@ -15,8 +15,7 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import ConversationId
 from ..models.data_models import StoredMemory
 from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
-from ..models.scope import Scope, ScopeFilter
-from ..models.shelf import ROLES_FOLDER, SHARED, Shelf
+from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter, Shelf
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..scopes.access import ConversationView
 from ..vault.markdown.entry import render

@@ -11,8 +11,8 @@ from ..consolidation.consolidation_service import ConsolidationService
 from ..consolidation.rules.questions import wants_questions
 from ..errors import EngineClosed, StateUnavailable
 from ..models.loop import LoopStatus
-from ..models.notices import Notice, NoticeCode, Severity
 from ..models.settings import LoopSettings
+from ..models.status import Notice, NoticeCode, Severity
 from ..reflection.reflection_service import ReflectionService
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore

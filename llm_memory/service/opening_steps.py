@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from ..errors import DirectoryInUse, FormatNewer, StateUnavailable
-from ..models.notices import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
 from ..storage.directory_lock import DirectoryLock

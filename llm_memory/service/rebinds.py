@@ -10,8 +10,7 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..migration.bringing import Bringing, batches_of
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor
-from ..models.rebinding import RebindFault, Rebinding, Rebound
-from ..models.resolution import Usable
+from ..models.resolution import RebindFault, Rebinding, Rebound, Usable
 from ..models.scope import PUBLIC
 from ..remember.edit import MemoryEditor, Requester
 from ..runtime.lifecycle import Lifespan

@@ -30,7 +30,7 @@ from ..models.recall import (
 )
 from ..models.scope import ScopeFilter
 from ..models.settings import EngineSettings
-from ..models.talk import ContextLine, Voice
+from ..models.turns import ContextLine, Voice
 from ..recall.memory_manager import MemoryManager
 from ..recall.request import RecallRequest
 from ..recall.rules.ranking import Candidate, as_hit

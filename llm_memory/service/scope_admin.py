@@ -9,8 +9,7 @@ from ..migration.bringing import Bringing
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import NotAllowed, Rejected, RejectReason
-from ..models.former_scopes import Brought, MustBeNamed
-from ..models.resolution import Usable
+from ..models.resolution import Brought, MustBeNamed, Usable
 from ..models.scope import is_mapped_name
 from ..models.settings import EngineSettings, IllegalName
 from ..models.status import MapChange, MapSummary

@@ -14,8 +14,7 @@ from ..errors import VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Memory
-from ..models.notices import Notice, NoticeCode, Severity
-from ..models.shelf import Shelf
+from ..models.scope import Shelf
 from ..models.soul import (
     Finding,
     SoulDraft,
@@ -38,6 +37,7 @@ from ..models.soul_requests import (
     SoulRequest,
     SoulView,
 )
+from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard

@@ -15,9 +15,8 @@ from ..catalogue.rules.talk_history import TalkTurn, find_turn, turns_of
 from ..catalogue.rules.timeline import is_digest
 from ..models.data_models import StoredMemory
 from ..models.decisions import RECORD_PATHS
-from ..models.notes import NoteSection
-from ..models.transcript import KeptHistory, NoTalk, ShownTurn, Transcript
-from ..models.turns import QueuedTurn
+from ..models.passages import NoteSection
+from ..models.turns import KeptHistory, NoTalk, QueuedTurn, ShownTurn, Transcript
 from ..reflection.model_histories import ModelHistories
 from ..remember.corrected_texts import CorrectedTexts
 from ..remember.rules.confidences import may_be_stored

@@ -11,8 +11,7 @@ from enum import StrEnum
 from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
 from ..models.recall import Hit, Recall, Trace
-from ..models.talk import ContextLine
-from ..models.turns import PAUSED_VIEW, NotObserved, ObserveOutcome, Turn
+from ..models.turns import PAUSED_VIEW, ContextLine, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
 from ..recall.request import RecallRequest

@@ -14,9 +14,9 @@ from ..models.data_models import (
     RestoreOutcome,
 )
 from ..models.decisions import DecisionChange, DecisionOutcome
-from ..models.owner import Listing, StoreStatus
 from ..models.recall import FileText, PointerNotVisible, Recall
 from ..models.roles import NoteOutcome, RoleNote
+from ..models.status import Listing, StoreStatus
 from ..models.tasks import TaskChange, TaskReport
 from ..primer.models import Overview
 

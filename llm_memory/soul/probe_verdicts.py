@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..models.shelf import role_scope
+from ..models.scope import role_scope
 from ..storage.loop_file import SqliteLoopFile
 from ..storage.sqlite_file import sound
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import VaultWriteFailed
-from ..models.shelf import ROLES_FOLDER, SOUL_FOLDER, Shelf
+from ..models.scope import ROLES_FOLDER, SOUL_FOLDER, Shelf
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ..storage.files import (
     ABSENT,

@@ -15,7 +15,7 @@ from typing import TypedDict, Unpack
 
 from ..errors import StateUnavailable, VaultWriteFailed
 from ..log import logger
-from ..models.shelf import SOUL_FOLDER
+from ..models.scope import SOUL_FOLDER
 from ..models.soul import (
     EVALUATION,
     OWNER,

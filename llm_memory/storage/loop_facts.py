@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from ..models.key import Key
 from ..models.loop import Share, Spent
+from ..models.passages import Key
 from .loop_file import SqliteLoopFile
 from .sqlite_file import sound
 

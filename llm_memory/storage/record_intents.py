@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ..models.shelf import SHARED
+from ..models.scope import SHARED
 from .state_store import SqliteStateStore
 
 

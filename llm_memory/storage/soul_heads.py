@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..models.shelf import role_scope
+from ..models.scope import role_scope
 from .state_store import SqliteStateStore
 
 

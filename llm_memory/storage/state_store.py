@@ -19,9 +19,8 @@ from typing import Any
 from ..errors import StateUnavailable
 from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
-from ..models.former_scopes import DerivedScope
-from ..models.key import Key
-from ..models.rebinding import MovedEntry, Rebinding
+from ..models.passages import Key
+from ..models.resolution import DerivedScope, MovedEntry, Rebinding
 from ..models.turns import HistoryScope
 from .formats.peek import peek
 from .formats.state_schema import STATE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..errors import VaultWriteFailed
-from ..models.notices import Notice, NoticeCode, Severity
+from ..models.status import Notice, NoticeCode, Severity
 from ..models.vault_layout import folded
 from ..runtime.notice_board import NoticeBoard
 from ..vault.models import Copy, FileKey, FileReport, KnownEntry

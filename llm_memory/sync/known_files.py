@@ -9,7 +9,7 @@ from itertools import batched
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..models.data_models import StoredMemory
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.scope import Scope
 from ..vault.models import KnownEntry, SeenFile
 

@@ -28,7 +28,7 @@ from ..models.data_models import (
     StoredMemory,
     Topic,
 )
-from ..models.key import Key
+from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..models.transfer import (
     End,

@@ -10,8 +10,7 @@ from typing import Final
 
 from ..errors import VaultFileBroken
 from ..models.data_models import Memory
-from ..models.scope import Scope
-from ..models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
+from ..models.scope import ROLES_FOLDER, ROOT_NOTES, SHARED, Scope, Shelf
 from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
 from ..models.vault_layout import (
     ARCHIVE,

@@ -9,7 +9,7 @@ from itertools import chain
 
 from ..errors import TransferFailed
 from ..models.data_models import Memory, Topic
-from ..models.shelf import SHARED
+from ..models.scope import SHARED
 from ..models.transfer import (
     End,
     EntryState,

@@ -14,8 +14,7 @@ from typing import Final
 from ..errors import StateUnavailable, TransferFailed, VaultFileBroken, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, Topic
-from ..models.scope import Scope
-from ..models.shelf import ROOT_NOTES, SOUL_FOLDER, Shelf
+from ..models.scope import ROOT_NOTES, SOUL_FOLDER, Scope, Shelf
 from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
 from ..models.vault_layout import (
     SOUL_CHAIN,

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import InvalidScope, VaultFileBroken, VaultWriteFailed
-from ..models.scope import Place, Scope
-from ..models.shelf import ROOT_NOTES, SHARED
+from ..models.scope import ROOT_NOTES, SHARED, Place, Scope
 from ..models.vault_layout import ARCHIVE, folded, is_recalled
 from ..storage.files import Stamp, is_link, make_folder, stamp_of
 from ..storage.retry import when_free

@@ -11,7 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.decay_step import DecayStep
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import Evidence
 from astrbot_plugin_scoped_memory.tests.support.nights import passive

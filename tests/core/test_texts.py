@@ -46,10 +46,10 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFault, DecisionState
-from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import RebindFault
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
-from astrbot_plugin_scoped_memory.llm_memory.models.transcript import NoTalk
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import RebindFault
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import NoTalk
 from astrbot_plugin_scoped_memory.llm_memory.service.opening_steps import refusal
 from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.decisions.recorder import Recorder
 from astrbot_plugin_scoped_memory.llm_memory.decisions.shared_files import SharedFiles
 from astrbot_plugin_scoped_memory.llm_memory.decisions.stale_saves import StaleSaves
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.storage.appending import find_lines
 from astrbot_plugin_scoped_memory.llm_memory.storage.record_intents import (

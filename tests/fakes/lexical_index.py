@@ -12,7 +12,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import (
     LexicalQuery,
     LexicalRecord,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
     record_id,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 
 

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     PrivacyMode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, MemoryKind, Source
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import role_folder
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import role_folder
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.workflow import (
     TOPK,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import key_of
 from astrbot_plugin_scoped_memory.llm_memory.index.index_queue import IndexQueue
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.passages import Passage
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key, Passage
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 
 pytestmark = pytest.mark.unit

@@ -9,7 +9,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, MemoryKind, Stored
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import record_id
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
 

@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord, Value
-from astrbot_plugin_scoped_memory.llm_memory.models.rebinding import RebindFault
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import RebindFault
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.rebinding import (
     with_moved,
     with_moved_back,

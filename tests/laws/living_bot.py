@@ -60,8 +60,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     NotRecorded,
     Propose,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.former_scopes import MustBeNamed
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import MustBeNamed
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat

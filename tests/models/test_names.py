@@ -14,10 +14,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     MAX_SCOPE_LENGTH,
     PUBLIC,
+    SHARED,
     Scope,
     ScopeFilter,
+    Shelf,
+    role_folder,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf, role_folder
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 

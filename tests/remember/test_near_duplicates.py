@@ -27,7 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import 
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.deduplication import MergeThresholds
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
     WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope, EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.engines import group, person, private
 from astrbot_plugin_scoped_memory.tests.support.scope_books import HELD, Restarts, says
 

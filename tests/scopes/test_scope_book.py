@@ -13,18 +13,17 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationId,
     ConversationKind,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
     Refused,
     Usable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     DmScope,
     EngineSettings,
     GroupScope,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     MapHealth,
     judge_map,

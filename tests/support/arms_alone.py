@@ -9,7 +9,7 @@ from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, Reca
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.talk import ContextLine
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import ContextLine
 from astrbot_plugin_scoped_memory.llm_memory.recall.arms import Arms, Found
 from astrbot_plugin_scoped_memory.llm_memory.recall.candidate_search import CandidateSearch, Ranked
 from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager

@@ -19,10 +19,10 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements import (
     CorrectedStatements,
 )

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Usable, WhyCode
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
+from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.scopes.scope_book import ScopeBook
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore

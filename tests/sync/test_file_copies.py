@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.tests.support.bots import FAMILY, WORK, Bot, living
 from astrbot_plugin_scoped_memory.tests.support.engines import group, running
 from astrbot_plugin_scoped_memory.tests.sync.test_reconcile import edited

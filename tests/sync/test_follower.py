@@ -14,8 +14,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.harness import waiting
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
+from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.sync import follower as vault_follower
 from astrbot_plugin_scoped_memory.llm_memory.sync.follower import VaultFollower
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.vault.vault_tree import MAX_FILE_BYTES
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.vault import vault_writer
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules import stale_saves

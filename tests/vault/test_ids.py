@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import Notice, NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.status import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime import identifiers
 from astrbot_plugin_scoped_memory.tests.support.bots import Bot, living
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
-from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteChunk
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED, Place, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes

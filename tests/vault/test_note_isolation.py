@@ -21,8 +21,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     PointerNotVisible,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import role_folder
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import role_folder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running

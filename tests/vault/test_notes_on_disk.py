@@ -11,8 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place, Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import SHARED, Place, Scope, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes

@@ -15,8 +15,14 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import ROOT_NOTES, SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
+    PUBLIC,
+    ROOT_NOTES,
+    SHARED,
+    Place,
+    Scope,
+    Shelf,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import MEMORY_PAGE
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger

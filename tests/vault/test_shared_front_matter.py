@@ -19,8 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory.decisions.shared_files import (
     SharedFiles,
     SharedRecords,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk
-from astrbot_plugin_scoped_memory.llm_memory.models.notices import NoticeCode
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteChunk
+from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.appended_block import open_fence

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from ...models.data_models import NO_TIME, Memory, MemoryKind
-from ...models.moments import is_plausible
+from ...models.json_fields import is_plausible
 from ...text.dates.expressions import Precision, TimeSpan, find_times
 from ...text.dates.words import WEEKDAYS
 from ...text.numerals import number

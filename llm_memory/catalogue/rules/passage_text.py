@@ -6,8 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Final
 
-from ...models.notes import NoteChunk
-from ...models.passages import Passage
+from ...models.passages import NoteChunk, Passage
 from ...text.normalising import embedded_text, one_line
 from .tasks import is_task, task_text
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from ...models.data_models import shown_day
-from ...models.shelf import NO_PERSONA, persona_of
+from ...models.scope import NO_PERSONA, persona_of
 from ...models.soul import (
     EVALUATION,
     OWNER,

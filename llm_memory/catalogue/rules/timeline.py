@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
 
 from ...models.data_models import Memory, MemoryKind, StoredMemory, Topic
-from ...models.moments import day_in
+from ...models.json_fields import day_in
 from ...models.passages import Passage, moment_of, place_name
 from ...text.dates.spans import TimeSpan
 from .event_day import has_day as names_its_day

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import IndexFull, IndexUnavailable
-from ...models.key import Key
+from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ...runtime.cooperative import cooperative
 from ...storage.files import make_folder

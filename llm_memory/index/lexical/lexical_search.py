@@ -11,7 +11,7 @@ from itertools import batched
 from typing import TYPE_CHECKING, Final
 
 from ...errors import IndexUnavailable
-from ...models.key import Key
+from ...models.passages import Key
 from ...models.scope import QUARANTINE_NAME, ScopeFilter
 from ..lexical_port import LexicalRecord
 from .arrays import BLOCK, NO_DOCUMENT, frame_rows, posting_rows

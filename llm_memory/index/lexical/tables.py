@@ -10,7 +10,7 @@ from itertools import batched
 from typing import Final
 
 from ...errors import IndexUnavailable
-from ...models.key import Key
+from ...models.passages import Key
 from ...runtime.cooperative import cooperative
 from ..lexical_port import LexicalRecord
 from .arrays import (

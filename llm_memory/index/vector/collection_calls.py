@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from ...models.key import Key
+from ...models.passages import Key
 from ..embedding.ports import Vector
 from .names import parse_id
 from .records import Answer, Value

@@ -17,9 +17,8 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
-from ...models.key import Key
-from ...models.scope import Scope, ScopeFilter
-from ...models.shelf import Shelf
+from ...models.passages import Key
+from ...models.scope import Scope, ScopeFilter, Shelf
 from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint
 from ..embedding.remote_model import Which

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Final
 
-from ...models.key import Key
+from ...models.passages import Key
 from ..embedding.ports import Fingerprint
 
 PREFIX: Final = "memories-"

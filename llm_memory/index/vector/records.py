@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ...models.key import Key
+from ...models.passages import Key
 from ...models.scope import MARKER_FIELD, SCOPE_FIELD, ScopeFilter
 from ..ports import IndexRecord, Neighbour, Neighbours
 from .names import parse_id

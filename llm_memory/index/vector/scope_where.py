@@ -6,8 +6,7 @@ dict, ``{"$ne": "x"}``, would be an operator and show everything.
 
 from __future__ import annotations
 
-from ...models.scope import MARKER_FIELD, QUARANTINE_NAME, SCOPE_FIELD, Scope, ScopeFilter
-from ...models.shelf import Shelf
+from ...models.scope import MARKER_FIELD, QUARANTINE_NAME, SCOPE_FIELD, Scope, ScopeFilter, Shelf
 
 type Condition = str | dict[str, str | list[str] | int] | list[dict[str, Condition]]
 

@@ -8,7 +8,7 @@ from threading import Condition, Lock
 from typing import TYPE_CHECKING, Final
 
 from ...errors import IndexUnavailable
-from ...models.key import Key
+from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ..embedding.ports import Fingerprint, Vector, Vectors
 from ..ports import IndexRecord, Neighbours

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from ...models.key import Key
+from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ..embedding.bundled.bundled_model import BundledModel
 from ..embedding.local.prompts import Prompts

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...errors import EmbeddingFailed, IndexUnavailable
-from ...models.key import Key
+from ...models.passages import Key
 from ...models.scope import ScopeFilter
 from ...storage.child_process import import_path, python_program
 from ...texts import Spoken

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ...models.data_models import Memory
-from ...models.key import Key
 from ...models.migration import Fate, Outcome
+from ...models.passages import Key
 from ...models.scope import PUBLIC_NAME, QUARANTINE_NAME, ScopeFault
 from .legacy_records import (
     Adopted,

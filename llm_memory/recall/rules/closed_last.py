@@ -8,9 +8,7 @@ from typing import Final
 
 from ...catalogue.rules.closing import closed_by
 from ...catalogue.rules.proposals import is_accepted, is_rejected, proposal_key
-from ...models.key import Key
-from ...models.notes import NoteChunk
-from ...models.passages import Passage, place_name
+from ...models.passages import Key, NoteChunk, Passage, place_name
 from .ranking import Candidate, Sifted
 
 _HOPS: Final = 8

@@ -14,8 +14,7 @@ from ...catalogue.rules.passage_text import said_of, shown_text
 from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...catalogue.rules.timeline import is_digest
 from ...models.data_models import UNDATED, StoredMemory, shown_day
-from ...models.key import Key
-from ...models.passages import Passage, moment_of, passage_id, place_name, said_by
+from ...models.passages import Key, Passage, moment_of, passage_id, place_name, said_by
 from ...models.recall import Considered, DropReason, Hit
 from ...text.normalising import estimate_tokens, preview
 from .excerpt import excerpt

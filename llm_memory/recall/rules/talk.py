@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from ...models.talk import NO_TALK, ContextLine, TalkUsed, Voice
+from ...models.turns import NO_TALK, ContextLine, TalkUsed, Voice
 from ...text.lazy_pattern import lazy_pattern
 from ...text.normalising import one_line
 from ...text.stated import ASKS_FOR, asks

@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 from ...models.conversation import ConversationId
 from ...models.data_models import Topic
 from ...models.resolution import Refused, Resolution, Usable
-from ...models.scope import Place
-from ...models.shelf import ROOT_NOTES, SHARED, Shelf
+from ...models.scope import ROOT_NOTES, SHARED, Place, Shelf
 from ...models.vault_layout import MEMORY_PAGE, is_markdown, is_recalled
 
 _TOPICS = "|".join(topic.value for topic in Topic if topic is not Topic.JOURNAL)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ...errors import InvalidConversationId
 from ...models.conversation import ConversationId, ConversationKind
-from ...models.rebinding import MovedEntry, RebindFault, Rebinding
+from ...models.resolution import MovedEntry, RebindFault, Rebinding
 from .map_edits import as_entry
 from .map_keys import account_of, canonical_key, chat_of, is_conversation_key, without_account
 

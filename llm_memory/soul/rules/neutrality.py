@@ -10,10 +10,8 @@ from typing import Final
 
 from ...models.consent import has_known_readers
 from ...models.data_models import Memory, StoredMemory
-from ...models.notes import NoteChunk
-from ...models.passages import place_name
-from ...models.scope import Place, Scope
-from ...models.shelf import ROOT_NOTES, SHARED
+from ...models.passages import NoteChunk, place_name
+from ...models.scope import ROOT_NOTES, SHARED, Place, Scope
 from ...models.soul import Finding
 from ...text.scripts import HAN, NARROW, WIDE
 from ...texts import Said

@@ -27,7 +27,7 @@ from ...models.data_models import (
     Provenance,
     Source,
 )
-from ...models.moments import moment_in
+from ...models.json_fields import moment_in
 from ...text.scripts import Language, language_of
 from .escaping import (
     escape_asks,

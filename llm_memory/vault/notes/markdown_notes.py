@@ -15,9 +15,8 @@ from pathlib import Path
 
 from ...errors import VaultFileBroken
 from ...models.decisions import RECORD_PATHS
-from ...models.notes import NoteChunk, NoteSection
-from ...models.scope import QUARANTINE_NAME, Place, Scope
-from ...models.shelf import ROLES_FOLDER, ROOT_NOTES, SHARED, Shelf
+from ...models.passages import NoteChunk, NoteSection
+from ...models.scope import QUARANTINE_NAME, ROLES_FOLDER, ROOT_NOTES, SHARED, Place, Scope, Shelf
 from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, is_link, stamp_of

@@ -10,10 +10,8 @@ from typing import Protocol
 from ...catalogue.catalogue import key_of
 from ...errors import VaultFileBroken
 from ...log import logger
-from ...models.key import Key
-from ...models.notes import NoteChunk, NoteSection
-from ...models.scope import Place, ScopeFilter
-from ...models.shelf import SHARED
+from ...models.passages import Key, NoteChunk, NoteSection
+from ...models.scope import SHARED, Place, ScopeFilter
 from ...runtime.notice_board import NoticeBoard
 from ..rules.record_marks import changed_marks, record_of
 from .markdown_notes import MarkdownNotes

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ...catalogue.rules.passage_text import embedded_passage
 from ...errors import VaultFileBroken
-from ...models.notes import NoteChunk
-from ...models.notices import Notice, NoticeCode
+from ...models.passages import NoteChunk
 from ...models.scope import Place
+from ...models.status import Notice, NoticeCode
 from ...runtime.notice_board import NoticeBoard
 from ...storage.files import Stamp
 from ...text.scripts import fold

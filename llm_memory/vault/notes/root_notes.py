@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import StateUnavailable
-from ...models.notices import Notice, NoticeCode, Severity
-from ...models.shelf import ROOT_NOTES
+from ...models.scope import ROOT_NOTES
+from ...models.status import Notice, NoticeCode, Severity
 from ...models.vault_layout import MEMORY_PAGE
 from ...models.workflow import WORKFLOW
 from ...runtime.notice_board import NoticeBoard

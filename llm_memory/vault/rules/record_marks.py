@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...models.decisions import RECORD_PATHS, Reference
-from ...models.notes import NoteChunk
+from ...models.passages import NoteChunk
 from ..markdown.decision_record import Record, number_of, records_of, settled_by
 
 _LONGEST: Final = 200

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...models.decisions import RecordFile
-from ...models.shelf import ROLES_FOLDER, SHARED_FOLDER, role_folder
+from ...models.scope import ROLES_FOLDER, SHARED_FOLDER, role_folder
 from ...models.vault_layout import MEMORY_PAGE
 
 CONSTITUTION: Final = f"{SHARED_FOLDER}/CONSTITUTION.md"

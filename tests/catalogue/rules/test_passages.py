@@ -21,15 +21,14 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import (
+    NoteChunk,
     moment_of,
     passage_id,
     place_name,
     said_by,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED, Place, Scope, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
 

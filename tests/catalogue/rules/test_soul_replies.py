@@ -11,7 +11,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.soul_replies import
     view_words,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.said import Both
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     EVALUATION,
     OWNER,

@@ -11,7 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.core.commands import call as call_module
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import NO_PERSONA
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
 from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock

@@ -23,10 +23,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Provenance,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.notes import NoteChunk, NoteSection
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteChunk, NoteSection
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe, shown_name
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts

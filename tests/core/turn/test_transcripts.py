@@ -30,8 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.transcript import NoTalk
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import NoTalk, QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reading import read_reply
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     NewMemory,

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.lexical.scoring import (
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.word_weights import says
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery, LexicalRecord
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical_scan import LexicalScan
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 

@@ -25,9 +25,14 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.records import visible
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.scope_where import scope_where
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
+    PUBLIC,
+    SHARED,
+    Scope,
+    ScopeFilter,
+    Shelf,
+)
 
 pytestmark = pytest.mark.unit
 

@@ -30,7 +30,7 @@ import checkout
 checkout.register()
 from pathlib import Path
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import SPACE, chroma_at, vectors
 
 store = chroma_at(Path(sys.argv[2]))

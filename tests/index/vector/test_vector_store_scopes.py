@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import Neighbours
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import ROOT_NOTES, SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
+    PUBLIC,
+    ROOT_NOTES,
+    SHARED,
+    ScopeFilter,
+    Shelf,
+)
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Row
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     DIM,

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.search import SMALL
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.server import ChromaServer
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, ScopeFilter
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Row
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (

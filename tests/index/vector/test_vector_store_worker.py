@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
     FAMILY,
     SPACE,
@@ -269,7 +269,7 @@ import checkout
 checkout.register()
 from pathlib import Path
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import WorkerStore
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import SPACE, records, vectors
 
 store = WorkerStore(sys.argv[2:])

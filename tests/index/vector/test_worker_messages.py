@@ -19,9 +19,15 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
 from astrbot_plugin_scoped_memory.llm_memory.index.ports import IndexRecord, Neighbour, Neighbours
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.messages import next_message, packed
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import ROOT_NOTES, SHARED, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
+    PUBLIC,
+    ROOT_NOTES,
+    SHARED,
+    Scope,
+    ScopeFilter,
+    Shelf,
+)
 
 pytestmark = pytest.mark.unit
 

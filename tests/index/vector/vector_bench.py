@@ -20,9 +20,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     worker_command,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
-from astrbot_plugin_scoped_memory.llm_memory.models.key import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.models.shelf import Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter, Shelf
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore, Row
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
