@@ -15,7 +15,7 @@ from ..scopes.rules.identity import ids_of
 from ..text.dates.expressions import TimeSpan, days_named, find_times, towards
 from ..text.normalising import clean
 from ..text.scripts import Language, fold, language_of
-from ..text.stated import asks
+from ..text.stated import CLAUSE, asks
 from .request import RecallRequest
 from .rules.salience import is_first_person, without_times
 from .rules.talk import Talk, talk_for
@@ -90,8 +90,9 @@ def read_question(
     before = without_times(talk.topic, find_times(talk.topic, now))
     subject = f"{before} {subject}".strip()
     language = language_of(text)
-    asking, own = asks(query), bool(asker) and is_first_person(query)
-    names = tuple(filter(None, request.names)) if own and asking else ()
+    own = bool(asker) and is_first_person(query)
+    of_oneself = any(asks(one) and is_first_person(one) for one in CLAUSE.findall(query))
+    names = tuple(filter(None, request.names)) if of_oneself else ()
     persons = [some for some in request.named if some[0] in fold(text)]
     called = map(re.escape, (some[0] for some in persons))
     words = LexicalQuery(
@@ -114,5 +115,5 @@ def read_question(
         dense_weight=weight(language),
         embedded=f"{talk.pointed} {query}".strip(),
         used=talk.used,
-        asks=asking,
+        asks=asks(query),
     )

@@ -80,6 +80,16 @@ class Question:
         others = sorted((term for term in before if term not in set(terms)), key=says, reverse=True)
         return cls(terms, factors, about, tuple(others), persons)
 
+    def apart(self, tokens: Sequence[Postings]) -> tuple[list[Postings], list[Postings]]:
+        """The postings of the terms that are asked for, and of those of the asker's names alone:
+        these count as what was said before does."""
+        own = frozenset().union(*self.persons[0]) - self.subject if self.persons else frozenset()
+        asked: list[Postings] = []
+        named: list[Postings] = []
+        for term, token in zip(self.terms, tokens, strict=True):
+            (named if term in own else asked).append(token)
+        return asked, named
+
     def weights(self, among: int, holding: Sequence[int]) -> list[float]:
         """Of each term: its factor, times its inverse document frequency to the power ``RARITY``.
 

@@ -179,7 +179,8 @@ def coverage(
         lengths: Shape ``(n,)``, tokens of the texts.
         most: ``MOST``, or ``CARRIED``.
         persons: For the asker, then for each person who is asked about, the weights of each name,
-            shape ``(T,)``. To hold one name is to hold all; the asker's says nothing by itself.
+            shape ``(T,)``. To hold one name is to hold all. The asker's is asked of nothing: it
+            adds to what speaks of the rest, the less the more words there are.
     """
     import numpy as np
 
@@ -190,8 +191,11 @@ def coverage(
         if held:
             whole = max(weight for weight, _ in held)
             share = np.max([of_name / weight for weight, of_name in held], axis=0)
-            mass += whole
-            said = said + whole * share * (said > 0 if number == 0 else 1.0)
+            if number:
+                mass += whole
+                said = said + whole * share
+            else:
+                said = said + said * share * (PRIOR / max(mass, PRIOR)) ** 2
     if mass <= 0:  # a question about a time alone
         return np.zeros(holds.shape[1])
     said = said / (min(mass, most) + PRIOR)
