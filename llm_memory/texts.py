@@ -130,9 +130,13 @@ class Texts:
         """Returns the text of a line that the engine made."""
         return line.text(self.spoken)
 
-    def counted(self, counts: Mapping[str, int]) -> list[str]:
-        """Returns the text of each code that counts something, with its ``count``."""
-        return [self.say(code, count=count) for code, count in counts.items() if count]
+    def counted(self, group: str, /, **counts: int) -> list[str]:
+        """Returns the text of each code of a group that counts something, with its ``count``."""
+        return [self.say(f"{group}.{code}", count=count) for code, count in counts.items() if count]
+
+    def listed(self, group: str, /, **counts: int) -> str:
+        """Does the same as a list in words; empty where all are zero."""
+        return self._texts["common.and"].join(self.counted(group, **counts))
 
     def knows(self, code: str) -> bool:
         """Returns True if there is such a text."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ..core.commands.memory_reference import shown_words
-from ..core.replies.outcome_text import purged_text, refusal_text
+from ..core.replies.outcome_text import refusal_text
 from ..llm_memory import Forgotten, Purged
 from ..llm_memory.remember.rules.forget_wishes import asks_to_forget
 from .arguments import Parameter, text
@@ -42,5 +42,5 @@ class ForgetTool(MemoryTool):
                 call.plugin.talk.clear(call.conversation_id)
                 return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"
             case Purged():
-                return f"ok {purged_text(texts, outcome)}"
+                return f"ok {texts.say('forget.purged', count=1)}"
         return f"error {refusal_text(texts, 'forget.not_allowed', outcome)}"

@@ -28,7 +28,7 @@ from ...llm_memory import (
 from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.models.turns import Pause
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
@@ -42,9 +42,6 @@ ENGINE_SECONDS = 1.0
 _ASKED_SECONDS = 600.0
 """How long a yes is waited for; the texts say ten minutes."""
 
-_NAME = 80
-SHOWN = 40
-"""So much is shown of words that are not understood."""
 _NO_MATTER = frozenset({"一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 type Handler = Callable[[Call], Awaitable[str]]
@@ -146,13 +143,19 @@ class Call:
 
     def unread_words(self, words: str) -> str:
         """That nothing was done, since these words are not understood."""
-        return self.say("outcome.unread_words", words=safe(words)[:SHOWN])
+        return self.say("outcome.unread_words", words=cut(words))
+
+    async def opened(self) -> None:
+        """Wait a moment for an engine that is still opening; one that is off says so."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENGINE_SECONDS):
+                await self.service.admin.map_summary()
 
     async def check_scope(self, entry: Mapping[str, object], where: ConversationId) -> None:
         """Answer the command where an entry of the map names no scope."""
         if fault := await self.service.admin.check_entry(entry, where, self.actor):
             wrong, name = self.say(f"fault.{ScopeFault(fault)}"), str(entry.get(where.map_key, ""))
-            raise Enough(self.say("scope.illegal", name=safe(name)[:_NAME], fault=wrong))
+            raise Enough(self.say("scope.illegal", name=cut(name), fault=wrong))
 
     def refused(self, outcome: NotAllowed | NotVisible | Rejected, code: str = "") -> str:
         """Why nothing was changed. ``code``: of the text for who may not."""
@@ -187,9 +190,7 @@ def admin(handler: Handler) -> Handler:
     async def checked(call: Call) -> str:
         if call.actor.admin:
             return await handler(call)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ENGINE_SECONDS):
-                await call.service.admin.map_summary()
+        await call.opened()
         return call.say("outcome.admins_only")
 
     return checked
@@ -247,7 +248,7 @@ async def _confirm(call: Call) -> str:
     """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
     service = call.service
     count = await service.admin.confirm_deletions(actor=call.actor) or 0
-    lines = call.texts.counted({"asked.deleted": count})
+    lines = call.texts.counted("asked", deleted=count)
     try:
         if (await service.describe(conversation_id=call.where)).damaged:
             if lines:

@@ -24,7 +24,6 @@ _WIDE_SLASH = "／"
 _WIDE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _SIMILAR = 0.6
 _SUGGESTED = 3
-_WORD = 20
 _OTHER_WORDS: Mapping[str, Sequence[str]] = {
     "list": ("查看", "看", "显示", "全部", "所有", "清单", "show", "ls", "all", "view"),
     "search": ("查看", "查", "查找", "查询", "找", "想起", "回忆", "find", "query", "recall"),
@@ -139,9 +138,11 @@ def unknown_text(texts: Texts, rest: str) -> str:
     if _known(word, names) is not None:
         return ""
     meant = nearest(word, names)
-    from ...llm_memory.text.safe_text import safe  # AstrBot waits for the import of this module
+    from ...llm_memory.text.safe_text import (  # AstrBot waits for the import of this module
+        cut,
+    )
 
-    shown = safe(word)[:_WORD]
+    shown = cut(word)
     if not meant:
         return texts.say("help.unknown", word=shown)
     called = {row.name: row.called(texts.spoken) for row in COMMANDS}

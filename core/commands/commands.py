@@ -84,25 +84,9 @@ def _is_rule(stored: StoredMemory) -> bool:
 
 
 _ALL = (
-    *(
-        help_,
-        status,
-        scope,
-        join,
-        list_,
-        todo,
-        search,
-        why,
-        add,
-        forget,
-        edit,
-        move,
-        undo,
-        pause,
-        resume,
-    ),
-    *(reflect, letters, yes, export, import_, backup, restore, decide, soul, sleep, migrate),
-)
+    help_, status, scope, join, list_, todo, search, why, add, forget, edit, move, undo, pause,
+    resume, reflect, letters, yes, export, import_, backup, restore, decide, soul, sleep, migrate,
+)  # fmt: skip
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}
 """By the name in the table of commands; the underscore keeps clear of a name of Python's."""
 

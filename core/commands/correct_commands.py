@@ -20,9 +20,9 @@ from ...llm_memory import (
 )
 from ...llm_memory.models.data_models import ForgetOutcome
 from ...llm_memory.text.normalising import preview
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import place_text
-from ..replies.outcome_text import Enough, purged_text, redacted_text, refusal_text
+from ..replies.outcome_text import Enough, redacted_text
 from .call import Call, slow
 from .command_words import scope_named
 from .memory_reference import (
@@ -35,7 +35,6 @@ from .memory_reference import (
 )
 
 ME = frozenset({"我", "我的", "我自己", "me", "mine", "my"})
-_NAME = 60
 _LONGEST = 100
 _SIDE = r"(?:说过?的|[的、，,]|记忆|话|内容|\s|\b(?:of|by|from|the|memories|memory|words|said)\b)*"
 _ALL = r"(?:全部|所有|一切|\ball\b|\beverything\b)"
@@ -64,7 +63,7 @@ async def forget_all(call: Call, whose: str, *, for_good: bool) -> str | None:
             return None
         if not call.actor.admin:
             return call.say("outcome.admins_only")
-        person, who = next(iter(speakers)), f"“{safe(whose)[:_NAME]}”"
+        person, who = next(iter(speakers)), f"“{cut(whose)}”"
         if len(speakers) > 1:
             lines = [
                 call.say("forget.speaker", account=safe(account), count=count)
@@ -88,14 +87,13 @@ async def _forget_all(call: Call, person: str, *, for_good: bool) -> str:
     count = sum(isinstance(one, Forgotten | Purged) for one in outcomes)
     refused = next((one for one in outcomes if isinstance(one, Rejected)), None)
     if refused is not None and not count:
-        return refusal_text(call.texts, "forget.not_allowed", refused)
-    lines = [call.say("forget.all_purged" if for_good else "forget.all_done", count=count)]
-    return "\n".join([*lines, *call.texts.counted({"forget.all_left": len(ids) - count})])
+        return call.refused(refused, "forget.not_allowed")
+    done = {"purged" if for_good else "all_done": count}
+    return "\n".join(call.texts.counted("forget", **done, all_left=len(ids) - count))
 
 
 _FOR_GOOD = ("purge", "彻底")
 _PREVIEW = 80
-_WORDS = 60
 _LIKE = 10
 """So many are listed of what words may mean."""
 _A_NUMBER = 2
@@ -121,27 +119,30 @@ async def forget(call: Call) -> str:
     outcomes = await call.service.forget_many(
         named, conversation_id=call.where, actor=call.actor, for_good=for_good
     )
-    lines = [_forgotten(call, one) for one in outcomes]
+    lines = list(filter(None, (_forgotten(call, one) for one in outcomes)))
+    purged = sum(isinstance(one, Purged) and not one.unfinished for one in outcomes)
+    lines += call.texts.counted("forget", purged=purged)
     if any(isinstance(one, Forgotten) for one in outcomes):
         lines.append(call.say("forget.back"))
     return "\n".join(lines)
 
 
 def _forgotten(call: Call, outcome: ForgetOutcome | Rejected) -> str:
+    """What became of one; empty for what is gone for good, which is counted."""
     match outcome:
-        case Purged():
-            return purged_text(call.texts, outcome)
+        case Purged(unfinished=why):
+            return call.say("forget.purge_unfinished", detail=safe(why)) if why else ""
         case Forgotten(stored):
             return call.say("forget.done", text=shown_words(call.texts, stored.memory))
     same = isinstance(outcome, NotAllowed) and outcome.who == call.actor.name
-    return refusal_text(call.texts, "forget.another" if same else "forget.not_allowed", outcome)
+    return call.refused(outcome, "forget.another" if same else "forget.not_allowed")
 
 
 async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...]:
     """The id of the one memory that holds the words. Of several, and before one is lost for good,
     and where none holds them, nothing is taken for meant. One character or a short number is not
     looked for, and beside other words it leaves open what is meant."""
-    shown, tokens = safe(words)[:_WORDS], words.split()
+    shown, tokens = cut(words), words.split()
     telling = [token for token in tokens if not _says_too_little(token)]
     if not telling:
         raise Enough(call.say("forget.too_short", words=shown))
@@ -177,7 +178,7 @@ async def edit(call: Call) -> str:
     named = _named(call, first, call.rest.split())
     outcome = await call.service.edit(named, text, conversation_id=call.where, actor=call.actor)
     if not isinstance(outcome, Edited):
-        return refusal_text(call.texts, "outcome.admins_only", outcome)
+        return call.refused(outcome)
     words = shown_words(call.texts, outcome.memory.memory)
     before = safe(preview(outcome.before, _PREVIEW))
     said = call.say("edit.done", text=words, before=before)
@@ -192,9 +193,10 @@ async def move(call: Call) -> str:
     named, scope = _named(call, first, call.rest.split()[:-1]), scope_named(more)
     outcome = await call.service.move(named, scope, conversation_id=call.where, actor=call.actor)
     if not isinstance(outcome, Moved):
-        return refusal_text(call.texts, "outcome.admins_only", outcome)
-    words, to = shown_words(call.texts, outcome.memory.memory), outcome.memory.scope.name
-    return call.say("move.done", text=words, source=outcome.source, scope=to)
+        return call.refused(outcome)
+    words = shown_words(call.texts, outcome.memory.memory)
+    places = (place_text(call.texts, one) for one in (outcome.source, outcome.memory.scope.name))
+    return call.say("move.done", text=words, source=next(places), scope=next(places))
 
 
 @slow
@@ -215,16 +217,16 @@ async def undo(call: Call) -> str:
         case BroughtBack(source=source, memories=memories, left=left):
             place = place_text(call.texts, source)
             said = call.say("undo.brought_back", source=place, count=memories)
-            return "\n".join([said, *call.texts.counted({"undo.left": left})])
+            return "\n".join([said, *call.texts.counted("undo", left=left)])
         case NotVisible() if named:
-            return call.say("undo.not_found", id=safe(named)[:_WORDS])
+            return call.say("undo.not_found", id=cut(named))
         case NotVisible(""):
             # Who means the pause, by the word that ends one elsewhere.
             pause = call.service.conversations.pause_of(call.where)
             return call.paused(pause) if pause else call.say("undo.nothing")
         case NotVisible(changed):
             return call.say("undo.changed", id=changed)
-    return refusal_text(call.texts, "undo.not_allowed", outcome)
+    return call.refused(outcome, "undo.not_allowed")
 
 
 def _named(call: Call, words: str, beginning: Sequence[str] = ()) -> str:

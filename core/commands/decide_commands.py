@@ -25,7 +25,7 @@ from ...llm_memory.models.decisions import (
     Reject,
     Withdraw,
 )
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import added_text
 from .call import Call, admin, yes
 from .memory_reference import named_one
@@ -34,7 +34,6 @@ _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
     "取代": "supersede", "撤回": "withdraw", "是": "yes", "确认": "yes", "定": "settle",
 }  # fmt: skip
-_WORD: Final = 40
 _ALL: Final = frozenset({"all", "全部"})
 _ANYWAY: Final = frozenset({"anyway", "仍要"})
 _OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
@@ -64,7 +63,7 @@ async def decide(call: Call) -> str:
         return await _told(call, change)
     words = more.split()[action == "supersede" :]
     if action in ("accept", "reject", "supersede") and words and not named_one(call, words[0]):
-        return call.say("decide.no_such", word=safe(words[0])[:_WORD])
+        return call.say("decide.no_such", word=cut(words[0]))
     return call.say("decide.usage")
 
 

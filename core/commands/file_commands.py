@@ -31,16 +31,16 @@ from ...llm_memory.models.conversation import ConversationKind
 from ...llm_memory.models.transfer import StoreRestored
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import line_words
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ...llm_memory.transfer.rules.carried_settings import to_put_back, with_changes
 from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_names import ROOT
+from ..replies.memory_line import place_text
 from ..replies.outcome_text import error_text
 from .call import Call, admin, no_words
 
 _SHOWN = 5
-_DETAIL = 120
 _ANYWAY = ("anyway", "仍要")
 
 
@@ -50,9 +50,10 @@ async def export(call: Call) -> str:
     outcome = await call.service.export(conversation_id=call.where, actor=call.actor)
     match outcome:
         case Exported(name):
-            counted = (f"{scope} {n}" for scope, n in outcome.by_scope.items())
+            by_scope = outcome.by_scope.items()
+            counted = (f"{place_text(call.texts, scope)} {count}" for scope, count in by_scope)
             scopes = call.say("common.and").join(counted) or "-"
-            return call.say("transfer.exported", count=outcome.count, scopes=scopes, name=name)
+            return call.say("transfer.exported", scopes=scopes, name=name)
         case NotAllowed():
             return call.say("transfer.for_the_owner")
     return _why_not(call, "export", outcome)
@@ -89,25 +90,23 @@ def _why_not(call: Call, what: str, outcome: NotTransferred | NotAllowed | Rejec
 def imported_text(texts: Texts, imported: Imported) -> str:
     """What became of the lines, and why some were refused."""
     say = texts.say
-    head = say(
-        "transfer.imported",
-        scope=imported.scope,
+    done = texts.listed(
+        "transfer",
         stored=imported.stored,
         reinforced=imported.reinforced,
         replaced=imported.replaced,
         known=imported.known,
         refused=imported.refused,
     )
-    beside = texts.counted(
-        {"transfer.redacted": imported.redacted, "transfer.passed_by": imported.passed_by}
-    )
-    lines = [head, *beside]
+    place = place_text(texts, imported.scope)
+    lines = [say("transfer.imported", place=place, done=done or say("counts.nothing"))]
+    lines += texts.counted("transfer", redacted=imported.redacted, passed_by=imported.passed_by)
     lines += [texts.said(line_words(refused)) for refused in imported.lines[:_SHOWN]]
     rejected = [one.rejected for one in imported.lines if one.rejected is not None]
     if any(one.reason is RejectReason.CORRECTED for one in rejected):
         lines.append(say("transfer.anyway"))
     more = imported.refused - min(len(imported.lines), _SHOWN)
-    lines += texts.counted({"transfer.more": max(more, 0)})
+    lines += texts.counted("transfer", more=max(more, 0))
     if imported.stopped_at:
         lines.append(say("transfer.stopped", line=imported.stopped_at))
     elif imported.cut_short:
@@ -117,7 +116,7 @@ def imported_text(texts: Texts, imported: Imported) -> str:
 
 def fault_text(texts: Texts, fault: TransferFault, detail: str) -> str:
     """Why a file was not taken or not written."""
-    return texts.say(f"transfer_fault.{fault}", detail=safe(detail)[:_DETAIL])
+    return texts.say(f"transfer_fault.{fault}", detail=cut(detail, 200))
 
 
 _SOME = 10
@@ -125,8 +124,6 @@ _RULES = 20
 _WORDS = 1000
 """Characters of a file that rules."""
 _LINKS = "identity_links"
-_VALUE = 60
-_REASON = 200
 
 
 @admin
@@ -137,7 +134,8 @@ async def backup(call: Call) -> str:
         name, held = await call.engine.back_up()
     except TransferFailed as error:
         return call.say("moving.no_backup", why=_why(call, error))
-    return call.say("moving.backup", memories=held.memories, files=held.files, name=name)
+    held_words = call.texts.listed("counts", memories=held.memories, files=held.files)
+    return call.say("moving.backup", held=held_words or call.say("common.none"), name=name)
 
 
 def moving(call: Call) -> str:
@@ -167,8 +165,9 @@ async def restore(call: Call) -> str:
     if not plan.memories and not plan.files and not changes:
         return "\n".join([call.say("moving.nothing"), *_beside(call, plan)])
     do = partial(_restore, file=file, anyway=anyway)
-    lines = [call.say("moving.plan", memories=plan.memories)]
-    lines += call.texts.counted({"moving.plan_known": plan.known, "moving.plan_files": plan.files})
+    lines = call.texts.counted(
+        "moving", plan=plan.memories, plan_known=plan.known, plan_files=plan.files
+    )
     lines += _ruling_lines(call, plan) + await _setting_lines(call, changes)
     lines += _beside(call, plan)
     return call.ask("\n".join(lines), do, short=call.say("moving.deed"))
@@ -190,7 +189,7 @@ async def _restore(call: Call, file: Path, *, anyway: bool) -> str:
                 logger.exception(call.say("log.command_failed"))
             said[:] = [call.say("moving.no_restore", why=_why(call, error))]
             return
-        said[:] = [call.say("moving.restored", memories=done.memories, files=done.files)]
+        said[:] = call.texts.counted("moving", restored=done.memories, files=done.files)
         said.extend([*_beside(call, done), *await _settings_put_back(call, done)])
 
     await plugin.reopen(between)
@@ -218,19 +217,20 @@ async def _changes(call: Call, plan: StoreRestored) -> dict[str, object]:
 async def _setting_lines(call: Call, changes: dict[str, object]) -> list[str]:
     lines = []
     for name, value in changes.items():
-        if not isinstance(value, dict):
-            text = safe(json.dumps(value, ensure_ascii=False))[:_VALUE]
-            lines.append(call.say("moving.plan_setting", name=name, value=text))
-            continue
+        table = value if isinstance(value, dict) else {}
         stands = call.plugin.panel_map.table(name)
-        new = {str(key): str(one) for key, one in value.items() if key not in stands}
+        new = {str(key): str(one) for key, one in table.items() if key not in stands}
         if name == MAP_KEY:
             lines += await _scope_lines(call, new)
         elif name == _LINKS:
-            lines += _link_lines(call, new, {str(key): str(one) for key, one in value.items()})
+            persons = _by_value(table)
+            lines += [
+                call.say("moving.plan_link", person=cut(one), **_some(call, persons[one]))
+                for one in sorted(set(new.values()))
+            ]
         else:
-            shown = _some(call, [f"{key} → {one}" for key, one in new.items()])
-            lines.append(call.say("moving.plan_table", name=name, new=shown))
+            text = cut(json.dumps(new or value, ensure_ascii=False))
+            lines.append(call.say("moving.plan_setting", name=name, value=text))
     return lines
 
 
@@ -242,44 +242,38 @@ def _ruling_lines(call: Call, plan: StoreRestored) -> list[str]:
         )
         for place, text in plan.ruling[:_RULES]
     ]
-    return lines + call.texts.counted({"moving.plan_more_ruling": len(plan.ruling[_RULES:])})
+    return lines + call.texts.counted("moving", plan_more_ruling=len(plan.ruling[_RULES:]))
 
 
 async def _scope_lines(call: Call, new: dict[str, str]) -> list[str]:
     """Every scope that the new entries of the map open, with what they open it to."""
     standing = (await call.engine.status()).by_scope
     lines = []
-    for scope in sorted(set(new.values()), key=lambda name: (name not in standing, name)):
-        keys = [f"{key} → {scope}" for key, value in new.items() if value == scope]
-        some, there = {"count": len(keys), "keys": _some(call, keys)}, standing.get(scope, 0)
+    for scope, keys in sorted(_by_value(new).items(), key=lambda one: one[0] not in standing):
+        there, some = standing.get(scope, 0), _some(call, keys)
         code = "moving.plan_scope_existing" if there else "moving.plan_scope_new"
-        lines.append(call.say(code, scope=safe(scope)[:_VALUE], memories=there, **some))
+        lines.append(call.say(code, scope=cut(scope), memories=there, **some))
     return lines
 
 
-def _link_lines(call: Call, new: dict[str, str], all_of_them: dict[str, str]) -> list[str]:
-    """Every person who would have more accounts."""
-    lines = []
-    for person in sorted(set(new.values())):
-        ids = [one for one, name in all_of_them.items() if name == person]
-        name, some = safe(person)[:_VALUE], _some(call, ids)
-        lines.append(call.say("moving.plan_link", person=name, count=len(ids), ids=some))
-    return lines
+def _by_value(table: dict[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, value in table.items():
+        found.setdefault(str(value), []).append(key)
+    return found
 
 
-def _some(call: Call, texts: list[str]) -> str:
-    shown = call.say("common.and").join(texts[:_SOME])
-    return safe(shown + ("…" if len(texts) > _SOME else ""))
+def _some(call: Call, names: list[str]) -> dict[str, object]:
+    """How many there are, and the first of them."""
+    shown = call.say("common.and").join(names[:_SOME])
+    return {"count": len(names), "names": safe(shown + ("…" if names[_SOME:] else ""))}
 
 
 def _beside(call: Call, done: StoreRestored) -> list[str]:
     """What is left as it is, and why."""
+    differing = len(done.differing)
     lines = call.texts.counted(
-        {
-            "moving.corrected": done.corrected,
-            "moving.differing": len(done.differing),
-            "moving.refused": done.refused,
-        }
+        "moving", corrected=done.corrected, differing=differing, refused=done.refused
     )
     return [*lines, call.say("transfer.cut_short")] if done.cut_short else lines
 
@@ -288,5 +282,5 @@ def _why(call: Call, error: ScopedMemoryError | OSError) -> str:
     if isinstance(error, TransferFailed):
         return fault_text(call.texts, TransferFault(error.code), error.detail)
     if isinstance(error, OSError):
-        return safe(str(error))[:_REASON]
+        return cut(str(error), 200)
     return error_text(call.texts, error)

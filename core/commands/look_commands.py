@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Expanded, PointerNotVisible
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut, safe
 from ..replies.explanation import attached, fate_text, primed_text, why_text
 from ..replies.outcome_text import entry_text, error_text, note_text
 from ..replies.status_text import loop_lines
@@ -30,7 +30,7 @@ async def status(call: Call) -> str:
     index = say(f"index.{found.index}")
     lines = [
         say("status.head", version=plugin.version, embedder=embedder, index=index),
-        await _visible(call),
+        *await _visible(call),
     ]
     if is_admin:
         lines += [*_index_lines(call, found), *([plugin.advice] if plugin.advice else [])]
@@ -40,7 +40,7 @@ async def status(call: Call) -> str:
     warnings = plugin.warnings(found)
     if is_admin:
         lines += loop_lines(call.texts, found.loop)
-        lines += [left_text(call.texts, one, "status.left") for one in found.left]
+        lines += [left_text(call.texts, one, here=False) for one in found.left]
         lines += await _new_rules(call)
         lines += [say("status.warning", text=text) for text in warnings]
     elif warnings:
@@ -48,15 +48,15 @@ async def status(call: Call) -> str:
     return "\n".join(lines)
 
 
-async def _visible(call: Call) -> str:
+async def _visible(call: Call) -> list[str]:
     try:
         async with asyncio.timeout(ENGINE_SECONDS):
             report = await call.service.describe(conversation_id=call.where)
     except TimeoutError:
-        return call.say("status.opening")
+        return [call.say("status.opening")]
     except EngineOff as error:
-        return error_text(call.texts, error)
-    return call.say("status.visible", count=report.visible)
+        return [error_text(call.texts, error)]
+    return call.texts.counted("status", visible=report.visible)
 
 
 def _index_lines(call: Call, found: EngineStatus) -> list[str]:
@@ -66,7 +66,7 @@ def _index_lines(call: Call, found: EngineStatus) -> list[str]:
         total = max(found.total + sum(found.notes.values()), found.backlog)
         done = total - found.backlog
         lines.append(call.say("status.backlog", count=found.backlog, done=done, total=total))
-    return lines + call.texts.counted({"status.scope_check_drops": found.scope_check_drops})
+    return lines + call.texts.counted("status", scope_check_drops=found.scope_check_drops)
 
 
 def _note_lines(call: Call, found: EngineStatus) -> list[str]:
@@ -97,7 +97,6 @@ _BACK = frozenset({"前", "往前", "back"})
 _BACK_GLUED = re.compile(r"(前|往前|back)(?=\d)")
 _TOLD = 5
 """As many recalls of a conversation as are told of."""
-_NAME = 60
 _TASKS = 30
 _WHOLE = 10_000
 
@@ -124,7 +123,7 @@ async def list_(call: Call) -> str:
         if not name:
             beside = sum(one.scope.name != here for one in found)
             found = found[: len(found) - beside]
-    more = call.texts.counted({"list.public": beside})
+    more = call.texts.counted("list", public=beside)
     if not found:
         return "\n".join([_empty(call, name, public=public, mine=mine), *more])
     page = max(page, 1)
@@ -143,7 +142,7 @@ async def list_(call: Call) -> str:
 def _empty(call: Call, name: str, *, public: bool, mine: bool) -> str:
     if public or mine:
         return call.say("list.no_public" if public else "list.none_of_yours")
-    return call.say("list.nobody", name=safe(name)[:_NAME]) if name else call.say("list.empty")
+    return call.say("list.nobody", name=cut(name)) if name else call.say("list.empty")
 
 
 async def todo(call: Call) -> str:
@@ -155,7 +154,7 @@ async def todo(call: Call) -> str:
     if not tasks:
         return call.say("todo.nothing")
     lines = await numbered(call, tasks[:_TASKS])
-    more = call.texts.counted({"tasks.more": max(0, len(tasks) - _TASKS)})
+    more = call.texts.counted("todo", more=max(0, len(tasks) - _TASKS))
     return "\n".join([call.say("todo.head", count=len(tasks)), *lines, *more])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -15,12 +14,11 @@ from ...llm_memory import (
     ReverseReport,
     SleepReport,
 )
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut, safe
 from ..replies.status_text import fault_words, moment, numbers_text, state_text
-from .call import ENGINE_SECONDS, Call, Handler, admin, no_words, slow
+from .call import Call, Handler, admin, no_words, slow
 
 _LETTERS = 10
-_ID = 60
 _RETRY = frozenset({"retry", "重试"})
 _DROP = frozenset({"drop", "丢弃"})
 
@@ -58,12 +56,12 @@ async def letters(call: Call) -> str:
             id=letter.batch_id,
             count=letter.count,
             time=moment(letter.made_at),
-            conversation=safe(letter.conversation)[:_ID],
+            conversation=cut(letter.conversation),
             error=fault_words(call.texts, letter.error),
         )
         for letter in found[:_LETTERS]
     ]
-    lines += call.texts.counted({"letters.more": max(0, len(found) - _LETTERS)})
+    lines += call.texts.counted("letters", more=max(0, len(found) - _LETTERS))
     head = call.say("letters.head", count=len(found))
     return "\n".join([head, *lines, call.say("letters.usage")])
 
@@ -71,13 +69,13 @@ async def letters(call: Call) -> str:
 def _report(call: Call, report: ReflectionReport) -> str:
     say, waiting, lines = call.say, report.waiting, list[str]()
     if report.read:
-        lines.append(say("reflect.read", count=report.read, stored=report.stored))
-    lines += call.texts.counted({"reflect.dropped": report.dropped, "reflect.dead": report.dead})
+        lines.append(call.texts.listed("reflect", read=report.read, stored=report.stored))
+    lines += call.texts.counted("reflect", dropped=report.dropped, dead=report.dead)
     if report.error:
         lines.append(say("reflect.error", detail=fault_words(call.texts, report.error)))
     if waiting and report.resting is not Resting.NO:
         lines.append(say("loop.resting", why=say(f"resting.{report.resting}")))
-    return "\n".join([*lines, *call.texts.counted({"reflect.waiting": waiting})]) or say(
+    return "\n".join([*lines, *call.texts.counted("reflect", waiting=waiting)]) or say(
         "reflect.nothing"
     )
 
@@ -118,11 +116,7 @@ def _last_night(call: Call) -> str:
         lines = [say("sleep.last", time=moment(report.ended), numbers=numbers)]
         lines += [say("sleep.backup", name=report.backup)] if report.backup else []
         lines += call.texts.counted(
-            {
-                "sleep.unmerged": report.unmerged,
-                "sleep.weak": report.waiting,
-                "sleep.left": report.left,
-            }
+            "sleep", unmerged=report.unmerged, weak=report.waiting, left=report.left
         )
         lines += [say("sleep.error", detail=safe(error)) for error in report.errors[:_ERRORS]]
     if schedule.no_timer:
@@ -132,22 +126,18 @@ def _last_night(call: Call) -> str:
 
 def _done_at_night(call: Call, report: SleepReport) -> str:
     """What was done, and nothing that was not."""
-    said = call.texts.counted(
-        {
-            "sleep.faded": report.faded,
-            "sleep.raised": report.raised,
-            "sleep.archived": report.archived,
-            "sleep.merged": report.merged,
-            "sleep.journals": report.journals,
-            "sleep.later": report.postponed_days,
-            "sleep.pages": report.pages,
-            "sleep.purged": report.purged,
-        }
+    said = call.texts.listed(
+        "sleep",
+        faded=report.faded,
+        raised=report.raised,
+        archived=report.archived,
+        merged=report.merged,
+        journals=report.journals,
+        later=report.postponed_days,
+        pages=report.pages,
+        purged=report.purged,
     )
-    return call.say("common.and").join(said) or call.say("sleep.nothing")
-
-
-_SOURCES = 400
+    return said or call.say("counts.nothing")
 
 
 @admin
@@ -169,18 +159,18 @@ async def migrate(call: Call) -> str:
 async def _migrated(call: Call) -> str:
     found = await call.engine.status()
     if not found.ready:  # the stores were not looked at yet
-        with suppress(TimeoutError, EngineClosed):
-            async with asyncio.timeout(ENGINE_SECONDS):
-                await call.service.admin.map_summary()
+        with suppress(EngineClosed):
+            await call.opened()
         return call.say("migrate.head", state=call.say("migrate.opening"))
     status = found.migration
     now = call.say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
     lines = [call.say("migrate.head", state=state_text(call.texts, status))]
-    if status.tally.scanned or status.remaining:
+    if status.remaining:
         lines.append(call.say("migrate.mode", mode=status.mode, now=now))
-        lines.append(numbers_text(call.texts, status.tally, status.remaining))
+    if numbers := numbers_text(call.texts, status.tally, status.remaining):
+        lines.append(numbers)
     lines += [
-        call.say("migrate.batch", batch=batch, source=safe(source)[:_SOURCES])
+        call.say("migrate.batch", batch=batch, source=cut(source, 400))
         for batch, source in status.batches.items()
     ]
     return "\n".join(lines)
@@ -201,22 +191,21 @@ async def _begin(call: Call) -> str:
 
 async def _reverse(call: Call) -> str:
     report = await call.engine.migrations.reverse()
-    if not report.restored and not report.left:
-        return call.say("migrate.none_restored")
-    return call.say("migrate.restored", count=report.restored, left=report.left)
+    done = call.texts.listed("migrate", restored=report.restored, gone=report.left)
+    return call.say("migrate.reverted", done=done) if done else call.say("counts.nothing")
 
 
 async def _take_back(call: Call) -> str:
     report: ReverseReport | None = await call.engine.migrations.take_back(call.rest)
     if report is None:
-        return call.say("migrate.no_batch", batch=safe(call.rest)[:_ID])
+        return call.say("migrate.no_batch", batch=cut(call.rest))
     said = call.say("migrate.taken_back", count=report.restored)
-    return "\n".join([said, *call.texts.counted({"undo.left": report.left})])
+    return "\n".join([said, *call.texts.counted("undo", left=report.left)])
 
 
 async def _broken(call: Call) -> str:
     letters = await call.engine.migrations.dead_letters(_LETTERS)
-    shown = ((safe(one.record_id)[:_ID], one.reason) for one in letters)
+    shown = ((cut(one.record_id), one.reason) for one in letters)
     lines = [call.say("migrate.letter", id=record, reason=reason) for record, reason in shown]
     return "\n".join(lines) or call.say("migrate.none_broken")
 

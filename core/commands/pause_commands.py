@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 from ...llm_memory import Paused, Resumed, StateUnavailable
 from ...llm_memory.text.dates.lasting import end_of
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import Enough
-from .call import SHOWN, Call, no_words
+from .call import Call, no_words
 
 
 async def pause(call: Call) -> str:
@@ -17,13 +17,13 @@ async def pause(call: Call) -> str:
     behind the word."""
     until = end_of(call.rest, call.plugin.clock()) if call.rest else None
     if call.rest and until is None:
-        return call.say("pause.no_time", words=safe(call.rest)[:SHOWN])
+        return call.say("pause.no_time", words=cut(call.rest))
     async with _written(call):
         outcome = await call.service.pause(
             conversation_id=call.where, actor=call.actor, until=until
         )
     if isinstance(outcome, Paused):
-        return call.paused(outcome, "pause.already" if outcome.before else "pause.done")
+        return call.paused(outcome, "status.paused" if outcome.before else "pause.done")
     return call.refused(outcome, "pause.not_allowed")
 
 

@@ -15,7 +15,7 @@ from ...llm_memory.scopes.rules.rebinding import (
     with_moved_back,
 )
 from ...llm_memory.text.normalising import clean
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Texts
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
@@ -26,7 +26,6 @@ _UNDO = frozenset({"undo", "撤销", "恢复"})
 _ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
 _POLICIES = "dm_scope_by_account"
 _GROUP = "advanced"
-_SHOWN = 120
 _PLATFORM = Actor(person="", name="", admin=True)
 """The actor of a move that the platform announced."""
 
@@ -69,7 +68,7 @@ async def _rebind(
         if isinstance(plan, RebindFault):
             if plan is RebindFault.NOTHING and actor is _PLATFORM:
                 await rebinds.release(new)
-            names = {"old": safe(old)[:_SHOWN], "new": safe(new)[:_SHOWN]}
+            names = {"old": cut(old), "new": cut(new)}
             return plugin.texts.say(f"rebind.{plan}", **names)
         changed = with_moved(raw, plan.moved)
         await rebinds.begin(plan)
@@ -92,19 +91,23 @@ async def _undo(call: Call) -> str:
         changed = with_moved_back(raw, last.moved)
         await _save(panel, raw, changed, last.policy, last.new, last.old)
         done = await rebinds.undo(changed, call.where.umo, call.actor)
-    count, entries = done.memories if done else 0, len(last.moved)
-    return call.say("rebind.undone", old=last.old, new=last.new, entries=entries, count=count)
+    counts = {"entries": len(last.moved), "memories": done.memories if done else 0}
+    lines = [call.say("rebind.undone", old=last.old, new=last.new), *_moved(call.texts, **counts)]
+    return "\n".join(lines)
 
 
 def _done_text(texts: Texts, done: Rebound) -> str:
     say, rebinding = texts.say, done.rebinding
-    old, new, entries = rebinding.old, rebinding.new, len(rebinding.moved)
-    kind = "account" if is_account(old) else "chat"
-    lines = [say(f"rebind.done_{kind}", old=old, new=new, entries=entries)]
-    if done.memories or done.turns:
-        lines.append(say("rebind.brought", count=done.memories, turns=done.turns))
-    lines += texts.counted({"rebind.paused": len(rebinding.paused), "rebind.left": done.left})
+    kind = "account" if is_account(rebinding.old) else "chat"
+    lines = [say(f"rebind.done_{kind}", old=rebinding.old, new=rebinding.new)]
+    lines += _moved(texts, entries=len(rebinding.moved), memories=done.memories, turns=done.turns)
+    lines += texts.counted("rebind", paused=len(rebinding.paused), left=done.left)
     return "\n".join([*lines, say("rebind.undo")])
+
+
+def _moved(texts: Texts, **counts: int) -> list[str]:
+    what = texts.listed("counts", **counts)
+    return [texts.say("rebind.moved", what=what)] if what else []
 
 
 async def _save(

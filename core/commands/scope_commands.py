@@ -26,7 +26,7 @@ from ...llm_memory.models.conversation import SeenSender
 from ...llm_memory.scopes.rules.identity import ids_of
 from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry, with_renamed
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ..replies.memory_line import place_text
 from ..turn.first_message import scope_line, tell
@@ -38,47 +38,47 @@ from .rebind_command import rebind
 
 @slow
 async def bring(call: Call) -> str:
-    """This conversation's, or that of the former scopes that are named."""
-    outcome = await call.service.admin.bring(
-        call.rest.split(), conversation_id=call.where, actor=call.actor
-    )
+    """This conversation's, or that of the former scopes that are named. Where others see the
+    target, too, it is asked about first."""
+    return await _bring(call, names=call.rest.split())
+
+
+async def _bring(call: Call, *, names: list[str]) -> str:
+    outcome = await call.service.admin.bring(names, conversation_id=call.where, actor=call.actor)
     if isinstance(outcome, NotAllowed | Rejected):
         return call.refused(outcome)
     if isinstance(outcome, MustBeNamed):
-        code = "status.left" if call.rest else ""  # what was named may be another chat's
-        return "\n".join(left_text(call.texts, one, code) for one in outcome.left)
+        lines = [_left(call.texts, one, "scope.shared") for one in outcome.left]
+        agreed = [*names, *(one.target for one in outcome.left)]
+        do = slow(partial(_bring, names=agreed))
+        return call.ask("\n".join(lines), do, short=call.say("scope.bring"))
     lines = [brought_text(call.texts, one) for one in outcome]
     return "\n".join(lines) or call.say("scope.nothing_left")
 
 
-def brought_text(texts: Texts, one: Brought, code: str = "scope.brought", **more: object) -> str:
-    """What was brought, and what stayed."""
-    counts = {"count": one.memories, "turns": one.turns, **more}
-    target = place_text(texts, one.target)
-    said = texts.say(code, source=one.source, target=target, **counts)
-    return "\n".join([said, *texts.counted({"rebind.left": one.left})])
+def brought_text(texts: Texts, one: Brought, entries: int = 0) -> str:
+    """What was brought, and what stayed. ``entries`` of the map that were given another scope: the
+    whole scope has another name."""
+    what = texts.listed("counts", entries=entries, memories=one.memories, turns=one.turns)
+    what, target = what or texts.say("counts.nothing"), place_text(texts, one.target)
+    code = "scope.renamed" if entries else "scope.brought"
+    said = texts.say(code, source=one.source, target=target, what=what)
+    return "\n".join([said, *texts.counted("rebind", left=one.left)])
 
 
-def left_text(texts: Texts, left: LeftBehind, code: str = "") -> str:
-    """To the conversation to which it belongs: what it no longer sees, and what brings it along.
-    ``status.left``: the same in the status, for admins."""
+def left_text(texts: Texts, left: LeftBehind, *, here: bool = True) -> str:
+    """What a conversation no longer sees, and what brings it along: to itself if it is ``here``,
+    else to admins."""
+    own = "scope.left_public" if left.remainder.source.is_public else "scope.left"
+    return _left(texts, left, own if here else "status.left")
+
+
+def _left(texts: Texts, left: LeftBehind, code: str) -> str:
     where = min(left.remainder.conversations, default=left.source)
-    named = where if safe(where).split() == [where] else left.source
-    words = [named] if code else []  # in the conversation itself its own are meant
-    return texts.say(
-        code or _left_code(left),
-        id=safe(where),
-        target=place_text(texts, left.target),
-        count=left.memories,
-        turns=left.turns,
-        words=" ".join([*words, left.target] if left.shared else words),
-    )
-
-
-def _left_code(left: LeftBehind) -> str:
-    if left.remainder.source.is_public:
-        return "scope.left_public"
-    return "scope.left_shared" if left.shared else "scope.left"
+    what = texts.listed("counts", memories=left.memories, turns=left.turns)
+    target = place_text(texts, left.target)
+    words = where if safe(where).split() == [where] else left.source
+    return texts.say(code, id=safe(where), target=target, what=what, words=words)
 
 
 _ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
@@ -116,11 +116,10 @@ async def _rename(call: Call, *, old: str, new: str) -> str:
         return call.refused(done)
     if not moved:
         return brought_text(call.texts, done)
-    return brought_text(call.texts, done, "scope.renamed", entries=len(moved))
+    return brought_text(call.texts, done, len(moved))
 
 
 _OFF = frozenset({"off", "取消", "清除", "none"})
-_NAME = 80
 _MOST = 10
 """Conversations that a name may mean, as lines."""
 
@@ -136,7 +135,7 @@ async def _describe(call: Call) -> str:
     lines = [
         call.say("scope.id", id=call.where.umo),
         scope_line(call.plugin, report.resolution),
-        call.say("status.visible", count=report.visible),
+        *call.texts.counted("status", visible=report.visible),
         call.say("scope.paste", id=call.where.map_key),
     ]
     if report.paused:
@@ -150,7 +149,7 @@ async def _describe(call: Call) -> str:
     lines += [left_text(call.texts, one) for one in report.left]
     is_public = isinstance(report.resolution, Usable) and report.resolution.scope.is_public
     if report.strangers_in_public and is_public:
-        lines.append(call.say("scope.strangers"))
+        lines.append(call.say("status.warning", text=call.say("notice.strangers_in_public")))
     return "\n".join(lines)
 
 
@@ -170,10 +169,10 @@ async def _set(call: Call) -> str:
     if not who:
         return await set_scope(call, word)
     met, links = await call.service.conversations.met(), call.identity_links
-    found, shown = named(who, met, links), safe(who)[:_NAME]
+    found, shown = named(who, met, links), cut(who)
     if not found.places:
         code = "scope.never_private" if found.persons else "scope.unmet"
-        return call.say(code, who=shown, name=safe(call.rest)[:_NAME])
+        return call.say(code, who=shown, name=cut(call.rest))
     lines = [
         call.say("scope.which_line", scope=safe(word), id=safe(key), place=place_name(call, *there))
         for key, there in found.places.items()
@@ -233,8 +232,8 @@ async def set_scope(
             left = (await service.describe(conversation_id=where)).left
     if elsewhere:  # what stands in public is told above
         left = tuple(one for one in left if not one.remainder.source.is_public)
-    lines += [left_text(call.texts, one, "status.left" if elsewhere else "") for one in left]
-    back = call.say("scope.word_off") if former is None else safe(former)[:_NAME]
+    lines += [left_text(call.texts, one, here=not elsewhere) for one in left]
+    back = call.say("scope.word_off") if former is None else place_text(call.texts, cut(former))
     back = f"{back} {where.map_key}" if elsewhere else back
     return "\n".join([*lines, call.say("scope.set_back", word=back)])
 
@@ -242,7 +241,7 @@ async def set_scope(
 def place_name(call: Call, where: ConversationId, called: str) -> str:
     """A conversation as a person calls it."""
     kind = "private" if where.kind is ConversationKind.PRIVATE else "group"
-    return call.say(f"scope.{kind}", name=safe(called)[:_NAME] or safe(where.map_key))
+    return call.say(f"scope.{kind}", name=cut(called) or safe(where.map_key))
 
 
 def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str:
@@ -261,7 +260,6 @@ _AGAIN_SECONDS = 600.0
 _ANSWER_SECONDS = 86_400.0
 _ADMINS = 5
 """Admins' chats that are told of one wish."""
-_CALLED = 40
 
 
 async def join(call: Call) -> str:
@@ -284,7 +282,7 @@ async def join(call: Call) -> str:
     call.asked.note(asker, Asked(do, now + _AGAIN_SECONDS, admin=True))
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
     met = await call.service.conversations.met()
-    wish = call.say("join.wish", who=safe(call.actor.name)[:_CALLED], place=place, scope=scope)
+    wish = call.say("join.wish", who=cut(call.actor.name), place=place, scope=scope)
     if _has_namesakes(call, met):
         wish += call.say("join.namesake")
     admins = [one for one in met if is_private_chat(one.umo) and not one.group and one.person]

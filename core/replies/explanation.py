@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from ...llm_memory import GIVEN_UP, DropReason, Explained, Hit, Primed, Told
 from ...llm_memory.models.recall import Considered, Trace
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from .memory_line import place_text
 
-_QUERY_SHOWN = 60
 _NEAR = 3
 _LEAST_SHARE = 0.05
 
@@ -72,7 +71,7 @@ def _asked_line(texts: Texts, record: Told, back: int) -> str:
     """When was asked, and what. ``back``: it is the last one, the last but one, and so on."""
     return texts.say(
         "explain.head" if back == 1 else "explain.earlier",
-        query=safe(record.query)[:_QUERY_SHOWN],
+        query=cut(record.query),
         time=f"{record.at:%m-%d %H:%M:%S}",
         back=back,
     )
@@ -92,7 +91,6 @@ def primed_text(texts: Texts, primed: Primed) -> str:
         time=f"{primed.at:%m-%d %H:%M:%S}",
         hours=f"{primed.away.total_seconds() / 3600:.1f}",
         count=primed.memories,
-        tokens=primed.tokens,
     )
 
 
@@ -109,7 +107,7 @@ def fate_text(texts: Texts, explained: Explained, memory_id: str) -> str:
             return texts.say(
                 "explain.fate",
                 time=f"{record.at:%m-%d %H:%M:%S}",
-                query=safe(record.query)[:_QUERY_SHOWN],
+                query=cut(record.query),
                 fate=_why(texts, considered),
             )
     return ""

@@ -9,7 +9,7 @@ from ...llm_memory import Hit
 from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.models.recall import UNKNOWN
 from ...llm_memory.models.scope import PUBLIC_NAME, Shelf
-from ...llm_memory.scopes.rules.scope_resolution import as_derived
+from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ...llm_memory.text.attribution import names
 from ...llm_memory.text.safe_text import note_title, safe, safe_pointer
 from ...llm_memory.texts import Texts
@@ -45,6 +45,8 @@ def place_text(texts: Texts, name: str) -> str:
     if Shelf.named(name) is not None:
         kind = name[1:].partition(":")[0]
         return texts.say(f"place.{kind}")
+    if name == ALL_PRIVATE_CHATS.name:
+        return texts.say("place.private_chats")
     return texts.say(f"place.{name.partition('-')[0]}") if as_derived(name) else name
 
 

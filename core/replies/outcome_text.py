@@ -14,7 +14,6 @@ from ...llm_memory import (
     NoticeCode,
     NotVisible,
     PrivateKind,
-    Purged,
     Rejected,
     RememberOutcome,
     Replaced,
@@ -24,13 +23,14 @@ from ...llm_memory import (
 )
 from ...llm_memory.catalogue.rules.pointers import is_note_id, pointed_id
 from ...llm_memory.errors import DirectoryInUse, FormatNewer
-from ...llm_memory.scopes.rules.scope_resolution import as_derived
+from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import private_words, refusal_words
-from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer, shown_name
+from ...llm_memory.text.safe_text import cut, note_title, safe, safe_line, safe_pointer, shown_name
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
+from .memory_line import place_text
 
 _SHOWN = 60
 _DETAIL = 200
@@ -62,8 +62,8 @@ def added_text(texts: Texts, outcome: RememberOutcome) -> str:
 def _remembered(texts: Texts, group: str, outcome: RememberOutcome) -> str:
     if isinstance(outcome, Rejected):
         return texts.say("outcome.rejected", why=refusal_words(outcome))
-    stored, scope = outcome.memory, outcome.memory.scope.name
-    params = {"id": stored.memory.memory_id, "pointer": stored.pointer, "scope": scope}
+    stored, place = outcome.memory, place_text(texts, outcome.memory.scope.name)
+    params = {"id": stored.memory.memory_id, "pointer": stored.pointer, "scope": place}
     if isinstance(outcome, Replaced):
         params["former"] = outcome.former.memory.memory_id
     code = f"{group}.{type(outcome).__name__.lower()}"
@@ -84,7 +84,8 @@ def seen_by(texts: Texts, stored: StoredMemory) -> str:
     scope = stored.scope
     if scope.is_public:
         return texts.say("seen.public")
-    return texts.say("seen.here" if as_derived(scope.name) else "seen.scope", scope=scope.name)
+    alone = as_derived(scope.name) and scope != ALL_PRIVATE_CHATS
+    return texts.say("seen.here" if alone else "seen.scope", scope=place_text(texts, scope.name))
 
 
 def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
@@ -92,12 +93,6 @@ def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
     if not redacted:
         return ""
     return texts.say("outcome.redacted", kinds=private_words(redacted))
-
-
-def purged_text(texts: Texts, outcome: Purged) -> str:
-    """That it is gone from the vault, or what is left of it there."""
-    what = "forget.purge_unfinished" if outcome.unfinished else "forget.purged"
-    return texts.say(what, detail=safe(outcome.unfinished))
 
 
 def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rejected) -> str:
@@ -108,7 +103,7 @@ def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rej
             return texts.said(refusal_words(outcome))
         case NotAllowed(who=who, scope=scope):
             if scope:
-                return texts.say("pointed.elsewhere", scope=scope)
+                return texts.say("pointed.elsewhere", scope=place_text(texts, scope))
             return texts.say(code, who=shown_name(who) or texts.say("inject.nobody"))
         case NotVisible(memory_id, forgotten):
             named = pointed_id(memory_id)
@@ -116,7 +111,7 @@ def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rej
                 return texts.say("pointed.note")
             if forgotten:
                 return texts.say("pointed.forgotten", id=named)
-            return texts.say("pointed.absent", id=safe(memory_id)[:_SHOWN])
+            return texts.say("pointed.absent", id=cut(memory_id))
 
 
 def _standing(memory: Memory) -> str:
@@ -146,7 +141,11 @@ def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
     memory = stored.memory
     origin = memory.provenance
     lines = [
-        texts.say("entry.head", pointer=safe_pointer(stored.pointer), scope=stored.scope.name),
+        texts.say(
+            "entry.head",
+            pointer=safe_pointer(stored.pointer),
+            scope=place_text(texts, stored.scope.name),
+        ),
         texts.say("entry.judgment", text=safe(memory.judgment)),
     ]
     if memory.reasoning:
@@ -171,7 +170,7 @@ def entry_text(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
 def note_text(texts: Texts, section: NoteSection) -> str:
     """A whole section of a note, with where it stands."""
     chunk = section.chunk
-    place = texts.say(f"entry.place_{chunk.kind_of_place}", scope=chunk.place.name)
+    place = place_text(texts, chunk.place.name)
     lines = [texts.say("entry.note_head", pointer=safe_pointer(chunk.pointer), place=place)]
     if chunk.headings:
         lines.append(texts.say("entry.note_headings", text=note_title(chunk.headings)))

@@ -17,12 +17,11 @@ from ...llm_memory import (
 from ...llm_memory.catalogue.rules.soul_replies import persona_words
 from ...llm_memory.models.loop import UNMAPPED
 from ...llm_memory.models.scope import NO_PERSONA
-from ...llm_memory.text.safe_text import safe
+from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ..host.requirements import bundled_model_for_here
 
 _AUTO = "auto"
-_ERROR = 200
 _UNREADABLE = frozenset({"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"})
 """Codes of a model's answer, see rules/reply.py of reflection."""
 _NAMED = 5
@@ -42,30 +41,30 @@ def fault_words(texts: Texts, error: str) -> str:
         return texts.say("letters.odd_answer")
     if code == "failed" and status and (said := f"letters.status_{status[0]}"):
         return texts.say(said if texts.knows(said) else "letters.status", status=status[0])
-    return safe(error)[:_ERROR]
+    return cut(error, 200)
 
 
 def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """For admins: counts are of all conversations."""
     say, queue = texts.say, status.queue
-    waiting, dead, lines = queue.waiting, queue.dead, list[str]()
-    if queue.oldest is None:
-        lines.append(say("loop.queue_empty", dead=dead))
-    else:
-        lines.append(say("loop.queue", waiting=waiting, dead=dead, oldest=moment(queue.oldest)))
+    lines = [say("loop.queue_empty")]
+    if queue.oldest is not None:
+        lines = [say("loop.queue", waiting=queue.waiting, oldest=moment(queue.oldest))]
+    lines += texts.counted("loop", dead=queue.dead)
     if status.provider:
         name = "loop.reader_auto" if status.provider == _AUTO else "loop.reader"
         lines.append(say(name, provider=safe(status.provider)))
     if status.resting is not Resting.NO:
         lines.append(say("loop.resting", why=say(f"resting.{status.resting}")))
-    if (spent := status.spent) is not None:
-        calls, failed, tokens, budget = spent.calls, spent.failed, spent.tokens, status.budget
+    if (spent := status.spent) is not None and spent.calls and status.budget:
+        calls, tokens, budget = spent.calls, spent.tokens, status.budget
+        failed = texts.listed("loop", failed=spent.failed)
         lines.append(say("loop.spent", calls=calls, failed=failed, tokens=tokens, budget=budget))
-    lines += texts.counted({"loop.unasked": status.unasked})
+    lines += texts.counted("loop", unasked=status.unasked)
     lines += _dropped_lines(texts, status)
     if status.error:
         lines.append(say("loop.error", detail=fault_words(texts, status.error)))
-    lines += texts.counted({"loop.paused": status.paused})
+    lines += texts.counted("loop", paused=status.paused)
     return lines + _sleep_lines(texts, status)
 
 
@@ -91,23 +90,19 @@ def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
     return lines
 
 
-_DETAIL = 200
-
-
 def numbers_text(texts: Texts, tally: Tally, remaining: int) -> str:
     """How many came to which end; of what there is none, nothing is said."""
-    ends = texts.counted(
-        {
-            "migrate.patched": tally.patched,
-            "migrate.skipped": tally.skipped,
-            "migrate.adopted": tally.adopted,
-            "migrate.merged": tally.merged,
-            "migrate.quarantined": tally.quarantined,
-            "migrate.broken": tally.broken,
-            "migrate.remaining": remaining,
-        }
+    return texts.listed(
+        "migrate",
+        scanned=tally.scanned,
+        patched=tally.patched,
+        skipped=tally.skipped,
+        adopted=tally.adopted,
+        merged=tally.merged,
+        quarantined=tally.quarantined,
+        broken=tally.broken,
+        remaining=remaining,
     )
-    return texts.say("common.and").join([texts.say("migrate.scanned", count=tally.scanned), *ends])
 
 
 def state_text(texts: Texts, status: MigrationStatus) -> str:
@@ -118,7 +113,7 @@ def state_text(texts: Texts, status: MigrationStatus) -> str:
         return texts.say("migrate.waiting", cause=texts.say(code) if code else status.waiting)
     if status.reversed and status.state is MigrationState.IDLE:
         return texts.say("migrate.reversed")
-    detail = safe(status.detail)[:_DETAIL]
+    detail = cut(status.detail, 200)
     return texts.say(f"migrate.state_{status.state}", detail=detail)  # one of each, see tests
 
 

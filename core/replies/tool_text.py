@@ -28,13 +28,12 @@ def tasks_text(texts: Texts, report: TaskReport, told: Sequence[Hit]) -> str:
     word = "error" if report.outcomes and len(failed) == len(report.outcomes) else "ok"
     lines = [_became(texts, outcome) for outcome in report.outcomes]
     if not report.open:
-        lines.append(texts.say("tasks.none_open", done=report.done))
+        lines.append(texts.say("todo.nothing"))
     else:
-        lines.append(texts.say("tasks.open", count=len(report.open), done=report.done))
+        lines.append(texts.say("todo.head", count=len(report.open)))
         shown = zip(report.open[:_SHOWN], told, strict=False)
         lines += [_line(texts, stored, hit) for stored, hit in shown]
-    if len(report.open) > _SHOWN:
-        lines.append(texts.say("tasks.more", count=len(report.open) - _SHOWN))
+    lines += texts.counted("todo", more=max(0, len(report.open) - _SHOWN))
     return "\n".join([f"{word} {lines[0]}", *lines[1:]])
 
 

@@ -57,7 +57,7 @@ async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
     of the bot's manner. Empty for anybody else."""
     conversations, say = plugin.service.conversations, plugin.texts.say
     count = await conversations.claim_strangers_warning(actor)
-    warnings = [say("notice.strangers_in_public", count=count)] if count else []
+    warnings = [say("notice.strangers_in_public")] if count else []
     warnings += [
         say("notice.successor", key=key, former=former)
         for key, former in await conversations.claim_successors(actor)

@@ -20,7 +20,7 @@ from ..text.refusal_words import line_words
 from ..texts import at
 from ..transfer.line_files import LineFile
 from ..transfer.rules.carried_settings import carried, to_put_back, with_changes
-from .messages import DONE, PARTLY, Refusal, agrees, fail, say, show, texts
+from .messages import DONE, PARTLY, Refusal, agrees, fail, say, say_counts, show, texts, words
 from .paths import BotStore, plugin_version, setting_defaults
 
 _SAID_AFTER = 10_000
@@ -42,7 +42,8 @@ def export(args: argparse.Namespace, store: BotStore) -> int:
             version=plugin_version(),
             settings=carried(store.config),
         )
-    say("store.exported", memories=done.memories, files=done.files, path=target)
+    held = texts().listed("counts", memories=done.memories, files=done.files)
+    say("store.exported", held=held or words("common.none"), path=target)
     for left in done.left_out:
         say("store.left_out", path=f"{left.place}/{left.path}", reason=left.reason)
     # What is no Markdown is no memory.
@@ -73,8 +74,7 @@ def restore(args: argparse.Namespace, store: BotStore) -> int:
             raise Refusal("cli.nothing_changed")
         done = do(progress=progress)
         whole = _put_back(done, store)
-    memories, known, files = done.memories, done.known, done.files
-    say("store.restored", memories=memories, known=known, files=files, same=done.same)
+    say_counts("moving", restored=done.memories, files=done.files, plan_known=done.known)
     if done.corrected:
         say("store.corrected", count=done.corrected)
     for scope, path in done.differing:
@@ -84,7 +84,7 @@ def restore(args: argparse.Namespace, store: BotStore) -> int:
 
 
 def _agreed(plan: StoreRestored, store: BotStore) -> bool:
-    say("store.would_restore", memories=plan.memories, known=plan.known, files=plan.files)
+    say_counts("moving", plan=plan.memories, plan_files=plan.files, plan_known=plan.known)
     for name, value in _changes(plan, store).items():
         say("store.would_set", name=name, value=json.dumps(value, ensure_ascii=False))
     return agrees("store.go_on")
@@ -114,11 +114,10 @@ def import_(args: argparse.Namespace, store: BotStore) -> int:
     outcome = asyncio.run(_imported(args, store))
     match outcome:
         case Imported():
-            say(
-                "store.imported",
-                scope=outcome.scope,
-                new=outcome.stored,
-                stronger=outcome.reinforced,
+            say_counts(
+                "transfer",
+                stored=outcome.stored,
+                reinforced=outcome.reinforced,
                 replaced=outcome.replaced,
                 known=outcome.known,
                 refused=outcome.refused,

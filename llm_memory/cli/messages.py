@@ -45,6 +45,11 @@ def say(line: str | Sayable, /, **params: object) -> None:
     show(shown(words(line, **params)))
 
 
+def say_counts(group: str, /, **counts: int) -> None:
+    """Print how many there are of each, by the codes of a group, or that there is nothing."""
+    show(texts().listed(group, **counts) or words("counts.nothing"))
+
+
 def fail(line: str | Sayable, /, *, exit_code: int = FAILED, **params: object) -> int:
     """Print why something was not done. Returns the exit code for that."""
     show(shown(words(line, **params)), failed=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from ..composition.engine import build_engine
 from ..migration.migrations import Migrations
 from ..models.migration import MigrationStatus, ReverseReport
-from .messages import DONE, FAILED, PARTLY, fail, say
+from .messages import DONE, FAILED, PARTLY, fail, say, say_counts
 from .paths import BotStore, plugin_version
 
 
@@ -31,13 +31,14 @@ async def _do(args: argparse.Namespace, migrations: Migrations) -> int:
     if args.dry_run:
         tally = await migrations.dry_run()
         say("cli.dry_run")
-        say("collection.numbers", **asdict(tally))
+        say_counts("migrate", **asdict(tally))
         return DONE
     if args.reverse:
         report = await migrations.reverse()
         if report == ReverseReport():
             say("collection.nothing_to_reverse")
-        say("collection.reversed", count=report.restored)
+        else:
+            say("collection.reversed", count=report.restored)
         return _tell_left(report)
     if args.take_back:
         taken = await migrations.take_back(args.take_back)
@@ -57,7 +58,7 @@ def _tell_left(report: ReverseReport) -> int:
 def _status(status: MigrationStatus) -> int:
     state = f"{status.state} (reversed)" if status.reversed else str(status.state)
     say("collection.state", state=state + (f" ({status.detail})" if status.detail else ""))
-    say("collection.numbers", **asdict(status.tally))
+    say_counts("migrate", **asdict(status.tally))
     for batch, source in status.batches.items():
         say("migrate.batch", batch=batch, source=source)
     return FAILED if status.detail else DONE

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from .consent import only_reader
 from .data_models import StoredMemory
-from .scope import ROOT_NOTES, SHARED, Place, Shelf
+from .scope import Place, Shelf
 
 type Passage = StoredMemory | NoteChunk
 
@@ -94,14 +94,6 @@ class NoteChunk:
     reference: str = ""
     proposal: str = ""
     unvouched: bool = False
-
-    @property
-    def kind_of_place(self) -> str:
-        """``shared``, ``role`` or ``scope``."""
-        if self.place == SHARED:
-            return "shared"
-        is_role = isinstance(self.place, Shelf) and self.place != ROOT_NOTES
-        return "role" if is_role else "scope"
 
     @property
     def file(self) -> str:

@@ -96,5 +96,3 @@ class TaskReport:
 
     outcomes: tuple[TaskOutcome, ...] = ()
     open: tuple[StoredMemory, ...] = ()
-    done: int = 0
-    """Tasks that stand in the files as done."""

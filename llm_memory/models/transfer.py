@@ -205,7 +205,6 @@ class StoreRestored:
         memories: Entries that stand there now and did not before.
         known: Entries that stood there already.
         files: Files that were written whole.
-        same: Files that stood there already, byte by byte.
         corrected: Entries that were forgotten, edited or moved away since they were said.
         differing: Files that stand there with other words, and were left as they are.
         refused: How many lines; ``lines`` are the first of them.
@@ -218,7 +217,6 @@ class StoreRestored:
     memories: int = 0
     known: int = 0
     files: int = 0
-    same: int = 0
     corrected: int = 0
     differing: tuple[tuple[str, str], ...] = ()
     refused: int = 0

@@ -96,7 +96,7 @@ class TaskList:
         first."""
         seen = self._of(scope_filter)
         left = tuple(stored for stored in seen if not is_done(stored))
-        return TaskReport(tuple(outcomes), left, len(seen) - len(left))
+        return TaskReport(tuple(outcomes), left)
 
     async def change(
         self, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter

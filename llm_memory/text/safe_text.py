@@ -109,6 +109,11 @@ def unmarked(line: str) -> str:
     return line.translate(_MARKS)
 
 
+def cut(text: str, most: int = 80) -> str:
+    """The beginning of what a reply repeats, as ``safe`` shows it."""
+    return safe(text)[:most]
+
+
 def safe(text: str) -> str:
     """``text`` on one line, unable to close the fence or to look like a pointer.
 

@@ -236,8 +236,6 @@ class Restoring:
                     words = record.content.decode(errors="replace")
                     ruling = *ruling, (f"{record.scope}/{record.path}", words)
                 self._done = replace(done, files=done.files + 1, ruling=ruling)
-            case Put.SAME:
-                self._done = replace(done, same=done.same + 1)
             case Put.DIFFERS:
                 place = (record.scope, record.path)
                 self._done = replace(done, differing=(*done.differing, place))

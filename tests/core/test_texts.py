@@ -176,7 +176,7 @@ def test_the_vault_reports_only_reasons_that_have_a_text() -> None:
 
 @pytest.mark.parametrize(
     ("role", "called"),
-    [("猫娘", "人格“猫娘”"), ("a%2Fb", "人格“a/b”"), (NO_PERSONA, "没有人格时")],
+    [("猫娘", "人格“猫娘”"), ("a%2Fb", "人格“a/b”"), (NO_PERSONA, "没有选人格的会话")],
 )
 def test_a_notice_on_a_soul_names_the_persona_and_where_an_admin_answers(
     role: str, called: str
@@ -184,7 +184,7 @@ def test_a_notice_on_a_soul_names_the_persona_and_where_an_admin_answers(
     params = {"role": role, "number": "3"}
     said = notice_text(Texts("zh-CN"), Notice(NoticeCode.SOUL_WAITS, params=params))
     assert said.startswith(called)
-    assert ("没有人格的会话里" in said) is (role == NO_PERSONA)
+    assert ("没有选人格的会话里" in said) is (role == NO_PERSONA)
     assert ("用这个人格的会话里" in said) is (role != NO_PERSONA)
 
 
@@ -238,10 +238,10 @@ def _said() -> Iterator[tuple[str, str, set[str | None]]]:
                 if isinstance(one, ast.Constant) and CODE.fullmatch(str(one.value)):
                     given = {keyword.arg for keyword in node.keywords}
                     yield f"{path.name}:{node.lineno}", one.value, given
-            if called.endswith(".counted"):
-                assert isinstance(code, ast.Dict), f"{path.name}:{node.lineno}"
-                for key in code.keys:
-                    yield f"{path.name}:{node.lineno}", ast.literal_eval(key), {"count"}
+            if name in ("counted", "listed", "say_counts"):
+                for counted in filter(None, (keyword.arg for keyword in node.keywords)):
+                    group = ast.literal_eval(code)
+                    yield f"{path.name}:{node.lineno}", f"{group}.{counted}", {"count"}
 
 
 def test_every_text_that_the_code_asks_for_is_there_with_what_it_needs() -> None:
@@ -306,6 +306,12 @@ def test_a_param_may_be_a_text_of_its_own(texts: Texts) -> None:
 def test_a_text_with_braces_in_a_value_is_said_as_it_stands() -> None:
     said = Texts("zh-CN").say("undo.not_found", id="{x}{0}{")
     assert "{x}{0}{" in said
+
+
+def test_a_way_back_has_one_of_three_names() -> None:
+    others = re.compile("恢复|退回|回滚|roll(?:ed)? ?back")
+    texts = [one for language in LANGUAGES for one in catalogue(language).items()]
+    assert [code for code, text in texts if others.search(text)] == []
 
 
 def test_a_word_goes_with_its_count_and_none_is_counted_in_the_plural_alone() -> None:

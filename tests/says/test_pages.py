@@ -79,6 +79,12 @@ def test_each_text_is_on_a_page_or_excused() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_there_is_none_of_is_not_counted(page: Path) -> None:
+    told = told_in(page.read_text("utf-8"))
+    assert re.findall(r"(?<![\d.:])0 (?:[条轮次个份件行项]|[a-z]+s\b).*", told) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_reply_of_a_bot_begins_as_a_sentence_does(page: Path) -> None:
     told = re.findall(r"^\w+@\w+> /(?!memory help).*\n(.*)$", page.read_text("utf-8"), re.MULTILINE)
     assert [said for said in told if re.match("[a-z]+ ", said)] == []

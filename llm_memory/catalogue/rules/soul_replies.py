@@ -181,7 +181,7 @@ def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
     if changed.verdict is not None:
         lines += _verdict(texts, changed.verdict)
     if changed.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
-        lines.append(texts.say("soul_view.back", rollback=how("rollback")))
+        lines.append(texts.say("soul_view.back", undo=how("rollback")))
     return lines
 
 

@@ -95,16 +95,16 @@ def test_a_preview_repeats_no_heading_unless_there_is_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "file", "kind"),
+    ("place", "file"),
     [
-        (SHARED, "shared/计划/十月.md", "shared"),
-        (Shelf.of_role("a/b"), "roles/a%2Fb/计划/十月.md", "role"),
-        (Scope.parse("家人"), "计划/十月.md", "scope"),
+        (SHARED, "shared/计划/十月.md"),
+        (Shelf.of_role("a/b"), "roles/a%2Fb/计划/十月.md"),
+        (Scope.parse("家人"), "计划/十月.md"),
     ],
 )
-def test_a_piece_says_where_its_file_stands(place: Place, file: str, kind: str) -> None:
+def test_a_piece_says_where_its_file_stands(place: Place, file: str) -> None:
     piece = chunk(place=place)
-    assert (piece.file, piece.pointer, piece.kind_of_place) == (file, f"{file}#n-1", kind)
+    assert (piece.file, piece.pointer) == (file, f"{file}#n-1")
 
 
 @pytest.mark.parametrize("key", ["提案：sha256:1f0c4e", "Proposal: sha256:1f0c4e"])

@@ -196,7 +196,8 @@ async def told_that_it_goes_on(rig: Rig, panel: Panel, again: str) -> None:
     desk, service = Desk(rig, panel=panel), rig.engine.service
     assert service.conversations.paused_since(group(7770))
     await service.resume(conversation_id=group(7770), actor=ADMIN)
-    assert desk.say("rebind.brought", count=1, turns=1) in await desk(again)
+    what = desk.plugin.texts.listed("counts", memories=1, turns=1)
+    assert desk.say("rebind.moved", what=what) in await desk(again)
     assert await rig.texts(QUESTION, group(7770))
     assert not service.conversations.paused_since(group(7770))
     assert await desk(again) == desk.say("rebind.nothing", old=OLD, new=NEW)

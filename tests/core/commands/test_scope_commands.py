@@ -89,7 +89,9 @@ async def test_a_change_that_is_made_is_told_though_the_engine_closes_then(
         desk = Desk(rig, panel=Panel(dict(MAP)))
         said = await desk("scope 家人", 555)
     assert len(asked) > 1
-    assert desk.say("scope.set_private", place="本会话", scope="家人", count=3) in said
+    assert (
+        desk.say("scope.set_private", place=desk.say("scope.here"), scope="家人", count=3) in said
+    )
 
 
 async def test_what_is_no_name_changes_nothing_and_no_panel_is_said_so(rig: Rig) -> None:
@@ -157,10 +159,10 @@ async def test_of_what_was_left_its_person_is_told_and_brings_it_or_an_admin_doe
         async def told(words: str, *, by: int = 1) -> bool:
             said = await desk.alone(words, by, admin=by == 9)
             assert former not in said
-            counts = {"count": 2, "turns": 0}
-            here, there = "place.dm", private(1).umo
+            what, there = desk.plugin.texts.listed("counts", memories=2), private(1).umo
+            here = desk.say("place.dm")
             return any(
-                desk.say(code, target=desk.say(here), id=there, words=there, **counts) in said
+                desk.say(code, target=here, id=there, words=there, what=what) in said
                 for code in ("scope.left", "status.left", "scope.brought")
             )
 
@@ -179,16 +181,20 @@ async def test_of_what_was_left_its_person_is_told_and_brings_it_or_an_admin_doe
         assert "饼干盒" not in await desk.alone("list", 1)
 
 
-async def test_public_has_to_be_named(tmp_path: Path) -> None:
+async def test_what_others_would_see_is_brought_after_a_yes(tmp_path: Path) -> None:
     former = await left_behind(tmp_path)
     async with running(tmp_path, {}, settings=PUBLIC, follow=False) as rig:
         desk = Desk(rig)
-        for words, brought in (("", False), (f"{former} 别处", False), (f"{former} public", True)):
+        for words, brought in (
+            ("scope bring", False),
+            (f"scope bring {former} 别处", False),
+            ("yes", True),
+        ):
             if not brought:
                 left = (await status_json(desk.plugin))["left_behind"]  # type: ignore[arg-type]
                 of = {"source": former, "target": "public", "memories": 2, "turns": 0}
                 assert left == [of]
-            await desk.alone(f"scope bring {words}", 1, admin=True)
+            await desk.alone(words, 1, admin=True)
             assert ("饼干盒" in await desk.alone("list", 2)) is brought
 
 

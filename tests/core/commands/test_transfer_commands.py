@@ -103,10 +103,10 @@ async def test_the_plan_names_every_scope_that_it_opens_and_no_door_is_opened(
         await rig.remember(PEANUTS, group(777))
         plugin = await moved(tmp_path, rig, panel, saved)
         desk = Desk(rig, plugin=plugin)
-        plan, keys = await desk(f"restore {FILE}"), "qq:9:x → 家人"
-        there = {"scope": "家人", "memories": 1, "count": 1, "keys": keys}
+        plan = await desk(f"restore {FILE}")
+        there = {"scope": "家人", "memories": 1, "count": 1, "names": "qq:9:x"}
         assert desk.say("moving.plan_scope_existing", **there) in plan
-        new = desk.say("moving.plan_scope_new", scope="新的", count=20, keys="\n")
+        new = desk.say("moving.plan_scope_new", scope="新的", count=20, names="\n")
         assert new.partition("\n")[0] in plan
         assert panel == {"identity_links": {"aiocqhttp:1": "老李"}}
         await desk("yes")

@@ -70,7 +70,7 @@ async def test_an_owners_first_day_and_all_is_known_after_a_kill(rig: Rig) -> As
     assert FACT in await rig.onebot.ask(HOME, MOTHER, "/记忆 忘记 芒果")
     assert scopes_with(rig.memory, FACT) == set()
     assert FACT in await rig.onebot.ask(HOME, MOTHER, "/记忆 撤销")
-    assert "本会话可见" in await rig.onebot.ask(HOME, OWNER, "/记忆 状态")
+    assert "这里看得到" in await rig.onebot.ask(HOME, OWNER, "/记忆 状态")
     warnings = (await rig.panel.ready())["warnings"]
     assert [one for one in warnings if "私聊机器人" not in one] == []  # of the tour's father
     yield
