@@ -141,8 +141,7 @@ class BringBack(_BatchWalk):
             if scope is None:
                 continue
             async with recallable.writing:
-                stored = await asyncio.to_thread(vault.restore, scope, key.memory_id)
-                if stored is not None:
+                for stored in await asyncio.to_thread(vault.restore, scope, [key.memory_id]):
                     recallable.take(stored)
                     back.append(_added(stored, scope))
         await asyncio.to_thread(self._holdings.store.renew_added, self._batch, back)

@@ -144,14 +144,18 @@ class CorrectedStatements:
         """Record that an entry got these words, which are no longer edited away."""
         await self.drop(self._same(CorrectionKind.EDITED, scope, memory))
 
-    async def withdraw(self, kind: CorrectionKind, scope: str, memory_id: str) -> None:
-        """Drop the last correction of this kind, which was undone."""
-        found = [
-            one.correction.number
-            for one in self._index.of_entry(scope, memory_id)
-            if (one.correction.kind, one.correction.scope) == (kind, scope)
-        ]
-        await self.drop(found[-1:])
+    async def withdraw(
+        self, kinds: Collection[CorrectionKind], scope: str, memory_ids: Iterable[str]
+    ) -> None:
+        """Drop of each entry the last correction of each of these kinds, which was undone."""
+        last = dict[tuple[str, CorrectionKind], int]()
+        for number, memory_id in enumerate(memory_ids):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            for one in self._index.of_entry(scope, memory_id):
+                if one.correction.scope == scope and one.correction.kind in kinds:
+                    last[memory_id, one.correction.kind] = one.correction.number
+        await self.drop([*last.values()])
 
     async def drop(self, numbers: Sequence[int]) -> None:
         """Drop these corrections."""

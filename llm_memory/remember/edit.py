@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
@@ -32,6 +33,7 @@ from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.date_annotation import resolve_dates
 from ..text.normalising import content_hash
+from ..vault.archive import forgotten_note
 from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import UndoKind, UndoRecord
@@ -152,10 +154,14 @@ class MemoryEditor:
         return moved
 
     async def undo_record(self, memory_id: str, sources: Collection[Scope]) -> UndoRecord | None:
-        """Returns the last undo record of a memory in these scopes."""
+        """Returns the last undo record of a memory in these scopes: not that it was to be
+        forgotten, where a kill came before it was."""
         names = {source.name for source in sources}
-        found = await self._look_up(lambda: self._vault.ledger.undo_records(memory_id))
-        return next((one for one in found if one.source in names), None)
+        for one in await self._look_up(lambda: self._vault.ledger.undo_records(memory_id)):
+            stands = one.kind is UndoKind.FORGET and self.standing(one.source, memory_id)
+            if one.source in names and not stands:
+                return one
+        return None
 
     async def undo_records(self, requester: Requester) -> list[UndoRecord]:
         """Returns what this person did in this conversation, the last first. Raises
@@ -191,7 +197,7 @@ class MemoryEditor:
         if isinstance(back, StoredMemory):
             await self.drop_undo_record(undo_record)
             kind = _CORRECTION_OF[undo_record.kind]
-            await self._corrected.withdraw(kind, undo_record.source, undo_record.memory_id)
+            await self._corrected.withdraw([kind], undo_record.source, [undo_record.memory_id])
             return Undone(back, moved=undo_record.kind is UndoKind.MOVE)
         return back
 
@@ -227,15 +233,15 @@ class MemoryEditor:
         await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))
 
     async def note_forgotten(
-        self, gone: Sequence[StoredMemory], words: str, requester: Requester
+        self, leaving: Sequence[StoredMemory], at: datetime, requester: Requester
     ) -> None:
-        """Record entries that were forgotten together, for one undo. ``words``: as in the record of
-        each of them."""
-        one = gone[0]
-        if len(gone) == 1:
-            await self.note(UndoKind.FORGET, one, one.scope, requester, words)
+        """Record entries that are about to be forgotten together, for one undo: a kill may come
+        when only some of them are. ``at``: as the archive will note it."""
+        words = content_hash(repr(forgotten_note(requester.actor, at)))
+        if len(leaving) == 1:
+            await self.note(UndoKind.FORGET, leaving[0], leaving[0].scope, requester, words)
             return
-        keys = " ".join(f"{one.scope.name}/{one.memory.memory_id}" for one in gone)
+        keys = " ".join(f"{one.scope.name}/{one.memory.memory_id}" for one in leaving)
         person, conversation = requester.actor.person, requester.conversation
         undo_record = UndoRecord(0, UndoKind.SEVERAL, keys, "", "", person, conversation, words)
         await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))

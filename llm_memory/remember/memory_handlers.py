@@ -57,6 +57,7 @@ from ..text.normalising import same_words
 from ..text.overlap import is_model_worded
 from ..text.stated import stated
 from ..vault.markdown_vault import MarkdownVault
+from ..vault.models import PartlyWritten
 from .closings import Closings
 from .corrected_statements import CorrectedStatements
 from .corrected_texts import EVER
@@ -68,8 +69,8 @@ from .rules.normalise import MAX_TAGS
 from .rules.routing import beside
 
 _REINFORCE_BY = 5
-_SLICE = 100
-"""Entries taken out of the indexes before control returns to the event loop."""
+_SLICE = 25
+"""Entries handed to the indexes, or taken out of them, before control returns to the event loop."""
 
 
 class MemoryHandlers:
@@ -306,8 +307,8 @@ class MemoryHandlers:
         living = self._catalogue.get(Key(scope.name, by))
         if living is not None:
             return memory.created_at > living.memory.created_at
-        settled = await asyncio.to_thread(self._vault.archived, scope, by)
-        return settled is None or memory.created_at > settled.created_at
+        settled = await asyncio.to_thread(self._vault.archived, scope, [by])
+        return all(memory.created_at > one.created_at for one in settled)
 
     async def _reinforce(
         self, current: StoredMemory, before: Memory, *, active: bool, again: bool
@@ -363,11 +364,10 @@ class MemoryHandlers:
         return with_day(made, draft.day)
 
     async def archive(
-        self, found: Sequence[StoredMemory], by: Actor
+        self, found: Sequence[StoredMemory], by: Actor, at: datetime
     ) -> tuple[list[StoredMemory], Rejected | None]:
         """Archive entries, a file at a time. Returns those that it did archive, and why not all, if
         the vault cannot be written; what a person has deleted already is passed over."""
-        at = self._clock().replace(microsecond=0)
         by_file: dict[tuple[str, str], list[StoredMemory]] = {}
         for one in found:
             by_file.setdefault((one.scope.name, one.path), []).append(one)
@@ -415,21 +415,28 @@ class MemoryHandlers:
                 return str(error)
         return ""
 
-    async def archived(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        """Returns a forgotten entry of the scope, if any."""
-        memory = await asyncio.to_thread(self._vault.archived, scope, memory_id)
-        return None if memory is None else StoredMemory(scope, ARCHIVE, memory)
+    async def archived(self, scope: Scope, memory_ids: Collection[str]) -> list[StoredMemory]:
+        """Returns those of these entries that were forgotten in the scope."""
+        found = await asyncio.to_thread(self._vault.archived, scope, memory_ids)
+        return [StoredMemory(scope, ARCHIVE, memory) for memory in found]
 
-    async def restore(self, scope: Scope, memory_id: str) -> StoredMemory | Rejected | None:
-        """Returns the restored entry; None if the archive does not have it."""
+    async def restore(
+        self, scope: Scope, memory_ids: Collection[str]
+    ) -> tuple[list[StoredMemory], Rejected | None]:
+        """Returns the restored entries, without those that the archive does not have, and why not
+        all, if the vault cannot be written."""
+        refused = None
         async with self._lock:
             try:
-                stored = await asyncio.to_thread(self._vault.restore, scope, memory_id)
+                back = await asyncio.to_thread(self._vault.restore, scope, memory_ids)
             except VaultWriteFailed as error:
-                return not_written(error, self._notices)
-            if stored is not None:
+                back = list(error.written) if isinstance(error, PartlyWritten) else []
+                refused = not_written(error, self._notices)
+            for number, stored in enumerate(back):
                 self._recallable.take(stored)
-        return stored
+                if number % _SLICE == 0:
+                    await asyncio.sleep(0)
+        return back, refused
 
 
 def _was_rejected(memory: Memory, living: Sequence[StoredMemory]) -> bool:

@@ -39,6 +39,7 @@ from ..remember.correction_follower import CorrectionFollower
 from ..remember.edit import MemoryEditor, Requester, left_words
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.confidences import may_stand
+from ..runtime.identifiers import Clock
 from ..scopes.access import ConversationView
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
@@ -61,6 +62,7 @@ class Corrections(Door):
     _follower: CorrectionFollower
     _stale_saves: StaleSaves
     _bringing: Bringing
+    _clock: Clock
 
     async def forget(
         self,
@@ -126,9 +128,9 @@ class Corrections(Door):
         """A forgotten entry that the conversation sees."""
         named = pointed_id(memory_id)
         for scope in view.changeable if named is not None else ():
-            archived = await self._handlers.archived(scope, named or "")
-            if archived is not None and view.sees(archived):
-                return archived
+            for archived in await self._handlers.archived(scope, [named or ""]):
+                if view.sees(archived):
+                    return archived
         return None
 
     async def _forget(
@@ -145,20 +147,21 @@ class Corrections(Door):
         by = requester.actor.name or requester.actor.person
         living = [one for one in found.values() if one.path != ARCHIVE]
         numbers = await self._corrected.forgotten([*living, *unread.values()], by)
-        gone, refused = await self._handlers.archive(living, requester.actor)
+        at = self._clock().replace(microsecond=0)
+        if living and not for_good:
+            await self._editor.note_forgotten(living, at, requester)
+        gone, refused = await self._handlers.archive(living, requester.actor, at)
         keys = {entry_key(one) for one in gone}
-        stays = [n for n, one in zip(numbers, living, strict=False) if entry_key(one) not in keys]
-        await self._corrected.drop(stays)
-        if gone and not for_good:
-            last = gone[-1]
-            archived = await self._handlers.archived(last.scope, last.memory.memory_id)
-            words = "" if archived is None else left_words(archived)
-            await self._editor.note_forgotten(gone, words, requester)
+        if len(keys) < len(living):
+            noted = zip(numbers, living, strict=False)
+            await self._corrected.drop([n for n, one in noted if entry_key(one) not in keys])
         if gone or unread:
             await self._follower.follow()
         left = await self._purge(list(found.values())) if for_good and refused is None else {}
         outcomes: dict[str, ForgetOutcome | Rejected] = {}
-        for memory_id, stored in found.items():
+        for number, (memory_id, stored) in enumerate(found.items()):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
             if for_good and refused is None:
                 outcomes[memory_id] = Purged(stored.memory.memory_id, left[stored.scope])
             elif entry_key(stored) in keys:
@@ -285,7 +288,7 @@ class Corrections(Door):
             to = next((one for one in view.changeable if one.name == done.target), PUBLIC)
             may = self._access.trusts(actor, view, to)
             return await self._bringing.take_back(done) if may else NotAllowed("")
-        if done.forgotten:
+        if done.kind in (UndoKind.FORGET, UndoKind.SEVERAL):
             return await self._recover(done, view, actor)
         standing = self._editor.standing(done.target, done.memory_id)
         scope = next((one for one in view.changeable if one.name == done.source), None)
@@ -305,17 +308,19 @@ class Corrections(Door):
     ) -> RestoreOutcome | Rejected:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
-        scopes = {scope.name: scope for scope in view.changeable}
-        found, changed = list[StoredMemory](), ""
-        for name, memory_id in done.forgotten:
-            if name not in scopes:
-                continue
-            archived = await self._handlers.archived(scopes[name], memory_id)
-            stands = self._editor.standing(name, memory_id) is not None
-            if stands or archived is None or not _is_left(archived, done):
-                changed = memory_id
-            else:
-                found.append(archived)
+        forgotten, found, changed = done.forgotten, list[StoredMemory](), ""
+        for scope in view.changeable:
+            ids = forgotten.get(scope.name, [])
+            archived = {_id(one): one for one in await self._handlers.archived(scope, ids)}
+            for number, memory_id in enumerate(ids):
+                if number % _SLICE == 0:
+                    await asyncio.sleep(0)
+                one = archived.get(memory_id)
+                stands = self._editor.standing(scope.name, memory_id) is not None
+                if stands or one is None or not _is_left(one, done):
+                    changed = memory_id
+                else:
+                    found.append(one)
         if not found:
             return NotVisible(changed)
         outcome = await self._bring_back(found, view, actor)
@@ -328,8 +333,12 @@ class Corrections(Door):
     ) -> Restored | NotAllowed | NotVisible | Rejected:
         """Out of the archive, what this person may take back here; what comes of it for the first
         one, if that is nothing."""
-        mine = [one for one in archived if self._access.may_forget(one, view, actor)]
-        first = archived[0]
+        mine, first = list[StoredMemory](), archived[0]
+        for number, one in enumerate(archived):
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+            if self._access.may_forget(one, view, actor):
+                mine.append(one)
         if not mine:
             seen = view.sees(first)
             return self._access.refusal(first, view) if seen else NotVisible(_id(first))
@@ -341,15 +350,16 @@ class Corrections(Door):
     async def _restored(
         self, archived: Sequence[StoredMemory]
     ) -> tuple[list[StoredMemory], Rejected | None]:
-        back: list[StoredMemory] = []
+        back, by_scope = list[StoredMemory](), dict[Scope, list[str]]()
         for one in archived:
-            restored = await self._handlers.restore(one.scope, _id(one))
-            if isinstance(restored, Rejected):
-                return back, restored
-            if restored is not None:
-                back.append(restored)
-                for kind in (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK):
-                    await self._corrected.withdraw(kind, one.scope.name, _id(one))
+            by_scope.setdefault(one.scope, []).append(_id(one))
+        for scope, ids in by_scope.items():
+            restored, refused = await self._handlers.restore(scope, ids)
+            back += restored
+            kinds = (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK)
+            await self._corrected.withdraw(kinds, scope.name, map(_id, restored))
+            if refused is not None:
+                return back, refused
         return back, None
 
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import Actor
-from ..models.data_models import Memory
+from ..models.data_models import Memory, StoredMemory
 from ..models.scope import Place, Scope
 from ..models.transfer import EntryState
 from ..models.vault_layout import ARCHIVE, archive_path
 from ..storage.files import ChangedMeanwhile, replace_durably
-from .markdown.entry import ID_PATTERN
 from .markdown.escaping import escape_inline
+from .markdown.topic_file import Entry
 from .models import KnownEntry
 from .vault_tree import VaultTree
 from .vault_writer import VaultWriter
 
 _FORGOTTEN = ("忘记：", "忘记者：")
 _EDITED = ("改写：", "改写者：")
-_ANY_ID = re.compile(ID_PATTERN.encode())
 BY_HAND = Actor("", "在文件里删除")
 SUPERSEDED_BY = "被 m-"
 """The actor noted for an entry that another memory replaced."""
@@ -72,9 +72,13 @@ class VaultArchive:
                 noted = [_noted(entry.memory, _FORGOTTEN, BY_HAND, at) for entry in gone]
                 self._writer.append_unnoted(scope, archive_path(path), *noted)
 
-    def forgotten(self, scope: Scope, memory_id: str) -> list[Copy]:
-        """Returns each copy of a forgotten entry, the one forgotten last at the end."""
-        return _in_order(self._copies(scope, [memory_id]), _FORGOTTEN)
+    def forgotten(self, scope: Scope, memory_ids: Collection[str]) -> dict[str, list[Copy]]:
+        """Returns each copy of forgotten entries by their ids, the one forgotten last at the
+        end."""
+        found: dict[str, list[Copy]] = {}
+        for copy in self._copies(scope, memory_ids):
+            found.setdefault(copy.memory.memory_id, []).append(copy)
+        return {name: _in_order(some, _FORGOTTEN) for name, some in found.items()}
 
     def archived_since_append(self, entries: Sequence[KnownEntry]) -> dict[tuple[str, str], bool]:
         """Returns, by scope and id, which of these were forgotten since they were last appended;
@@ -115,12 +119,12 @@ class VaultArchive:
 
     def ids(self) -> set[str]:
         """Returns every id in the archives of all scopes, without parsing them."""
-        found: set[bytes] = set()
+        found: set[str] = set()
         for scope, _ in self._tree.folders():
             for path in self._tree.archived_files(scope) if scope is not None else ():
                 with contextlib.suppress(VaultFileBroken):
-                    found.update(_ANY_ID.findall(self._tree.read(path, patient=True).raw))
-        return {name.decode() for name in found}
+                    found |= self._tree.read(path, patient=True).ids
+        return found
 
     def edited(self, scope: Scope, memory_id: str) -> Copy | None:
         """Returns the entry before its last edit."""
@@ -168,23 +172,34 @@ class VaultArchive:
             raise VaultFileBroken(archive_path(shut[0]), "unreadable")
         return files
 
-    def cut_forgotten(self, scope: Scope, memory: Memory) -> None:
-        """Delete the archived copies of a restored entry; a copy with different content is kept.
+    def cut_forgotten(
+        self, copies: Mapping[str, Sequence[Copy]], back: Mapping[str, StoredMemory]
+    ) -> None:
+        """Delete the copies of entries that are ``back``; one with different content is kept.
         Raises VaultWriteFailed, VaultFileBroken."""
-        for copy in self.forgotten(scope, memory.memory_id):
-            if _same_words(copy.memory, memory):
-                self.cut(copy)
+        by_file: dict[Path, list[Copy]] = {}
+        for name, stored in back.items():
+            for copy in copies[name]:
+                if _same_words(copy.memory, stored.memory):
+                    by_file.setdefault(copy.file, []).append(copy)
+        for some in by_file.values():
+            self.cut(*some)
 
-    def cut(self, copy: Copy) -> None:
-        """Delete one copy, unless another program writes to the file at this moment: its write and
-        the copy are kept then. Raises VaultWriteFailed, VaultFileBroken."""
-        snapshot = self._tree.read(copy.file, patient=True)
+    def cut(self, *copies: Copy) -> None:
+        """Delete copies in one file, unless another program writes to it at this moment: its write
+        and the copies are kept then. Raises VaultWriteFailed, VaultFileBroken."""
+        path = copies[0].file
+        snapshot = self._tree.read(path, patient=True)
         file = snapshot.parsed()
+        left, gone = Counter(copy.noted for copy in copies), list[Entry]()
         # Of several equal copies the last one, which keeps the order of the others.
-        entry = next((e for e in reversed(file.entries) if e.memory == copy.noted), None)
-        if entry is not None:
+        for entry in reversed(file.entries):
+            if left[entry.memory]:
+                left[entry.memory] -= 1
+                gone.append(entry)
+        if gone:
             with contextlib.suppress(ChangedMeanwhile):
-                replace_durably(copy.file, file.without(entry).encode(), snapshot.stamp)
+                replace_durably(path, file.without(*gone).encode(), snapshot.stamp)
 
     def _copies(
         self,
@@ -198,7 +213,7 @@ class VaultArchive:
         with ``edited`` former versions, else forgotten ones. ``since``: only of files that were
         written after it."""
         archive = self._tree.folder(scope) / ARCHIVE
-        names = None if memory_ids is None else {name.encode() for name in memory_ids}
+        names = None if memory_ids is None else {*memory_ids}
         found = []
         for path in self._tree.archived_files(scope):
             if since and _written(path) < since:
@@ -206,7 +221,7 @@ class VaultArchive:
             try:
                 snapshot = self._tree.read(path, patient=True)
                 # Parsing takes long.
-                if names is not None and names.isdisjoint(_ANY_ID.findall(snapshot.raw)):
+                if names is not None and names.isdisjoint(snapshot.ids):
                     continue
                 memories = [entry.memory for entry in snapshot.parsed().entries]
             except VaultFileBroken:
@@ -215,8 +230,7 @@ class VaultArchive:
             found += [
                 Copy(own, _without_notes(memory), memory, path)
                 for memory in memories
-                if (memory_ids is None or memory.memory_id in memory_ids)
-                and _has(memory, _EDITED) == edited
+                if (names is None or memory.memory_id in names) and _has(memory, _EDITED) == edited
             ]
         return found
 
@@ -259,8 +273,16 @@ def state_of(memory: Memory) -> EntryState:
 
 
 def _noted(memory: Memory, names: tuple[str, str], by: Actor, at: datetime) -> Memory:
-    note = (f"{names[0]}{at.isoformat()}", _noted_by(names, by))
-    return replace(memory, extra=memory.extra + note)
+    return replace(memory, extra=memory.extra + _note(names, by, at))
+
+
+def forgotten_note(by: Actor, at: datetime) -> tuple[str, str]:
+    """Returns the last two fields of an archived entry: when it was forgotten, and by whom."""
+    return _note(_FORGOTTEN, by, at)
+
+
+def _note(names: tuple[str, str], by: Actor, at: datetime) -> tuple[str, str]:
+    return f"{names[0]}{at.isoformat()}", _noted_by(names, by)
 
 
 def _noted_by(names: tuple[str, str], by: Actor) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,20 +33,26 @@ class EntryLocator:
 
     def find(self, scope: Scope, memory_id: str) -> StoredMemory | None:
         """Returns the recallable entry with that id in one scope, if any."""
-        for path in self._may_hold(scope, memory_id):
-            with contextlib.suppress(VaultFileBroken):
-                if (found := self._tree.find(path, memory_id)) is not None:
-                    return self.stored(scope, found[0], found[2].memory)
-        return None
+        return self.find_all(scope, [memory_id]).get(memory_id)
 
-    def _may_hold(self, scope: Scope, memory_id: str) -> tuple[Path, ...]:
-        """Returns the files in which an entry may be: the one that the ledger names, and those
+    def find_all(self, scope: Scope, memory_ids: Collection[str]) -> dict[str, StoredMemory]:
+        """Returns the recallable entries of these ids in one scope, by id."""
+        found: dict[str, StoredMemory] = {}
+        for path in self._may_hold(scope, memory_ids):
+            with contextlib.suppress(VaultFileBroken):
+                for reading, _, entry in self._tree.find_all(path, memory_ids):
+                    stored = self.stored(scope, reading, entry.memory)
+                    found.setdefault(entry.memory.memory_id, stored)
+        return found
+
+    def _may_hold(self, scope: Scope, memory_ids: Collection[str]) -> tuple[Path, ...]:
+        """Returns the files in which the entries may be: those that the ledger names, and those
         whose entries the ledger may not have."""
         try:
-            known, entry = self._ledger.files(), self._ledger.entry(scope.name, memory_id)
+            known, entries = self._ledger.files(), self._ledger.entries_named(memory_ids)
         except StateUnavailable:
             return self.list_files(scope).files
-        named = "" if entry is None else folded(entry.path)
+        named = {folded(entry.path) for entry in entries if entry.scope == scope.name}
         found: list[Path] = []
         for relative, stamp in self._tree.stamps(scope).files:
             key = scope.name, relative
@@ -55,7 +61,7 @@ class EntryLocator:
                 continue
             is_known = file is not None and "" != file.digest == file.last
             is_applied = is_known and self.applied.get(key) == stamp
-            if not is_applied or folded(relative) == named:
+            if not is_applied or folded(relative) in named:
                 found.append(self._tree.folder(scope) / relative)
         return tuple(found)
 
@@ -98,7 +104,7 @@ class EntryLocator:
         except VaultFileBroken as error:
             problem = "" if is_gone(known) else str(error)
         listing = self.list_files(scope)
-        for path in self._may_hold(scope, memory_id):
+        for path in self._may_hold(scope, [memory_id]):
             with contextlib.suppress(VaultFileBroken):
                 if path != known and (found := self._tree.find(path, memory_id)) is not None:
                     return found

@@ -165,8 +165,9 @@ class MarkdownVault:
         return datetime.fromtimestamp(self._writer.now(), UTC)
 
     def _stands_elsewhere(self, scope: Scope, memory: Memory) -> bool:
-        forgotten = self._archive.forgotten(scope, memory.memory_id)
-        if any(says_the_same(copy.memory, memory) for copy in forgotten):
+        name = memory.memory_id
+        forgotten = self._archive.forgotten(scope, [name])
+        if any(says_the_same(copy.memory, memory) for copy in forgotten.get(name, ())):
             return True
         others = (
             self._entries.find(other, memory.memory_id) for other in self.scopes() if other != scope
@@ -307,29 +308,28 @@ class MarkdownVault:
         steps = (self._archive_steps.of_one_file(some, by, at) for some in by_file.values())
         return [one for step in steps for one in self._retrying(step)]
 
-    def restore(self, scope: Scope, memory_id: str) -> StoredMemory | None:
-        """Restore an archived entry to its former file. Returns None if there is none."""
+    def restore(self, scope: Scope, memory_ids: Collection[str]) -> list[StoredMemory]:
+        """Restore to their former files those of these entries that the archive has. Raises
+        VaultWriteFailed if nothing was written; PartlyWritten if some files were."""
         with self._lock:
-            copies = self._archive.forgotten(scope, memory_id)
-            if not copies:
-                return None
+            copies = self._archive.forgotten(scope, memory_ids)
             # A crash while it was forgotten may have left older copies, or the entry itself in its
             # file: that one wins.
-            stored = self._entries.find(scope, memory_id)
-            if stored is None:
-                last = copies[-1]
-                relative = self._writer.append(scope, last.path, last.memory)
-                stored = StoredMemory(scope, relative, last.memory)
-            # The entry is restored, so this succeeds: a copy that cannot be cut from the archive,
-            # on a full disk, is the same as after a crash.
+            back = self._entries.find_all(scope, copies)
+            lacking = [some[-1] for name, some in copies.items() if name not in back]
+            entries = [(copy.path, copy.memory) for copy in lacking]
+            for path, copy in zip(self._writer.append_many(scope, entries), lacking, strict=True):
+                back[copy.memory.memory_id] = StoredMemory(scope, path, copy.memory)
+            # They are restored, so this succeeds: a copy that cannot be cut from the archive, on a
+            # full disk, is the same as after a crash.
             with contextlib.suppress(VaultWriteFailed, VaultFileBroken):
-                self._archive.cut_forgotten(scope, stored.memory)
-        return stored
+                self._archive.cut_forgotten(copies, back)
+        return list(back.values())
 
-    def archived(self, scope: Scope, memory_id: str) -> Memory | None:
-        """Returns a forgotten entry of the scope, None if there is none."""
-        copies = self._archive.forgotten(scope, memory_id)
-        return copies[-1].noted if copies else None
+    def archived(self, scope: Scope, memory_ids: Collection[str]) -> list[Memory]:
+        """Returns those of these entries that were forgotten in the scope, as the archive has
+        them."""
+        return [some[-1].noted for some in self._archive.forgotten(scope, memory_ids).values()]
 
     def forgotten(
         self, scope: Scope, memory_ids: Collection[str], *, by: Actor | None = None

@@ -310,9 +310,12 @@ class UndoRecord:
     words: str = ""
 
     @property
-    def forgotten(self) -> list[tuple[str, str]]:
-        """Scope and id of each entry that this deed has forgotten."""
+    def forgotten(self) -> dict[str, list[str]]:
+        """By scope, the ids of the entries that this deed has forgotten."""
         if self.kind is UndoKind.FORGET:
-            return [(self.source, self.memory_id)]
-        pairs = (one.rpartition("/") for one in self.memory_id.split())
-        return [(scope, name) for scope, _, name in pairs] if self.kind is UndoKind.SEVERAL else []
+            return {self.source: [self.memory_id]}
+        found: dict[str, list[str]] = {}
+        for one in self.memory_id.split() if self.kind is UndoKind.SEVERAL else ():
+            scope, _, name = one.rpartition("/")
+            found.setdefault(scope, []).append(name)
+        return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,9 +19,11 @@ from ..models.vault_layout import ARCHIVE, folded, is_recalled
 from ..storage.files import Stamp, is_link, make_folder, stamp_of
 from ..storage.retry import when_free
 from .folder_walk import Listing, Stamps, archived, list_files, stamps
+from .markdown.entry import ID_PATTERN
 from .markdown.topic_file import Entry, TopicFile, parse_file
 from .rules.encodings import Encoding, likely_encoding
 
+_ANY_ID = re.compile(ID_PATTERN.encode())
 MAX_FILE_BYTES: Final = 8 * 1024 * 1024
 """A larger file of a person's is not read: reading, naming and recording its entries takes a thread
 two to three seconds a megabyte. The bot splits its own files far below this."""
@@ -38,6 +41,11 @@ class FileSnapshot:
     def modified(self) -> datetime:
         """Returns when it was written."""
         return _moment(self.stamp[0] / 1e9)
+
+    @property
+    def ids(self) -> set[str]:
+        """Returns every id in it, without parsing it."""
+        return {name.decode() for name in _ANY_ID.findall(self.raw)}
 
     def parsed(self) -> TopicFile:
         """Returns its entries. Raises VaultFileBroken."""
@@ -209,12 +217,19 @@ class VaultTree:
     def find(self, path: Path, memory_id: str) -> tuple[FileSnapshot, TopicFile, Entry] | None:
         """Returns a file and an entry in it, None if there is no such entry. Raises
         VaultFileBroken."""
+        return next(iter(self.find_all(path, [memory_id])), None)
+
+    def find_all(
+        self, path: Path, memory_ids: Collection[str]
+    ) -> list[tuple[FileSnapshot, TopicFile, Entry]]:
+        """The same for the first entry of each of these ids."""
         reading = self.read(path, patient=True, limit=MAX_FILE_BYTES)
-        if memory_id.encode() not in reading.raw:  # parsing takes long, and holds up others
-            return None
+        names = reading.ids & {*memory_ids}
+        if not names:  # parsing takes long, and holds up others
+            return []
         file = reading.parsed()
-        entry = file.find(memory_id)
-        return None if entry is None else (reading, file, entry)
+        entries = {entry.memory.memory_id: entry for entry in reversed(file.entries)}
+        return [(reading, file, entries[name]) for name in names if name in entries]
 
     def read(self, path: Path, *, patient: bool = False, limit: int | None = None) -> FileSnapshot:
         """Returns the bytes, if there are no more than ``limit``. The start is not ``patient``:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     Exported,
     MemoryDraft,
+    MemoryKind,
     TaskAction,
     TaskChange,
     TaskReport,
 )
+from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     ADMIN,
     FAMILY,
@@ -27,7 +31,6 @@ from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     Tell,
 )
 from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
-    LIVING,
     Facts,
     id_of,
     whole_files,
@@ -36,6 +39,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
     person,
     private,
+    running,
 )
 
 
@@ -60,6 +64,27 @@ class Forget(Deed):
         await rig.engine.service.forget(
             memory_id, conversation_id=FAMILY, actor=ADMIN, for_good=self.for_good
         )
+
+
+class ForgetMany(Deed):
+    """Of two files, as one deed: whatever a kill left of it, one undo brings all of it back."""
+
+    in_steps = True
+    words = (PEANUTS, KEY, "奶奶做了体检")
+
+    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
+        """By the machine's clock, as what is appended: it tells what was forgotten since."""
+        return running(root, follow=False, words=NoWords(), clock=lambda: datetime.now(UTC))
+
+    async def before(self, rig: Rig) -> None:
+        await super().before(rig)
+        await rig.remember(self.words[-1], FAMILY, kind=MemoryKind.EVENT)
+
+    async def act(self, rig: Rig, tell: Tell) -> None:
+        await rig.engine.service.restore(conversation_id=FAMILY, actor=ADMIN)
+        assert set(self.words) <= {*await rig.newest(FAMILY)}
+        ids = [id_of(rig.root, words) for words in self.words]
+        await rig.engine.service.forget_many(ids, conversation_id=FAMILY, actor=ADMIN)
 
 
 class Purge(Forget):
@@ -114,17 +139,22 @@ class Undo(Deed):
 
     def __init__(self, done: Deed) -> None:
         self._done = done
+        self.in_steps = done.in_steps
 
     @property
     def name(self) -> str:
         return f"Undo{self._done.name}"
 
+    def engine(self, root: Path) -> AbstractAsyncContextManager[Rig]:
+        return self._done.engine(root)
+
     async def before(self, rig: Rig) -> None:
-        await super().before(rig)
+        await self._done.before(rig)
         await self._done.act(rig, lambda *_: None)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        if not (await self.facts(rig))[LIVING, "家人", PEANUTS]:
+        words = self._done.words if isinstance(self._done, ForgetMany) else (PEANUTS,)
+        if not {*words} <= {*await rig.newest(FAMILY)}:
             await rig.engine.service.restore(conversation_id=FAMILY, actor=ADMIN)
 
 
@@ -225,11 +255,13 @@ class TakesInHandEdits(Opening):
 MEMORY_DEEDS: list[Deed] = [
     Remember(),
     Forget(),
+    ForgetMany(),
     ForgetAndImport(),
     Purge(),
     Edit(),
     Move(),
     Undo(Forget()),
+    Undo(ForgetMany()),
     Undo(Edit()),
     Undo(Move()),
     TaskAdded(),

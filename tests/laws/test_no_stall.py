@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     MemoryDraft,
     MemoryKind,
+    Restored,
     TaskAction,
     TaskChange,
     Ticket,
@@ -114,6 +115,16 @@ def edit(text: str) -> Call:
 async def undo(house: House) -> object:
     await house.service.forget(house.next_id(), conversation_id=HOME, actor=ADMIN)
     return await house.service.restore(conversation_id=HOME, actor=ADMIN)
+
+
+async def forget_thousands(house: House) -> object:
+    """All that one person said of late, as one deed, and back again by one undo."""
+    ids = await house.service.ids_said_by(WEI.person, conversation_id=HOME)
+    await house.service.forget_many(ids[:2000], conversation_id=HOME, actor=WEI)
+    back = await house.service.restore(conversation_id=HOME, actor=WEI)
+    assert isinstance(back, Restored)
+    assert back.more == 1999
+    return back
 
 
 async def observe(house: House) -> object:
@@ -215,6 +226,7 @@ CALLS: dict[str, Call] = {
     "edit at length": edit(f"奶奶第{{}}次去医院{LONG[:1900]}"),
     "move": lambda h: h.service.move(h.next_id(), "家1", conversation_id=HOME, actor=ADMIN),
     "undo": undo,
+    "forget thousands": forget_thousands,
     "observe": observe,
     "feedback": feedback,
     "prime": lambda h: h.service.prime(conversation_id=HOME, actor=WEI, written=AS_MARKDOWN),

@@ -161,10 +161,10 @@ class Bot:
     async def restores(self, memory_id: str, scope: Scope = FAMILY) -> StoredMemory | None:
         """By command."""
         async with self.living.writing:
-            back = await asyncio.to_thread(self.vault.restore, scope, memory_id)
-            if back is not None:
-                self.living.take(back)
-        return back
+            back = await asyncio.to_thread(self.vault.restore, scope, [memory_id])
+            for one in back:
+                self.living.take(one)
+        return back[0] if back else None
 
     def folder(self, scope: Scope = FAMILY) -> Path:
         """A scope's folder."""

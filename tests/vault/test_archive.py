@@ -66,7 +66,7 @@ def test_many_go_to_the_archive_at_once_and_what_a_person_changed_stays(tree: Tr
     assert tree.vault.forgotten(FAMILY, ids) == {one.memory.memory_id for one in gone}
     assert tree.vault.forgotten(FAMILY, ids, by=ADMIN) == tree.vault.forgotten(FAMILY, ids)
     assert tree.vault.forgotten(FAMILY, ids, by=replace(ADMIN, name="别人")) == set()
-    assert tree.vault.restore(FAMILY, gone[1].memory.memory_id) is not None
+    assert tree.vault.restore(FAMILY, [gone[1].memory.memory_id])
     assert "第4条" in tree.texts()
 
 
@@ -115,8 +115,7 @@ class TestOrder:
     ) -> None:
         (tree.folder() / "entities.md").unlink()
         tree.write("archive/entities.md", forgotten("一", first) + "\n" + forgotten("二", second))
-        back = tree.vault.restore(FAMILY, ID)
-        assert back is not None
+        (back,) = tree.vault.restore(FAMILY, [ID])
         assert back.memory.judgment == "二"
 
 
@@ -128,8 +127,7 @@ class TestCopies:
         path = tree.folder() / "archive/entities.md"
         mine = render(memory(1, "我自己写的"))
         path.write_text(mine + "\n" + path.read_text("utf-8"), "utf-8")
-        back = tree.vault.restore(FAMILY, ID)
-        assert back is not None
+        (back,) = tree.vault.restore(FAMILY, [ID])
         assert back.memory.judgment == "第1件事"
         assert path.read_text("utf-8").strip() == mine.strip()
 
@@ -138,10 +136,9 @@ class TestCopies:
         early = forgotten("第1件事", "2026-11-21T08:00:00+00:00").replace("50", "45")
         late = forgotten("第1件事", "2026-11-21T09:00:00+00:00")
         tree.write("archive/entities.md", early + "\n" + late)
-        back = tree.vault.restore(FAMILY, ID)
-        assert back is not None
+        (back,) = tree.vault.restore(FAMILY, [ID])
         assert back.memory.strength == 50
-        assert tree.vault.archived(FAMILY, ID) is None
+        assert tree.vault.archived(FAMILY, [ID]) == []
 
     def test_a_concurrent_write_of_another_program_is_kept(
         self, tree: Tree, monkeypatch: pytest.MonkeyPatch
@@ -155,7 +152,7 @@ class TestCopies:
             real(*args)  # type: ignore[arg-type]
 
         monkeypatch.setattr(vault_archive, "replace_durably", late)
-        assert tree.vault.restore(FAMILY, ID) is not None
+        assert tree.vault.restore(FAMILY, [ID])
         assert "我的话" in path.read_text("utf-8")
         assert tree.texts() == ["第1件事"]
 
@@ -169,12 +166,11 @@ class TestOtherVersions:
         tree.vault.archive(tree.find("二"), by=ADMIN, at=NOW + timedelta(hours=1))
         other = tree.write(f"archive/{name}", forgotten("假的", "2027-01-01T00:00:00+00:00"))
         before = other.read_bytes()
-        back = tree.vault.restore(FAMILY, ID)
-        assert back is not None
+        (back,) = tree.vault.restore(FAMILY, [ID])
         assert back.memory.judgment == "二"
         assert back.path == "entities.md"
         assert undo(tree) == "第1件事"
-        assert tree.vault.archived(FAMILY, ID) is None
+        assert tree.vault.archived(FAMILY, [ID]) == []
         assert other.read_bytes() == before
         assert tree.texts() == ["第1件事"]
 
