@@ -23,7 +23,10 @@ from ..host.requirements import bundled_model_for_here
 
 _AUTO = "auto"
 _UNREADABLE = frozenset({"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"})
-"""Codes of a model's answer, see rules/reply.py of reflection."""
+_UNREADABLE |= {"made_up", "language", "empty"}
+"""Codes of a model's answer, see rules/reply.py and rules/grounding.py of reflection."""
+_OF_SERVICE = frozenset({"gone", "timeout", "refused", "failed"})
+"""See ``ChatFailed``."""
 _NAMED = 5
 """The most scopes that are named in chat."""
 
@@ -39,8 +42,10 @@ def fault_words(texts: Texts, error: str) -> str:
     status = re.search(r"\b[45]\d\d\b", detail)
     if code in _UNREADABLE:
         return texts.say("letters.odd_answer")
-    if code == "failed" and status and (said := f"letters.status_{status[0]}"):
-        return texts.say(said if texts.knows(said) else "letters.status", status=status[0])
+    if code in _OF_SERVICE:
+        what = status[0] if status else cut(detail.strip() or code)
+        said = f"letters.status_{what}"
+        return texts.say(said if texts.knows(said) else "letters.status", status=what)
     return cut(error, 200)
 
 

@@ -57,7 +57,7 @@ async def test_a_letter_shows_none_of_the_words_and_is_read_again_or_dropped_by_
             await desk("reflect")
             told = await desk("letters", 888)
             (letter,) = await reflection.letters()
-            for part in (letter.batch_id, FAMILY.umo, "回答格式不对", "1"):
+            for part in (letter.batch_id, FAMILY.umo, "回答用不上", "1"):
                 assert part in told
             assert "花生" not in told
             assert "不行" not in told
@@ -139,12 +139,14 @@ def test_all_that_the_loop_says_of_itself_has_a_line(language: str) -> None:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        ("no_field: none of useful_ids", "模型的回答格式不对"),
-        ("wrong_type: useful_ids: tuple_type", "模型的回答格式不对"),
+        ("no_field: none of useful_ids", "模型的回答用不上"),
+        ("wrong_type: useful_ids: tuple_type", "模型的回答用不上"),
         ("failed: BadRequestError 400", "模型拒绝回答（多半是内容审查）"),
         ("failed: AuthenticationError 401", "key 不对（401）"),
         ("failed: APIError 503", "模型的服务出错（503）"),
-        ("failed: TimeoutError", "failed: TimeoutError"),
+        ("failed: TimeoutError", "模型的服务出错（TimeoutError）"),
+        ("timeout", "模型的服务出错（timeout）"),
+        ("made_up: the memories share nothing with the turns", "模型的回答用不上"),
     ],
 )
 def test_why_turns_were_not_read_is_said_in_words(error: str, said: str) -> None:
