@@ -252,7 +252,8 @@ async def _scope_lines(call: Call, new: dict[str, str]) -> list[str]:
     for scope, keys in sorted(_by_value(new).items(), key=lambda one: one[0] not in standing):
         there, some = standing.get(scope, 0), _some(call, keys)
         code = "moving.plan_scope_existing" if there else "moving.plan_scope_new"
-        lines.append(call.say(code, scope=cut(scope), memories=there, **some))
+        place = place_text(call.texts, cut(scope))
+        lines.append(call.say(code, scope=place, memories=there, **some))
     return lines
 
 

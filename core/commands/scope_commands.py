@@ -209,7 +209,7 @@ async def set_scope(
         former = entry_of(raw, where)
         if former == name:
             same = "scope.set_none" if name is None else "scope.set_already"
-            return call.say(same, scope=name or "", place=place)
+            return call.say(same, scope=place_text(call.texts, name or ""), place=place)
         changed = with_entry(raw, where, name)
         await call.check_scope(changed, where)
         await panel_map.save(changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from ...llm_memory import GIVEN_UP, DropReason, Explained, Hit, Primed, Told
 from ...llm_memory.models.recall import Considered, Trace
@@ -53,6 +54,10 @@ def why_text(
     return "\n".join([*lines, say("explain.more")])
 
 
+def _moment(at: datetime) -> str:
+    return f"{at:%m-%d %H:%M}"
+
+
 def _instead_of(texts: Texts, explained: Explained, hit: Hit) -> list[str]:
     gone = explained.instead_of.get(hit.memory_id)
     if not gone:
@@ -72,7 +77,7 @@ def _asked_line(texts: Texts, record: Told, back: int) -> str:
     return texts.say(
         "explain.head" if back == 1 else "explain.earlier",
         query=cut(record.query),
-        time=f"{record.at:%m-%d %H:%M:%S}",
+        time=_moment(record.at),
         back=back,
     )
 
@@ -88,7 +93,7 @@ def primed_text(texts: Texts, primed: Primed) -> str:
     """Says which briefing the conversation got when it came back."""
     return texts.say(
         "explain.primed",
-        time=f"{primed.at:%m-%d %H:%M:%S}",
+        time=_moment(primed.at),
         hours=f"{primed.away.total_seconds() / 3600:.1f}",
         count=primed.memories,
     )
@@ -106,7 +111,7 @@ def fate_text(texts: Texts, explained: Explained, memory_id: str) -> str:
         if considered.memory_id == memory_id:
             return texts.say(
                 "explain.fate",
-                time=f"{record.at:%m-%d %H:%M:%S}",
+                time=_moment(record.at),
                 query=cut(record.query),
                 fate=_why(texts, considered),
             )

@@ -33,7 +33,6 @@ from ..host.panel_map import NotSaved
 from .memory_line import place_text
 
 _SHOWN = 60
-_DETAIL = 200
 _OFF: Mapping[type[ScopedMemoryError], str] = {
     DirectoryInUse: NoticeCode.DIRECTORY_IN_USE,
     FormatNewer: NoticeCode.FORMAT_NEWER,

@@ -20,6 +20,7 @@ from ...llm_memory.models.scope import NO_PERSONA
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ..host.requirements import bundled_model_for_here
+from .memory_line import place_text
 
 _AUTO = "auto"
 _UNREADABLE = frozenset({"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"})
@@ -78,7 +79,8 @@ def _dropped_lines(texts: Texts, status: LoopStatus) -> list[str]:
     say = texts.say
     told = []
     for share in sorted(status.shares, key=lambda share: -share.dropped):
-        name = say("loop.unmapped") if share.group == UNMAPPED else safe(share.group)
+        unmapped = share.group == UNMAPPED
+        name = say("loop.unmapped") if unmapped else place_text(texts, safe(share.group))
         told += [say("loop.dropped_of", scope=name, count=share.dropped)] if share.dropped else []
     whose = say("common.and").join(told[:_NAMED]) + ("…" if told[_NAMED:] else "")
     return [say("loop.dropped", whose=whose)] if told else []
