@@ -187,7 +187,7 @@ async def why(call: Call) -> str:
     back = int(words[1]) if words[1:] and words[1].isdecimal() else 1
     if not 1 <= back <= _TOLD:
         return call.say("explain.too_far", most=_TOLD)
-    explained = await call.service.explain(conversation_id=call.where)
+    explained = await call.service.explain(conversation_id=call.where, actor=call.actor)
     primed = await call.service.last_primer(conversation_id=call.where) if back == 1 else None
     lines = [primed_text(call.texts, primed)] if primed is not None else []
     for one in explained[back - 1 : back]:

@@ -37,6 +37,10 @@ class SpeakerIndex:
         """Remove the counts of a memory that was added before."""
         self._count(stored, -1)
 
+    def hear(self, person: str, name: str, place: str, at: datetime) -> None:
+        """Note that a person speaks under a name in a place."""
+        self._count_name(person, name, place, at, 1)
+
     def bearers(self, name: str, places: Iterable[str] | None = None) -> set[str]:
         """Returns the persons who spoke under a folded name, in any of the places; without places,
         anywhere."""
@@ -62,16 +66,20 @@ class SpeakerIndex:
 
     def _count(self, stored: StoredMemory, change: int) -> None:
         origin, place = stored.memory.provenance, place_name(stored)
-        if origin.who:
-            _change(self._bearers, folded_name(origin.who), (place, origin.account), change)
         if origin.who and origin.account and origin.source is not Source.AGENT:
-            name, at = (place, origin.who), stored.memory.created_at
-            _change(self._names, origin.account, name, change)
-            heard = origin.account, name
-            self._heard[heard] = max(self._heard.get(heard, at), at)
+            at = stored.memory.created_at
+            self._count_name(origin.account, origin.who, place, at, change)
+        elif origin.who:
+            _change(self._bearers, folded_name(origin.who), (place, origin.account), change)
         if origin.account:
             _change(self._in_place, place, origin.account, change)
             _change(self._in_conversation, origin.conversation, origin.account, change)
+
+    def _count_name(self, person: str, name: str, place: str, at: datetime, change: int) -> None:
+        _change(self._bearers, folded_name(name), (place, person), change)
+        _change(self._names, person, (place, name), change)
+        heard = person, (place, name)
+        self._heard[heard] = max(self._heard.get(heard, at), at)
 
 
 def _change[T](counted: defaultdict[str, Counter[T]], key: str, one: T, change: int) -> None:

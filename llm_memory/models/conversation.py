@@ -132,7 +132,7 @@ class SeenSender:
 
     Attributes:
         umo: The conversation.
-        scope: The conversation's scope then.
+        scope: The conversation's scope then, empty where nothing was kept.
         adapter: The platform's type.
         group: The group's own id, empty outside groups.
         peer: The person's id on the platform, empty if it gives none.

@@ -25,17 +25,15 @@ class Origins:
         self._book = book
         self._written: set[SeenSender] = set()
 
-    async def note(
-        self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
-    ) -> None:
-        """Keep that a person has spoken in a conversation, whose scope resolved to ``resolution``.
-        If that cannot be written, the next message is kept."""
+    async def note(self, conversation_id: ConversationId, actor: Actor, scope: str) -> None:
+        """Keep that a person has spoken in a conversation of this scope, empty where nothing is
+        kept. If that cannot be written, the next message is kept."""
         adapter = conversation_id.adapter
         if not actor.spoke or not adapter:
             return
         seen = SeenSender(
             umo=conversation_id.umo,
-            scope=_scope_of(resolution),
+            scope=scope,
             adapter=adapter,
             group=conversation_id.group or "",
             peer=actor.person.removeprefix(f"{adapter}:"),
@@ -80,7 +78,7 @@ class Origins:
         if isinstance(resolution, Refused):
             return None
         found = on_behalf_of(conversation_id, await self._senders(conversation_id.umo), sender)
-        if found is not None and found.scope not in (PUBLIC.name, _scope_of(resolution)):
+        if found is not None and found.scope not in (PUBLIC.name, scope_of(resolution)):
             return replace(found, name="")
         return found
 
@@ -92,5 +90,6 @@ class Origins:
             return []
 
 
-def _scope_of(resolution: Resolution) -> str:
-    return resolution.scope.name if isinstance(resolution, Usable) else PUBLIC.name
+def scope_of(resolution: Resolution) -> str:
+    """The name of the scope that what is said would be kept in, empty for none."""
+    return resolution.scope.name if isinstance(resolution, Usable) else ""

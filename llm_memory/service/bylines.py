@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import chain
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.bylines import account_mark, claims_a_role, folded_name, names_in
+from ..catalogue.rules.tasks import is_task
+from ..catalogue.speaker_index import SpeakerIndex
 from ..catalogue.unread_turns import UnreadTurns
 from ..errors import StateUnavailable
 from ..log import logger
@@ -18,7 +21,9 @@ from ..models.recall import Byline, Hit
 from ..models.scope import Scope, ScopeFilter
 from ..primer.rules.primer import Participants
 from ..recall.rules.salience import is_first_person
+from ..runtime.identifiers import Clock
 from ..storage.state_store import SqliteStateStore
+from ..text.third_person import third_person
 
 
 @dataclass(eq=False)
@@ -30,34 +35,45 @@ class Bylines:
     _state: SqliteStateStore
     _linked: Callable[[str], Collection[str]]
     _is_admin: Callable[[str], bool]
+    _clock: Clock
+    _met: SpeakerIndex = field(default_factory=SpeakerIndex)
+    """The names under which persons have spoken, whatever was kept of it."""
     _admins: dict[str, set[str]] = field(default_factory=dict)
     """The admins' accounts by the folded names under which they have spoken."""
 
     def open(self) -> None:
-        """Read under which names admins have spoken. Blocks."""
+        """Read under which names persons have spoken, and where. Blocks."""
         try:
-            seen = self._state.named_senders()
+            seen = self._state.senders()
         except StateUnavailable as error:
             logger.warning("admin_names_unread", error=error)
             return
-        for person, name in seen:
-            if self.is_admin(person, None):
-                self._note_admin(person, name)
+        for one in seen:
+            if one.person and one.name:
+                self._meet(one.person, one.name, one.scope, self.is_admin(one.person, None))
 
-    def meet(self, actor: Actor) -> None:
-        """Note the name of an admin who has spoken."""
-        if actor.admin and actor.spoke and actor.person:
-            self._note_admin(actor.person, actor.name)
+    def meet(self, actor: Actor, scope: str) -> None:
+        """Note under which name a person has spoken. ``scope``: empty where nothing is kept."""
+        if actor.spoke and actor.person and actor.name:
+            self._meet(actor.person, actor.name, scope, actor.admin)
 
-    def _note_admin(self, person: str, name: str) -> None:
-        self._admins.setdefault(folded_name(name), set()).add(person)
+    def _meet(self, person: str, name: str, scope: str, admin: bool) -> None:
+        if scope:
+            self._met.hear(person, name, scope, self._clock())
+        if admin:
+            self._admins.setdefault(folded_name(name), set()).add(person)
+
+    @property
+    def _heard(self) -> tuple[SpeakerIndex, ...]:
+        return self._catalogue.speakers, self._unread.speakers, self._met
 
     def names(self, person: str, scope_filter: ScopeFilter) -> tuple[str, ...]:
         """Under which names a person was heard where the filter reads, the newest first."""
         persons, places = self._linked(person) if person else (), scope_filter.names
-        heard = self._catalogue.speakers.names(persons, places)
-        for name, at in self._unread.speakers.names(persons, places).items():
-            heard[name] = max(heard.get(name, at), at)
+        heard = dict[str, datetime]()
+        for speakers in self._heard:
+            for name, at in speakers.names(persons, places).items():
+                heard[name] = max(heard.get(name, at), at)
         return tuple(sorted(heard, key=lambda name: heard[name], reverse=True))
 
     def named(self, text: str, scope_filter: ScopeFilter) -> list[tuple[str, ...]]:
@@ -66,7 +82,7 @@ class Bylines:
         found: list[tuple[str, ...]] = []
         for name in names_in(text):
             people = set[str]()
-            for speakers in (self._catalogue.speakers, self._unread.speakers):
+            for speakers in self._heard:
                 people |= speakers.bearers(name.replace(" ", ""), scope_filter.names)
             if people and people <= {*self._linked(person := min(people))}:
                 names = self.names(person, scope_filter)
@@ -95,6 +111,10 @@ class Bylines:
         """True if the account is an admin's."""
         asks = asker is not None and asker.admin and asker.person == person
         return bool(person) and (asks or self._is_admin(person))
+
+    def asks(self, person: str, asker: Actor | None) -> bool:
+        """True if it is the person who asks."""
+        return asker is not None and asker.person in self._linked(person)
 
     def others(
         self, origin: Provenance, scope_filter: ScopeFilter, asker: Actor | None
@@ -149,6 +169,9 @@ class Reader:
             hit = hit if memory.model_worded else replace(hit, who=who)
         # Not what an agent stored on an admin's behalf, nor what a model has made up.
         reworded = memory.reworded
+        if memory.speaker and not reworded and not self.bylines.asks(memory.speaker, self.asker):
+            plain = memory.quoted or hit.also or is_task(stored)
+            hit = hit if plain else replace(hit, preview=third_person(hit.preview, hit.who))
         if not reworded and self.bylines.is_admin(memory.speaker, self.asker):
             return replace(hit, byline=Byline(admin=True))
         account = ""

@@ -11,7 +11,7 @@ from ..models.status import Notice
 from ..models.turns import Pause
 from ..runtime.lifecycle import Lifespan
 from ..scopes.access import Access, ConversationView
-from ..scopes.origins import Origins
+from ..scopes.origins import Origins, scope_of
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import FirstContact, ScopeBook
 from .bylines import Bylines
@@ -36,8 +36,10 @@ class Conversations:
         for the turn, None where it was not. Raises EngineClosed, EngineOff."""
         await self._life.ready()
         resolution = (view or self._access.view(conversation_id)).resolution
-        self._bylines.meet(actor)
-        await self._origins.note(conversation_id, actor, resolution)
+        paused = self._paused_conversations.of(conversation_id)
+        scope = "" if paused else scope_of(resolution)
+        self._bylines.meet(actor, scope)
+        await self._origins.note(conversation_id, actor, scope)
         contact = await self._book.meet(conversation_id, actor, resolution)
         await self._former.note(conversation_id, contact.resolution)
         return contact

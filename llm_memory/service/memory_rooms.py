@@ -208,8 +208,9 @@ class MemoryRooms:
 
     @cached_property
     def bylines(self) -> Bylines:
-        parts = self.parts
-        return Bylines(self.catalogue, self.unread, parts.state, self.book.ids_of, parts.is_admin)
+        parts, ids_of = self.parts, self.book.ids_of
+        state, is_admin = parts.state, parts.is_admin
+        return Bylines(self.catalogue, self.unread, state, ids_of, is_admin, self.clock)
 
     @cached_property
     def reconciler(self) -> Reconciler:

@@ -40,6 +40,7 @@ from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..text.overlap import holds
 from ..text.scripts import fold
+from ..text.third_person import third_person
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
 from .door import Door
@@ -156,12 +157,21 @@ class Recalls(Door):
             return
         await self._manager.announce(query, view.readable)
 
-    async def explain(self, *, conversation_id: ConversationId) -> list[Explained]:
-        """The last recalls of this conversation, the newest first, as far as it may see them."""
+    async def explain(
+        self, *, conversation_id: ConversationId, actor: Actor | None = None
+    ) -> list[Explained]:
+        """The last recalls of this conversation, the newest first, as far as it may see them, and
+        as it is told to ``actor``."""
         view = await self._view(conversation_id)
         if view.readable is None:
             return []
-        return self._manager.explanations.of(conversation_id.umo, view.readable)
+        complete = self._bylines.reader(view.readable, conversation_id.umo, actor).complete
+        return [
+            replace(
+                one, candidates=tuple((of, hit and complete(hit)) for of, hit in one.candidates)
+            )
+            for one in self._manager.explanations.of(conversation_id.umo, view.readable)
+        ]
 
     def last_recalls(self) -> list[Told]:
         """Of every conversation, the newest first: for the owner of the files."""
@@ -225,11 +235,15 @@ class Recalls(Door):
             if said_by is not None:
                 same, person = self._book.same_person, said_by.person
                 found = (pair for pair in found if same(person, pair[0].memory.provenance.person))
-            # The text begins with its speaker's name.
+            # The text begins with its speaker's name; people point to what they were shown.
             found = (
-                pair
-                for pair in found
-                if all(any(holds(pair[1], fold(name)) for name in names) for names in called)
+                (one, text)
+                for one, text in found
+                if all(
+                    any(holds(text, fold(name)) for name in names)
+                    or holds(fold(third_person(one.memory.judgment, one.memory.who)), names[0])
+                    for names in called
+                )
             )
             chosen = [stored for stored, _ in found]
             return sorted(chosen, key=_said_at, reverse=True)[:limit]

@@ -159,14 +159,6 @@ class SqliteStateStore(SqliteFile):
         found = self.rows(f"{query} WHERE umo = ?", (umo,)) if umo else self.rows(query)
         return [SeenSender(*row) for row in found]
 
-    def named_senders(self) -> list[tuple[str, str]]:
-        """Returns under which names persons have spoken, each once."""
-        rows = self.rows(
-            "SELECT DISTINCT adapter || ':' || peer, name FROM seen_sender"
-            " WHERE peer <> '' AND name <> ''"
-        )
-        return [(str(person), str(name)) for person, name in rows]
-
     def model_history(self, umo: str, history: str) -> HistoryScope | None:
         """Returns what was noted last of a chat history that the model is given."""
         rows = self.rows(

@@ -295,8 +295,8 @@ async def test_one_account_is_one_person_by_any_name_it_was_heard_under(tmp_path
     assert own.hits[0].preview == "阿强养了一只柯基"
     assert other.hits[0].preview == "小红养了一缸金鱼"
     told = {hit.preview: hit.who for hit in whole.hits}
-    assert told["下午的球我不去了"] == "强哥"
-    assert told.keys() == {one.memory.judgment for one in listed}
+    assert told["下午的球强哥不去了"] == "强哥"
+    assert {hit.memory_id for hit in whole.hits} == {one.memory.memory_id for one in listed}
     assert (shown, [hit.who for hit in hidden.hits]) == ([], [])
 
 
@@ -308,3 +308,43 @@ async def test_who_speaks_of_oneself_in_passing_is_told_nothing(tmp_path: Path, 
         await rig.until_indexed()
         recall = await rig.recall(said, FAMILY, 3, actor=HONG, in_talk=True)
     assert recall.hits == ()
+
+
+async def test_what_somebody_said_of_himself_is_told_to_others_by_the_name(tmp_path: Path) -> None:
+    async with a_bot(tmp_path, words_alone=True, settings=QUICK) as rig:
+        await rig.remember("更正：我的车险12月20号到期", FAMILY, OLD_STRONG)
+        await rig.remember("强哥周末值班", FAMILY, STRONG)
+        await rig.until_indexed()
+        asked = ("车险什么时候到期", FAMILY, 1)
+        (told,) = (await rig.recall(*asked, actor=HONG, in_talk=True)).hits
+        (own,) = (await rig.recall(*asked, actor=STRONG, in_talk=True)).hits
+        service = rig.engine.service
+        named = await service.newest(conversation_id=FAMILY, naming="阿强的车险")
+        (listed,) = await service.told(named, conversation_id=FAMILY, actor=HONG, chars=80)
+        why = await service.explain(conversation_id=FAMILY, actor=HONG)
+    assert (told.preview, own.preview) == ("强哥的车险12月20号到期", "我的车险12月20号到期")
+    assert (listed.preview, named[0].memory.judgment) == (told.preview, own.preview)
+    assert [hit.preview for _, hit in why[0].candidates[:1] if hit] == [told.preview]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_new_name_is_known_once_its_bearer_has_spoken_in_the_scope(
+    tmp_path: Path, restarts: bool
+) -> None:
+    options = {"words_alone": True, "settings": QUICK, "clock": Ticker()}
+    async with a_bot(tmp_path, **options) as rig:
+        await rig.remember("我养了一只柯基", FAMILY, OLD_STRONG)
+        for where, name in ((COMPANY, "影子"), (FAMILY, "强哥"), (COMPANY, "影子")):
+            await rig.engine.service.conversations.meet(where, person(4100, name))
+        found = await asked_of_pets(rig)
+    if restarts:
+        async with a_bot(tmp_path, **options) as rig:
+            found = await asked_of_pets(rig)
+    assert found == [[("强哥养了一只柯基", "强哥")], []]
+
+
+async def asked_of_pets(rig: Rig) -> list[list[tuple[str, str]]]:
+    await rig.until_indexed()
+    asked = ("强哥养了什么", "影子养了什么")
+    found = [await rig.recall(one, FAMILY, 3, actor=HONG, in_talk=True) for one in asked]
+    return [[(hit.preview, hit.who) for hit in recall.hits] for recall in found]
