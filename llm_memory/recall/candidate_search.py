@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from ..catalogue.catalogue import key_of
 from ..catalogue.rules.passage_text import shown_text
@@ -25,10 +27,14 @@ from .rules.decision import Decision, decide
 from .rules.features import LONG, Features, Message, recency, stated
 from .rules.parts import only_asks
 from .rules.ranking import Candidate
-from .rules.salience import in_time, is_of, salience
+from .rules.salience import SAID, holds_name, in_time, is_of, salience, tells_of
 from .rules.weights import RecallWeights
 from .use_counts import UseCounts
 from .whole_answers import Whole
+
+_AS_WELL: Final = 1.0
+"""Log-odds: what tells of the person may be so much behind."""
+_BEHIND: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +121,13 @@ class CandidateSearch:
         scores = {key: match.score for key, match in words.words.items()}
         rows = self._rows(ask, answer, passages, coverage, scores if answer.words else coverage)
         decision = self._decide(ask, answer, rows)
+        scores_told = self._told_first(ask, passages, decision)
         similarities = answer.vectors.similarities if answer.vectors else {}
         candidates = [
             Candidate(
                 passages[key],
                 max(relevance, 0.0) if key in asked else relevance,
-                score=decision.scores[place],
+                score=scores_told[place],
                 factor=decision.factors[place],
                 lexical=scores.get(key),
                 coverage=coverage.get(key, 0.0),
@@ -243,6 +250,29 @@ class CandidateSearch:
             else 0.0
             for key in keys
         }
+
+    def _told_first(
+        self, ask: Ask, passages: Mapping[Key, Passage], decision: Decision
+    ) -> list[float]:
+        """The scores, where what a person whom the question names only said comes behind what tells
+        of the person about as well."""
+        asked, own = fold(ask.text), {*map(fold, ask.words.asker)}
+        who = {fold(one.memory.who) for one in passages.values() if isinstance(one, StoredMemory)}
+        people = [*({name} for name in who - own if len(name) > 1), *map(set, ask.words.persons)]
+        people = [own, *(some for some in people if any(holds_name(asked, name) for name in some))]
+        told = [
+            max(tells_of(one, self._passages.folded(one), some) for some in people)
+            if isinstance(one, StoredMemory)
+            else 0
+            for one in passages.values()
+        ]
+        scores = list(decision.scores)
+        best = max((scores[at] for at, tells in enumerate(told) if tells > SAID), default=-math.inf)
+        for at, tells in enumerate(told):
+            well = scores[at] - decision.terms[at]["speaker"] - _AS_WELL
+            if tells == SAID and well < best < scores[at] + _BEHIND:
+                scores[at] = best - _BEHIND
+        return scores
 
     def _decide(self, ask: Ask, answer: Answer, rows: Mapping[Key, Features]) -> Decision:
         vector = answer.vectors.vector if answer.vectors else ()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -26,7 +25,7 @@ from .arms import Arms
 from .parsed_question import Ask
 from .rules.questions.days import EVERYTHING, OfDays, asked_of_days
 from .rules.questions.heads import Asked, asked_for
-from .rules.salience import in_time, is_of, salience
+from .rules.salience import HOLDS, in_time, is_of, salience, tells_of
 from .use_counts import UseCounts
 
 READ: Final = 1000
@@ -125,7 +124,7 @@ class WholeAnswers:
         by that person, said by the asker, strong, new."""
         return (
             in_time(stored, ask.times, ask.now.tzinfo),
-            self._tells_of(stored, called, ()) >= _HOLDS,
+            self._tells_of(stored, called, ()) >= HOLDS,
             is_of(stored, ask.asker),
             salience(stored, self._uses.of(stored)),
             stored.memory.created_at.timestamp(),
@@ -147,7 +146,7 @@ class WholeAnswers:
             if (tells := self._tells_of(one, names, persons))
         }
         speaks = any(fold(one.memory.who) in names for one in found)
-        if not (persons or speaks or any(tells != _HOLDS for tells in found.values())):
+        if not (persons or speaks or any(tells != HOLDS for tells in found.values())):
             return []
 
         def order(one: StoredMemory) -> tuple[bool, int, datetime]:
@@ -158,12 +157,7 @@ class WholeAnswers:
     def _tells_of(
         self, stored: StoredMemory, names: Collection[str], persons: Collection[str]
     ) -> int:
-        judgment, folded = fold(stored.memory.judgment), self._passages.folded(stored)
-        if any(judgment.startswith(name) and _holds(judgment, name) for name in names):
-            return _BEGINS
-        speaks = stored.memory.provenance.person in persons or fold(stored.memory.who) in names
-        text = judgment if speaks else folded  # which has its speaker in front
-        return _HOLDS if any(_holds(text, name) for name in names) else int(speaks)
+        return tells_of(stored, self._passages.folded(stored), names, persons)
 
     async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
         """What the index of words finds for a name, of its speaker or in a text."""
@@ -205,11 +199,6 @@ class WholeAnswers:
         return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
 
 
-_BEGINS, _HOLDS = 3, 2
-"""How directly a memory tells of a person: it begins with the name, it holds it; 1 where the person
-said it."""
-
-
 def _most(ask: Ask, days: Collection[date]) -> int:
     return max(ask.request.limit, min(len(days), ask.request.days))
 
@@ -232,10 +221,3 @@ def _asked(ask: Ask) -> Asked | None:
 def _called(ask: Ask, name: str) -> Sequence[str]:
     """The other names of a person, none where it is nobody's."""
     return next((some for some in ask.request.named if some[0] == name), ())
-
-
-def _holds(text: str, name: str) -> bool:
-    """Whether a name stands in a text; one in Latin letters as a whole word."""
-    if name.isascii():
-        return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text) is not None
-    return name in text

@@ -60,6 +60,32 @@ def said(recall: Recall) -> list[str]:
     return [hit.preview for hit in recall.hits]
 
 
+OF_MUM, BY_MUM = (
+    ("妈妈周三去打太极", "Mum swims on Wednesday"),
+    ("奶奶周三打太极", "Nan swims Wednesday"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "asks", "order"),
+    [
+        ("妈妈周三打什么", "小明", (OF_MUM[0], BY_MUM[0])),
+        ("我周三打什么", "妈妈", (OF_MUM[0], BY_MUM[0])),
+        ("When does Mum swim?", "小明", (OF_MUM[1], BY_MUM[1])),
+    ],
+)
+async def test_what_tells_of_a_person_comes_before_what_that_person_only_said(
+    tmp_path: Path, query: str, asks: str, order: tuple[str, str]
+) -> None:
+    people = {name: person(number, name) for number, name in enumerate(("小明", "妈妈", "Mum"))}
+    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+        for of_mum, by_mum, mum in zip(OF_MUM, BY_MUM, ("妈妈", "Mum"), strict=True):
+            await rig.remember(of_mum, HERE, people["小明"])
+            await rig.remember(by_mum, HERE, people[mum])
+        found = said(await asked(rig, query, people[asks]))
+    assert [text for text in found if text in order] == list(order)
+
+
 async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(tmp_path: Path) -> None:
     clock = Ticker(NOON)
     async with reading(tmp_path, clock=clock, trust=FixedTrust(0.0)) as rig:

@@ -12,6 +12,7 @@ from ...catalogue.rules.timeline import local_day
 from ...models.data_models import StoredMemory
 from ...models.passages import Passage
 from ...text.dates.spans import TimeSpan
+from ...text.scripts import fold
 
 _MIDDLE = 50
 _USES = 8.0
@@ -24,6 +25,33 @@ _FIRST_PERSON = re.compile(
 def is_first_person(query: str) -> bool:
     """True for a question in which the asker speaks of themselves."""
     return _FIRST_PERSON.search(query) is not None
+
+
+BEGINS, HOLDS, SAID = 3, 2, 1
+"""How directly a memory tells of a person: it begins with the name, or the person says it of
+himself; it holds the name; the person only said it."""
+
+
+def tells_of(
+    stored: StoredMemory, text: str, names: Collection[str], persons: Collection[str] = ()
+) -> int:
+    """How directly a memory tells of the person of these names, folded, or ids; 0 for not at all.
+    ``text``: folded, with whatever stands for its speaker in front."""
+    judgment = fold(stored.memory.judgment)
+    if any(judgment.startswith(name) and holds_name(judgment, name) for name in names):
+        return BEGINS
+    speaks = stored.memory.provenance.person in persons or fold(stored.memory.who) in names
+    if speaks and is_first_person(judgment):
+        return BEGINS
+    text = judgment if speaks else text
+    return HOLDS if any(holds_name(text, name) for name in names) else SAID * speaks
+
+
+def holds_name(text: str, name: str) -> bool:
+    """Whether a name stands in a text; one in Latin letters as a whole word."""
+    if name.isascii():
+        return re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text) is not None
+    return name in text
 
 
 def in_time(passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = None) -> bool:
