@@ -143,14 +143,16 @@ class Reader:
     participants: Participants | None = None
 
     def stands(self, passage: Passage) -> bool:
-        """False for what a stranger says, unless of the one person of that name, and for whoever
-        else bears the asker's."""
+        """False for what a stranger says, unless of the one person of that name where all is public,
+        and for whoever else bears the asker's."""
         if not isinstance(passage, StoredMemory) or passage.memory.provenance.vouched:
             return True
         origin, text = passage.memory.provenance, passage.memory.judgment
         others = self.bylines.others(origin, self.scope_filter, self.asker)
         if self.asker is not None and self.asker.person in others:
             return False
+        if not self.scope_filter.scopes[0].is_public:
+            return not self._is_stranger(passage)
         of_oneself = is_first_person(text) or bool(origin.who and text.startswith(origin.who))
         return not self._is_stranger(passage) or (of_oneself and not others)
 

@@ -273,6 +273,19 @@ async def test_who_only_bears_the_name_takes_no_place_of_the_one_who_is_meant(
     assert not recall.hits[shown.index("老王对青霉素过敏")].earlier or where is OTHER_ROOM
 
 
+@pytest.mark.parametrize("own", ["老王对青霉素过敏", "老王说他对青霉素过敏", "老王打不了青霉素"])
+async def test_a_stranger_says_nothing_against_what_a_closed_scope_knows(
+    tmp_path: Path, own: str
+) -> None:
+    """Nobody called so has spoken in the scope, so the stranger is the one of that name."""
+    async with a_bot(tmp_path, words_alone=True) as rig:
+        await rig.remember(own, FAMILY, HONG)
+        await rig.remember("老王对青霉素不过敏", ROOM, LIKE_REAL)
+        await rig.until_indexed()
+        recall = await rig.recall("老王能打青霉素吗", FAMILY, 3, actor=HONG, in_talk=True)
+    assert (recall.hits[0].preview, recall.hits[0].earlier) == (own, False)
+
+
 STRONG, OLD_STRONG = person(4100, "强哥"), person(4100, "阿强")
 
 
