@@ -143,8 +143,8 @@ class Reader:
     participants: Participants | None = None
 
     def stands(self, passage: Passage) -> bool:
-        """False for what a stranger says, unless of the one person of that name where all is public,
-        and for whoever else bears the asker's."""
+        """False for what a stranger says, but of oneself where all is public and nobody else bears
+        the name, and for whoever else bears the asker's."""
         if not isinstance(passage, StoredMemory) or passage.memory.provenance.vouched:
             return True
         origin, text = passage.memory.provenance, passage.memory.judgment

@@ -406,7 +406,8 @@ PLANS = {
 }
 QUIET = """
 明天见|今天好累|明天再说吧|我明天没空|今天没什么事|今天就这样吧|后天有什么安排|今天几号|你今天好吗|
-see you tomorrow|I'm busy tomorrow|how are you today|what's up today|any plans for Friday?
+see you tomorrow|I'm busy tomorrow|how are you today|what's up today|any plans for Friday?|
+Doing the costings, which rate do I type in for the farmer tomorrow?
 """
 
 

@@ -61,6 +61,7 @@ _HABIT = re.compile(
 _HABIT_WORDS = 12
 _OVER = lazy_pattern(
     "[了过](?![来去夜年节几两些])|[说聊谈讲]|提(?![醒前])|发生|曾|以前|之前|当时|那[天时]|上[次回]|回顾|日记"
+    "|是(?:在|从|由|跟|和|谁|哪|几[点号]|什么时候|怎么)[^，。？?]{1,12}的[\u4e00-\u9fff]{0,2}(?:\\W|$)"
     r"|\b(?:did|was|were|had|went|came|met|saw|ate|took|said|told|last|ago|journal|diary"
     r"|(?!(?:plann|schedul|book|need|suppos|expect)ed)[a-z]{3,}ed)\b",
     re.IGNORECASE,

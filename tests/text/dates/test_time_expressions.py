@@ -294,6 +294,7 @@ def test_when_storing_a_date_without_a_year_is_the_nearest_and_a_weekday_lies_ah
         ("國慶去了哪裡", "國慶 10-01"),
         ("what did we do on Friday", "Friday 11-13"),
         ("what happened on Dec 25", "Dec 25 2025-12-25"),
+        ("周四是在哪儿吃的饭？", "周四 11-12"),
         ("周四的会几点", "周四 11-19"),
         ("周一的会几点", "周一 11-16"),
         ("周一说过要做什么", "周一 11-16"),

@@ -14,7 +14,7 @@ from ....models.data_models import Topic
 from ....text.scripts import fold
 from ....text.traditional import simplified
 from ..talk import is_about_time_alone, is_small_talk
-from .heads import OWN, PLANS, is_done, parted
+from .heads import NAME_WORDS, OWN, PLANS, is_done, parted
 
 _OF_THE_BOT: Final = re.compile(
     r"[你您](?!知道|记得|看|查|帮|说|告诉|能|可)|\byou\b(?!\s(?:know|tell|check|remember|see|show|list))"
@@ -74,8 +74,11 @@ def asked_of_days(subject: str, *, asks: bool) -> OfDays | None:
         return EVERYTHING
     if is_done(found, text) or (_OF_THE_BOT.search(text) and not (OWN.search(text) or left)):
         return None
-    everything = bool(found & {PLANS, Topic.TASKS}) or (not left and _ASKS.search(text) is not None)
-    own = OWN.search(text) is not None
+    # Beside what asks for days stands whose they are, and little else.
+    few = len(left) <= NAME_WORDS
+    plans = few and bool(found & {PLANS, Topic.TASKS})
+    everything = plans or (not left and _ASKS.search(text) is not None)
+    own = few and OWN.search(text) is not None
     return OfDays(everything, tuple(left), own) if everything or left else None
 
 
