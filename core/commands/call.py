@@ -39,7 +39,7 @@ from .command_words import first_word, unknown_text
 
 ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
-_ASKED_SECONDS = 600.0
+ASKED_SECONDS = 600.0
 """How long a yes is waited for; the texts say ten minutes."""
 
 _NO_MATTER = frozenset({"一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
@@ -50,11 +50,17 @@ type Person = tuple[str, str]
 
 
 class Asked(NamedTuple):
-    """What a person's yes does, until when (monotonic seconds), and whether an admin was asked."""
+    """What a person's yes does, until when (monotonic seconds), and whether an admin was asked.
+
+    ``short``: the deed in a few words, as it stands behind "to" in a sentence. ``refused`` is done
+    where the person says no.
+    """
 
     do: Handler
     until: float
     admin: bool
+    short: str = ""
+    refused: Callable[[], Awaitable[object]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +99,11 @@ class Call:
 
         Args:
             do: It is given the call that says yes. What an admin was asked, only an admin does.
-            short: The deed in a few words, as it stands behind "to" in a sentence.
+            short: As in ``Asked``.
 
         Returns ``text`` with how to say yes.
         """
-        asked = Asked(do, monotonic() + _ASKED_SECONDS, self.actor.admin)
+        asked = Asked(do, monotonic() + ASKED_SECONDS, self.actor.admin, short)
         self.asked.note(self.person, asked)
         return f"{text}\n{self.say('asked.how', deed=short)}"
 
@@ -241,6 +247,17 @@ async def yes(call: Call) -> str:
     if asked.admin and not call.actor.admin:
         return call.say("outcome.admins_only")
     return await asked.do(call)
+
+
+@no_words
+async def no(call: Call) -> str:
+    """Drop what waits for this person's yes, and say what it was."""
+    asked = call.asked.pop(call.person, None)
+    if asked is None or monotonic() >= asked.until:
+        return call.say("asked.nothing")
+    if asked.refused is not None:
+        await asked.refused()
+    return call.say("asked.dropped", deed=asked.short)
 
 
 @admin

@@ -44,6 +44,7 @@ COMMANDS = (
     Row("edit", "改写 修改", "改写一条（管理员，能撤销）：/memory edit <号> <内容>"),
     Row("move", "移动", "移到另一个域（管理员，能撤销）：/memory move <号> <域>"),
     Row("yes", "是 是的 确认 confirm", "问过你要不要做的，就做；管理员：确认警告里等着确认的"),
+    Row("no", "否 不 不要 取消 算了 拒绝 cancel reject", "问过你要不要做的，不做了"),
     Row("export", "导出", "把这里看得到的记忆导出成文件（管理员）"),
     Row("import", "导入", "把 imports/ 里的文件导入这里的域（管理员）：/memory import <文件名>"),
     Row("backup", "备份", "把全部记忆、会话表和设置写成一个文件（管理员）"),

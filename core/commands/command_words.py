@@ -31,7 +31,7 @@ _OTHER_WORDS: Mapping[str, Sequence[str]] = {
     "forget": ("忘", "忘掉", "移除", "清除", "清空", "remove", "rm", "del", "clear", "reset"),
     "edit": ("编辑", "改", "更改", "更正", "change", "update"),
     "move": ("转移", "搬", "mv"),
-    "undo": ("回退", "取消", "找回", "revert", "back"),
+    "undo": ("回退", "找回", "revert", "back"),
     "scope": ("记忆域", "分组", "绑定", "设置", "归属", "bind", "set", "map", "group"),
     "status": ("信息", "情况", "info", "state", "stat"),
     "why": ("原因", "解释", "explain", "reason"),

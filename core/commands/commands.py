@@ -28,7 +28,7 @@ from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import Enough, added_text, error_text
 from ..turn.first_message import announce_conversation, strangers_warning
-from .call import Asked, Call, Handler, Person, yes
+from .call import Asked, Call, Handler, Person, no, yes
 from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide
@@ -85,7 +85,8 @@ def _is_rule(stored: StoredMemory) -> bool:
 
 _ALL = (
     help_, status, scope, join, list_, todo, search, why, add, forget, edit, move, undo, pause,
-    resume, reflect, letters, yes, export, import_, backup, restore, decide, soul, sleep, migrate,
+    resume, reflect, letters, yes, no, export, import_, backup, restore, decide, soul, sleep,
+    migrate,
 )  # fmt: skip
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}
 """By the name in the table of commands; the underscore keeps clear of a name of Python's."""
@@ -106,8 +107,11 @@ class Commands:
             raise AttributeError(name)
 
         async def command(where: ConversationId, actor: Actor, rest: str) -> str:
+            call = self._call(where, actor, rest)
+            if handler not in (yes, no):  # a later yes would mean something else
+                call.asked.pop(call.person, None)
             try:
-                return await handler(self._call(where, actor, rest))
+                return await handler(call)
             except (Enough, NotSaved) as end:
                 return error_text(self._plugin.texts, end)
 

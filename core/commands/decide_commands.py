@@ -27,12 +27,12 @@ from ...llm_memory.models.decisions import (
 )
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import added_text
-from .call import Call, admin, yes
+from .call import Call, admin
 from .memory_reference import named_one
 
 _ACTIONS: Final = {
     "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
-    "取代": "supersede", "撤回": "withdraw", "是": "yes", "确认": "yes", "定": "settle",
+    "取代": "supersede", "撤回": "withdraw", "定": "settle",
 }  # fmt: skip
 _ALL: Final = frozenset({"all", "全部"})
 _ANYWAY: Final = frozenset({"anyway", "仍要"})
@@ -55,8 +55,6 @@ async def decide(call: Call) -> str:
         if named is None:
             return await _proposed(call, more, settled=action == "settle")
         change = Propose(named) if action == "propose" else Accept(named)
-    elif action == "yes":
-        return await yes(call.behind())
     else:
         change = _read(call, action, more.split())
     if change is not None:

@@ -31,7 +31,7 @@ from ...llm_memory.texts import Texts
 from ..replies.memory_line import place_text
 from ..turn.first_message import scope_line, tell
 from ..turn.turn_reader import is_admin
-from .call import Asked, Call, Handler, admin, slow, yes
+from .call import ASKED_SECONDS, Asked, Call, Handler, admin, slow, yes
 from .command_words import PUBLIC, scope_named
 from .rebind_command import rebind
 
@@ -255,9 +255,6 @@ def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str
     return scope_line(call.plugin, after)
 
 
-_AGAIN_SECONDS = 600.0
-"""So long a person's next wish is not told."""
-_ANSWER_SECONDS = 86_400.0
 _ADMINS = 5
 """Admins' chats that are told of one wish."""
 
@@ -279,26 +276,32 @@ async def join(call: Call) -> str:
     called = call.actor.name if is_private_chat(where.umo) else where.title
     place = place_name(call, where, called)
     do = partial(set_scope, word=scope, where=where, place=place)
-    call.asked.note(asker, Asked(do, now + _AGAIN_SECONDS, admin=True))
+    who = cut(call.actor.name) or safe(call.actor.person)
+    deed = call.say("join.deed", who=who, scope=scope)
+    refused = partial(tell, call.plugin, where.umo, call.say("join.refused"))
+    asked = Asked(do, now + ASKED_SECONDS, admin=True, short=deed, refused=refused)
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
     met = await call.service.conversations.met()
-    wish = call.say("join.wish", who=cut(call.actor.name), place=place, scope=scope)
+    wish = call.say("join.wish", who=who, place=place, scope=scope)
     if _has_namesakes(call, met):
         wish += call.say("join.namesake")
     admins = [one for one in met if is_private_chat(one.umo) and not one.group and one.person]
     admins = [one for one in admins if is_admin(call.plugin.astrbot, one.person)][:_ADMINS]
-    asked = Asked(do, now + _ANSWER_SECONDS, admin=True)
-    reached = [await _tell(call, one, wish, line, asked) for one in admins]
-    return call.say("join.asked") if any(reached) else call.say("join.nobody", line=line)
+    agree = call.say("join.agree", line=line)
+    reached = [await _tell(call, one, f"{wish}\n{agree}", asked) for one in admins]
+    if not any(reached):
+        return call.say("join.nobody", line=line)
+    call.asked.note(asker, asked)  # so long, no wish of the same person is told
+    return call.say("join.asked")
 
 
-async def _tell(call: Call, admin: SeenSender, wish: str, line: str, asked: Asked) -> bool:
+async def _tell(call: Call, admin: SeenSender, wish: str, asked: Asked) -> bool:
     """A yes of theirs means the wish only where they were asked nothing else."""
     slot = (admin.umo, admin.person)
     other = call.asked.get(slot)
     free = other is None or monotonic() >= other.until
-    how = call.say("join.agree_yes" if free else "join.agree", line=line)
-    if not await tell(call.plugin, admin.umo, f"{wish}\n{how}"):
+    how = f"\n{call.say('asked.how', deed=asked.short)}" if free else ""
+    if not await tell(call.plugin, admin.umo, wish + how):
         return False
     if free:
         call.asked.note(slot, asked)

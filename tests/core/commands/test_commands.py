@@ -74,7 +74,7 @@ async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) ->
         rests = {**dict.fromkeys(_ALONE, ""), "join": " 家人"}
         rest = rests.get(name, " m-00000000000000 公司")
         answer = await Desk(rig, admin=False)(f"{name}{rest}")
-        assert (name, answer == "") == (name, name != "help")
+        assert (name, answer == "") == (name, name not in ("help", "no"))
 
 
 @pytest.mark.parametrize("held", [3, 0])
@@ -119,6 +119,21 @@ async def test_a_yes_does_what_this_person_was_asked_here_last_and_nothing_later
     assert await desk("yes") == desk.say("asked.nothing")
     written = records.read_text("utf-8")
     assert ("买蓝的" in written, "买红的" in written) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "between", ["no", "help cancel", "list", "decide accept 1", "restore none.jsonl", "forget"]
+)
+async def test_a_no_or_any_other_command_ends_what_waits_for_a_yes(rig: Rig, between: str) -> None:
+    desk = Desk(rig)
+    await rig.remember("存折在柜子里", group(777), person(9))
+    assert "/记忆 否" in await desk("forget 我的全部")
+    await desk("list", sender="8")  # another person's
+    said = await desk(between)
+    deed = desk.say("forget.deed")
+    assert (said == desk.say("asked.dropped", deed=deed)) is (between == "no")
+    assert await desk("yes") == await desk("no") == desk.say("asked.nothing")
+    assert await rig.newest(group(777)) == ["存折在柜子里"]
 
 
 async def test_a_hostile_name_forges_no_line_in_a_list(rig: Rig) -> None:

@@ -37,14 +37,14 @@ async def test_what_was_shown_is_written_after_a_yes_of_who_was_shown_it(tmp_pat
         desk = Desk(rig)
         memory_id = await proposed(desk)
         shown = await desk(f"decide accept {memory_id} issue=12 to=decisions")
-        for yes in (await desk("decide yes", sender="8"), await desk("decide yes", 555)):
+        for yes in (await desk("yes", sender="8"), await desk("yes", 555)):
             assert yes == desk.say("asked.nothing")
         assert not records(tmp_path)
-        assert "D-0001" in await desk("decide yes")
+        assert "D-0001" in await desk("yes")
         written = records(tmp_path)[records(tmp_path).index("## D-0001") :]
         assert "Issue" in written
         assert re.sub(" · 提案：.*", "", written) in f"{shown}\n"
-        await desk("decide yes")
+        await desk("yes")
         assert records(tmp_path).count("## D-0001") == 1
 
 
@@ -66,9 +66,9 @@ async def test_after_ten_minutes_it_is_shown_again(tmp_path: Path) -> None:
         desk = Desk(rig)
         await desk(f"decide 接受 {await proposed(desk)}")
         clock.forward(minutes=11)
-        assert "不一样" in await desk("decide 是")
+        assert "不一样" in await desk("yes")
         assert not records(tmp_path)
-        await desk("decide 是")
+        await desk("yes")
         assert WORDS in records(tmp_path)
 
 
@@ -107,7 +107,7 @@ async def test_what_is_remembered_is_proposed_by_its_id_and_stays_whose_it_was(
         assert now.memory.provenance == stored.memory.memory.provenance
         assert anchor_of(now.memory) == anchor_of(stored.memory.memory)
         await desk(f"decide 接受 {memory_id}")
-        assert "D-0001" in await desk("decide 是")
+        assert "D-0001" in await desk("yes")
         assert "提议 " not in await desk(f"decide 提议 {memory_id}")
 
 

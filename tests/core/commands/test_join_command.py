@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.commands import call, scope_commands
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -131,6 +132,24 @@ async def test_a_member_asks_and_is_in_once_an_admin_says_yes_in_private(
     assert await family.told(owner) == family.say("asked.nothing")
 
 
+async def test_a_no_tells_the_member_and_a_yes_that_means_something_else_lets_nobody_in(
+    family: Family, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = partial(FakeEvent.in_private, 9, name="站长", admin=True)
+    now = 0.0
+    for module in (call, scope_commands):
+        monkeypatch.setattr(module, "monotonic", lambda: now)
+    for words in ("no", "list", ""):
+        await family.member("join 家人")
+        if words:
+            await family.told(owner(f"memory {words}"))
+        refused = family.unasked.pop(MOTHER, "") == family.say("join.refused")
+        assert refused is (words == "no")
+        now += 600.0
+        await family.told(owner("memory yes"))
+        assert family.map == MAP
+
+
 async def test_a_wish_takes_the_place_of_no_other_question_and_shows_who_has_the_same_name(
     family: Family,
 ) -> None:
@@ -147,7 +166,8 @@ async def test_without_an_admin_in_private_the_member_is_told_what_an_admin_send
     family: Family,
 ) -> None:
     family.plugin.astrbot.get_config = lambda: {"admins_id": ["1"]}
-    assert MOTHER in await family.member("join 家人")
+    for _ in range(2):  # nobody was told: there is nothing to wait for
+        assert MOTHER in await family.member("join 家人")
     for wrong in ("", "家人 妈妈", "家 人", "a/b", "dm-x"):
         assert await family.member(f"join {wrong}", 3) != family.say("join.asked")
     assert (family.map, family.unasked) == (MAP, {})
