@@ -109,14 +109,15 @@ class DeepMind:
         say, scope = plugin.texts.say, start.scope_name or "-"  # for the log alone
         as_prompt = plugin.reads_prompt_only(conversation_id)
         if primer.sections:
-            inject(request, opening(primer, recall.hits, plugin.texts), as_prompt=as_prompt)
+            text = opening(primer, recall.hits, plugin.texts, recall.left_out)
+            inject(request, text, as_prompt=as_prompt)
             hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"
             count = len(primer.shown)
             logger.info(
                 say("log.primed", id=conversation_id, hours=hours, count=count, scope=scope)
             )
         elif recall.hits:
-            inject(request, fence(recall.hits, plugin.texts), as_prompt=as_prompt)
+            inject(request, fence(recall.hits, plugin.texts, recall.left_out), as_prompt=as_prompt)
         if recall.hits:
             found = tuple(hit.memory_id for hit in recall.hits)
             notes["recalled"] = (*notes.get("recalled", ()), *found)

@@ -36,10 +36,16 @@ def add_manner(request: ProviderRequest, manner: str) -> None:
         request.system_prompt = prompt + manner
 
 
-def fence(hits: Sequence[Hit], texts: Texts) -> str:
-    """The hits, one a line, between delimiters that no memory, name or tag can write."""
-    lines = [f"{n}. {hit_line(hit, texts)}" for n, hit in enumerate(hits, start=1)]
+def fence(hits: Sequence[Hit], texts: Texts, left_out: int = 0) -> str:
+    """The hits between delimiters that no memory, name or tag can write."""
+    lines = hit_lines(hits, texts, left_out)
     return "\n".join([OPEN, texts.say("inject.preamble"), *lines, CLOSE])
+
+
+def hit_lines(hits: Sequence[Hit], texts: Texts, left_out: int) -> list[str]:
+    """The hits, one a line, and how many more there are."""
+    lines = [f"{n}. {hit_line(hit, texts)}" for n, hit in enumerate(hits, start=1)]
+    return [*lines, texts.say("inject.more", count=left_out)] if left_out else lines
 
 
 def hit_line(hit: Hit, texts: Texts) -> str:

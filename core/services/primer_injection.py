@@ -8,10 +8,10 @@ from ...llm_memory import Hit, Primer, PrimerPart, PrimerSection, Written
 from ...llm_memory.text.normalising import estimate_tokens
 from ...llm_memory.text.safe_text import safe, safe_line, safe_pointer, shown_name
 from ...llm_memory.texts import Texts
-from .injection_service import CLOSE, OPEN, hit_line
+from .injection_service import CLOSE, OPEN, hit_line, hit_lines
 
 
-def opening(primer: Primer, hits: Sequence[Hit], texts: Texts) -> str:
+def opening(primer: Primer, hits: Sequence[Hit], texts: Texts, left_out: int = 0) -> str:
     """The primer and the memories that were recalled, between the same delimiters. What the primer
     tells already is not told twice."""
     written = as_written(texts)
@@ -26,7 +26,7 @@ def opening(primer: Primer, hits: Sequence[Hit], texts: Texts) -> str:
     more = not_told(primer, hits)
     if more:
         lines.append(_heading(texts.say("primer.recalled")))
-        lines += [f"{n}. {hit_line(hit, texts)}" for n, hit in enumerate(more, start=1)]
+        lines += hit_lines(more, texts, left_out)
     return "\n".join([*lines, CLOSE])
 
 

@@ -16,7 +16,7 @@ from ..turn.histories import History
 from .injection_service import fence, hit_line
 from .primer_injection import as_written, frame_tokens
 
-_NUMBERED = "10. "
+_NUMBERED, _MANY = "10. ", 10
 _LATE = {TurnPart.RECALL: "log.deadline", TurnPart.PRIMER: "log.prime_deadline"}
 _FAILED = {
     TurnPart.VIEW: "log.recall_failed",
@@ -65,7 +65,8 @@ class RetrievalService:
             query,
             seconds=config.recall_deadline_ms / 1000,
             limit=0 if unread else config.auto_inject_topk,
-            token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
+            token_budget=config.inject_token_budget
+            - estimate_tokens(fence((), texts, left_out=_MANY)),
             line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
             days=WEEK,
             context=context,

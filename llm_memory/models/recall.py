@@ -212,6 +212,12 @@ class Recall:
         """The estimated tokens of all previews together."""
         return sum(hit.tokens for hit in self.hits)
 
+    @property
+    def left_out(self) -> int:
+        """How many more answer a question for all that lies on some days."""
+        dropped = self.trace.dropped if self.trace.arm is Arm.DATES else {}
+        return dropped.get(DropReason.LIMIT, 0) + dropped.get(DropReason.BUDGET, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Expanded:

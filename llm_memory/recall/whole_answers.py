@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -172,8 +173,10 @@ class WholeAnswers:
 
     def _of_days(self, ask: Ask, asked: OfDays) -> Whole:
         """Of days to come what lies on them, first what holds a word of the question; of others
-        their digests, then what was said on them, then what names one of them. One for each of up
-        to ``request.days`` days is the answer, where that is more than the limit."""
+        their digests, then what was said on them, then what names one of them. Where
+        ``request.days`` are to be told each, one for each of up to so many of these is the answer,
+        and of what is to come all that lies on the days, one of each day before the second of
+        any."""
         back = towards(ask.request.query) is Towards.BACK
         if back or all(span.end < ask.now.date() for span in ask.times):
             zone = ask.now.tzinfo
@@ -183,8 +186,15 @@ class WholeAnswers:
             return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
         plans = [pair for pair in self._lying(ask) if not (is_task(pair[0]) and is_done(pair[0]))]
         plans.sort(key=lambda pair: (not self._is_of(pair[0], asked), pair[1]))
-        limit = _most(ask, {day for _, (_, _, day) in plans})
-        return Whole([one for one, _ in plans[:_OF_DAYS]], limit=limit)
+        before: Counter[date] = Counter()
+        order = []
+        for one, (direct, _, day) in plans[:_OF_DAYS]:
+            order.append((not self._is_of(one, asked), direct > _OF_A_TIME, before[day], one))
+            before[day] += 1
+        order.sort(key=lambda each: each[:3])
+        lying_there = sum(not vague for _, vague, _, _ in order) if ask.request.days else 0
+        limit = max(ask.request.limit, lying_there)
+        return Whole([one for *_, one in order], limit=limit)
 
     def _lying(self, ask: Ask) -> list[tuple[StoredMemory, tuple[int, bool, date]]]:
         today, zone = ask.now.date(), ask.now.tzinfo
@@ -197,6 +207,10 @@ class WholeAnswers:
 
     def _is_of(self, stored: StoredMemory, asked: OfDays) -> bool:
         return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
+
+
+_OF_A_TIME: Final = 2
+"""What lies on days no more directly, see ``lying``, was merely said on them."""
 
 
 def _most(ask: Ask, days: Collection[date]) -> int:

@@ -449,3 +449,60 @@ async def test_days_given_to_the_tool_are_enough_whatever_the_words(days: Days) 
         assert "跑团" in await tool.call(context, query=query, days="明天"), query
     assert "交房租" in await tool.call(context, query="安排", days="12月3号")
     assert "跑团" not in await tool.call(context, query="跑团", days="12月3号")
+
+
+_WEEK = {
+    "周三下午交周报": 18,
+    "周四上午交房租": 19,
+    "周四下午看牙医": 19,
+    "周五中午和同事吃饭": 20,
+    "除了周五每天九点半站会": None,
+    "Standup is at 9:30 every day except Friday": None,
+    "The deadline is Friday December 11": None,
+    "平安夜去看电影": None,
+}
+MONDAY = datetime(2026, 11, 16, 12, 0, tzinfo=SHANGHAI)
+
+
+async def _of_a_week(days: Days) -> None:
+    days.clock.now = MONDAY
+    for text, day in _WEEK.items():
+        kind = MemoryKind.KNOWLEDGE if day is None else MemoryKind.EVENT
+        await days.remember(text, FAMILY, person(2, "阿强"), kind=kind)
+
+
+@pytest.mark.parametrize("question", ["这周有什么安排", "what's on this week?"])
+async def test_of_a_week_to_come_no_day_is_left_out_for_another(days: Days, question: str) -> None:
+    await _of_a_week(days)
+    plugin = TurnPlugin(days)
+    recall = await recalled_for_turn(plugin, question, FAMILY)
+    told = [without_dates(hit.preview) for hit in recall.hits]
+    assert sorted(told) == sorted(text for text, day in _WEEK.items() if day), question
+    assert recall.left_out == 0
+    limited = await days.recall(question, FAMILY, 3)
+    assert {hit.told_day or hit.preview[3:13] for hit in limited.hits} == {
+        f"2026-11-{day}" for day in (18, 19, 20)
+    }
+
+
+async def test_of_a_full_day_all_that_fits_is_told_and_how_much_more_there_is(days: Days) -> None:
+    await _of_a_week(days)
+    for text in (
+        "周五早上送小明上学",
+        "周五下午三点体检",
+        "周五要取快递",
+        "周五晚上看话剧",
+        "周五给奶奶打电话",
+    ):
+        await days.remember(text, FAMILY, person(2, "阿强"), kind=MemoryKind.EVENT)
+    plugin = TurnPlugin(days)
+    for question in ("周五有什么安排", "Any plans for Friday?"):
+        recall = await recalled_for_turn(plugin, question, FAMILY)
+        assert len(recall.hits) == 6, question
+        assert all("周五" in hit.preview for hit in recall.hits), question
+    plugin = TurnPlugin(days, inject_token_budget=230)
+    recall = await recalled_for_turn(plugin, "周五有什么安排", FAMILY)
+    written = fence(recall.hits, plugin.texts, recall.left_out)
+    assert 0 < len(recall.hits) < 6
+    assert f"还有 {6 - len(recall.hits)} 条，用 core_memory_recall 查" in written
+    assert estimate_tokens(written) <= 230

@@ -17,8 +17,8 @@ from typing import Final
 
 from ...models.data_models import NO_TIME, Memory, MemoryKind
 from ...models.json_fields import is_plausible
-from ...text.dates.expressions import Precision, TimeSpan, find_times
-from ...text.dates.words import WEEKDAYS
+from ...text.dates.expressions import BARE, Precision, TimeSpan, find_times, is_date
+from ...text.dates.words import FEASTS, WEEKDAYS, chinese, english
 from ...text.numerals import number
 from ...text.traditional import simplified
 
@@ -33,6 +33,17 @@ _WEEKLY: Final = re.compile(
     r"|\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b(?!\s?[(][0-9]{4})",
     re.IGNORECASE,
 )
+_DAY_NAMES: Final = (
+    r"(?:周|星期|礼拜)[一二三四五六日天末](?:[和跟与及、](?:周|星期|礼拜)?[一二三四五六日天末])*",
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?)",
+)
+_EXCEPT: Final = re.compile(
+    rf"除了?{_DAY_NAMES[0]}(?!的|[^。；;\n]*[还也])|{_DAY_NAMES[0]}除外|"
+    rf"\b(?:except|excluding|apart from|but not|but)\s(?:(?:for|on|the)\s)*{_DAY_NAMES[1]}"
+    rf"(?:(?:,\s|\s)?(?:and|or|&)?\s?{_DAY_NAMES[1]})*",
+    re.IGNORECASE,
+)
+"""Days on which it is not. 除了周五，周六也去 tells of both."""
 _MONTHLY: Final = re.compile(
     r"每个?月的?\s?([0-9一二三十]{1,3})[号日]"
     r"|([0-9]{1,2})(?:st|nd|rd|th)\s(?:of\s)?(?:every|each)\smonth",
@@ -40,8 +51,8 @@ _MONTHLY: Final = re.compile(
 )
 _EVERY_YEAR: Final = re.compile("每年的?")
 _DATE: Final = re.compile(
-    r"[0-9一二三四五六七八九十]\s?[月日号]|[元国圣]|[0-9](?:st|nd|rd|th)\b|"
-    r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|christmas|new year)",
+    rf"[0-9一二三四五六七八九十]\s?[月日号]|{chinese(FEASTS)}|[0-9](?:st|nd|rd|th)\b|[0-9]/[0-9]|"
+    rf"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|{english(FEASTS)})",
     re.IGNORECASE,
 )
 """What a text has that names a date without a year."""
@@ -74,17 +85,20 @@ class Told:
     weekdays: frozenset[int] = frozenset()
     yearly: frozenset[tuple[int, int]] = frozenset()
 
-    def directness(self, span: TimeSpan) -> int | None:
+    def lying(self, span: TimeSpan) -> tuple[int, date] | None:
         """Returns 0 where it tells of one day of the span, 1 of one that comes again, 2 of a time
-        that meets the span; None where it tells of none of these."""
-        meeting = [ends for ends in self.days if ends[0] <= span.end and span.start <= ends[1]]
-        if any(first == last for first, last in meeting):
-            return 0
-        some = days_of(span.start, span.end)
+        that meets the span, and the first such day; None where it tells of none of these."""
         again = self.weekdays | self.yearly
-        if any(not again.isdisjoint(keys_of(day)) for day in some):
-            return 1
-        return 2 if meeting else None
+        found = [
+            (2 if first < last else 0, max(first, span.start))
+            for first, last in self.days
+            if first <= span.end and span.start <= last
+        ]
+        for day in days_of(span.start, span.end):
+            if not again.isdisjoint(keys_of(day)):
+                found.append((1, day))
+                break
+        return min(found, default=None)
 
 
 def days_of(first: date, last: date) -> Sequence[date]:
@@ -107,20 +121,23 @@ def told(memory: Memory) -> Told:
 
 @lru_cache(maxsize=4096)
 def _told(text: str, said_at: datetime | None, once: bool, noted: date | None) -> Told:
-    text = simplified(text)
+    text = _EXCEPT.sub("", simplified(text))
     written = tuple(_written(text))
     days = [*written, *([] if noted is None else [(noted, noted)])]
-    weekly = frozenset[int]()
-    if not once or "每" in text or "every" in text:
-        weekly = frozenset(WEEKDAYS[(one[1] or one[2]).lower()] for one in _WEEKLY.finditer(text))
+    again = list(_WEEKLY.finditer(text)) if not once or "每" in text or "every" in text else []
+    text = _EVERY_YEAR.sub(lambda found: " " * len(found[0]), text)
     yearly = {(0, number(one[1] or one[2]) or 0) for one in _MONTHLY.finditer(text)}
-    if said_at is not None and (weekly or _DATE.search(text)):
-        for span in find_times(_EVERY_YEAR.sub("", text), said_at):
+    if said_at is not None and (again or _DATE.search(text)):
+        for span in find_times(text, said_at):
+            if is_date(span) and not BARE.fullmatch(text[span.first : span.last]):
+                # A weekday beside a date is that day alone.
+                again = [one for one in again if not span.first <= one.start() < span.last]
             if span.relative or span.vague or span.precision is Precision.YEAR:
                 continue
             days.append((span.start, span.end))
             if not once and span.precision is Precision.DAY and _DATE.search(span.words):
                 yearly.add((span.start.month, span.start.day))
+    weekly = frozenset(WEEKDAYS[(one[1] or one[2]).lower()] for one in again)
     return Told(written, tuple(days), weekly, frozenset(yearly))
 
 

@@ -106,14 +106,8 @@ def lying(
     """Returns what orders the plans of days, the first to be told the least: how directly it tells
     of one, whether that is over, and the day. An event that names no day, and a digest, are of the
     day on which they were said. None for any other."""
-    found = []
-    days_told = told(stored.memory)
-    for span in spans:
-        direct = days_told.directness(span)
-        if direct is not None:
-            starts = (max(start, span.start) for start, end in days_told.days if end >= span.start)
-            first = min(starts, default=span.start)
-            found.append((direct, first < today, first))
+    lying_in = map(told(stored.memory).lying, spans)
+    found = [(at[0], at[1] < today, at[1]) for at in lying_in if at]
     said = local_day(stored, zone)
     of_its_day = stored.memory.kind is MemoryKind.EVENT and not names_its_day(stored.memory)
     if not found and of_its_day and any(span.start <= said <= span.end for span in spans):

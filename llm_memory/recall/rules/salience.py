@@ -65,7 +65,7 @@ def in_time(passage: Passage, spans: Sequence[TimeSpan], zone: tzinfo | None = N
     exact = [span for span in spans if not span.vague]
     if isinstance(passage, StoredMemory):
         days = told(passage.memory)
-        if any(days.directness(span) is not None for span in exact):
+        if any(days.lying(span) for span in exact):
             return True
     text = shown_text(passage).casefold()
     return any(span.words.casefold() in text for span in exact)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from itertools import zip_longest
-from typing import TypeGuard
 
 from ..traditional import simplified
-from .expressions import Precision, TimeSpan, find_times
+from .expressions import BARE, PERHAPS, Precision, TimeSpan, find_times, is_date
 
 _KEPT = re.compile(
     r"```.*?(?:```|\Z)"  # code
@@ -24,21 +23,11 @@ _KEPT = re.compile(
 _BRACKETS = re.compile(r"\s?[（(\[]([^（）()\[\]]{1,60})[）)\]]")
 _YEAR = re.compile(r"(?:^|[^0-9])[0-9]{4}(?:-[0-9]{2}| ?年|$)")
 _SAME_THING = re.compile(r"[\s（(，,]{0,3}(?:即|也就是|就是|i\.?e\.?,?)?\s?")
-_BESIDE = re.compile(r"\s?[（(]?(?:the\s)?", re.IGNORECASE)
-"""Between a weekday and its date: Friday the 12th of June."""
-_PERHAPS = re.compile(r"\s?[,，]?\s?(?:(?:on\s|is\s)?(?:an?\s|the\s)?|是)", re.IGNORECASE)
-"""Between them where the date is such a day, or else between two days: 周五，6月12日."""
 _DAY_OF_MONTH = re.compile(
     r"\s(?:the\s)?(?:[0-9]{1,2}(?:st|nd|rd|th)|[0-9]{1,2}/[0-9]{1,2})\b", re.IGNORECASE
 )
 """Behind a weekday: a date that is none without it."""
 _QUOTES = "\"'“”‘’「」『』"
-_BARE = re.compile(
-    r"(?:周|星期|礼拜)[一二三四五六日天末]|双休日|"
-    r"(?:(?:at|on|over|during) )?the weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day",
-    re.IGNORECASE,
-)
-"""Days that come every week."""
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+")
 _AGAIN = re.compile(
     r"[每逢各都总]|一般|通常|平时|平常|固定|经常|常常|习惯|以后|以来|起[，,都就]|开放|闭馆|休息|营业|"
@@ -99,7 +88,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
     spans = find_times(text, now)
     for span, behind in zip_longest(spans, spans[1:]):
         if (
-            (span.relative or (_BARE.fullmatch(span.words) and _overlaps(span, once)))
+            (span.relative or (BARE.fullmatch(span.words) and _overlaps(span, once)))
             and _is_open(text, span, before, behind)
             and not _is_beside(text, span, before, behind)
             and not _overlaps(span, kept)
@@ -111,7 +100,7 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
             parts += [said[place : span.last], _written(coming)]
             place = span.last
         before = span
-        if not span.vague and not _BARE.fullmatch(span.words):
+        if not span.vague and not BARE.fullmatch(span.words):
             latest = max(latest, span.start)
     return "".join([*parts, said[place:]])
 
@@ -122,7 +111,7 @@ def without_weekday_dates(text: str) -> str:
     place = 0
     for match in _DATED.finditer(text):
         before = simplified(text[max(match.start() - 20, 0) : match.start()].rstrip())
-        if any(before.endswith(bare[0]) for bare in _BARE.finditer(before)):
+        if any(before.endswith(bare[0]) for bare in BARE.finditer(before)):
             parts.append(text[place : match.start()].rstrip(" "))
             place = match.end()
     return "".join([*parts, text[place:]])
@@ -163,31 +152,20 @@ def _is_open(text: str, span: TimeSpan, before: TimeSpan | None, behind: TimeSpa
     if _IN_A_FORM.match(text, span.last) or _IN_AN_ENGLISH_FORM.search(text[: span.first]):
         return False
     inside = _BRACKETS.match(text, span.last)
-    if inside and (_YEAR.search(inside[1]) or (_is_date(behind) and behind.last <= inside.end())):
+    if inside and (_YEAR.search(inside[1]) or (is_date(behind) and behind.last <= inside.end())):
         return False
-    return not (_is_date(before) and _SAME_THING.fullmatch(text, before.last, span.first))
-
-
-def _is_date(span: TimeSpan | None) -> TypeGuard[TimeSpan]:
-    return span is not None and not span.relative and span.precision is Precision.DAY
+    return not (is_date(before) and _SAME_THING.fullmatch(text, before.last, span.first))
 
 
 def _is_beside(text: str, span: TimeSpan, *around: TimeSpan | None) -> bool:
-    """Whether it belongs to the date before or behind it: Friday 12 June, 12 June, a Friday."""
-    bare = _BARE.fullmatch(span.words) is not None
-    if bare and _DAY_OF_MONTH.match(text, span.last):
-        return True
+    """Whether it belongs to the date before or behind it: tomorrow, 12 June; Friday the 12th."""
+    if BARE.fullmatch(span.words):
+        return _DAY_OF_MONTH.match(text, span.last) is not None
     for other in around:
-        if not _is_date(other) or _BARE.fullmatch(other.words):
-            continue
-        between = sorted((span.first, span.last, other.first, other.last))[1:3]
-        agrees = span.precision is Precision.DAY and (
-            span.start == other.start or (bare and span.start.weekday() == other.start.weekday())
-        )
-        if (bare and _BESIDE.fullmatch(text, *between)) or (
-            agrees and _PERHAPS.fullmatch(text, *between)
-        ):
-            return True
+        if is_date(other) and not BARE.fullmatch(other.words) and span.start == other.start:
+            between = sorted((span.first, span.last, other.first, other.last))[1:3]
+            if span.precision is Precision.DAY and PERHAPS.fullmatch(text, *between):
+                return True
     return False
 
 

@@ -56,6 +56,7 @@ _MONTH = (
 )
 _NUMBER = "(?:3[01]|[12][0-9]|0?[1-9])"
 _DAY = f"(?P<day>{_NUMBER}(?P<nth>st|nd|rd|th)?)"
+_TO = "(?:\\s?[-–—~]\\s?|\\s(?:to|until|till|through)\\s(?:the\\s)?)"
 _YEAR = "(?P<year>(?:1[89]|2[01])[0-9]{2})"
 _NO_VERB = "(?-i:(?!may|march|mar))"
 _COUNTED = (
@@ -73,7 +74,7 @@ _WORDS = (
     f"(?P<word>{english([*DAY_WORDS, *VAGUE])})",
     f"{_NOT_TOLD}(?:{_WHICH})?(?P<weekday>{_WHOLE}){_NOT_ANCHORED}",
     f"{_WHICH}(?P<weekday>{_SHORT})\\.?",
-    f"(?:on|by|until|till|since){_GAP}(?P<said>(?P<weekday>{_SHORT})\\.?)",
+    f"(?:on|by|until|till|since|for|and){_GAP}(?P<said>(?P<weekday>{_SHORT})\\.?)",
     f"{_NOT_TOLD}(?P<which>last|this{_GAP}past|this|next){_GAP}(?P<unit>{_UNITS}){_NOT_ANCHORED}",
     f"(?:the{_GAP})?(?P<unit>week|weekend|month|year)\\s(?P<which>before last|after next)",
     (
@@ -82,8 +83,9 @@ _WORDS = (
     ),
     f"(?P<which>last|this|next){_GAP}(?P<feast>{english(FEASTS)})",
     (
-        f"(?:on|at|for|over|before|after|by|until|about|spent|celebrated){_GAP}(?P<said>(?P<feast>{english(FEASTS)}))"
-        f"(?=\\W{{0,2}}$|[,.;!?)]|{_GAP}(?:and|or|at|in|with|we|i|day|this|yet)\\b)"
+        f"(?:(?:on|at|for|over|before|after|by|until|about|spent|celebrated){_GAP}|^)(?P<said>(?P<feast>{english(FEASTS)}))"
+        f"(?=\\W{{0,2}}$|[,.;!?):]|{_GAP}(?:and|or|at|in|with|we|i|day|this|yet|plans|morning|eve"
+        f"|lunch|dinner|breakfast|afternoon|evening|is|will)\\b)"
     ),
     f"(?P<end>(?:(?:at|on|over|during){_GAP})?the{_GAP}weekend){_NOT_ANCHORED}",
     f"the{_GAP}(?:(?:next|previous|following){_GAP}(?:day|{_UNITS}|{_WHOLE})|last{_GAP}(?:{_WHOLE}))",
@@ -96,6 +98,8 @@ _WORDS = (
     ),
 )
 _DATES = (
+    f"{_MONTH}{_GAP}{_DAY}{_TO}(?P<until>{_NUMBER})(?:st|nd|rd|th)?(?!\\s?[ap]m)",
+    f"{_DAY}{_TO}(?P<until>{_NUMBER})(?:st|nd|rd|th)?{_GAP}(?:of{_GAP})?{_MONTH}",
     f"{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}(?:,?{_GAP}{_YEAR}|(?(nth)|{_COUNTED}))",
     f"{_DAY}{_GAP}(?:of{_GAP}|{_NO_VERB}){_MONTH}(?:,?{_GAP}(?:of{_GAP})?{_YEAR})?",
     f"(?P<day>{english(ORDINALS)}){_GAP}of{_GAP}{_MONTH}(?:,?{_GAP}{_YEAR})?",

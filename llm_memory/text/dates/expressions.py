@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeGuard
 
 from ..lazy_pattern import lazy_pattern
 from ..numerals import narrowed
@@ -43,8 +44,15 @@ _NUMERIC = (
         r"(?<![0-9A-Za-z/_.\-])(?P<month>1[0-2]|0?[1-9])[-/](?P<day>[12][0-9]|3[01]|0?[1-9])"
         r"(?=\s?[（(，,]?\s?(?:周|星期|礼拜|(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun))|有|那天)"
     ),
+    lazy_pattern(
+        r"\b(?:on|by|until|till|before|after|due|for|is|was|since|from|(?:mon|tues|wednes|thurs|fri"
+        r"|satur|sun)day),?\s(?P<said>(?P<month>1[0-2]|0?[1-9])/(?P<day>[12][0-9]|3[01]|0?[1-9]))"
+        r"(?![0-9/_%-]|\.[0-9]|\s(?:of|cups?|inch|miles?|full|done)\b)",
+        re.IGNORECASE,
+    ),
 )
-"""``2026-05-02``, ``2026/5/2``, ``2026.5.2``, ``2026-05``; ``12-04`` beside its weekday."""
+"""``2026-05-02``, ``2026/5/2``, ``2026.5.2``, ``2026-05``; ``12-04`` beside its weekday; ``on
+12/11``."""
 PATTERNS = (
     (re.compile("[0-9]{4}|[0-9][-/][0-9]"), _NUMERIC),
     (
@@ -54,6 +62,16 @@ PATTERNS = (
     (re.compile("[A-Za-z]{2}"), english.PATTERNS),
 )
 """Patterns, and what a text has where one of them matches."""
+BARE = re.compile(
+    r"(?:周|星期|礼拜)[一二三四五六日天末]|双休日|"
+    r"(?:(?:at|on|over|during) )?the weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day",
+    re.IGNORECASE,
+)
+"""Days that come every week."""
+_BESIDE = re.compile(r"\s?[（(]?(?:the\s)?", re.IGNORECASE)
+"""Between a weekday and its date: Friday the 12th of June."""
+PERHAPS = re.compile(r"\s?[,，]?\s?(?:(?:on\s|is\s)?(?:an?\s|the\s)?|是)", re.IGNORECASE)
+"""Between them where the date is such a day, or else between two days: 周五，6月12日."""
 _HABIT = re.compile(
     r"(?:每|逢|每[个到逢隔一])(?:年|个?月)?的?\s?$|(?<![a-z])(?:every|each|any|most|per)\s(?:other\s)?$",
     re.IGNORECASE,
@@ -108,8 +126,31 @@ def find_times(text: str, now: datetime, look: Towards = Towards.TOLD) -> tuple[
             continue
         end = -minus_last
         if days is not None and not _habitual(narrow, first, days):
-            spans.append(replace(days, words=text[first:end], first=first, last=end))
+            found = replace(days, words=text[first:end], first=first, last=end)
+            whole = _joined(narrow, spans[-1], found) if spans else None
+            spans[-1 if whole else len(spans) :] = [whole or found]
     return tuple(spans)
+
+
+def _joined(text: str, one: TimeSpan, other: TimeSpan) -> TimeSpan | None:
+    """The date where the weekday beside it is that day: Friday 12 June; 6月12日，周五."""
+    weekday, date = (one, other) if _is_weekday(one) else (other, one)
+    if not _is_weekday(weekday) or _is_weekday(date) or not is_date(date):
+        return None
+    agrees = weekday.start.weekday() == date.start.weekday()
+    between = one.last, other.first
+    if _BESIDE.fullmatch(text, *between) or (agrees and PERHAPS.fullmatch(text, *between)):
+        return replace(date, first=one.first, last=other.last)
+    return None
+
+
+def is_date(span: TimeSpan | None) -> TypeGuard[TimeSpan]:
+    """True for one day that is no word for how far from now."""
+    return span is not None and not span.relative and span.precision is Precision.DAY
+
+
+def _is_weekday(span: TimeSpan) -> bool:
+    return is_date(span) and BARE.fullmatch(span.words) is not None
 
 
 def days_named(text: str, now: datetime, look: Towards = Towards.NEAR) -> tuple[TimeSpan, ...]:

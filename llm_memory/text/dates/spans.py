@@ -48,7 +48,7 @@ class TimeSpan:
             date without a year or a weekday alone, which may come again and again.
         vague: How far is a guess of ours (``最近``, ``a few days ago``).
         around: The middle of the span is meant, the rest is leeway (``两周后``).
-        words: ``text[first:last]``.
+        words: ``text[first:last]``, of a date beside its weekday without that.
     """
 
     start: date

@@ -42,6 +42,8 @@ def times(text: str, *, look: Towards = Towards.BACK, now: datetime = NOW) -> li
 
 
 CHINESE = [
+    ("周四，11月12号体检", "11月12号 11-12"),
+    ("10号钢琴考级", "10号 11-10"),
     ("今天吃什么", "今天 11-18"),
     ("昨天我说过什么", "昨天 11-17"),
     ("前天去的", "前天 11-16"),
@@ -151,6 +153,14 @@ CHINESE = [
 ]
 
 ENGLISH = [
+    ("The deadline is Friday December 11", "December 11 2025-12-11"),
+    ("12 November, a Thursday", "12 November 11-12"),
+    ("We are away Nov 5-9", "Nov 5-9 11-05..11-09"),
+    ("closed from 5th to 9th of November", "5th to 9th of November 11-05..11-09"),
+    ("Dentist on 11/12 at 3", "11/12 11-12"),
+    ("party Thursday 11/12", "11/12 11-12"),
+    ("Christmas lunch at my place", "Christmas 2025-12-25"),
+    ("free on Fri and Sat?", "Fri 11-13", "Sat 11-14"),
     ("what did I eat today", "today 11-18"),
     ("Yesterday we met", "Yesterday 11-17"),
     ("yesterday's dinner", "yesterday's 11-17"),
