@@ -110,6 +110,8 @@ class Bringing:
         await asyncio.to_thread(self._holdings.vault.ensure, target)
         if undoable:
             await self._editor.note_batch(batch, source, target, requester)
+        else:  # it does not go back with what is brought the same way later
+            batch = f"kept-{batch}"
         # What was corrected there must not come back here with turns that were said before.
         persons = None if remainder.whole else await asyncio.to_thread(self._persons, remainder)
         await self._corrected.carry(source.name, target.name, persons)

@@ -61,8 +61,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Propose,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import MustBeNamed
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought, MustBeNamed
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_edits import with_renamed
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import BesideIndex
@@ -399,14 +400,29 @@ class LivingBot:
             {**ANCHOR, **self.scope_map}, conversation_id=conversation(place), actor=actor(who)
         )
 
-    async def bring(self, place: Place, who: Person) -> str:
+    async def bring(self, place: Place, who: Person, *names: str) -> str:
         """By command: what was left behind in former scopes, also where others see the target."""
         bring, where = self.rig.engine.service.admin.bring, conversation(place)
-        outcome = await bring([], conversation_id=where, actor=actor(who))
+        outcome = await bring(names, conversation_id=where, actor=actor(who))
         if isinstance(outcome, MustBeNamed):
             targets = [one.target for one in outcome.left]
             outcome = await bring(targets, conversation_id=where, actor=actor(who))
         return "brought" if isinstance(outcome, list) else _word(outcome)
+
+    async def rename(self, place: Place, who: Person, old: str, new: str) -> str:
+        """By command, and with a yes where two scopes become one."""
+        raw, moved = with_renamed({**ANCHOR, **self.scope_map}, old, new)
+        admin = self.rig.engine.service.admin
+        planned = await admin.plan_rename(old, new, moved)
+        if isinstance(planned, Rejected):
+            return _no(planned)
+        outcome = await admin.rename(
+            old, new, raw, moved, conversation_id=conversation(place), actor=actor(who)
+        )
+        if not isinstance(outcome, Brought):
+            return _word(outcome)
+        self.scope_map = {key: str(raw[key]) for key in self.scope_map}
+        return "renamed"
 
     async def export(self, place: Place, who: Person) -> str:
         """By command: the file's name, ready to be imported."""

@@ -459,6 +459,15 @@ class Model:
         own = self.has_its_own(place) and target == self.own(place)
         return who.admin or (own and who.account == place.account)
 
+    def left_behind(self, place: Place) -> list[Entry]:
+        """What belongs to a place and stands in a former scope of its own."""
+        own, mine = self.own(place), (f"dm of {place.human}", f"group {place.line}")
+        left = [one for one in self.alive() if one.scope in mine and own not in (None, one.scope)]
+        if self.has_its_own(place):
+            public = [one for one in self.alive() if one.scope == PUBLIC and one.where == place]
+            left += [one for one in public if not one.only_for]
+        return left
+
     def bring(self, place: Place, who: Person, stands: Callable[[str, Entry], bool]) -> str:
         """What a place left behind in a scope of its own, and what was said in a private chat while
         it was public, is where it belongs now, or there still; ``stands`` tells of an entry whether
@@ -466,27 +475,80 @@ class Model:
         own, mine = self.own(place), (f"dm of {place.human}", f"group {place.line}")
         if not self._may_bring(place, who, own or ""):
             return "not allowed"
-        left = [one for one in self.alive() if one.scope in mine and own not in (None, one.scope)]
-        if self.has_its_own(place):
-            public = [one for one in self.alive() if one.scope == PUBLIC and one.where == place]
-            left += [one for one in public if not one.only_for]
+        left = self.left_behind(place)
         for one in left:
-            was = replace(one)
-            if stands(own or "", one):
-                one.scope = own or ""
-                self.folders.add(one.scope)
-            self._did("bring", who, place, was, one)
-            self.deeds[-1].target = own or ""
-            carried = [o for o in self.corrections if o.scope == was.scope and o.entry is one]
+            self._bring(place, who, one, own or "", stands)
+            carried = [o for o in self.corrections if o.scope in mine and o.entry is one]
             self.corrections += [replace(one, scope=own or "") for one in carried]
         return "brought"
+
+    def bring_all(
+        self, place: Place, who: Person, name: str, stands: Callable[[str, Entry], bool]
+    ) -> str:
+        """An admin brings what stands in a scope that the map gives to nobody."""
+        own = self.own(place)
+        if not self._may_bring(place, who, own or ""):
+            return "not allowed"
+        if name == own != PUBLIC:
+            return "brought"
+        if not who.admin or name not in self.known_scopes():
+            return "unknown scope"
+        if name in (PUBLIC, *self.scope_map.values()) or own in (None, PUBLIC):
+            return "not left"
+        self._bring_scope(place, who, name, own or "", stands)
+        return "brought"
+
+    def rename(
+        self, place: Place, who: Person, old: str, new: str, stands: Callable[[str, Entry], bool]
+    ) -> str:
+        """An admin gives a scope the name of another one, or a new one. What the map says goes
+        along, and then nobody undoes it."""
+        moved = {key: new for key, name in self.scope_map.items() if name == old}
+        if old not in self.known_scopes() or not (moved or new in self.known_scopes()):
+            return "unknown scope"
+        if not who.admin:
+            return "not allowed"
+        self.scope_map = {**self.scope_map, **moved}
+        self._bring_scope(place, None if moved else who, old, new, stands)
+        return "renamed"
+
+    def _bring_scope(
+        self,
+        place: Place,
+        who: Person | None,
+        old: str,
+        new: str,
+        stands: Callable[[str, Entry], bool],
+    ) -> None:
+        self.folders.add(new)
+        for one in [o for o in self.entries if o.scope == old and o.state in ("alive", "waiting")]:
+            self._bring(place, who, one, new, stands)
+        carried = [one for one in self.corrections if one.scope == old]
+        self.corrections += [replace(one, scope=new) for one in carried]
+
+    def _bring(
+        self,
+        place: Place,
+        who: Person | None,
+        one: Entry,
+        target: str,
+        stands: Callable[[str, Entry], bool],
+    ) -> None:
+        was = replace(one)
+        if one.state == "waiting" or stands(target, one):
+            one.scope = target
+            self.folders.add(target)
+        if who is not None:
+            self._did("bring", who, place, was, one)
+            self.deeds[-1].target = target
 
     def bring_back(self, last: Deed, stands: Callable[[str, Entry], bool]) -> None:
         """All that went the same way goes back, as far as it is as it was brought."""
         way = (last.kind, last.source, last.target)
         for deed in [o for o in self.deeds if (o.kind, o.source, o.target) == way]:
             self.deeds.remove(deed)
-            if deed.entry.state == "alive" and stands(deed.source, deed.entry):
+            waits = deed.entry.state == "waiting"
+            if waits or (deed.entry.state == "alive" and stands(deed.source, deed.entry)):
                 deed.entry.scope = deed.source
                 self.undone.add(deed.entry.words)
 

@@ -410,6 +410,28 @@ class Life(RuleBasedStateMachine):
         assert answer == self.model.bring(where, who, self._stands())
         self.look()
 
+    @precondition(lambda self: not self.model.waiting())
+    @rule(where=places, who=persons, name=names)
+    def brings_all(self, where: Place, who: Person, name: str) -> None:
+        if not self.model.left_behind(where) and self.are_apart(name, self.model.own(where)):
+            answer = self.bot.run(self.bot.bring(where, who, name))
+            assert answer == self.model.bring_all(where, who, name, self._stands())
+            self.look()
+
+    @rule(where=places, who=persons, old=names, new=names)
+    def renames(self, where: Place, who: Person, old: str, new: str) -> None:
+        if PUBLIC not in (old, new) and old != new and self.are_apart(old, new):
+            answer = self.bot.run(self.bot.rename(where, who, old, new))
+            before = self.model.scope_map
+            assert answer == self.model.rename(where, who, old, new, self._stands())
+            self.in_chat |= {key for key in before if before[key] != self.model.scope_map[key]}
+            self.look()
+
+    def are_apart(self, *scopes: str | None) -> bool:
+        """No id stands in two of them."""
+        ids = [one.memory_id for one in self.model.entries if one.scope in scopes]
+        return len(ids) == len({*ids})
+
     def _stands(self) -> Callable[[str, Entry], bool]:
         there = {(one.scope, one.memory_id) for one in self.bot.files()}
         return lambda scope, entry: (self.model.name(scope), entry.memory_id) in there
