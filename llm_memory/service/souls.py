@@ -84,7 +84,9 @@ class Souls:
         all archives hold. Both may block, and the latter raise VaultFileBroken."""
         self._governance = governance
         self._model = model
-        self._evaluator = SoulEvaluator(model, verdicts, self._findings_of)
+        # Elsewhere an admin sees what changes before it is in force.
+        self._judging = model if evolution is SoulEvolution.AUTO else None
+        self._evaluator = SoulEvaluator(self._judging, verdicts, self._findings_of)
         self._style = style
         self._catalogue = catalogue
         self._notes = notes
@@ -183,8 +185,7 @@ class Souls:
     ) -> SoulEvaluation | SoulFault:
         if not self._life.is_ready:  # what private scopes say is not known, so it is no verdict
             return SoulFault.UNJUDGED
-        wished = proposal.origin is SoulOrigin.WISH and self._evolution is SoulEvolution.REVIEW
-        model = None if conversation or wished else self._model
+        model = None if conversation else self._judging
         if model is not None and model.label and not model.is_there(""):
             # Nobody waits at night, and a verdict without probes would stand.
             return SoulFault.UNJUDGED
@@ -195,7 +196,6 @@ class Souls:
             persona_prompt=await self._persona_prompt(role),
             conversation=conversation,
             probes=await self._governance.own_probes(role),
-            by_rules=wished,
         )
 
     async def _findings_of(self, role: str, proposal: SoulProposal, old: str) -> list[Finding]:

@@ -20,8 +20,7 @@ from ..texts import Said, Spoken
 from .model_port import SoulModel, reachable
 from .probe_verdicts import ProbeVerdict, SqliteProbeVerdicts
 from .rules.judging import (
-    ASKED,
-    NO_MODEL,
+    BY_RULES,
     PROTECTED,
     RULES_REFUSE,
     Better,
@@ -75,7 +74,6 @@ class SoulEvaluator:
         persona_prompt: str,
         conversation: str = "",
         probes: str = "",
-        by_rules: bool = False,
     ) -> SoulEvaluation | SoulFault:
         """Returns the verdict on a proposal over the text in force. A fault is none: the proposal
         stays as it was. Without a model the rules alone decide.
@@ -85,17 +83,14 @@ class SoulEvaluator:
             persona_prompt: AstrBot's own, empty for none.
             conversation: Whose model is asked, if the owner has chosen none.
             probes: What stands in the owner's ``probes.md``.
-            by_rules: The rules alone decide: an admin sees it before it is in force.
 
         Raises StateUnavailable.
         """
         findings = tuple(await self._rules(role, proposal, old_text))
         if findings:
             return SoulEvaluation(proposal.number, False, findings, why=RULES_REFUSE)
-        if by_rules:
-            return SoulEvaluation(proposal.number, True, why=ASKED)
         if (model := reachable(self._model, conversation)) is None:
-            return SoulEvaluation(proposal.number, True, why=NO_MODEL)
+            return SoulEvaluation(proposal.number, True, why=BY_RULES)
         own = await asyncio.to_thread(own_probes, probes)
         systems = (
             f"{persona_prompt}{injected(old_text)}",

@@ -24,9 +24,7 @@ PROTECTED: Final = frozenset({ProbeKind.SAFETY, ProbeKind.PRIVACY, ProbeKind.IDE
 MOST_WORSE: Final = 1
 """From pass to fail in any other."""
 RULES_REFUSE: Final = Said("soul_verdict.rules_refuse")
-NO_MODEL: Final = Said("soul_verdict.no_model")
-ASKED: Final = Said("soul_verdict.asked")
-"""An admin's own wish, which the admin sees before it is in force."""
+BY_RULES: Final = Said("soul_verdict.by_rules")
 _ANSWER_CHARS: Final = 2_000
 _JUDGE: Final = Both(
     "你比较聊天机器人的回答。用户消息每行一个 JSON：n 是编号，question 是有人发来的消息，"
