@@ -489,11 +489,11 @@ class Model:
         own = self.own(place)
         if not self._may_bring(place, who, own or ""):
             return "not allowed"
-        if name == own != PUBLIC:
+        if name == own:
             return "brought"
         if not who.admin or name not in self.known_scopes():
             return "unknown scope"
-        if name in (PUBLIC, *self.scope_map.values()) or own in (None, PUBLIC):
+        if name in self.scope_map.values() or own in (None, PUBLIC):
             return "not left"
         self._bring_scope(place, who, name, own or "", stands)
         return "brought"

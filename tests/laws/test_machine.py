@@ -413,7 +413,8 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: not self.model.waiting())
     @rule(where=places, who=persons, name=names)
     def brings_all(self, where: Place, who: Person, name: str) -> None:
-        if not self.model.left_behind(where) and self.are_apart(name, self.model.own(where)):
+        is_apart = name != PUBLIC and self.are_apart(name, self.model.own(where))
+        if is_apart and not self.model.left_behind(where):
             answer = self.bot.run(self.bot.bring(where, who, name))
             assert answer == self.model.bring_all(where, who, name, self._stands())
             self.look()
