@@ -10,7 +10,7 @@ from typing import Final
 
 from ...llm_memory import MemoryDraft, Rejected, Source
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
-from ...llm_memory.catalogue.rules.proposals import is_proposed
+from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import (
     Accept,
     DecisionChange,
@@ -19,7 +19,6 @@ from ...llm_memory.models.decisions import (
     Draft,
     ListDecisions,
     NotRecorded,
-    Propose,
     RecordFile,
     Reference,
     Reject,
@@ -31,11 +30,12 @@ from .call import Call, admin
 from .memory_reference import named_one
 
 _ACTIONS: Final = {
-    "": "list", "列表": "list", "提议": "propose", "接受": "accept", "否决": "reject",
-    "取代": "supersede", "撤回": "withdraw", "定": "settle",
+    "": "list", "列表": "list", "接受": "accept", "否决": "reject", "取代": "supersede",
+    "撤回": "withdraw", "定": "settle", "提议": "settle", "propose": "settle",
 }  # fmt: skip
 _ALL: Final = frozenset({"all", "全部"})
 _ANYWAY: Final = frozenset({"anyway", "仍要"})
+_EVERYBODY: Final = frozenset({"everyone", "everybody", "大家"})
 _OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
 _WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"D-(\d{1,9})", re.IGNORECASE)
@@ -43,20 +43,23 @@ _NUMBER: Final = re.compile(r"D-(\d{1,9})", re.IGNORECASE)
 
 @admin
 async def decide(call: Call) -> str:
-    """List, settle, propose, accept, supersede, reject or withdraw. What would be written is shown,
-    and is written after a yes."""
+    """List, settle, accept, supersede, reject or withdraw. What would be written is shown, and is
+    written after a yes."""
     first, more = call.split()
     if first.lower() in _ALL:
         first, more = "", first
     action = _ACTIONS.get(first, first.lower())
     change: DecisionChange | None
-    if action in ("propose", "settle") and more:
+    to, (who, *_) = None, (*more.split(maxsplit=1), "")
+    if who.lower() in _EVERYBODY:
+        to, more = RecordFile.DECISIONS, more.removeprefix(who).strip()
+    if action == "settle" and more:
         named = named_one(call, more)
         if named is None:
-            return await _proposed(call, more, settled=action == "settle")
-        change = Propose(named) if action == "propose" else Accept(named)
+            return await _settled(call, more, to)
+        change = Accept(named, to=to, settles=True)
     else:
-        change = _read(call, action, more.split())
+        change = _read(call, action, more.split(), to)
     if change is not None:
         return await _told(call, change)
     words = more.split()[action == "supersede" :]
@@ -65,21 +68,20 @@ async def decide(call: Call) -> str:
     return call.say("decide.usage")
 
 
-async def _proposed(call: Call, more: str, *, settled: bool) -> str:
-    """``settled``: the admin has decided: what would be written is shown at once."""
+async def _settled(call: Call, more: str, to: RecordFile | None) -> str:
+    """The admin has decided: what would be written is shown at once."""
     words, *why = _WHY.split(more, maxsplit=1)
     draft = MemoryDraft(words, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True)
     stored = await call.service.remember(draft, conversation_id=call.where)
     said = added_text(call.texts, stored)
-    if isinstance(stored, Rejected) or not is_proposed(stored.memory.memory):
+    if isinstance(stored, Rejected) or proposal_of(stored.memory.memory) is None:
         return said
-    memory_id = stored.memory.memory.memory_id
-    if settled:
-        return await _told(call, Accept(memory_id))
-    return f"{said}\n{call.say('decide.proposed', id=memory_id)}"
+    return await _told(call, Accept(stored.memory.memory.memory_id, to=to))
 
 
-def _read(call: Call, action: str, words: Sequence[str]) -> DecisionChange | None:
+def _read(
+    call: Call, action: str, words: Sequence[str], to: RecordFile | None
+) -> DecisionChange | None:
     """Returns the change that is asked for, None for words that ask for none."""
     if action == "list":
         return ListDecisions(everything=any(word.lower() in _ALL for word in words))
@@ -97,15 +99,15 @@ def _read(call: Call, action: str, words: Sequence[str]) -> DecisionChange | Non
     if action == "reject":
         return Reject(named, " ".join(left))
     options = {one[1].lower(): one[2] for word in left if (one := _OPTION.fullmatch(word))}
-    to = options.get("to", RecordFile.DECISIONS).lower()
-    if len(options) + len(_ANYWAY.intersection(left)) < len(left) or to not in list(RecordFile):
+    file = options.get("to", "").lower()
+    if len(options) + len(_ANYWAY.intersection(left)) < len(left):
         return None
-    if action not in ("accept", "supersede"):
+    if action not in ("accept", "supersede") or (file and file not in list(RecordFile)):
         return None
     return Accept(
         named,
         Reference(options.get("issue", ""), options.get("pr", "")),
-        to=RecordFile(to),
+        to=RecordFile(file) if file else to,
         supersedes=number,
         anyway=bool(_ANYWAY.intersection(left)),
     )
@@ -115,9 +117,6 @@ async def _told(call: Call, change: DecisionChange) -> str:
     outcome = await call.service.decide(change, conversation_id=call.where, actor=call.actor)
     if isinstance(outcome, Decisions):
         lines = [item_line(call.texts, item) for item in outcome.items]
-        if isinstance(change, Propose):
-            ids = [item.memory_id for item in outcome.items if not item.number]
-            lines += [call.say("decide.proposed", id=one) for one in ids]
         return "\n".join(lines) or call.say("decide.none")
     reply = outcome_words(call.texts, outcome)
     if isinstance(outcome, Draft) and isinstance(change, Accept | Withdraw):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from ..catalogue.rules.closing import closed_by
-from ..catalogue.rules.proposals import proposal_of
+from ..catalogue.rules.closing import closed_by, is_over
+from ..catalogue.rules.proposals import accepted_as, holds_here, proposal_of
 from ..models.data_models import StoredMemory
 from ..models.decisions import DecisionItem, DecisionState
 from ..vault.markdown.decision_record import settled_by, state_of
@@ -25,6 +25,13 @@ def decision_items(
     return tuple(item for item in items if everything or item.state in _OPEN)
 
 
+def decided_here(entries: Iterable[StoredMemory], number: int) -> StoredMemory | None:
+    """Returns the decision of one scope with this number, if it is in force."""
+    numbered = (one for one in entries if number and accepted_as(one.memory) == number)
+    found = (one for one in numbered if holds_here(one.memory) and not is_over(one.memory))
+    return next(found, None)
+
+
 def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[DecisionItem]:
     """An accepted one whose record was deleted is still listed, with its number and no file."""
     numbers = {record.number for record in there.records}
@@ -32,7 +39,7 @@ def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[De
     for stored in entries:
         proposal, memory = proposal_of(stored.memory), stored.memory
         if proposal is not None and proposal.number not in numbers:
-            settled = proposal.state is DecisionState.PROPOSED and closed_by(memory)
+            settled = closed_by(memory) and proposal.state in _OPEN
             items.append(
                 DecisionItem(
                     DecisionState.SUPERSEDED if settled else proposal.state,
@@ -40,6 +47,7 @@ def _proposals(entries: Iterable[StoredMemory], there: SharedRecords) -> list[De
                     memory.created_at,
                     memory_id=memory.memory_id,
                     number=proposal.number,
+                    here=proposal.here or proposal.state is DecisionState.WITHDRAWN,
                 )
             )
     return sorted(items, key=lambda item: item.at.timestamp() if item.at else 0, reverse=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..models.decisions import record_name
 from ..models.status import Notice, NoticeCode
 from ..storage.appending import AppendFault, NotAppended, find_lines, newline_of, torn_length
 from ..storage.record_intents import RecordIntent
 from ..vault.markdown.appended_block import open_fence
-from ..vault.markdown.decision_record import highest
+from ..vault.markdown.decision_record import numbers_in
 from ..vault.markdown.torn_record import torn_piece
 
 
@@ -18,27 +16,14 @@ class NotOurs(NotAppended):
     it would be hidden there."""
 
 
-class Overtaken(NotAppended):
-    """An earlier record has to be put back first."""
-
-
 class Payload:
     """Called with the file's content: the record's lines, in the file's line ends."""
 
-    def __init__(
-        self,
-        row: RecordIntent,
-        *,
-        again: bool = False,
-        waits: Callable[[bytes], bool] = lambda _: False,
-    ) -> None:
-        """``again``: it stood there before, so its number is its own. ``waits``: asked of the
-        file's content, whether an earlier record has to be put back there first."""
+    def __init__(self, row: RecordIntent) -> None:
         self._payload = row.payload
         self._number = row.number
         self._file = row.file
-        self._asked = again
-        self._waits = waits
+        self._asked = False
 
     def begun(self, content: bytes) -> bool:
         """True if all of it stands in the file, or its beginning at the file's end."""
@@ -58,16 +43,14 @@ class Payload:
         return Notice(NoticeCode.RECORD_TORN, f"{self._file}/{name}", params)
 
     def __call__(self, content: bytes) -> bytes:
-        """Raises NotOurs, and Overtaken where ``waits`` says so."""
-        if self._waits(content):
-            raise Overtaken(AppendFault.BUSY)
+        """Raises NotOurs."""
         # Later tries find in the file what the first has left of ours.
         first, self._asked = not self._asked, True
         if first and not self.begun(content):
             text = content.decode("utf-8", "replace")
             if (line := open_fence(text)) is not None:
                 raise NotOurs(AppendFault.HIDDEN, str(line))
-            if highest(text) >= self._number and self.torn(content) is None:
+            if self._number in numbers_in(text) and self.torn(content) is None:
                 raise NotOurs(AppendFault.BUSY)
         return self._lines(content)
 

@@ -1,8 +1,8 @@
-"""Publishes decisions: the one writer of records.
+"""Makes decisions: the one writer of records.
 
-What is to be written is noted in the state first, then appended to the file, then the proposal's
-entry is marked. A kill between any two of these is made good by ``recover``, at the next start and
-before the next decision.
+A decision of one scope is its entry, marked. For everybody, what is to be written is noted in the
+state first, then appended to the file, then the proposal's entry is marked. A kill between any two
+of these is made good by ``recover``, at the next start and before the next decision.
 """
 
 from __future__ import annotations
@@ -17,10 +17,23 @@ from functools import partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue, entry_key
-from ..catalogue.rules.proposals import accepted, is_accepted, is_proposed, proposal_key
+from ..catalogue.rules.closing import closed
+from ..catalogue.rules.proposals import (
+    accepted,
+    accepted_as,
+    accepted_here,
+    holds_here,
+    is_accepted,
+    is_proposed,
+    is_published,
+    is_rejected,
+    number_of,
+    proposal_key,
+    withdrawn,
+)
 from ..errors import StateUnavailable
 from ..log import logger
-from ..models.data_models import StoredMemory
+from ..models.data_models import Memory, StoredMemory
 from ..models.decisions import (
     DecisionFault,
     Draft,
@@ -30,6 +43,7 @@ from ..models.decisions import (
     RecordFile,
     record_name,
 )
+from ..models.scope import Scope
 from ..models.status import Notice
 from ..remember.edit import MemoryEditor
 from ..runtime.identifiers import Clock
@@ -39,9 +53,9 @@ from ..storage.record_intents import IntentState, RecordIntent, RecordIntents
 from ..vault.markdown.appended_block import open_fence
 from ..vault.markdown.decision_record import Record, render, title_and_body
 from ..vault.notes.note_book import NoteBook
-from .payload import NotOurs, Overtaken, Payload
+from .decision_list import decided_here
+from .payload import NotOurs, Payload
 from .shared_files import SharedFiles, SharedRecords
-from .stale_saves import StaleSaves
 
 _SHOWN_FOR: Final = timedelta(minutes=10)
 _MOST_SHOWN: Final = 50
@@ -60,7 +74,6 @@ class Recorder:
         catalogue: Catalogue,
         editor: MemoryEditor,
         notes: NoteBook,
-        stale_saves: StaleSaves,
         notices: NoticeBoard,
         clock: Clock,
         *,
@@ -71,12 +84,11 @@ class Recorder:
         self._catalogue = catalogue
         self._editor = editor
         self._notes = notes
-        self._stale_saves = stale_saves
         self._notices = notices
         self._clock = clock
         self._english = english
         self._lock = asyncio.Lock()
-        self._shown: dict[str, tuple[Record, RecordFile]] = {}
+        self._shown: dict[str, tuple[Record, RecordFile | None]] = {}
         """Drafts by digest, the latest last: they are written as they were shown."""
 
     async def records(self) -> SharedRecords:
@@ -84,30 +96,43 @@ class Recorder:
         return await asyncio.to_thread(self._files.records)
 
     async def publish(
-        self, record: Record, file: RecordFile, stored: StoredMemory | None, asked: Publication
+        self,
+        record: Record,
+        file: RecordFile | None,
+        stored: StoredMemory | None,
+        asked: Publication,
     ) -> Draft | Recorded | NotRecorded:
         """Write a record whose number and time are still to be given, or return its draft.
 
-        ``stored``: the proposal, None for a withdrawal. What was accepted before is not written
-        again: the answer names its record.
+        ``file``: None marks the entry, as a decision of its scope. ``stored``: the proposal, or the
+        entry that is taken back; None for the withdrawal of a record. What was accepted before is
+        not written again: the answer names it.
         """
         async with self._lock:
             try:
                 await self._complete()
                 there = await self.records()
                 rows = await asyncio.to_thread(self._intents.rows)
-                if stored and (known := await self._known(record.proposal, stored, there, rows)):
+                known = await self._known(record, file, stored, there)
+                if known is not None:
                     return known
                 earlier = record.supersedes or record.withdraws
-                if earlier and not there.in_force(earlier):
+                own = stored is not None and file is None
+                former = await self._former(earlier, stored.scope) if stored and own else None
+                if earlier and former is None and (own or not there.in_force(earlier)):
                     return NotRecorded(DecisionFault.NO_SUCH_RECORD)
-                number = 1 + max(there.highest, *(row.number for row in rows), 0)
+                given = await asyncio.to_thread(_highest, list(self._catalogue.all()))
+                number = 1 + max(there.highest, given, *(row.number for row in rows))
+                if own and record.withdraws:
+                    number = record.withdraws
+                elif stored and not own:  # an old editor buffer may have dropped its record
+                    number = self._published_as(stored) or number
                 now = self._clock().replace(microsecond=0)
                 record = replace(record, number=number, at=now)
                 draft = self._was_shown(asked.shown, record, file, now)
                 if draft is not None or asked.unseen:
                     return await self._write(draft or record, file, stored)
-                text = await asyncio.to_thread(self._files.text, file)
+                text = await asyncio.to_thread(self._files.text, file) if file else ""
                 if (line := open_fence(text)) is not None:
                     return NotRecorded(DecisionFault.OPEN_FENCE, str(line))
                 return self._show(record, file, outdated=bool(asked.shown))
@@ -117,14 +142,14 @@ class Recorder:
                 return NotRecorded(DecisionFault.STATE, str(error))
 
     def _was_shown(
-        self, digest: str, record: Record, file: RecordFile, now: datetime
+        self, digest: str, record: Record, file: RecordFile | None, now: datetime
     ) -> Record | None:
         draft, where = self._shown.get(digest, (None, file))
         if draft is None or draft.at is None or now - draft.at > _SHOWN_FOR:
             return None
         return draft if where is file and replace(record, at=draft.at) == draft else None
 
-    def _show(self, record: Record, file: RecordFile, *, outdated: bool) -> Draft:
+    def _show(self, record: Record, file: RecordFile | None, *, outdated: bool) -> Draft:
         text = render(record, english=self._english)
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._shown[digest] = (record, file)
@@ -133,24 +158,74 @@ class Recorder:
         return Draft(text, digest, record.number, file, outdated)
 
     async def _known(
-        self, key: str, stored: StoredMemory, there: SharedRecords, rows: Sequence[RecordIntent]
+        self,
+        record: Record,
+        file: RecordFile | None,
+        stored: StoredMemory | None,
+        there: SharedRecords,
     ) -> Recorded | None:
-        """Returns the record that the proposal became, as the files and the state say."""
+        """Returns what the proposal became, as its entry and the files say."""
+        key = record.proposal
+        if stored is None or not key:
+            return None
+        current = self._catalogue.get(entry_key(stored))
+        if file is None and current is not None and holds_here(current.memory):
+            await self._supersede(record, stored)
+            return Recorded(accepted_as(current.memory), None, 0, again=True)
         found = there.of_proposal(key)
         if found is not None:
-            file, one = found
+            where, one = found
             await self._mark(stored, one.record.number, self._clock())
-            return Recorded(one.record.number, file, one.first, again=True)
-        done = (row for row in rows if row.state is not IntentState.INTENT)
-        row = next((row for row in done if row.proposal == key), None)
-        return None if row is None else Recorded(row.number, RecordFile.at(row.file), 0, again=True)
+            return Recorded(one.record.number, where, one.first, again=True)
+        return None
+
+    def _published_as(self, stored: StoredMemory) -> int:
+        current = self._catalogue.get(entry_key(stored))
+        return number_of(current.memory) if current and is_published(current.memory) else 0
+
+    async def _former(self, number: int, scope: Scope) -> StoredMemory | None:
+        """Returns the scope's own decision with this number, if it is in force."""
+        return await asyncio.to_thread(decided_here, self._catalogue.of_scope(scope), number)
+
+    async def _decide_here(self, record: Record, stored: StoredMemory) -> Recorded | NotRecorded:
+        """Mark the entry; a kill before it has decided nothing."""
+        day = f"{record.at:%Y-%m-%d}"
+
+        def made(memory: Memory) -> Memory:
+            """Raises KeyError where it is no more what was shown."""
+            if record.withdraws and holds_here(memory):
+                return withdrawn(memory, day, record.body)
+            said = title_and_body(memory.judgment, memory.reasoning)
+            if is_rejected(memory) or said != (record.title, record.body):
+                raise KeyError(memory.memory_id)
+            return accepted_here(memory, record.number, day, record.reference)
+
+        if not isinstance(await self._editor.annotate(stored, made), StoredMemory):
+            return NotRecorded(DecisionFault.NO_PROPOSAL)
+        await self._supersede(record, stored)
+        # The number is not given again where the entry is forgotten.
+        spent = RecordIntent(record.number, "", b"", self._clock(), state=IntentState.SETTLED)
+        with suppress(StateUnavailable):
+            await asyncio.to_thread(self._intents.begin, spent)
+        return Recorded(record.number, None, 0)
+
+    async def _supersede(self, record: Record, stored: StoredMemory) -> None:
+        former = await self._former(record.supersedes, stored.scope)
+        if former is not None and entry_key(former) != entry_key(stored):
+            await self._editor.annotate(former, partial(closed, by=stored.memory.memory_id))
 
     async def _write(
-        self, record: Record, file: RecordFile, stored: StoredMemory | None
+        self, record: Record, file: RecordFile | None, stored: StoredMemory | None
     ) -> Recorded | NotRecorded:
         """Raises NotAppended, StateUnavailable."""
+        if file is None:
+            if stored is None:
+                return NotRecorded(DecisionFault.NO_PROPOSAL)
+            return await self._decide_here(record, stored)
         text = render(record, english=self._english).encode()
         row = RecordIntent(record.number, file.path, text, self._clock(), record.proposal)
+        if stored is not None and self._published_as(stored):
+            await asyncio.to_thread(self._intents.drop, row.number)
         await asyncio.to_thread(self._intents.begin, row)
         if stored is not None and not _unchanged(row, self._catalogue.get(entry_key(stored))):
             # Forgotten, rejected or edited while another decision was written.
@@ -169,27 +244,12 @@ class Recorder:
     async def _append(self, row: RecordIntent) -> int:
         """Returns the record's first line, once it stands in the file. Raises NotAppended."""
         file = RecordFile.at(row.file)
-        for _ in range(_TRIES):
-            make = Payload(row, waits=await self._stale_saves.guard(file))
-            try:
-                appended = await asyncio.to_thread(self._files.append, file, make)
-                make(appended.content)  # it may have been saved while we wrote
-                break
-            except Overtaken:
-                await self._put_back(file)
-        else:
-            raise NotAppended(AppendFault.BUSY, torn=True)
+        make = Payload(row)
+        appended = await asyncio.to_thread(self._files.append, file, make)
         step = partial(self._intents.advance, row.number, IntentState.WRITTEN, self._clock())
         await asyncio.to_thread(step)
         self._tell(make.torn(appended.content, appended.at))
         return appended.line
-
-    async def _put_back(self, file: RecordFile) -> None:
-        """Raises NotAppended: what was to be written may stand there by now."""
-        try:
-            await self._stale_saves.put_back(file)
-        except NotAppended as error:
-            raise NotAppended(error.code, error.detail, torn=True) from error
 
     def _tell(self, notice: Notice | None) -> None:
         if notice is not None:
@@ -206,7 +266,7 @@ class Recorder:
         day = f"{at:%Y-%m-%d}"
         for _ in range(_TRIES):
             current = self._catalogue.get(entry_key(stored))
-            if current is None or is_accepted(current.memory):
+            if current is None or accepted_as(current.memory) == number:
                 return True
             made = partial(accepted, number=number, day=day)
             if isinstance(await self._editor.annotate(current, made), StoredMemory):
@@ -272,19 +332,24 @@ class Recorder:
             return
         for key, stored in self._proposals().items():
             found = there.of_proposal(key)
-            if found is not None and is_proposed(stored.memory):
+            is_open = is_proposed(stored.memory) or holds_here(stored.memory)
+            if found is not None and is_open:
                 at = found[1].record.at or self._clock()
                 await self._mark(stored, found[1].record.number, at)
 
 
 def _unchanged(row: RecordIntent, stored: StoredMemory | None) -> bool:
     """Whether the proposal is open, and says what was about to be published."""
-    if stored is None or not is_proposed(stored.memory):
+    if stored is None or not (is_proposed(stored.memory) or is_accepted(stored.memory)):
         return False
     title, body = title_and_body(stored.memory.judgment, stored.memory.reasoning)
     bare = Record(row.number, title, None, body=body)
     said, asked = (text.split("\n", 2) for text in (row.payload.decode(), render(bare)))
     return (said[0], said[2:]) == (asked[0], asked[2:])
+
+
+def _highest(entries: Sequence[StoredMemory]) -> int:
+    return max((number_of(one.memory) for one in entries), default=0)
 
 
 def _fault(error: NotAppended) -> NotRecorded:

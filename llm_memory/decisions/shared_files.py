@@ -10,7 +10,7 @@ from ..models.decisions import RecordFile
 from ..models.scope import SHARED_FOLDER
 from ..storage.appending import Appended, AppendFault, NotAppended, append_and_verify
 from ..storage.files import is_link
-from ..vault.markdown.decision_record import FoundRecord, Record, highest, records_of, settled_by
+from ..vault.markdown.decision_record import FoundRecord, Record, numbers_in, records_of, settled_by
 from ..vault.rules.templates import shared_templates
 
 
@@ -72,7 +72,7 @@ class SharedFiles:
         for file in RecordFile:
             text = self.text(file)
             found += [(file, one) for one in records_of(text)]
-            most = max(most, highest(text))
+            most = max(most, *numbers_in(text), 0)
         return SharedRecords(tuple(found), most)
 
     def _path(self, file: RecordFile) -> Path:

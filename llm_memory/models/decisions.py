@@ -1,4 +1,5 @@
-"""Decisions: an entry proposes one, a record in ``shared/`` states one that was accepted."""
+"""Decisions: an entry proposes one. Accepted it holds in its scope, or a record in ``shared/`` says
+it to everybody."""
 
 from __future__ import annotations
 
@@ -67,27 +68,23 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Accept(Publication):
-    """Publish a proposal as a record.
+    """Make a proposal a decision of its scope, or publish it as a record.
 
     Attributes:
         proposal: Its id or pointer, or a beginning of the id that no other proposal's has.
-        to: The file that takes the record.
-        supersedes: The number of a record that no longer holds, 0 for none.
+        to: The file that takes the record, which everybody reads. None: a private scope keeps its
+            decision to itself.
+        supersedes: The number of a decision that no longer holds, 0 for none.
         anyway: Also where there are objections that a person may overrule.
+        settles: Also an entry that nobody has proposed.
     """
 
     proposal: str
     reference: Reference = field(default_factory=Reference)
-    to: RecordFile = RecordFile.DECISIONS
+    to: RecordFile | None = None
     supersedes: int = 0
     anyway: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Propose:
-    """Make a proposal of an entry that stands. ``memory`` is its id or pointer."""
-
-    memory: str
+    settles: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Withdraw(Publication):
-    """Write a record that takes an earlier one back."""
+    """Take a decision back: one of the own scope, or by a record one that everybody reads."""
 
     number: int
     why: str = ""
@@ -113,7 +110,7 @@ class ListDecisions:
     everything: bool = False
 
 
-DecisionChange = Propose | Accept | Reject | Withdraw | ListDecisions
+DecisionChange = Accept | Reject | Withdraw | ListDecisions
 
 
 class DecisionFault(StrEnum):
@@ -152,22 +149,23 @@ class Objection:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What everybody would read; nothing was written. ``digest`` is for ``Accept.shown``.
-    ``outdated``: another one was shown, and something has changed since."""
+    """What all would read, without ``file`` those of its scope; nothing was written. ``digest`` is
+    for ``Accept.shown``. ``outdated``: another one was shown, and something has changed since."""
 
     text: str
     digest: str
     number: int
-    file: RecordFile
+    file: RecordFile | None
     outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """It stands in the file, from this line on. ``again``: it stood there before."""
+    """It stands in the file, from this line on; without one in its entry alone. ``again``: it stood
+    there before."""
 
     number: int
-    file: RecordFile
+    file: RecordFile | None
     line: int
     again: bool = False
 
@@ -191,7 +189,8 @@ class NotRecorded:
 @dataclass(frozen=True, slots=True)
 class DecisionItem:
     """A proposal, which has a ``memory_id`` and no number, or a record, which has a number, a file
-    and a line. ``twice``: another record has the same number."""
+    and a line. ``here``: a decision of its scope alone, which has a ``memory_id`` and a number.
+    ``twice``: another record has the same number."""
 
     state: DecisionState
     title: str
@@ -203,6 +202,7 @@ class DecisionItem:
     file: str = ""
     line: int = 0
     twice: bool = False
+    here: bool = False
 
 
 @dataclass(frozen=True, slots=True)

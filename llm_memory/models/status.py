@@ -122,7 +122,6 @@ class NoticeCode(StrEnum):
     BACKUP_FAILED = "backup_failed"
     PURGE_UNFINISHED = "purge_unfinished"
     PAGE_LEFT = "page_left"
-    RECORD_PUT_BACK = "record_put_back"
     RECORD_TORN = "record_torn"
     CONSTITUTION_CHANGED = "constitution_changed"
     ROOT_READ = "root_read"

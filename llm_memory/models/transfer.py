@@ -211,7 +211,8 @@ class StoreRestored:
         cut_short: The file has no last line.
         settings: What the file says of them; putting them back is the caller's.
         ruling: The words that the bot goes by from then on, each with its file: rules that somebody
-            vouched for, what all conversations read, and souls.
+            vouched for, decisions and the constitution of a scope, what all conversations read, and
+            souls.
     """
 
     memories: int = 0

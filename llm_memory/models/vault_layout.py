@@ -30,6 +30,7 @@ ENDINGS: Final = tuple(sorted({end for ends in CARRIED.values() for end in ends}
 ARCHIVE = "archive"
 MEMORY_PAGE = "MEMORY.md"
 PRIMER_PAGE = "PRIMER.md"
+CONSTITUTION_PAGE = "CONSTITUTION.md"
 SOUL_PAGE = "SOUL.md"
 """In ``roles/<role>/``: what is in force of the manner that a persona has learned."""
 SOUL_CHAIN = "chain.jsonl"

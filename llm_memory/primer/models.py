@@ -13,7 +13,8 @@ class PrimerPart(StrEnum):
     """A section, in the order in which they are given. Each has a text in the i18n files."""
 
     CONSTITUTION = "constitution"
-    """What people wrote into ``shared/CONSTITUTION.md``, as rules."""
+    """What people wrote into ``CONSTITUTION.md``, as rules: in ``shared/`` for everybody, in a
+    scope's folder for its conversations."""
     RULES = "rules"
     """Standing instructions of trusted speakers only."""
     OWNER = "owner"

@@ -18,9 +18,9 @@ from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import place_name
 from ..models.recall import Hit
-from ..models.scope import SHARED, SHARED_FOLDER, Place, Scope, ScopeFilter
+from ..models.scope import SHARED, Place, Scope, ScopeFilter
 from ..models.settings import LoopSettings
-from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, topic_of
+from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
@@ -28,7 +28,6 @@ from ..text.normalising import clean, content_hash, estimate_tokens
 from ..vault.markdown.marked_block import outside
 from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
-from ..vault.rules.templates import CONSTITUTION
 from .changed_rules import ChangedRules
 from .last_seen import LastSeen
 from .models import Primed, Primer, PrimerPart, PrimerSection
@@ -52,7 +51,6 @@ _LOOKED_AT = 5000
 _KEPT = 200
 """Conversations whose last primer, and the rules they know, are kept."""
 _LONGEST_PAGE = 200_000
-_RULES = CONSTITUTION.removeprefix(f"{SHARED_FOLDER}/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ class PrimerService:
         pause = timedelta(hours=self._settings.prime_after_hours)
         if before is None or now - before < pause:
             opens = before is None or new_talk
-            rules = await self._constitution(scope_filter) if opens else None
+            rules = await self._constitutions(scope_filter) if opens else []
             untold = _Entries(rules=await self._untold(conversation.umo, scope_filter))
             news = _make(untold, (), "", scope, now, written, token_budget)
             return _with_rules(news, rules)
@@ -160,9 +158,9 @@ class PrimerService:
             return Primer()
         now, scope = self._clock(), scope_filter.scopes[0]
         owner = await asyncio.to_thread(self._owners_words, scope)
-        rules = await self._constitution(scope_filter)
-        if rules is not None and await self.rules_changed("session"):
-            rules = replace(rules, changed=True)
+        rules = await self._constitutions(scope_filter)
+        if rules and await self.rules_changed("session"):
+            rules = [replace(one, changed=True) for one in rules]
         known = self._acquaintances.of(scope, now, conversation=conversation.umo)
         people = self._people(conversation, scope, actor, now, known)
         participants = self._participants(scope, conversation.umo, actor)
@@ -236,23 +234,28 @@ class PrimerService:
         texts = (self._text(scope, name) for name in (MEMORY_PAGE, PRIMER_PAGE))
         return "\n".join(outside(text) or "" for text in texts)
 
-    async def _constitution(self, scope_filter: ScopeFilter) -> PrimerSection | None:
-        if SHARED not in scope_filter.shelves:
-            return None
-        section = constitution(await asyncio.to_thread(self._text, SHARED, _RULES))
-        if section is None or not section.left_at:
-            return section
-        pieces = self._notes.visible(ScopeFilter((), shelves=(SHARED,)))
-        behind = (c for c in pieces if c.file == CONSTITUTION and c.last >= section.left_at)
-        found = min(behind, key=lambda chunk: chunk.first, default=None)
-        return replace(section, pointer=found.pointer if found else CONSTITUTION)
+    async def _constitutions(self, scope_filter: ScopeFilter) -> list[PrimerSection]:
+        """Returns everybody's, and behind it that of a private scope, for its conversations."""
+        scope, found = scope_filter.scopes[0], list[PrimerSection]()
+        places: list[Place] = [shelf for shelf in scope_filter.shelves if shelf == SHARED]
+        places += [scope] if self._owners_pages and not scope.is_public else []
+        for place in places:
+            section = constitution(await asyncio.to_thread(self._text, place, CONSTITUTION_PAGE))
+            if section is not None and section.left_at:
+                path = f"{place.folder}/{CONSTITUTION_PAGE}"
+                pieces = self._notes.visible(scope_filter)
+                behind = (c for c in pieces if c.file == path and c.last >= section.left_at)
+                first = min(behind, key=lambda chunk: chunk.first, default=None)
+                section = replace(section, pointer=first.pointer if first else path)
+            found += [section] if section is not None else []
+        return found
 
     async def rules_changed(self, asker: str) -> bool:
         """Returns whether the constitution is another one than when the same asker was here before.
         False where the owner writes it: what a checkout brings changes unseen."""
         if self._owners_pages:
             return False
-        text = await asyncio.to_thread(self._text, SHARED, _RULES)
+        text = await asyncio.to_thread(self._text, SHARED, CONSTITUTION_PAGE)
         return await asyncio.to_thread(self._changed_rules.changed, asker, text)
 
     def _text(self, place: Place, name: str) -> str:
@@ -360,11 +363,12 @@ def _digest(rule: StoredMemory) -> str:
     return content_hash(text)[:16]
 
 
-def _with_rules(primer: Primer, rules: PrimerSection | None) -> Primer:
-    if rules is None:
+def _with_rules(primer: Primer, rules: Sequence[PrimerSection]) -> Primer:
+    if not rules:
         return primer
-    tokens = primer.tokens + sum(estimate_tokens(f"{line}\n") for line in rules.words)
-    return replace(primer, sections=(rules, *primer.sections), tokens=tokens)
+    lines = (line for one in rules for line in one.words)
+    tokens = primer.tokens + sum(estimate_tokens(f"{line}\n") for line in lines)
+    return replace(primer, sections=(*rules, *primer.sections), tokens=tokens)
 
 
 def _make(

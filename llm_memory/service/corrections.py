@@ -12,7 +12,6 @@ from ..catalogue.catalogue import entry_key
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import proposal_key
 from ..catalogue.unread_turns import UnreadTurns
-from ..decisions.stale_saves import StaleSaves
 from ..errors import StateUnavailable
 from ..migration.bringing import Bringing
 from ..models.conversation import Actor, ConversationId
@@ -43,6 +42,7 @@ from ..runtime.identifiers import Clock
 from ..scopes.access import ConversationView
 from ..scopes.rules.move_target import target_scope
 from ..scopes.scope_book import ScopeBook
+from ..storage.record_intents import RecordIntents
 from ..vault.models import UndoKind, UndoRecord
 from .door import Door
 
@@ -60,7 +60,7 @@ class Corrections(Door):
     _corrected: CorrectedStatements
     _unread: UnreadTurns
     _follower: CorrectionFollower
-    _stale_saves: StaleSaves
+    _intents: RecordIntents
     _bringing: Bringing
     _clock: Clock
 
@@ -179,7 +179,7 @@ class Corrections(Door):
             for memory_id in ids:
                 await self._editor.drop_undo_records(memory_id, scope.name)
                 try:
-                    await self._stale_saves.forget(proposal_key(memory_id))
+                    await asyncio.to_thread(self._intents.forget, proposal_key(memory_id))
                 except StateUnavailable as error:
                     left[scope] = left[scope] or str(error)
         return left

@@ -11,14 +11,14 @@ from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import (
     is_accepted,
     is_proposed,
+    is_published,
     proposal_key,
     proposed,
     rejected,
 )
-from ..decisions.decision_list import decision_items
+from ..decisions.decision_list import decided_here, decision_items
 from ..decisions.recorder import Recorder
 from ..decisions.rules.not_written import account_in, objections, read_reference
-from ..decisions.shared_files import SharedRecords
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import StoredMemory
 from ..models.decisions import (
@@ -29,7 +29,6 @@ from ..models.decisions import (
     Decisions,
     ListDecisions,
     NotRecorded,
-    Propose,
     RecordFile,
     Reference,
     Reject,
@@ -48,37 +47,34 @@ from .door import Door
 
 @dataclass(eq=False)
 class DecisionDesk(Door):
-    """Accepting publishes words of one scope to all conversations:
-    an admin does it, in that scope, and sees them first."""
+    """An admin decides in the proposal's scope, and sees the words first. A private scope keeps its
+    decision to itself, unless it is to be published to all conversations."""
 
     _catalogue: Catalogue
     _recorder: Recorder
     _editor: MemoryEditor
     _private_data: Finder
     _clock: Clock
-    _needs_reference: bool
+    _at_home: bool
+    """The store is no bot's: a decision names where it was discussed, and everybody reads it."""
     _english: bool
 
     async def decide(
         self, change: DecisionChange, *, conversation_id: ConversationId, actor: Actor
     ) -> DecisionOutcome:
-        """List, accept, reject or withdraw decisions, or say why not. Admins only. Accepting
-        publishes words of the conversation's own scope in ``shared/``, which every conversation
-        reads."""
+        """List, accept, reject or withdraw decisions, or say why not. Admins only."""
         view = await self._view(conversation_id)
         if not actor.admin or view.readable is None:
             return NotRecorded(DecisionFault.NOT_ALLOWED)
         match change:
             case ListDecisions(everything):
                 return await self._listed(view, everything=everything)
-            case Propose(named):
-                return await self._life.finish(lambda: self._propose(named, view, actor))
             case Accept():
                 return await self._life.finish(lambda: self._accept(change, view, actor))
             case Reject():
                 return await self._life.finish(lambda: self._reject(change, view, actor))
             case Withdraw():
-                return await self._life.finish(lambda: self._withdraw(change, actor))
+                return await self._life.finish(lambda: self._withdraw(change, view, actor))
 
     async def _listed(self, view: ConversationView, *, everything: bool) -> DecisionOutcome:
         try:
@@ -88,24 +84,22 @@ class DecisionDesk(Door):
         entries = self._catalogue.visible(view.readable) if view.readable else ()
         return Decisions(decision_items(entries, there, everything=everything))
 
-    async def _propose(self, named: str, view: ConversationView, actor: Actor) -> DecisionOutcome:
-        """What it says, who said it and in which talk stays as it is."""
-        stored = self._access.for_admin(named, view, actor)
-        if isinstance(stored, StoredMemory):
-            marked = await self._editor.annotate(stored, proposed)
-            if isinstance(marked, StoredMemory):
-                return Decisions(decision_items([marked], SharedRecords(), everything=True))
-        return NotRecorded(DecisionFault.NO_PROPOSAL)
-
     async def _accept(
         self, change: Accept, view: ConversationView, actor: Actor
     ) -> DecisionOutcome:
+        if change.settles:
+            entry = self._access.for_admin(change.proposal, view, actor)
+            if isinstance(entry, StoredMemory):
+                await self._editor.annotate(entry, proposed)
         stored = self._proposal(change.proposal, view, actor)
         if isinstance(stored, NotRecorded):
             return stored
         memory = stored.memory
+        to = change.to
+        if self._at_home or stored.scope.is_public or is_published(memory):
+            to = to or RecordFile.DECISIONS
         reference = read_reference(change.reference)
-        if reference is None or (self._needs_reference and reference == Reference()):
+        if reference is None or (self._at_home and reference == Reference()):
             return NotRecorded(DecisionFault.REFERENCE)
         title, body = title_and_body(memory.judgment, memory.reasoning)
         record = Record(
@@ -118,8 +112,8 @@ class DecisionDesk(Door):
             proposal=proposal_key(memory.memory_id),
             body=body,
         )
-        refused = await self._unfit(stored, record, anyway=change.anyway)
-        return refused or await self._recorder.publish(record, change.to, stored, change)
+        refused = await self._unfit(stored, record, here=to is None, anyway=change.anyway)
+        return refused or await self._recorder.publish(record, to, stored, change)
 
     def _proposal(
         self, named: str, view: ConversationView, actor: Actor
@@ -139,16 +133,19 @@ class DecisionDesk(Door):
         return NotRecorded(DecisionFault.NO_PROPOSAL)
 
     async def _unfit(
-        self, stored: StoredMemory, record: Record, *, anyway: bool
+        self, stored: StoredMemory, record: Record, *, here: bool, anyway: bool
     ) -> NotRecorded | None:
-        """Returns why these words are not published."""
-        if is_accepted(stored.memory):
+        """Returns why these words are not published. ``here``: they stay where they are, so they
+        may be private, and name who said them."""
+        if is_published(stored.memory) or (here and is_accepted(stored.memory)):
             return None  # they were
-        if named := account_in(stored.memory):
-            return NotRecorded(DecisionFault.PRIVATE, named)
-        if found := await asyncio.to_thread(self._private, record):
-            return NotRecorded(DecisionFault.PRIVATE, found)
-        against = () if anyway else tuple(objections(stored.memory, stored.scope))
+        if not here:
+            if named := account_in(stored.memory):
+                return NotRecorded(DecisionFault.PRIVATE, named)
+            if found := await asyncio.to_thread(self._private, record):
+                return NotRecorded(DecisionFault.PRIVATE, found)
+        found_against = () if anyway else objections(stored.memory, stored.scope)
+        against = tuple(one for one in found_against if not (here and one.code == "names_speaker"))
         return NotRecorded(DecisionFault.OBJECTION, objections=against) if against else None
 
     def _private(self, record: Record) -> str:
@@ -170,7 +167,13 @@ class DecisionDesk(Door):
             return NotRecorded(DecisionFault.NO_PROPOSAL)
         return TurnedDown(stored.memory.memory_id)
 
-    async def _withdraw(self, change: Withdraw, actor: Actor) -> DecisionOutcome:
+    async def _withdraw(
+        self, change: Withdraw, view: ConversationView, actor: Actor
+    ) -> DecisionOutcome:
+        seen = list(self._catalogue.visible(view.readable)) if view.readable else []
+        own = await asyncio.to_thread(decided_here, seen, change.number)
+        if own is not None and not self._access.governs(own.scope, view, actor):
+            return NotRecorded(DecisionFault.NO_SUCH_RECORD)
         named = record_name(change.number)
         record = Record(
             number=0,
@@ -180,6 +183,8 @@ class DecisionDesk(Door):
             withdraws=change.number,
             body=change.why,
         )
+        if own is not None:
+            return await self._recorder.publish(record, None, own, change)
         if found := await asyncio.to_thread(self._private, record):
             return NotRecorded(DecisionFault.PRIVATE, found)
         return await self._recorder.publish(record, RecordFile.DECISIONS, None, change)

@@ -8,7 +8,6 @@ from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
 from ..catalogue.unread_turns import UnreadTurns
 from ..decisions.recorder import Recorder
-from ..decisions.stale_saves import StaleSaves
 from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
@@ -230,10 +229,6 @@ class MemoryRooms:
         return RecordIntents(self.parts.state)
 
     @cached_property
-    def stale_saves(self) -> StaleSaves:
-        return StaleSaves(self.parts.shared, self.intents, self.notices, self.clock)
-
-    @cached_property
     def recorder(self) -> Recorder:
         return Recorder(
             self.parts.shared,
@@ -241,7 +236,6 @@ class MemoryRooms:
             self.catalogue,
             self.editor,
             self.notes,
-            self.stale_saves,
             self.notices,
             self.clock,
             english=self.settings.loop.english,

@@ -169,7 +169,7 @@ class EngineRooms(LoopRooms):
             self.handlers,
             self.corrected,
             self.corrections,
-            self.stale_saves,
+            self.intents,
             self.bringing,
             ContradictingWrites(self.handlers, self.near, self.corrected, parts.weights.newer),
             self.learning,
@@ -209,7 +209,6 @@ class EngineRooms(LoopRooms):
             for stored in self.parts.vouchers.changed(self.catalogue.all()):
                 self.living.take(stored)
         await self.corrections.follow()
-        await self.stale_saves.mend()
         await self.notes.refresh()
         await self.souls.follow()
 

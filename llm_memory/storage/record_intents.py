@@ -1,12 +1,10 @@
 """What is to be written to ``shared/``, noted before it is written: table ``record``.
 
-The file alone cannot tell a record that a person deleted from one that an old editor buffer has
-overwritten, nor an accept that was cut off by a kill from one that was never made.
+The file alone cannot tell an accept that was cut off by a kill from one that was never made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -31,10 +29,9 @@ class RecordIntent:
     """Attributes:
     number: Of the record: 7 for ``D-0007``. Never given twice.
     file: Path under the memory root, such as ``shared/DECISIONS.md``.
-    payload: The lines that are appended; empty once nobody will put them back.
+    payload: The lines that are appended; empty once they stand there.
     at: Since when it is in ``state``.
     proposal: Key of the proposal; empty for a withdrawal.
-    put_back: It was appended a second time, after an old buffer had overwritten it.
     """
 
     number: int
@@ -43,7 +40,6 @@ class RecordIntent:
     at: datetime
     proposal: str = ""
     state: IntentState = IntentState.INTENT
-    put_back: bool = False
 
 
 class RecordIntents:
@@ -55,7 +51,7 @@ class RecordIntents:
     def rows(self) -> list[RecordIntent]:
         """Returns all of them, by number."""
         found = self._state.rows(
-            "SELECT number, file, COALESCE(payload, x''), at, proposal, state, put_back"
+            "SELECT number, file, COALESCE(payload, x''), at, proposal, state"
             " FROM record ORDER BY number"
         )
         return [_row(*values) for values in found]
@@ -69,7 +65,7 @@ class RecordIntents:
         self._state.require_durable()
         self._state.write(
             "INSERT INTO record (number, scope, file, proposal, payload, state, at, put_back)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            " VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
             [
                 (
                     intent.number,
@@ -79,25 +75,18 @@ class RecordIntents:
                     intent.payload,
                     intent.state.value,
                     intent.at.isoformat(),
-                    int(intent.put_back),
                 )
             ],
         )
 
     def advance(self, number: int, state: IntentState, at: datetime) -> None:
-        """Note how far it is."""
-        change = "UPDATE record SET state = ?, at = ? WHERE number = ?"
+        """Note how far it is. The words stand in the file then, and here no more."""
+        change = "UPDATE record SET state = ?, at = ?, payload = NULL WHERE number = ?"
         self._state.write(change, [(state.value, at.isoformat(), number)])
 
-    def note_put_back(self, number: int, at: datetime) -> None:
-        """Note that it was appended again, since when it is in its state anew."""
-        change = "UPDATE record SET put_back = 1, at = ? WHERE number = ?"
-        self._state.write(change, [(at.isoformat(), number)])
-
-    def drop_payloads(self, numbers: Iterable[int]) -> None:
-        """Keep that there are such records, and no second copy of their words."""
-        statement = "UPDATE record SET payload = NULL WHERE number = ?"
-        self._state.write(statement, [(number,) for number in numbers])
+    def forget(self, proposal: str) -> None:
+        """Keep no words of a proposal that was deleted for good."""
+        self._state.write("UPDATE record SET payload = NULL WHERE proposal = ?", [(proposal,)])
 
     def drop(self, number: int) -> None:
         """Delete one that was not written, and of which nobody was told."""
@@ -105,9 +94,7 @@ class RecordIntents:
 
 
 def _row(
-    number: int, file: str, payload: bytes, at: str, proposal: str, state: str, put_back: int
+    number: int, file: str, payload: bytes, at: str, proposal: str, state: str
 ) -> RecordIntent:
     moment = datetime.fromisoformat(at)
-    return RecordIntent(
-        number, file, bytes(payload), moment, proposal, IntentState(state), bool(put_back)
-    )
+    return RecordIntent(number, file, bytes(payload), moment, proposal, IntentState(state))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 
+from ..catalogue.rules.proposals import holds_here
 from ..errors import TransferFailed
 from ..models.data_models import Memory, Topic
 from ..models.scope import SHARED
@@ -24,7 +25,7 @@ from ..models.transfer import (
     StoreRestored,
     TransferFault,
 )
-from ..models.vault_layout import SOUL_PAGE, is_recalled, topic_of
+from ..models.vault_layout import CONSTITUTION_PAGE, SOUL_PAGE, is_recalled, topic_of
 from ..remember.corrected_statements import CorrectedStatements
 from ..storage.formats.store_formats import VAULT_FORMAT
 from ..vault.markdown.topic_file import TopicFile, parse_file
@@ -33,6 +34,7 @@ from .rules.format import VERSION, Line, LineBroken, counted, line_of
 from .store_reader import StoreReader
 from .store_writer import Put, StoreWriter, own_path
 
+_RULING = (SOUL_PAGE.lower(), CONSTITUTION_PAGE.lower())
 _TOLD = (EntryState.LIVING, EntryState.CONFLICT)
 """What is not in the archive."""
 FIRST = 20
@@ -232,7 +234,7 @@ class Restoring:
         match put:
             case Put.WRITTEN:
                 ruling = done.ruling
-                if record.scope == SHARED.name or record.path.lower() == SOUL_PAGE.lower():
+                if record.scope == SHARED.name or record.path.lower() in _RULING:
                     words = record.content.decode(errors="replace")
                     ruling = *ruling, (f"{record.scope}/{record.path}", words)
                 self._done = replace(done, files=done.files + 1, ruling=ruling)
@@ -249,7 +251,7 @@ class Restoring:
 
 
 def _is_rule(path: str, record: MemoryRecord) -> bool:
-    """True for what an opening tells as a rule."""
-    path = path or own_path(record)
-    is_told = is_recalled(path) and topic_of(path) is Topic.INSTRUCTIONS
-    return is_told and record.memory.provenance.trusted
+    """True for what an opening tells as a rule, and for a decision of its scope."""
+    path, memory = path or own_path(record), record.memory
+    is_told = topic_of(path) is Topic.INSTRUCTIONS and memory.provenance.trusted
+    return is_recalled(path) and (is_told or holds_here(memory))

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ pytestmark = pytest.mark.engine
 
 HOME, ELSEWHERE, OUTSIDE = group(777), group(888), group(999)
 ADMIN = person(9, "站长", admin=True)
+Publish = partial(Accept, to=RecordFile.DECISIONS)
 WORDS = "检索面用 PostgreSQL"
 
 
@@ -81,7 +83,7 @@ async def decide(
 
 async def accepted(rig: Rig, memory_id: str, **more: object) -> Recorded:
     """Returns the record, published without a look."""
-    change = replace(Accept(memory_id, unseen=True), **more)  # type: ignore[arg-type]
+    change = replace(Publish(memory_id, unseen=True), **more)  # type: ignore[arg-type]
     outcome = await decide(rig, change)
     assert isinstance(outcome, Recorded), outcome
     return outcome
@@ -101,7 +103,7 @@ def shared(root: Path, name: str = "DECISIONS.md") -> Path:
 
 async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        change = Accept(memory_id, Reference("12", "o/r#34"), by="小明")
+        change = Publish(memory_id, Reference("12", "o/r#34"), by="小明")
         draft = await decide(rig, change)
         assert isinstance(draft, Draft)
         assert not shared(tmp_path).exists()
@@ -142,7 +144,7 @@ async def test_an_accepted_proposal_names_a_record_that_is_not_there(tmp_path: P
 
 async def test_a_draft_that_is_old_or_says_something_else_is_shown_again(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        change = Accept(memory_id)
+        change = Publish(memory_id)
         first = await decide(rig, change)
         assert isinstance(first, Draft)
         await rig.engine.service.edit(
@@ -162,7 +164,7 @@ async def test_a_draft_that_is_old_or_says_something_else_is_shown_again(tmp_pat
 async def test_only_an_admin_decides_and_only_in_the_proposals_scope(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
         for change in (
-            Accept(memory_id, unseen=True),
+            Publish(memory_id, unseen=True),
             Reject(memory_id),
             Withdraw(1),
             ListDecisions(),
@@ -170,7 +172,7 @@ async def test_only_an_admin_decides_and_only_in_the_proposals_scope(tmp_path: P
             refused = await decide(rig, change, who=person(10001))
             assert refused == NotRecorded(DecisionFault.NOT_ALLOWED)
         for where in (ELSEWHERE, OUTSIDE):
-            for change in (Accept(memory_id, unseen=True), Reject(memory_id)):
+            for change in (Publish(memory_id, unseen=True), Reject(memory_id)):
                 assert await decide(rig, change, where) == NotRecorded(DecisionFault.NO_PROPOSAL)
             assert await items(rig, where) == []
         assert not shared(tmp_path).exists()
@@ -183,7 +185,7 @@ async def test_a_rejected_proposal_is_listed_no_more_and_not_accepted(tmp_path: 
         assert await items(rig) == []
         (item,) = await items(rig, everything=True)
         assert item.state is DecisionState.REJECTED
-        refused = await decide(rig, Accept(memory_id, unseen=True))
+        refused = await decide(rig, Publish(memory_id, unseen=True))
         assert refused == NotRecorded(DecisionFault.NO_PROPOSAL)
         draft = MemoryDraft(WORDS, actor=person(10001), proposed=True)
         again = await rig.engine.service.remember(draft, conversation_id=HOME)
@@ -199,7 +201,7 @@ async def test_a_later_record_supersedes_or_withdraws_and_no_number_comes_twice(
         second = await accepted(rig, ids[1], supersedes=1, to=RecordFile.CONTRACTS)
         assert (second.number, second.file) == (2, RecordFile.CONTRACTS)
         refused = NotRecorded(DecisionFault.NO_SUCH_RECORD)
-        assert await decide(rig, Accept(ids[2], supersedes=1, unseen=True)) == refused
+        assert await decide(rig, Publish(ids[2], supersedes=1, unseen=True)) == refused
         assert await decide(rig, Withdraw(7, unseen=True)) == refused
         draft = await decide(rig, Withdraw(2, "不用了"))
         assert isinstance(draft, Draft)
@@ -212,6 +214,79 @@ async def test_a_later_record_supersedes_or_withdraws_and_no_number_comes_twice(
         text = shared(tmp_path).read_text("utf-8")
         shared(tmp_path).write_text(text[: text.index("## D-0003")], "utf-8")
         assert (await accepted(rig, ids[2])).number == 4
+
+
+async def told(rig: Rig, where: ConversationId) -> list[tuple[int, str, bool, bool, bool]]:
+    """What recall gives there of the first words that are proposed below, and what is listed."""
+    hits = (await rig.recall("检索面用什么", where)).hits
+    return [(one.record, one.preview, one.closed, one.unvouched, one.undecided) for one in hits]
+
+
+async def test_a_private_scope_keeps_its_decision_unless_it_is_for_everybody(
+    tmp_path: Path,
+) -> None:
+    async with deciding(tmp_path) as (rig, (memory_id,)):
+        draft = await decide(rig, Accept(memory_id, Reference("12")))
+        assert isinstance(draft, Draft)
+        assert (draft.number, draft.file) == (1, None)
+        change = Accept(memory_id, Reference("12"), shown=draft.digest)
+        assert await decide(rig, change) == Recorded(1, None, 0)
+        assert await decide(rig, change) == Recorded(1, None, 0, again=True)
+        assert not shared(tmp_path).exists()
+        (item,) = await items(rig)
+        assert (item.number, item.state, item.here) == (1, DecisionState.ACCEPTED, True)
+        assert await told(rig, HOME) == [(1, WORDS, False, False, False)]
+        for where in (ELSEWHERE, OUTSIDE):
+            assert (await items(rig, where, everything=True), await told(rig, where)) == ([], [])
+        published = await accepted(rig, memory_id)
+        assert (published.number, published.file) == (2, RecordFile.DECISIONS)
+        for where in (HOME, ELSEWHERE):
+            (item,) = await items(rig, where)
+            assert (item.number, item.here) == (2, False)
+
+
+async def test_a_decision_of_one_scope_is_superseded_and_withdrawn_there(tmp_path: Path) -> None:
+    words = ["小明说检索面用甲", "检索面用乙", "运维面用丙"]
+    async with deciding(tmp_path, words) as (rig, ids):
+        refused = NotRecorded(DecisionFault.NO_SUCH_RECORD)
+        assert await decide(rig, Accept(ids[0], unseen=True)) == Recorded(1, None, 0)
+        assert await decide(rig, Publish(ids[1], supersedes=1, unseen=True)) == refused
+        for earlier in (1, 1, 2):
+            outcome = await decide(rig, Accept(ids[1], supersedes=earlier, unseen=True))
+            assert isinstance(outcome, Recorded)
+            assert (outcome.number, outcome.file) == (2, None)
+        order = {one[1]: one[2] for one in await told(rig, HOME) if one[0]}
+        assert list(order.items()) == [(words[1], False), (words[0], True)]
+        assert await decide(rig, Withdraw(1, unseen=True)) == refused
+        for where in (ELSEWHERE, OUTSIDE):
+            assert await decide(rig, Withdraw(2, unseen=True), where) == refused
+        assert await decide(rig, Withdraw(2, "太慢", unseen=True)) == Recorded(2, None, 0)
+        assert await decide(rig, Withdraw(2, unseen=True)) == refused
+        states = [(one.number, one.state.value) for one in await items(rig, everything=True)]
+        assert sorted(states) == [(0, "proposed"), (1, "superseded"), (2, "withdrawn")]
+        assert (0, words[1], True, False, False) in await told(rig, HOME)
+        await rig.engine.service.forget(ids[1], conversation_id=HOME, actor=ADMIN)
+        assert await decide(rig, Accept(ids[2], unseen=True)) == Recorded(3, None, 0)
+        assert not shared(tmp_path).exists()
+
+
+async def test_what_an_old_buffer_dropped_is_named_and_accepted_again_under_its_number(
+    tmp_path: Path,
+) -> None:
+    async with deciding(tmp_path, ["检索面用甲", "接口面用乙"]) as (rig, ids):
+        await accepted(rig, ids[0])
+        buffer = shared(tmp_path).read_text("utf-8")
+        await accepted(rig, ids[1])
+        text = shared(tmp_path).read_text("utf-8")
+        shared(tmp_path).write_text(text.replace(buffer, "# 决定\n人写的。\n"), "utf-8")
+        lost = {one.number: one.file for one in await items(rig)}
+        assert lost == {1: "", 2: RecordFile.DECISIONS.path}
+        for _ in range(2):
+            again = await decide(rig, Accept(ids[0], unseen=True))
+            assert isinstance(again, Recorded)
+            assert (again.number, again.file) == (1, RecordFile.DECISIONS)
+        assert shared(tmp_path).read_text("utf-8").count("检索面用甲") == 1
+        assert len(await items(rig)) == 2
 
 
 async def test_a_number_that_two_branches_brought_is_named_twice(tmp_path: Path) -> None:
@@ -241,14 +316,14 @@ async def test_what_should_not_be_published_is_refused_with_its_reason(tmp_path:
             assert isinstance(stored, Stored)
             ids.append(stored.memory.memory.memory_id)
         for memory_id, code in zip(ids, ("dispute", "names_speaker"), strict=False):
-            refused = await decide(rig, Accept(memory_id, unseen=True))
+            refused = await decide(rig, Publish(memory_id, unseen=True))
             assert isinstance(refused, NotRecorded)
             assert (refused.fault, refused.objections[0].code) == (DecisionFault.OBJECTION, code)
             await accepted(rig, memory_id, anyway=True)
-        account = await decide(rig, Accept(ids[2], unseen=True, anyway=True))
+        account = await decide(rig, Publish(ids[2], unseen=True, anyway=True))
         assert account == NotRecorded(DecisionFault.PRIVATE, "10001")
         for reference in (Reference("see the wiki"), Reference(pr="javascript:alert(1)")):
-            wrong = await decide(rig, Accept(ids[2], reference, unseen=True))
+            wrong = await decide(rig, Publish(ids[2], reference, unseen=True))
             assert wrong == NotRecorded(DecisionFault.REFERENCE)
         assert not stands_in("10001", shared(tmp_path).read_text("utf-8"))
 
@@ -259,7 +334,7 @@ async def test_private_data_is_published_by_nobody(tmp_path: Path) -> None:
         phone = "房东的电话是 13800138000"
         file.write_text(file.read_text("utf-8").replace("连接池已经有了。", phone), "utf-8")
         await rig.engine.reconcile()
-        refused = await decide(rig, Accept(memory_id, unseen=True, anyway=True))
+        refused = await decide(rig, Publish(memory_id, unseen=True, anyway=True))
         assert refused == NotRecorded(DecisionFault.PRIVATE, "phone")
         assert not shared(tmp_path).exists()
 
@@ -267,7 +342,7 @@ async def test_private_data_is_published_by_nobody(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="links need a right there")
 async def test_a_link_and_an_open_fence_are_not_written_through(tmp_path: Path) -> None:
     async with deciding(tmp_path) as (rig, (memory_id,)):
-        change = Accept(memory_id, unseen=True)
+        change = Publish(memory_id, unseen=True)
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         shared(tmp_path).parent.symlink_to(elsewhere)
@@ -284,7 +359,7 @@ async def test_a_link_and_an_open_fence_are_not_written_through(tmp_path: Path) 
         assert (elsewhere / "x.md").read_text("utf-8") == "别的\n"
         shared(tmp_path).unlink()
         shared(tmp_path).write_text("# 决定\n```\n没有关上\n", "utf-8")
-        for one in (change, Accept(memory_id)):
+        for one in (change, Publish(memory_id)):
             assert await decide(rig, one) == NotRecorded(DecisionFault.OPEN_FENCE, "2")
         shared(tmp_path).write_text("# 决定\n", "utf-8")
         assert (await accepted(rig, memory_id)).number == 1, "no number was used up"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     DecisionFault,
     Draft,
     NotRecorded,
+    RecordFile,
     Reference,
     Reject,
 )
@@ -39,6 +41,7 @@ pytestmark = pytest.mark.engine
 
 FAMILY = group(777)
 ADMIN = person(9, "站长", admin=True)
+Publish = partial(Accept, to=RecordFile.DECISIONS)
 
 
 HIDDEN = (
@@ -67,7 +70,7 @@ async def test_what_is_shown_names_nobody(tmp_path: Path, named: str) -> None:
                     stored = await service.remember(draft, conversation_id=FAMILY)
                     if isinstance(stored, Rejected):
                         continue
-                    change = Accept(stored.memory.memory.memory_id, Reference("12"))
+                    change = Publish(stored.memory.memory.memory_id, Reference("12"))
                     outcome = await service.decide(change, **at)
                     if isinstance(outcome, NotRecorded):
                         continue
@@ -77,7 +80,7 @@ async def test_what_is_shown_names_nobody(tmp_path: Path, named: str) -> None:
         draft = MemoryDraft("窗帘选灰的", "洗过了", actor=person(10001), proposed=True)
         stored = await service.remember(draft, conversation_id=FAMILY)
         assert isinstance(stored, Stored)
-        change = Accept(stored.memory.memory.memory_id)
+        change = Publish(stored.memory.memory.memory_id)
         nameless = replace(ADMIN, person="aiocqhttp:10001", name="10001")
         shown = await service.decide(change, conversation_id=FAMILY, actor=nameless)
         assert isinstance(shown, Draft)
@@ -95,12 +98,12 @@ async def test_a_purged_proposal_leaves_its_words_in_the_record_alone(tmp_path: 
             stored = await service.remember(draft, conversation_id=FAMILY)
             assert isinstance(stored, Stored)
             memory_id = stored.memory.memory.memory_id
-            shown = await service.decide(Accept(memory_id), **at)
+            shown = await service.decide(Publish(memory_id), **at)
             assert isinstance(shown, Draft)
             if decided:
-                await service.decide(Accept(memory_id, shown=shown.digest), **at)
+                await service.decide(Publish(memory_id, shown=shown.digest), **at)
             await service.forget(memory_id, **at, for_good=True)
-            late = await service.decide(Accept(memory_id, shown=shown.digest), **at)
+            late = await service.decide(Publish(memory_id, shown=shown.digest), **at)
             assert isinstance(late, NotRecorded)
         await rig.engine.loop.sleep.run_once("nightly")
     assert _holding(tmp_path, b"ZX0000Q") == set()
@@ -125,7 +128,7 @@ async def test_what_was_taken_back_while_another_accept_ran_is_not_published(
         assert isinstance(stored, Stored)
         memory_id = stored.memory.memory.memory_id
         async with service._recorder._lock:
-            waiting = asyncio.create_task(service.decide(Accept(memory_id, unseen=True), **at))
+            waiting = asyncio.create_task(service.decide(Publish(memory_id, unseen=True), **at))
             await asyncio.sleep(0.05)
             match meanwhile:
                 case "rejected":

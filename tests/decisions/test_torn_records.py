@@ -15,7 +15,6 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.catalogue import Catalogue
 from astrbot_plugin_scoped_memory.llm_memory.decisions.recorder import Recorder
 from astrbot_plugin_scoped_memory.llm_memory.decisions.shared_files import SharedFiles
-from astrbot_plugin_scoped_memory.llm_memory.decisions.stale_saves import StaleSaves
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard
@@ -59,7 +58,6 @@ class Desk:
         os.utime(self.path, (1_700_000_000, 1_700_000_000))  # nobody is writing it
         board = NoticeBoard()
         files = SharedFiles(self.path.parent.parent, english=False)
-        saves = StaleSaves(files, self.intents, board, lambda: NOW)
         unused: Any = None
         recorder = Recorder(
             files,
@@ -67,7 +65,6 @@ class Desk:
             Catalogue(),
             unused,
             unused,
-            saves,
             board,
             lambda: NOW,
             english=False,

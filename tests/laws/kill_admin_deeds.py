@@ -38,13 +38,14 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 
-WORDS = "检索面用 PostgreSQL"
+WORDS, LATER = "检索面用 PostgreSQL", "年会订海边的民宿"
 
 
 class Decides(Deed):
     """A proposal, or the record of it."""
 
     torn = True
+    to: decisions.RecordFile | None = decisions.RecordFile.DECISIONS
     places = (FAMILY, SQUARE)
 
     async def before(self, rig: Rig) -> None:
@@ -71,7 +72,7 @@ class Decides(Deed):
 
 class AcceptDecision(Decides):
     async def act(self, rig: Rig, tell: Tell) -> None:
-        await self.decide(rig, decisions.Accept(id_of(rig.root, WORDS), unseen=True))
+        await self.decide(rig, decisions.Accept(id_of(rig.root, WORDS), to=self.to, unseen=True))
 
 
 class RejectDecision(Decides):
@@ -86,6 +87,30 @@ class WithdrawDecision(AcceptDecision):
 
     async def act(self, rig: Rig, tell: Tell) -> None:
         await self.decide(rig, decisions.Withdraw(1, unseen=True))
+
+
+class DecideHere(AcceptDecision):
+    to = None
+
+
+class SupersedeHere(DecideHere):
+    """By a second one, which is marked first."""
+
+    in_steps = True
+
+    async def before(self, rig: Rig) -> None:
+        await super().before(rig)
+        await DecideHere.act(self, rig, lambda *_: None)
+        draft = MemoryDraft(LATER, actor=person(10001), proposed=True)
+        await rig.engine.service.remember(draft, conversation_id=FAMILY)
+
+    async def act(self, rig: Rig, tell: Tell) -> None:
+        change = decisions.Accept(id_of(rig.root, LATER), supersedes=1, unseen=True)
+        await self.decide(rig, change)
+
+
+class WithdrawHere(WithdrawDecision):
+    to = None
 
 
 class NoteRole(Deed):
@@ -224,6 +249,9 @@ ADMIN_DEEDS: list[Deed] = [
     AcceptDecision(),
     RejectDecision(),
     WithdrawDecision(),
+    DecideHere(),
+    SupersedeHere(),
+    WithdrawHere(),
     NoteRole(),
     Soul("First", soul.ProposeSoul(SHORT), fresh=True),
     Soul("Propose", soul.ProposeSoul(SHORT)),

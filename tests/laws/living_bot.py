@@ -56,9 +56,8 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import Ch
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Accept,
-    DecisionChange,
     NotRecorded,
-    Propose,
+    RecordFile,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought, MustBeNamed
@@ -441,14 +440,14 @@ class LivingBot:
         )
         return "taken in" if isinstance(outcome, Imported) else _word(outcome)
 
-    async def publish(self, place: Place, who: Person, name: str) -> list[bool]:
-        """An admin makes a decision of a memory: whether it was proposed, and accepted."""
-        service, where = self.rig.engine.service, conversation(place)
-        steps: tuple[DecisionChange, ...] = (Propose(name), Accept(name, unseen=True, anyway=True))
-        outcomes = [
-            await service.decide(step, conversation_id=where, actor=actor(who)) for step in steps
-        ]
-        return [not isinstance(one, NotRecorded) for one in outcomes]
+    async def decide(self, place: Place, who: Person, name: str, to: RecordFile | None) -> bool:
+        """An admin makes a decision of a memory: whether it is one, for everybody where ``to`` is
+        named."""
+        change = Accept(name, to=to, unseen=True, anyway=True, settles=True)
+        outcome = await self.rig.engine.service.decide(
+            change, conversation_id=conversation(place), actor=actor(who)
+        )
+        return not isinstance(outcome, NotRecorded)
 
     # Files
 

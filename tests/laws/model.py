@@ -98,6 +98,7 @@ class Model:
     corrections: list[Correction] = field(default_factory=list)
     paused: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
+    rules: dict[str, str] = field(default_factory=dict)
     purged: set[str] = field(default_factory=set)
     undone: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
@@ -138,7 +139,8 @@ class Model:
         it is read, but for one of a place that is paused now."""
         told = [o for o in self.waiting() if self.sees(place, o) and not self.is_paused(o.where)]
         unread = [one for one in told if not self.is_corrected(one.scope, one)]
-        return {one.words for one in (*self.seen(place), *unread)} | self.published
+        rules = {self.rules.get(self.own(place) or PUBLIC, "")}
+        return {one.words for one in (*self.seen(place), *unread)} | self.published | rules
 
     def on_pages(self, place: Place) -> set[str]:
         """What may stand on the pages that a place may read."""

@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
 from astrbot_plugin_scoped_memory.llm_memory.models.status import ScopeReport
 from astrbot_plugin_scoped_memory.tests.laws.cast import (
     ADMINS,
@@ -235,7 +236,8 @@ class Life(RuleBasedStateMachine):
         alive = {one.memory_id for one in self.model.entries}
         quiet = self.model.is_paused(place)
         # A record is told in place of the proposal that it was made of.
-        shadowed = {one.memory_id for one in self.model.seen(place) if one.marks}
+        published = self.model.published
+        shadowed = {one.memory_id for one in self.model.seen(place) if one.words in published}
         for door, ids in (IDS | SOME_IDS).items():
             shown = await ids(at) & alive
             expected = set() if quiet and door in SILENT_ON_PAUSE else seen
@@ -437,17 +439,19 @@ class Life(RuleBasedStateMachine):
         there = {(one.scope, one.memory_id) for one in self.bot.files()}
         return lambda scope, entry: (self.model.name(scope), entry.memory_id) in there
 
-    @rule(where=places, who=admins, number=numbers)
-    def publishes(self, where: Place, who: Person, number: int) -> None:
+    @rule(
+        where=places, who=admins, number=numbers, to=st.sampled_from([None, RecordFile.DECISIONS])
+    )
+    def decides(self, where: Place, who: Person, number: int, to: RecordFile | None) -> None:
         entry = self.pick(number)
         if entry is None or entry.is_task:
             return
         self.bot.die_at = None
-        proposed, accepted = self.bot.run(self.bot.publish(where, who, entry.memory_id))
+        accepted = self.bot.run(self.bot.decide(where, who, entry.memory_id, to))
         allowed = entry in self.model.seen(where) and self.model.governs(where, who, entry.scope)
-        assert allowed or not (proposed or accepted)
-        entry.marks += proposed + accepted
-        if accepted:
+        assert allowed or not accepted
+        entry.marks += accepted
+        if accepted and (to or entry.scope == PUBLIC):
             self.model.published.add(entry.words)
         self.look()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import RecordFile
 from astrbot_plugin_scoped_memory.tests.laws.cast import (
     AGENT,
     BOSS,
@@ -22,8 +23,10 @@ from astrbot_plugin_scoped_memory.tests.laws.cast import (
     PLACES,
     ROOM,
     SPLIT,
+    Place,
     text,
 )
+from astrbot_plugin_scoped_memory.tests.laws.doors import Asking, decisions, injected
 from astrbot_plugin_scoped_memory.tests.laws.living_bot import RUNGS
 from astrbot_plugin_scoped_memory.tests.laws.test_machine import Life
 
@@ -98,6 +101,33 @@ def has_a_file_renamed(life: Life) -> None:
     path = life.bot.files()[0].path
     path.rename(path.with_name("改名.md"))
     life.look(PLACES)
+
+
+def has_a_constitution(name: str, number: int) -> Step:
+    """By hand: a scope has rules of its own."""
+
+    def done(life: Life) -> None:
+        page = life.bot.root / "memory" / "scopes" / name / "CONSTITUTION.md"
+        page.write_text(text(number), "utf-8")
+        life.model.rules[name] = text(number)
+        life.bot.run(life.bot.rig.engine.notes.refresh())
+        life.look(PLACES)
+
+    return done
+
+
+def is_told(where: Place, *numbers: int) -> Step:
+    """A talk opens there with the first of them, lists the others as decided, and recalls all."""
+
+    def done(life: Life) -> None:
+        at = Asking(life.bot, where, ())
+        recalled, opening = map(repr, life.bot.run(injected(at)))
+        listed = repr(life.bot.run(decisions(at)))
+        assert text(numbers[0]) in opening
+        assert all(text(number) in listed for number in numbers[1:])
+        assert all(text(number) in recalled for number in numbers)
+
+    return done
 
 
 READ, NIGHT = step(Life.reads), step(Life.sleeps)
@@ -196,7 +226,7 @@ STORIES: dict[str, list[Step]] = {
         forgets(BOSS, BOSS_CHAT),
         step(Life.restores, where=LI_CHAT, who=LI, number=3),
         step(Life.restores, where=GANG_CHAT, who=GANG, number=3),
-        step(Life.publishes, where=BOSS_CHAT, who=BOSS, number=0),
+        step(Life.decides, where=BOSS_CHAT, who=BOSS, number=0, to=RecordFile.DECISIONS),
     ],
     "what was forgotten together comes back together, as far as it was left so": [
         *(told(MING, SPLIT, number) for number in range(3)),
@@ -374,6 +404,17 @@ STORIES: dict[str, list[Step]] = {
             told(MING, SPLIT, 6),
         ),
         by_hand("delete", SECOND),
+    ],
+    "decisions and a constitution of one scope are told in that scope alone": [
+        *(told(MING, where, number) for number, where in enumerate((SPLIT, SPLIT, ROOM))),
+        *(step(Life.decides, where=SPLIT, who=BOSS, number=number, to=None) for number in range(3)),
+        has_a_constitution("公司", 3),
+        is_told(SPLIT, 3, 0, 1),
+        NIGHT,
+        step(Life.exports, where=ROOM, who=BOSS),
+        LOST_INDEX,
+        step(Life.is_remapped_while_it_runs, where=ROOM, who=BOSS, name="公司"),
+        is_told(ROOM, 3, 0, 1),
     ],
     "everything at once": [
         *(told(MING, ROOM, number) for number in range(6)),

@@ -22,7 +22,7 @@ from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import (
     plugin_of,
     turn,
 )
-from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, running
+from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, running
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -85,6 +85,23 @@ async def test_a_template_or_a_link_opens_with_nothing(room: Room, tmp_path: Pat
     (tmp_path / "elsewhere.md").write_text(RULE, encoding="utf-8")
     file.symlink_to(tmp_path / "elsewhere.md")
     assert await turn(room.plugin, hello(2)) == ""
+
+
+async def test_that_of_a_private_scope_stands_behind_everybodys_there_alone(room: Room) -> None:
+    await write(room, CONSTITUTION, RULE)
+    await write(room, "scopes/家人/CONSTITUTION.md", "进门脱鞋")
+    await write(room, "scopes/public/CONSTITUTION.md", "广场上禁烟")
+    await write(room, "roles/猫娘/CONSTITUTION.md", "说话像猫")
+    told = {number: await turn(room.plugin, hello(number)) for number in (777, 888, 999)}
+    assert all(RULE in text for text in told.values())
+    assert "进门脱鞋" in told[777].partition(RULE)[2]
+    for words in ("进门脱鞋", "广场上禁烟", "说话像猫"):
+        assert not any(words in told[number] for number in (888, 999))
+    for number, count in ((777, 1), (888, 0)):
+        recall = await room.rig.recall("进门要脱鞋吗", group(number))
+        assert sum("脱鞋" in hit.preview for hit in recall.hits) == count
+        await write(room, "scopes/家人/CONSTITUTION.md", "进门脱鞋，换拖鞋")
+    assert "换拖鞋" in (await room.after_a_pause(hello(777)))
 
 
 async def test_of_a_long_one_the_rest_is_behind_a_pointer(room: Room) -> None:

@@ -57,7 +57,7 @@ def test_words_that_were_dropped_stand_nowhere_in_the_file(
     intents = RecordIntents(state)
     intents.begin(SEVEN)
     intents.begin(replace(SEVEN, number=8, proposal=""))
-    intents.drop_payloads([7])
+    intents.forget(SEVEN.proposal)
     intents.drop(8)
     state.checkpoint_wal()
     files = [found.read_bytes() for found in path.parent.iterdir()]

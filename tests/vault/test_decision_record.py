@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.decision_record impo
     LONGEST_TITLE,
     FoundRecord,
     Record,
-    highest,
+    numbers_in,
     records_of,
     render,
     settled_by,
@@ -155,8 +155,8 @@ def test_what_a_person_leaves_of_a_record_still_has_its_number() -> None:
 
 
 def test_a_number_is_taken_also_where_it_only_stands_in_a_fence() -> None:
-    assert highest("## D-0003 a\n```\n## D-0041 b\n```\n<!--\n# D-0012\n-->\n") == 41
-    assert highest("D-0009 in a line, and # D-12") == 0
+    assert numbers_in("## D-0003 a\n```\n## D-0041 b\n```\n<!--\n# D-0012\n-->\n") == {3, 41, 12}
+    assert numbers_in("D-0009 in a line, and # D-12") == set()
 
 
 def test_a_record_is_in_force_until_a_later_one_settles_it() -> None:
@@ -196,7 +196,7 @@ def test_both_records_stand_when_git_keeps_the_lines_of_two_branches() -> None:
     both = [Record(1, title, AT, by="Ada", body="Because.") for title in ("one", "other")]
     merged = "# Decisions\n\n" + "".join(map(render, both))  # a union leaves no blank line between
     assert [found.record for found in records_of(merged)] == both
-    assert highest(merged) == 1
+    assert numbers_in(merged) == {1}
 
 
 # The blocks of a role's daily note

@@ -32,7 +32,7 @@ def item_line(texts: Texts, item: DecisionItem) -> str:
     if item.twice:
         line += texts.say("decision.twice")
     if item.number and not item.file:
-        line += texts.say("decision.not_in_files")
+        line += texts.say("decision.here" if item.here else "decision.not_in_files")
     return line
 
 
@@ -42,9 +42,10 @@ def outcome_words(texts: Texts, outcome: Draft | Recorded | TurnedDown | NotReco
     match outcome:
         case Draft(text, file=file):
             changed = texts.say("decision.changed") if outcome.outdated else ""
-            return texts.say(
-                "decision.draft", changed=changed, file=file.path, text=_DIGEST.sub("", text)
-            )
+            words = _DIGEST.sub("", text)
+            if file is None:
+                return texts.say("decision.draft_here", changed=changed, text=words)
+            return texts.say("decision.draft", changed=changed, file=file.path, text=words)
         case Recorded(number, again=again):
             code = "decision.recorded_before" if again else "decision.recorded"
             return texts.say(code, name=record_name(number))

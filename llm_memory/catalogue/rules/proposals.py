@@ -2,7 +2,8 @@
 
 A proposal is an ordinary entry of ``decisions.md``. Its state is in metadata fields that a person
 can write as well: ``状态：提议``, ``状态：已接受 D-0007 · 决定：2026-11-23``, ``状态：已否决 ·
-否决：2026-11-24 · 理由：…``. An entry without such a state is no proposal.
+否决：2026-11-24 · 理由：…``. An entry without such a state is no proposal. A decision of its own
+scope alone has no record: ``状态：已接受 D-0007（只在这里）``, and ``状态：已撤回 D-0007`` later.
 """
 
 from __future__ import annotations
@@ -12,28 +13,33 @@ import re
 from dataclasses import dataclass, replace
 
 from ...models.data_models import Memory
-from ...models.decisions import DecisionState, record_name
+from ...models.decisions import DecisionState, Reference, record_name
 from .entry_fields import STATE, field, fields_of, others_of
 
-_ACCEPTED_ON, _REJECTED_ON, _WHY = "决定", "否决", "理由"
-_NAMES = (STATE, _ACCEPTED_ON, _REJECTED_ON, _WHY)
+_ACCEPTED_ON, _REJECTED_ON, _WITHDRAWN_ON, _WHY = "决定", "否决", "撤回", "理由"
+_REFERENCE = ("Issue", "PR")
+_NAMES = (STATE, _ACCEPTED_ON, _REJECTED_ON, _WITHDRAWN_ON, _WHY, *_REFERENCE)
+_HERE = "（只在这里）"
 _STATES = (
     (DecisionState.PROPOSED, re.compile("(?:已?提议|提案|proposed)", re.IGNORECASE)),
     (DecisionState.REJECTED, re.compile("(?:已否决|否决|rejected)", re.IGNORECASE)),
-    (DecisionState.ACCEPTED, re.compile(r"(?:已接受|accepted)\s*D-(\d{4,9})", re.IGNORECASE)),
+    (
+        DecisionState.ACCEPTED,
+        re.compile(rf"(?:已接受|accepted)\s*D-(\d{{4,9}})\s*({_HERE}|\(here\))?", re.IGNORECASE),
+    ),
+    (DecisionState.WITHDRAWN, re.compile(r"(?:已撤回|withdrawn)\s*D-(\d{4,9})", re.IGNORECASE)),
 )
 _KEY_DIGITS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """``state`` is proposed, accepted or rejected. ``number``: of the record, if it is accepted;
-    ``on``: the day on which that was decided; ``why``: the reason of a rejection."""
+    """``state`` is proposed, accepted, rejected or withdrawn. ``number``: of the decision that it
+    became; ``here``: of its own scope alone."""
 
     state: DecisionState
     number: int = 0
-    on: str = ""
-    why: str = ""
+    here: bool = False
 
 
 def proposal_of(memory: Memory) -> Proposal | None:
@@ -42,11 +48,8 @@ def proposal_of(memory: Memory) -> Proposal | None:
     for state, words in _STATES:
         if (found := words.fullmatch(said.get(STATE, ""))) is None:
             continue
-        if state is DecisionState.ACCEPTED:
-            return Proposal(state, int(found[1]), on=said.get(_ACCEPTED_ON, ""))
-        if state is DecisionState.REJECTED:
-            return Proposal(state, on=said.get(_REJECTED_ON, ""), why=said.get(_WHY, ""))
-        return Proposal(state)
+        number, here = (*found.groups(), None, None)[:2]
+        return Proposal(state, int(number or 0), here=bool(here))
     return None
 
 
@@ -55,20 +58,37 @@ def is_proposed(memory: Memory) -> bool:
     return _has(memory, DecisionState.PROPOSED)
 
 
-def accepted_as(memory: Memory) -> int:
-    """Returns the number of the record that a proposal became, 0 for any other entry."""
+def number_of(memory: Memory) -> int:
+    """Returns the number of the decision that a proposal became, also one that was withdrawn, 0 for
+    any other entry."""
     proposal = proposal_of(memory) if memory.extra else None
     return proposal.number if proposal is not None else 0
 
 
+def accepted_as(memory: Memory) -> int:
+    """Returns the number of the decision that a proposal became, 0 for any other entry."""
+    return number_of(memory) if _has(memory, DecisionState.ACCEPTED) else 0
+
+
 def is_accepted(memory: Memory) -> bool:
-    """True for an accepted proposal: its record alone settles it."""
-    return accepted_as(memory) > 0
+    """True for an accepted proposal: a decision alone settles it."""
+    return _has(memory, DecisionState.ACCEPTED)
+
+
+def holds_here(memory: Memory) -> bool:
+    """True for a decision of its own scope alone."""
+    proposal = proposal_of(memory) if memory.extra else None
+    return proposal is not None and proposal.here
+
+
+def is_published(memory: Memory) -> bool:
+    """True for a decision that a record states, or did, to everybody."""
+    return is_accepted(memory) and not holds_here(memory)
 
 
 def is_rejected(memory: Memory) -> bool:
-    """True for a rejected proposal."""
-    return _has(memory, DecisionState.REJECTED)
+    """True for a rejected proposal, and for a decision of one scope that was withdrawn."""
+    return _has(memory, DecisionState.REJECTED, DecisionState.WITHDRAWN)
 
 
 def is_decided(memory: Memory) -> bool:
@@ -76,9 +96,9 @@ def is_decided(memory: Memory) -> bool:
     return is_accepted(memory) or is_rejected(memory)
 
 
-def _has(memory: Memory, state: DecisionState) -> bool:
+def _has(memory: Memory, *states: DecisionState) -> bool:
     proposal = proposal_of(memory) if memory.extra else None
-    return proposal is not None and proposal.state is state
+    return proposal is not None and proposal.state in states
 
 
 def proposed(memory: Memory) -> Memory:
@@ -97,10 +117,30 @@ def accepted(memory: Memory, number: int, day: str) -> Memory:
     return _with(memory, state, field(_ACCEPTED_ON, day))
 
 
+def accepted_here(memory: Memory, number: int, day: str, reference: Reference) -> Memory:
+    """Returns the entry as a decision of its own scope alone, for which the admin vouches who has
+    accepted it."""
+    said = zip(_REFERENCE, (reference.issue, reference.pr), strict=True)
+    fields = [field(name, text) for name, text in said if text]
+    state = field(STATE, f"已接受 {record_name(number)}{_HERE}")
+    vouched = replace(memory.provenance, trusted=True, denied=False)
+    memory = replace(memory, provenance=vouched, quoted=False)
+    return _with(memory, state, field(_ACCEPTED_ON, day), *fields)
+
+
+def withdrawn(memory: Memory, day: str, why: str = "") -> Memory:
+    """Returns a decision of its own scope as withdrawn on ``day``."""
+    state = field(STATE, f"已撤回 {record_name(number_of(memory))}")
+    return _with(memory, state, field(_WITHDRAWN_ON, day), *_reason(why))
+
+
 def rejected(memory: Memory, day: str, why: str = "") -> Memory:
     """Returns the entry as rejected on ``day``."""
-    reason = [field(_WHY, why)] if why.strip() else []
-    return _with(memory, field(STATE, "已否决"), field(_REJECTED_ON, day), *reason)
+    return _with(memory, field(STATE, "已否决"), field(_REJECTED_ON, day), *_reason(why))
+
+
+def _reason(why: str) -> list[str]:
+    return [field(_WHY, why)] if why.strip() else []
 
 
 def _with(memory: Memory, *fields: str) -> Memory:

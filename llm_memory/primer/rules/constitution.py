@@ -1,4 +1,4 @@
-"""The rules that people wrote into ``shared/CONSTITUTION.md``: whole if short, else their
+"""The rules that people wrote into a ``CONSTITUTION.md``: whole if short, else their
 beginning. Pure."""
 
 from __future__ import annotations

@@ -164,10 +164,10 @@ def _number(text: str) -> int:
     return int(found[1]) if found else 0
 
 
-def highest(text: str) -> int:
-    """Returns the highest number that any heading has, also one inside a fence or a comment: a
-    number is never used again. 0 for none."""
-    return max((int(found[1]) for found in _MENTIONED.finditer(text)), default=0)
+def numbers_in(text: str) -> set[int]:
+    """Returns the numbers that any heading has, also one inside a fence or a comment: a number is
+    never used again."""
+    return {int(found[1]) for found in _MENTIONED.finditer(text)}
 
 
 def settled_by(records: Iterable[Record]) -> Mapping[int, Record]:

@@ -10,9 +10,9 @@ from typing import Final
 
 from ...models.decisions import RecordFile
 from ...models.scope import ROLES_FOLDER, SHARED_FOLDER, role_folder
-from ...models.vault_layout import MEMORY_PAGE
+from ...models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE
 
-CONSTITUTION: Final = f"{SHARED_FOLDER}/CONSTITUTION.md"
+CONSTITUTION: Final = f"{SHARED_FOLDER}/{CONSTITUTION_PAGE}"
 _SHARED: Final = {
     CONSTITUTION: (
         ("宪章", "长期有效的原则，只有人写。"),

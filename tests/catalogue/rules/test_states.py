@@ -21,12 +21,14 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.passage_text import
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import (
     Proposal,
     accepted,
+    accepted_here,
     is_accepted,
     is_proposed,
     proposal_key,
     proposal_of,
     proposed,
     rejected,
+    withdrawn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
     done,
@@ -39,7 +41,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import reopened as to_do_again
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState, Reference
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import passage_id
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import Task
@@ -185,22 +187,29 @@ def test_what_became_of_a_proposal_comes_back_from_its_file(why: str, number: in
     waiting = proposed(ENTRY)
     assert proposal_of(read(waiting)) == Proposal(DecisionState.PROPOSED)
     turned = rejected(waiting, "2026-11-24", why)
-    assert proposal_of(read(turned)) == Proposal(DecisionState.REJECTED, on="2026-11-24", why=why)
+    assert proposal_of(read(turned)) == Proposal(DecisionState.REJECTED)
     taken = accepted(turned, number, "2026-11-25")
-    assert proposal_of(read(taken)) == Proposal(DecisionState.ACCEPTED, number, "2026-11-25")
-    for memory in (waiting, turned, taken):
+    assert proposal_of(read(taken)) == Proposal(DecisionState.ACCEPTED, number)
+    here = accepted_here(turned, number, "2026-11-25", Reference("#12", why))
+    assert proposal_of(read(here)) == Proposal(DecisionState.ACCEPTED, number, here=True)
+    back = withdrawn(here, "2026-11-26", why)
+    assert proposal_of(read(back)) == Proposal(DecisionState.WITHDRAWN, number)
+    for memory in (waiting, turned, taken, here, back):
         assert read(memory) == memory
         assert "别的插件：甲" in memory.extra
-    assert is_over(turned)
-    assert not is_over(taken)
-    assert proposed(taken) == taken
-    assert proposal_of(proposed(turned)) == Proposal(DecisionState.PROPOSED)
+    for over, holds in ((turned, taken), (back, here)):
+        assert is_over(over)
+        assert not is_over(holds)
+        assert proposed(holds) == holds
+        assert proposal_of(proposed(over)) == Proposal(DecisionState.PROPOSED)
 
 
 def test_the_fields_are_those_of_the_documentation() -> None:
     assert "> 状态：提议 · 别的插件：甲\n" in render(proposed(ENTRY))
     taken = render(accepted(proposed(ENTRY), 7, "2026-11-23"))
     assert "> 状态：已接受 D-0007 · 决定：2026-11-23 · 别的插件：甲\n" in taken
+    here = render(accepted_here(ENTRY, 7, "2026-11-23", Reference()))
+    assert "> 状态：已接受 D-0007（只在这里） · 决定：2026-11-23 · 别的插件：甲\n" in here
     assert "> 状态：已否决 · 否决：2026-11-24 · 理由：太贵 · 别" in render(
         rejected(ENTRY, "2026-11-24", "太贵")
     )
@@ -212,6 +221,7 @@ def test_the_fields_are_those_of_the_documentation() -> None:
         ("状态: Proposed", DecisionState.PROPOSED),
         ("状态：已接受D-0012", DecisionState.ACCEPTED),
         ("状态：Rejected", DecisionState.REJECTED),
+        ("状态：Withdrawn D-0012", DecisionState.WITHDRAWN),
         ("状态：已接受", None),
         ("状态：已接受 D-1", None),
         ("状态：完成", None),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +97,7 @@ async def test_a_yes_does_what_this_person_was_asked_here_last_and_nothing_later
     now = 0.0
     monkeypatch.setattr(call, "monotonic", lambda: now)
     desk, records = Desk(rig), rig.root / "memory" / "shared" / "DECISIONS.md"
-    red, blue = [
-        f"decide 接受 {re.findall('m-[0-9a-z]+', await desk(f'decide 提议 {text}'))[0]}"
-        for text in ("买红的", "买蓝的")
-    ]
+    red, blue = ("decide 定 大家 买红的", "decide 定 大家 买蓝的")
     for words, said in (
         (red, "买红的"),
         (blue, "买蓝的"),

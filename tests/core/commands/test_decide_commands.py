@@ -17,14 +17,15 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-WORDS = "检索面用 PostgreSQL"
+WORDS, OTHER = "检索面用 PostgreSQL", "周五下午大家交周报"
 
 
 async def proposed(desk: Desk, words: str = WORDS) -> str:
     """Returns the id of a new proposal."""
-    found = re.search(r"m-[0-9a-z]+", await desk(f"decide 提议 {words}"))
+    await desk(f"decide 提议 {words}")
+    found = re.search(rf"(m-[0-9a-z]+) .*{words.split()[0]}", await desk("decide"))
     assert found
-    return found[0]
+    return found[1]
 
 
 def records(root: Path) -> str:
@@ -51,20 +52,26 @@ async def test_what_was_shown_is_written_after_a_yes_of_who_was_shown_it(tmp_pat
 async def test_what_an_admin_settles_is_shown_and_written_after_a_yes(tmp_path: Path) -> None:
     async with running(tmp_path, clock=StandingClock()) as rig:
         desk = Desk(rig)
-        shown = await desk(f"decide 定 {WORDS} 理由=团队都会")
-        assert WORDS in shown
-        assert not records(tmp_path)
-        await desk("yes")
-        assert "团队都会" in records(tmp_path)
-        (decided,) = await rig.engine.service.newest(conversation_id=group(777))
-        assert not is_proposed(decided.memory)
+        for words, everybody in ((f"{WORDS} 理由=团队都会", False), (f"大家 {OTHER}", True)):
+            shown = await desk(f"decide 定 {words}")
+            assert words.split(" 理")[0].removeprefix("大家 ") in shown
+            assert ("shared/" in shown) is everybody
+            assert not records(tmp_path)
+            assert "D-000" in await desk("yes")
+        assert (OTHER in records(tmp_path), WORDS in records(tmp_path)) == (True, False)
+        here = await desk("decide")
+        assert (WORDS in here, OTHER in here, "m-" in here) == (True, True, True)
+        assert WORDS not in await desk("decide", 888)
+        await desk(f"decide 定 大家 {WORDS}")
+        assert "D-0003" in await desk("yes")
+        assert WORDS in await desk("decide", 888)
 
 
 async def test_after_ten_minutes_it_is_shown_again(tmp_path: Path) -> None:
     clock = StandingClock()
     async with running(tmp_path, clock=clock) as rig:
         desk = Desk(rig)
-        await desk(f"decide 接受 {await proposed(desk)}")
+        await desk(f"decide 接受 大家 {await proposed(desk)}")
         clock.forward(minutes=11)
         assert "不一样" in await desk("yes")
         assert not records(tmp_path)
@@ -88,7 +95,7 @@ async def test_a_reason_stands_behind_its_sign_and_a_beginning_names_a_proposal(
         assert "没有这个提议" in await desk(f"decide 接受 {first}", 888)
 
 
-async def test_what_is_remembered_is_proposed_by_its_id_and_stays_whose_it_was(
+async def test_what_is_remembered_is_settled_by_its_id_and_stays_whose_it_was(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, clock=StandingClock()) as rig:
@@ -98,17 +105,16 @@ async def test_what_is_remembered_is_proposed_by_its_id_and_stays_whose_it_was(
         assert isinstance(stored, Stored)
         memory_id = stored.memory.memory.memory_id
         for wrong, number in (("m-0123456789abcdef", 777), ("2", 777), (memory_id, 888)):
-            await desk(f"decide 提议 {wrong}", number)
+            await desk(f"decide 接受 {wrong}", number)
             (one,) = rig.engine.rooms.catalogue.all()
             assert not is_proposed(one.memory)
-        await desk(f"decide 提议 {memory_id}")
+        await desk(f"decide 定 {memory_id}")
         (now,) = rig.engine.rooms.catalogue.all()
         assert is_proposed(now.memory)
         assert now.memory.provenance == stored.memory.memory.provenance
         assert anchor_of(now.memory) == anchor_of(stored.memory.memory)
-        await desk(f"decide 接受 {memory_id}")
         assert "D-0001" in await desk("yes")
-        assert "提议 " not in await desk(f"decide 提议 {memory_id}")
+        assert "D-0001" in await desk(f"decide 定 {memory_id}")
 
 
 @pytest.mark.parametrize("words", ["接受 m-zzz issue=1", "否决 m-zzz", "取代 D-0001 m-zzz pr=1"])

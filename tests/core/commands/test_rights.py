@@ -100,7 +100,7 @@ async def test_what_is_for_admins_is_refused_to_members_and_changes_nothing(
             *("migrate", "migrate start", "migrate reverse", "migrate 坏的", "yes"),
             *("scope 家人", "scope public", "scope off", "scope confirm", "scope bring"),
             *("backup", "restore x.zip", "import x.jsonl"),
-            *("decide", "decide 提议 别的话", "decide 接受 m-0", "decide 否决 m-0", "decide 是"),
+            *("decide", "decide 定 别的话", "decide 接受 m-0", "decide 否决 m-0", "decide 是"),
             *("soul 提议 短", "soul 生效", "soul 否决", "soul 退回", "soul 改动", "soul 记录"),
             *("soul 核对", "soul 收下", "soul 丢弃"),
             f"scope rebind {next(iter(MAP))} aiocqhttp:GroupMessage:7770",
