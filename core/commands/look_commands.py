@@ -146,8 +146,12 @@ def _empty(call: Call, name: str, *, public: bool, mine: bool) -> str:
 
 
 async def todo(call: Call) -> str:
-    """What is still to do, of the own scope first."""
-    found = await call.service.newest(conversation_id=call.where)
+    """What is still to do, of the own scope first; with a name, what the person said or is named
+    in."""
+    name = bare(call.rest)
+    found = await call.service.newest(
+        conversation_id=call.where, naming=call.actor.name if name.lower() in ME else name
+    )
     here = await call.here()
     tasks = [one for one in found if is_task(one) and not is_done(one) and not is_over(one.memory)]
     tasks.sort(key=lambda one: one.scope.name != here)

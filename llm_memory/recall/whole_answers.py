@@ -21,6 +21,7 @@ from ..index.passages import Passages
 from ..models.data_models import MemoryKind, StoredMemory, Topic
 from ..text.dates.expressions import Towards, towards
 from ..text.scripts import fold
+from ..text.stated import CLAUSE, asks
 from ..text.traditional import simplified
 from .arms import Arms
 from .parsed_question import Ask
@@ -115,6 +116,9 @@ class WholeAnswers:
         if asked and asked.name:
             called = {asked.name, *map(fold, _called(ask, asked.name))}
             read = (one for one in islice(read, READ) if self._tells_of(one, called, ()))
+        elif asked and topic is Topic.TASKS and ask.asker:
+            tasks, called = list(islice(read, READ)), {*map(fold, ask.request.names)} - {""}
+            read = [one for one in tasks if self._tells_of(one, called, ask.asker)] or tasks
         first = islice(read, READ)
         return heapq.nlargest(_OF_TOPIC, first, key=lambda one: self._weight(ask, one, called))
 
@@ -218,8 +222,9 @@ def _most(ask: Ask, days: Collection[date]) -> int:
 
 
 def _of_days_asked(ask: Ask) -> OfDays | None:
-    asks = ask.asks or not ask.in_talk
-    return asked_of_days(ask.subject, asks=asks) if ask.times else None
+    asked = not ask.in_talk or any(map(asks, CLAUSE.findall(ask.request.query)))
+    ahead = all(span.start > ask.now.date() for span in ask.times)
+    return asked_of_days(ask.subject, asks=asked, ahead=ahead) if ask.times else None
 
 
 def _asked(ask: Ask) -> Asked | None:

@@ -25,7 +25,7 @@ with far from Beijing, and by the verb in front in English."""
 _REQUEST: Final = re.compile(
     "告诉我|说说|讲讲|查(?:一下|查|下)|帮我?(?:查|看|找|想|回忆)|提醒|想(?:知道|问)|问(?:一下|下|问)|"
     "(?:记不(?:得|清|起|住)|想不起)|回忆"
-    r"|\b(?:tell|remind|show)\s(?:me|us)\b|\blook\sup\b|\bfind\sout\b|\blet\sme\sknow\b|"
+    r"|\b(?:tell|remind|show)\s(?:me|us)\b|\blook\sup\b|\blist\s(?:please|of|my|our|the|all)\b|列(?:一下|出)|\bfind\sout\b|\blet\sme\sknow\b|"
     r"\b(?:want|need|like)\sto\sknow\b|\b(?:can't|cannot|don't)\sremember\b",
     re.IGNORECASE,
 )

@@ -398,11 +398,14 @@ async def test_the_tool_tells_a_week_too_unless_the_model_wants_fewer(days: Days
 
 PLANS = {
     "小明明天七点跑团": "明天有什么安排|我明天要干嘛|明天忙不忙|明天的日程|明天有空吗|小明明天去哪|"
-    "明天跑什么|明天有什麼行程|Any plans for tomorrow?|am I free tomorrow|what's on tomorrow",
+    "明天跑什么|明天有什麼行程|Any plans for tomorrow?|am I free tomorrow|what's on tomorrow|"
+    "what's up tomorrow?|am I here on November 21?|"
+    "明天家里有局吗|明天干嘛来着|明天你们有安排没，我想来",
     "12月3号交房租": "12月3号有什么事|3号要交什么|十二月三號有沒有安排|what's on December 3?|"
     "anything due on the 3rd?",
-    "妈妈每周三晚上上瑜伽课": "周三有什么活动|下周三忙不忙|any plans for Wednesday?",
-    "元旦回老家": "元旦有什么计划|1月1号有什么安排",
+    "妈妈每周三晚上上瑜伽课": "周三有什么活动|下周三忙不忙|any plans for Wednesday?|"
+    "are there any meetings on Wednesday?|is there anything on Wednesday",
+    "元旦回老家": "元旦有什么计划|1月1号有什么安排|元旦你们都怎么过",
 }
 QUIET = """
 明天见|今天好累|明天再说吧|我明天没空|今天没什么事|今天就这样吧|后天有什么安排|今天几号|你今天好吗|

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, MemoryKind, Recall
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Actor,
+    ContextLine,
+    ConversationId,
+    MemoryKind,
+    Recall,
+)
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import Voice
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -63,6 +70,24 @@ async def test_a_question_for_a_topic_reads_its_file_and_says_so(rig: Rig) -> No
     for query, answer in AS_PEOPLE_ASK:
         in_talk = await rig.recall(query, FAMILY, actor=XIAOMING, in_talk=True)
         assert previews(in_talk)[0] == answer, query
+
+
+async def test_of_tasks_those_of_who_asks_of_himself_whatever_was_said_before(rig: Rig) -> None:
+    for text, who in ((TASK, XIAOMING), ("小红去交房租", XIAOHONG), ("修篱笆", XIAOHONG)):
+        await rig.remember(text, FAMILY, who, kind=MemoryKind.TASK)
+    view = await rig.engine.service.view(conversation_id=FAMILY)
+    before = [ContextLine(Voice.ASKER, "香菜多少钱", rig.clock(), view)]
+    for query, found in (
+        ("我还有什么要做的", {TASK}),
+        ("what do I have to do?", {TASK}),
+        ("小红还有什么没做", {"小红去交房租", "修篱笆"}),
+        ("还有什么要办的", {TASK, "小红去交房租", "修篱笆"}),
+        ("todo list please", {TASK, "小红去交房租", "修篱笆"}),
+    ):
+        recall = await rig.recall(
+            query, FAMILY, actor=XIAOMING, in_talk=True, context=before, token_budget=999
+        )
+        assert set(previews(recall)) == found, query
 
 
 async def test_a_text_that_merely_holds_the_word_reads_no_file(rig: Rig) -> None:

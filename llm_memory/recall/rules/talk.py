@@ -19,6 +19,7 @@ from ...text.stated import ASKS_FOR, asks
 from ...text.traditional import simplified
 from ...text.turn_text import spoken
 from . import asked_words as asked
+from .questions.heads import asked_for
 
 LONGEST_AGO = timedelta(minutes=30)
 """What was said before is no context: a person who comes back begins anew."""
@@ -171,7 +172,8 @@ def names_nothing(text: str) -> bool:
 def talk_for(query: str, subject: str, lines: Sequence[ContextLine], now: datetime) -> Talk:
     """What of ``lines``, the earliest first, is context of a question asked now."""
     leaning = leaning_of(query, subject)
-    if leaning is Leaning.NONE:
+    of_topic = asked_for(subject)
+    if leaning is Leaning.NONE or (of_topic is not None and of_topic.topic):
         return Talk()
     heard: dict[Voice, list[str]] = {Voice.ASKER: [], Voice.BOT: [], Voice.QUOTED: []}
     for line in lines:

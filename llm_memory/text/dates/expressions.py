@@ -78,7 +78,7 @@ _HABIT = re.compile(
 )
 _HABIT_WORDS = 12
 _OVER = lazy_pattern(
-    "[了过](?![来去夜年节几两些])|[说聊谈讲]|提(?![醒前])|发生|曾|以前|之前|当时|那[天时]|上[次回]|回顾|日记"
+    "(?:了|(?<![么样])过)(?![来去夜年节几两些])|[说聊谈讲]|提(?![醒前])|发生|曾|以前|之前|当时|那[天时]|上[次回]|回顾|日记"
     "|是(?:在|从|由|跟|和|谁|哪|几[点号]|什么时候|怎么)[^，。？?]{1,12}的[\u4e00-\u9fff]{0,2}(?:\\W|$)"
     r"|\b(?:did|was|were|had|went|came|met|saw|ate|took|said|told|last|ago|journal|diary"
     r"|(?!(?:plann|schedul|book|need|suppos|expect)ed)[a-z]{3,}ed)\b",
@@ -86,10 +86,11 @@ _OVER = lazy_pattern(
 )
 _TO_COME = lazy_pattern(
     "要(?!是)|(?<!的)会(?![议员面计长场所])|将|该|安排|[日行]程|计划|打算|准备|约|订|有(?:什么|啥|哪些|没有|别的)?"
-    "(?:事|活动|空|课|会)|空吗|没空|忙|[干做](?:嘛|什么|啥)|待办|到期|截止|提醒|下次"
+    "(?:事|活动|空|课|会)|有没有|有[^，。的]{1,4}[吗么]|空吗|没空|忙|[干做](?:嘛|什么|啥)|待办|到期|截止|提醒|下次"
     r"|\b(?:will|shall|going to|plans?|planned|schedule[ds]?|agenda|calendar|due|free|busy"
     r"|available|upcoming|need|have to|supposed|should|doing|(?:do|does) (?:i|we|he|she|they) have"
-    r"|appointments?|booked|happening|coming up|what's on|anything on|remind)\b|'ll\b",
+    r"|appointments?|booked|happening|coming up|what's on|anything on|remind"
+    r"|(?:am|have) (?:i|we)|(?:is|are) there)\b|'ll\b",
     re.IGNORECASE,
 )
 """What points behind, and what points ahead."""

@@ -221,6 +221,8 @@ async def test_what_is_to_do_is_told_and_what_is_done_is_ticked(rig: Rig) -> Non
     told = (await desk("todo")).split("\n")
     assert [("物业费" in one, "路灯" in one) for one in told[1:]] == [(True, False), (False, True)]
     assert "浇花" not in "".join(told)
+    assert "物业费" in await desk("todo 小明")
+    assert await desk("todo 小红") == "没有待办的事"
     assert "[x] 浇花" in await desk("list")
 
 

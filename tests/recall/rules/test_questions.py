@@ -65,7 +65,9 @@ TOPICS = {
     "what rules did I give you|what are your rules|which rules must you follow",
     Topic.TASKS: "我有哪些待办|还有什么任务没做|有没有未完成的任务|还有什么没做的|列出我的待办|"
     "我有什么计划|待办|"
-    "what are my open tasks|any open tasks?|what's on my todo list|which tasks are still open",
+    "what are my open tasks|any open tasks?|what's on my todo list|which tasks are still open|"
+    "还有什么要做的|还有什么没做|有什么要办的事|what's left to do?|what do I have to do?|"
+    "What still needs to be done?|todo list please|what is still open?",
     Topic.DECISIONS: "我们做了什么决定|what decisions did we make|what did we decide",
 }
 PEOPLE = {
@@ -118,6 +120,7 @@ def test_a_name_and_nothing_else_asks_for_the_person(name: str) -> None:
 
 def test_a_topic_may_be_a_persons() -> None:
     assert asked_for("小明喜欢什么") == Asked(Topic.PREFERENCES, name="小明")
+    assert asked_for("what's open for Tom?") == Asked(Topic.TASKS, name="tom")
     assert asked_for("What does Tom like?") == Asked(Topic.PREFERENCES, name="tom")
 
 

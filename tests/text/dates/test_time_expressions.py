@@ -298,6 +298,8 @@ def test_when_storing_a_date_without_a_year_is_the_nearest_and_a_weekday_lies_ah
         ("any plans for Tuesday?", "Tuesday 11-24"),
         ("what's on May 2nd", "May 2nd 2027-05-02"),
         ("am I free on Monday", "Monday 11-23"),
+        ("are there any meetings on Monday?", "Monday 11-23"),
+        ("周一有面试吗", "周一 11-23"),
         ("plans for Christmas?", "Christmas 12-25"),
         ("11月20号说过什么", "11月20号 2025-11-20"),
         ("周四发生了什么", "周四 11-12"),

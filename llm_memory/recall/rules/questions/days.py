@@ -17,18 +17,18 @@ from ..talk import is_about_time_alone, is_small_talk
 from .heads import NAME_WORDS, OWN, PLANS, is_done, parted
 
 _OF_THE_BOT: Final = re.compile(
-    r"[你您](?!知道|记得|看|查|帮|说|告诉|能|可)|\byou\b(?!\s(?:know|tell|check|remember|see|show|list))"
+    r"[你您](?!们|知道|记得|看|查|帮|说|告诉|能|可)|\byou\b(?!\s(?:know|tell|check|remember|see|show|list))"
     r"|\byour\b"
 )
 _ASKS: Final = re.compile(
     "什么|啥|哪|谁|有没有|有[^，。]{0,4}[吗么没]|干[嘛吗]|"
-    r"\b(?:what|which|who|where|any|anything|(?:do|have) (?:i|we))\b"
+    r"\b(?:what|which|who|where|any|anything|(?:am|do|have) (?:i|we)|there)\b"
 )
 _NOUN: Final = re.compile(
     r"(?!.*(?:[有没]|\b(?:have|has|got|no|not)\b|n't)).*(?:"
     r"(?:安排|[日行]程表?|计划|待办|日记|总结|回顾)(?:[说讲看查发报]?(?:一下|下|给我))?"
     r"|\b(?:schedule|agenda|calendar|itinerary|plans|summary|recap|journal|diary)"
-    r"(?:\s(?:for|on|of|the))*)\W*$|.*干[嘛吗]\W*$"
+    r"(?:\s(?:for|on|of|the))*)\W*$|.*干[嘛吗](?:来着)?\W*$"
 )
 """What asks by a noun alone, 明天的日程, "my schedule for Monday", or without a form: 要干嘛."""
 _NO_PLANS: Final = re.compile(
@@ -63,12 +63,15 @@ class OfDays:
 EVERYTHING: Final = OfDays(all=True, left=())
 
 
-def asked_of_days(subject: str, *, asks: bool) -> OfDays | None:
+def asked_of_days(subject: str, *, asks: bool, ahead: bool = False) -> OfDays | None:
     """What a message asks of the days it names, given without them; None where it asks nothing of
-    them. ``asks``: its form is a question's, or it was looked for."""
+    them. ``asks``: its form is a question's, or it was looked for. ``ahead``: they are to come, and
+    nobody greets with them."""
     text = simplified(fold(subject)).replace("’", "'").strip()
     found, left = parted(text)
-    if not (asks or _NOUN.match(text)) or _NO_PLANS.search(text) or is_small_talk(text):
+    if not (asks or _NOUN.match(text)) or _NO_PLANS.search(text):
+        return None
+    if is_small_talk(text) and not (ahead and _ASKS.search(text)):
         return None
     if is_about_time_alone(text):
         return EVERYTHING

@@ -19,6 +19,11 @@ from ....text.stop_words import CHINESE, ENGLISH
 from ....text.traditional import simplified
 
 _NEGATED: Final = re.compile(r"[没未不]|\bnot?\b|n't\b|\b(?:left|open|pending|unfinished)\b")
+_OPEN: Final = re.compile(
+    r"\b(?:left|have|has|needs?|got|want) to (?:do|be done|get done)\b|"
+    r"\b(?:what(?:'s| is)|anything|everything)(?: still)? open\b|\bto do(?= list\b)"
+)
+"""What asks in several words for what is to be done."""
 _TO_THE_BOT: Final = re.compile(r"[你您]|\byou\b")
 OWN: Final = re.compile(r"[我咱俺]|\b(?:i|me|my|myself|we|us|our)\b")
 _OF_OTHERS: Final = re.compile(r"[他她它]|\b(?:he|him|his|she|hers?|its?|they|them|their)\b")
@@ -32,7 +37,8 @@ NAME_WORDS: Final = 3
 _LONGEST_NAME: Final = 8
 
 _CHINESE: Final[dict[Topic | str, str]] = {
-    Topic.TASKS: "待办 待办事项 待办清单 任务 任务清单 计划 打算 没做 没做完 没完成 没办 未完成",
+    Topic.TASKS: "待办 待办事项 待办清单 任务 任务清单 计划 打算 没做 没做完 没完成 没办 未完成 "
+    "要做 要办 要准备 要处理",
     Topic.PREFERENCES: "偏好 喜好 爱好 口味 忌口 习惯 兴趣 喜欢 讨厌",
     Topic.INSTRUCTIONS: "规矩 规则 规定 约定 守则 指令 禁忌 遵守",
     Topic.DECISIONS: "决定 决策",
@@ -40,10 +46,11 @@ _CHINESE: Final[dict[Topic | str, str]] = {
     "done": "完成 做完 办完",
     PLANS: "安排 怎么安排 日程 日程表 行程 行程表 活动 节目 事 事情 有事 有空 没空 有没有空 空不空 "
     "空吗 有时间 有没有时间 忙不忙 忙吗 忙么 忙什么 忙啥 要忙 干嘛 干吗 干什么 干点什么 干啥 "
-    "干点啥 做什么 做啥 做些什么 要做 要办 要准备 没办 去哪 去哪里 去哪儿 去哪玩 去哪里玩 去哪儿玩 "
-    "哪里玩 哪儿玩 怎么过 有约 约吗 预约 预定 约了谁 出门",
+    "干点啥 做什么 做啥 做些什么 去哪 去哪里 去哪儿 去哪玩 去哪里玩 去哪儿玩 "
+    "哪里玩 哪儿玩 怎么过 有约 约吗 预约 预定 约了谁 约了 出门 "
+    "局 饭局 聚会 聚餐 开会 开什么会 开啥会 来人 来客人",
     "": "定 立 下 守 必须 需要 列出 列 看看 看一下 总结 总结一下 汇总 全部 所有 清单 "
-    "手头 记着 人 情况 早上 上午 中午 下午 傍晚 晚上 夜里 凌晨 日子 那天 当天",
+    "手头 记着 人 情况 家里 早上 上午 中午 下午 傍晚 晚上 夜里 凌晨 日子 那天 当天",
 }
 _ENGLISH: Final[dict[Topic | str, str]] = {
     Topic.TASKS: "task tasks todo todos to-do to-dos plan plans",
@@ -55,9 +62,9 @@ _ENGLISH: Final[dict[Topic | str, str]] = {
     "done": "done finished completed",
     PLANS: "schedule scheduled agenda calendar itinerary appointment appointments event "
     "events activities free busy available happen happens happening planned booked doing coming "
-    "upcoming due prepare clear commitments meetings deadlines",
+    "upcoming due prepare clear commitments meetings deadlines here away off",
     "": "list show open pending left unfinished set give gave given agreed follow apply far what's "
-    "everything morning afternoon evening night",
+    "everything please morning afternoon evening night",
 }
 """The head nouns of each topic, the verbs that ask for a person, and what says nothing beside
 them."""
@@ -107,6 +114,7 @@ def asked_for(subject: str) -> Asked | None:
 def parted(text: str) -> tuple[set[Topic | str], list[str]]:
     """The kinds of the words that ask, of a folded text, and its other words but small ones."""
     chinese = _chinese()
+    text = _OPEN.sub(" todo open ", text)
     found: set[Topic | str] = {chinese.get(word, "") for word in _small().findall(text)}
     left: list[str] = []
     for word in _WORD.findall(_small().sub(" ", text)):
@@ -120,7 +128,8 @@ def parted(text: str) -> tuple[set[Topic | str], list[str]]:
 
 def is_done(found: Collection[Topic | str], text: str) -> bool:
     """Whether tasks are asked for that are done."""
-    return Topic.TASKS in found and "done" in found and not _NEGATED.search(text)
+    open_ones = _NEGATED.search(text) or _OPEN.search(text)
+    return Topic.TASKS in found and "done" in found and not open_ones
 
 
 def _name(left: list[str]) -> str | None:
