@@ -19,8 +19,7 @@ from .core.commands.command_words import CommandWords
 from .core.host.late_start import LateStart, providers_are_loaded
 from .core.host.package_installer import Installs
 from .core.plugin_names import NAME, RECALLS_ROUTE, ROOT, STATUS_ROUTE, plugin_version
-from .core.turn.group_chatter import GroupChatter
-from .core.turn.moved_chats import MovedChats
+from .core.turn.group_events import GroupChatter, MovedChats
 from .llm_memory.texts import Texts, chosen_language
 
 if TYPE_CHECKING:

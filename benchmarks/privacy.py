@@ -27,7 +27,7 @@ import checkout  # noqa: E402
 checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import PrivateKind  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.remember.private_data import PrivateData  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.remember.draft_checks import PrivateData  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import find  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_keys import Span  # noqa: E402
 

@@ -26,11 +26,11 @@ from .services.injection_service import add_manner, fence, inject
 from .services.primer_injection import opening
 from .services.retrieval_service import RetrievalService
 from .turn.first_message import announce_conversation, log_first_message, warn_admin
-from .turn.follow_ups import FollowUps
 from .turn.histories import History, history_of
 from .turn.recent_talk import Said
 from .turn.spoken_words import quoted_words
 from .turn.turn_notes import is_first, notes_of
+from .turn.turn_reader import FollowUps
 
 _QUEUE_SECONDS = 0.001
 """A person waits for the answer, and AstrBot alone takes fifty milliseconds. An append takes about

@@ -25,20 +25,25 @@ from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import BackgroundInitializer
 from .commands.typing_rate import TypingRate
 from .config import ConfigWarning, read_config
-from .host.accounts import bot_accounts
-from .host.astrbot_clock import clock_of, zone_of
-from .host.chat_provider import AUTO, answers_itself, choose_chat
+from .host.bot_facts import PersonaReader, bot_accounts, clock_of, zone_of
 from .host.late_start import providers_are_loaded
 from .host.logging_bridge import LoggingBridge
 from .host.memory_share import MemoryShare
-from .host.panel_map import PanelMap
-from .host.personas import PersonaReader
-from .host.providers import LEXICAL, LOCAL_MODELS_NEED, choose_embedder, choose_reranker
-from .host.requirements import (
+from .host.package_installer import (
     BUNDLED_MODELS,
     bundled_model_for_here,
     is_installed,
     missing_packages,
+)
+from .host.panel_map import PanelMap
+from .host.providers import (
+    AUTO,
+    LEXICAL,
+    LOCAL_MODELS_NEED,
+    answers_itself,
+    choose_chat,
+    choose_embedder,
+    choose_reranker,
 )
 from .plugin_names import ROOT, plugin_version
 from .replies.status_text import notice_text

@@ -2,9 +2,7 @@
 
 from .core_memory_recall import RecallTool
 from .core_memory_remember import RememberTool
-from .expand_memory import ExpandTool
-from .forget_memory import ForgetTool
-from .update_tasks import TasksTool
+from .entry_tools import ExpandTool, ForgetTool, TasksTool
 
 TOOLS = (RememberTool, RecallTool, ExpandTool, TasksTool, ForgetTool)
 

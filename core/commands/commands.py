@@ -34,8 +34,7 @@ from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide
 from .file_commands import backup, export, import_, moving, restore
 from .look_commands import list_, search, status, todo, why
-from .loop_commands import letters, migrate, reflect, sleep
-from .pause_commands import pause, resume
+from .loop_commands import letters, migrate, pause, reflect, resume, sleep
 from .scope_commands import join, scope
 from .soul_commands import soul
 

@@ -1,22 +1,62 @@
-"""What goes on behind, for admins: ``/memory reflect``, ``letters``, ``sleep`` and ``migrate``."""
+"""A conversation off the record, and on it again; and what goes on behind, for admins: ``/memory
+reflect``, ``letters``, ``sleep`` and ``migrate``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from ...llm_memory import (
     EngineClosed,
+    Paused,
     Postponed,
     ReflectionReport,
     Resting,
+    Resumed,
     ReverseReport,
     SleepReport,
+    StateUnavailable,
 )
+from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
+from ..replies.outcome_text import Enough
 from ..replies.status_text import fault_words, moment, numbers_text, state_text
 from .call import Call, Handler, admin, no_words, slow
+
+
+async def pause(call: Call) -> str:
+    """Nothing of this conversation is kept or recalled from now on, or for the time that is said
+    behind the word."""
+    until = end_of(call.rest, call.plugin.clock()) if call.rest else None
+    if call.rest and until is None:
+        return call.say("pause.no_time", words=cut(call.rest))
+    async with _written(call):
+        outcome = await call.service.pause(
+            conversation_id=call.where, actor=call.actor, until=until
+        )
+    if isinstance(outcome, Paused):
+        return call.paused(outcome, "status.paused" if outcome.before else "pause.done")
+    return call.refused(outcome, "pause.not_allowed")
+
+
+@no_words
+async def resume(call: Call) -> str:
+    """As before the pause."""
+    async with _written(call):
+        outcome = await call.service.resume(conversation_id=call.where, actor=call.actor)
+    if isinstance(outcome, Resumed):
+        return call.say("pause.not_paused" if outcome.before else "pause.resumed")
+    return call.refused(outcome, "pause.not_allowed")
+
+
+@asynccontextmanager
+async def _written(call: Call) -> AsyncGenerator[None]:
+    try:
+        yield
+    except StateUnavailable as error:
+        raise Enough(call.say("pause.not_written", detail=error.cause)) from error
+
 
 _LETTERS = 10
 _RETRY = frozenset({"retry", "重试"})

@@ -7,13 +7,13 @@ from astrbot.api import logger
 
 from ...llm_memory import Actor, EngineClosed, EngineOff
 from ...llm_memory.models.resolution import RebindFault, Rebound
-from ...llm_memory.scopes.rules.map_keys import canonical_key
 from ...llm_memory.scopes.rules.rebinding import (
     chat_key,
     is_account,
     with_moved,
     with_moved_back,
 )
+from ...llm_memory.scopes.rules.scope_map import canonical_key
 from ...llm_memory.text.normalising import clean
 from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Texts

@@ -23,9 +23,9 @@ from ...llm_memory import (
 )
 from ...llm_memory.models.consent import is_private_chat
 from ...llm_memory.models.conversation import SeenSender
-from ...llm_memory.scopes.rules.identity import ids_of
-from ...llm_memory.scopes.rules.map_edits import entry_of, with_entry, with_renamed
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
+from ...llm_memory.scopes.rules.scope_map import entry_of, with_entry, with_renamed
+from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ..replies.memory_line import place_text

@@ -19,7 +19,7 @@ from ...llm_memory.models.loop import UNMAPPED
 from ...llm_memory.models.scope import NO_PERSONA
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
-from ..host.requirements import bundled_model_for_here
+from ..host.package_installer import bundled_model_for_here
 from .memory_line import place_text
 
 _AUTO = "auto"

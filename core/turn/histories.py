@@ -1,4 +1,5 @@
-"""The chat history that AstrBot gives the model: which one it is, and whether anything is in it."""
+"""AstrBot's own chat histories: which one the model is given, whether anything is in it, and its
+words by its id: they stay there."""
 
 from __future__ import annotations
 
@@ -36,3 +37,15 @@ async def history_of(context: Any, umo: str, conversation: Any = None) -> Histor
         logger.debug(repr(error))
         current = None
     return History(str(current or _UNKNOWN))
+
+
+async def kept_history(context: Any, umo: str, history_id: str) -> str | None:
+    """Returns a conversation's history as JSON text; None where it has none of that id.
+
+    AstrBot gives the history of that id to whoever asks, also another conversation's. Raises what
+    its database raises.
+    """
+    conversation = await context.conversation_manager.get_conversation(umo, history_id)
+    if conversation is None or conversation.user_id != umo:
+        return None
+    return str(conversation.history or "")

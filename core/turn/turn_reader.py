@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 from astrbot.api.event import AstrMessageEvent
 from astrbot.api.provider import LLMResponse
@@ -201,3 +202,26 @@ class TurnReader:
 def _captured(event: AstrMessageEvent) -> list[AstrMessageEvent]:
     """What AstrBot has put into a turn of what its speaker said more."""
     return [one for one in notes_of(event).get("follow_ups", ()) if one.get_extra(_CAPTURED)]
+
+
+class FollowUps:
+    """Notes each message with the turn of the same person that is going on there; which of them
+    AstrBot has put into it is known when that ends.
+
+    Between two tools AstrBot may put such a message into the turn that goes on: the model reads it,
+    no turn of its own comes of it, and no hook hears of it. It is said in a finished turn all the
+    same.
+    """
+
+    def __init__(self) -> None:
+        self._going: WeakValueDictionary[str, AstrMessageEvent] = WeakValueDictionary()
+
+    def begins(self, event: AstrMessageEvent) -> None:
+        """The model is asked for this turn."""
+        self._going[event.unified_msg_origin] = event
+
+    def comes(self, event: AstrMessageEvent) -> None:
+        """A message, before anybody has done anything with it."""
+        going = self._going.get(event.unified_msg_origin)
+        if going is not None and going is not event:
+            TurnReader.note_follow_up(going, event)

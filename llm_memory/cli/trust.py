@@ -6,8 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from ..home.agent_stores import chosen_project, scopes_of
-from ..remember.home_vouchers import HomeVouchers
-from ..remember.vouching import Vouched, Voucher
+from ..remember.vouching import HomeVouchers, Vouched, Voucher
 from ..storage.formats.store_formats import StoreFormats
 from ..texts import Said
 from .home_flags import project_folder, read_settings, wants_json

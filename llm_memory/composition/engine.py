@@ -27,8 +27,8 @@ from ..recall.trust_file import JsonTrustBook
 from ..recall.weights_file import shipped
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.home_vouchers import HomeVouchers
-from ..remember.private_data import PrivateData
+from ..remember.draft_checks import PrivateData
+from ..remember.vouching import HomeVouchers
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..service.engine import Engine

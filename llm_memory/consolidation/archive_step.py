@@ -12,7 +12,7 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
-from ..remember.closings import Closings
+from ..remember.correction_follower import Closings
 from ..remember.rules.normalise import MAX_TAGS
 from ..runtime.identifiers import Clock
 from ..vault.markdown_vault import MarkdownVault

@@ -41,7 +41,7 @@ from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..reflection.rules.due import LONGEST_WAIT
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.corrected_journals import CorrectedJournals
+from ..remember.correction_follower import CorrectedJournals
 from ..remember.draft_checks import DraftChecks
 from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock

@@ -3,18 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..composition.caches import discard_caches
+from ..composition.export_restore import owned
+from ..composition.paths import EnginePaths
+from ..errors import HomeError
 from ..models.conversation import ConversationId
 from ..models.settings import IndexPace
 from ..models.status import StoreStatus
 from ..service.catching_up import Progress, catch_up, read_files
-from ..texts import Said
+from ..storage.files import is_link
+from ..storage.retry import when_free
+from ..texts import Said, at
 from .embedder_choice import missing_package
 from .owned_store import OwnedStore
 from .setting_values import spoken
+
+
+def discard_caches(paths: EnginePaths, version: str) -> None:
+    """Remove what lies in the index folder, but for the vectors that were computed, perhaps for
+    money. Blocks.
+
+    Raises:
+        DirectoryInUse, FormatNewer: Nothing was removed.
+        HomeError: Something could not be removed, or the folder is a link.
+    """
+    with owned(paths, version=version):
+        folder = paths.index
+        if is_link(folder):
+            raise HomeError(at(folder, "path.link"))
+        try:
+            for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
+                # The files that SQLite keeps beside one begin with its name.
+                if entry.name.startswith(paths.vectors.name):
+                    continue
+                if entry.is_dir() and not is_link(entry):
+                    shutil.rmtree(entry)
+                else:
+                    when_free(entry.unlink)
+        except OSError as error:
+            raise HomeError(at(error.filename, "path.not_removed", why=error.strerror)) from error
+
 
 PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
 """No bot wants the time between two batches, and a person does not want to wait a minute for the

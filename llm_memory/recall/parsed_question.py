@@ -11,7 +11,7 @@ from itertools import chain
 from ..index.lexical_port import LexicalQuery
 from ..models.scope import ScopeFilter
 from ..models.turns import NO_TALK, TalkUsed
-from ..scopes.rules.identity import ids_of
+from ..scopes.rules.scope_resolution import ids_of
 from ..text.dates.expressions import TimeSpan, days_named, find_times, towards
 from ..text.normalising import clean
 from ..text.scripts import Language, fold, language_of

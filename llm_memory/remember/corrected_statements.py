@@ -15,9 +15,7 @@ from ..models.data_models import Memory, StoredMemory
 from ..runtime.identifiers import Clock
 from ..storage.state_store import SqliteStateStore
 from ..text.normalising import same_words
-from .corrected_texts import CorrectedTexts
-from .correction_index import CorrectionIndex
-from .purges import Purges
+from .corrected_texts import CorrectedTexts, CorrectionIndex, Purges
 from .rules.corrected import made_correction
 
 TYPING = timedelta(minutes=10)

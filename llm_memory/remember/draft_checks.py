@@ -1,16 +1,25 @@
-"""Checks a draft before it becomes a memory: its quality, requests for secrecy, private data."""
+"""Checks a draft before it becomes a memory: its quality, requests for secrecy, private data, which
+Google's telephone rules find, too, if they are installed. And the answer and the notice if the
+vault cannot be written."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Iterator
 
-from ..models.data_models import MemoryDraft, Rejected, RejectReason
+from ..errors import VaultWriteFailed
+from ..log import logger
+from ..models.data_models import MemoryDraft, PrivateKind, Rejected, RejectReason
 from ..models.scope import Scope
 from ..models.settings import PrivacyMode
+from ..models.status import Notice, NoticeCode, Severity
+from ..runtime.notice_board import NoticeBoard
 from .rules.confidences import may_be_stored
 from .rules.normalise import tidy
 from .rules.off_the_record import is_off_the_record
-from .rules.privacy import Finder, Protected, protect
+from .rules.privacy import Finder, Protected, find, protect
+from .rules.private_keys import Span, may_be_phone, searchable
 from .rules.quality import flaw
 
 
@@ -39,3 +48,49 @@ class DraftChecks:
         if not may_be_stored((*said, draft.heard or ""), scope):
             return Rejected(RejectReason.CONFIDENCE)
         return protect(tidied, self._mode, self._finder)
+
+
+def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Rejected:
+    """Post a notice for the owner's status. Returns the answer for the caller."""
+    params = {"detail": str(error)}
+    notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR))
+    return Rejected(RejectReason.NOT_WRITTEN, detail=str(error))
+
+
+_REGIONS = ("CN", "US")
+"""How a number without a country code is read. With one, the region makes no difference."""
+_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
+_MOST_DIGITS = 400
+"""The library takes a millisecond for each ten digits. A longer run of them is not prose."""
+
+
+class PrivateData:
+    """Callable: text -> spans of private data. Blocks: the first call loads tables."""
+
+    def __init__(self) -> None:
+        self._library = True
+
+    def __call__(self, text: str) -> tuple[Span, ...]:
+        """Returns the spans from left to right, without overlaps."""
+        return find(text, self._phones(searchable(text)))
+
+    def _phones(self, plain: str) -> list[Span]:
+        if not self._library or not _DIGITS.search(plain):
+            return []
+        if sum(map(str.isdigit, plain)) > _MOST_DIGITS:
+            return []
+        try:
+            return list(_matches(plain))
+        except ImportError:
+            self._library = False
+            logger.info("no_phone_numbers")
+            return []
+
+
+def _matches(plain: str) -> Iterator[Span]:
+    from phonenumbers import PhoneNumberMatcher
+
+    for region in _REGIONS:
+        for match in PhoneNumberMatcher(plain, region):
+            if may_be_phone(plain, match.start, match.end):
+                yield PrivateKind.PHONE, match.start, match.end

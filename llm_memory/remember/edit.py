@@ -38,8 +38,7 @@ from ..vault.markdown.escaping import escape_inline
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import UndoKind, UndoRecord
 from .corrected_statements import CorrectedStatements
-from .draft_checks import DraftChecks
-from .refusals import not_written
+from .draft_checks import DraftChecks, not_written
 from .rules.instructions import is_quotation
 
 _CORRECTION_OF: Final = {

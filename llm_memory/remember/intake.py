@@ -21,7 +21,7 @@ from ..storage.state_store import SqliteStateStore
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
 from .corrected_statements import CorrectedStatements
-from .refusals import not_written
+from .draft_checks import not_written
 from .rules.routing import route
 
 _SLICE: Final = 50

@@ -58,12 +58,11 @@ from ..text.overlap import is_model_worded
 from ..text.stated import stated
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
-from .closings import Closings
 from .corrected_statements import CorrectedStatements
 from .corrected_texts import EVER
-from .draft_checks import DraftChecks
+from .correction_follower import Closings
+from .draft_checks import DraftChecks, not_written
 from .near_duplicates import NearDuplicates
-from .refusals import not_written
 from .rules.instructions import is_quotation
 from .rules.normalise import MAX_TAGS
 from .rules.routing import beside

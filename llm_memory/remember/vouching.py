@@ -6,21 +6,23 @@ It works whether or not a program has the store open: that one takes the edit fo
 from __future__ import annotations
 
 import contextlib
+import hashlib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from ..errors import VaultFileBroken, VaultWriteFailed
-from ..models.data_models import Memory, Topic
+from ..models.data_models import Memory, Source, StoredMemory, Topic
 from ..models.scope import Scope
 from ..models.vault_layout import topic_of, topic_path
-from ..storage.files import ChangedMeanwhile, replace_durably
+from ..storage.files import ChangedMeanwhile, Stamp, replace_durably, stamp_of
 from ..vault.entry_locator import says_the_same
 from ..vault.ledger import SqliteLedger
 from ..vault.markdown.topic_file import Entry, TopicFile
 from ..vault.vault_tree import FileSnapshot, VaultTree
 from ..vault.vault_writer import VaultWriter
-from .home_vouchers import HomeVouchers
 from .rules.instructions import is_quotation
 from .rules.routing import route
 
@@ -160,3 +162,67 @@ def _as_vouched(memory: Memory, *, trusted: bool) -> Memory:
     said = (memory.judgment, memory.reasoning, *memory.tags)
     provenance = replace(memory.provenance, trusted=trusted)
     return replace(memory, provenance=provenance, quoted=is_quotation(said, trusted=trusted))
+
+
+FILE_NAME: Final = "vouched.txt"
+"""Below the state: a line an entry, of its words alone the hash."""
+
+
+class HomeVouchers:
+    """What the owner of a home has vouched for in a project's committed store. ``state`` is the
+    store's state folder, in the home. Blocks, for a moment.
+
+    A pull brings entries that call themselves trusted, or written by hand. There the files give no
+    trust: the home does, by a hash of each entry's words, so that other words under an id lose it.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._file = state / FILE_NAME
+        self._stamp: Stamp | None = None
+        self._marks: frozenset[str] = frozenset()
+        self._followed: frozenset[str] = frozenset()
+
+    def as_held(self, stored: StoredMemory) -> StoredMemory:
+        """Returns an entry as the home has it: trusted if its owner has vouched for it, whatever
+        the file says of it."""
+        memory, origin = stored.memory, stored.memory.provenance
+        trusted = _mark(stored.scope, memory) in self._known()
+        denied = origin.source is Source.PERSON and not trusted
+        origin = replace(origin, trusted=trusted, denied=denied)
+        said = (memory.judgment, memory.reasoning, *memory.tags)
+        quoted = is_quotation(said, trusted=trusted)
+        return replace(stored, memory=replace(memory, provenance=origin, quoted=quoted))
+
+    def vouch(self, scope: Scope, memory: Memory, *, trusted: bool) -> bool:
+        """Vouch for an entry's words, or take that back. Returns whether anything changed. Raises
+        VaultWriteFailed."""
+        mark, known = _mark(scope, memory), self._known()
+        if (mark in known) is trusted:
+            return False
+        marks = known | {mark} if trusted else known - {mark}
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        replace_durably(self._file, "".join(f"{one}\n" for one in sorted(marks)).encode())
+        return True
+
+    def changed(self, entries: Iterator[StoredMemory]) -> list[StoredMemory]:
+        """Returns the entries whose trust is another one since this was asked last."""
+        differ, self._followed = self._known() ^ self._followed, self._known()
+        if not differ:
+            return []
+        return [stored for stored in entries if _mark(stored.scope, stored.memory) in differ]
+
+    def _known(self) -> frozenset[str]:
+        stamp = None
+        with suppress(OSError):
+            stamp = stamp_of(self._file.stat())
+        if stamp != self._stamp:
+            self._stamp, self._marks = stamp, frozenset()
+            with suppress(OSError):
+                self._marks = frozenset(self._file.read_text("ascii", errors="replace").split())
+        return self._marks
+
+
+def _mark(scope: Scope, memory: Memory) -> str:
+    said = (memory.judgment, memory.reasoning, memory.context, *memory.tags, *memory.extra)
+    whole = "\0".join((scope.name, memory.memory_id, *said))
+    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()

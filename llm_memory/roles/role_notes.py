@@ -22,8 +22,8 @@ from ..models.roles import (
 from ..models.scope import Shelf
 from ..models.settings import PrivacyMode
 from ..models.vault_layout import MEMORY_PAGE
-from ..remember.rules.lasting import passing
 from ..remember.rules.privacy import HIDDEN, Finder, without_private
+from ..remember.rules.quality import passing
 from ..storage.appending import AppendFault, NotAppended, append_and_verify
 from ..storage.held_file import is_held_with
 from ..text.normalising import clean

@@ -11,12 +11,15 @@ from ..models.settings import EngineSettings, IllegalName, ScopeMap
 from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
-from .rules.map_losses import ALL_FOLDERS, LostAccounts, lost_accounts, named_scopes
 from .rules.scope_map import (
+    ALL_FOLDERS,
     KeyFault,
+    LostAccounts,
     OddKey,
     judge_map,
+    lost_accounts,
     mappable,
+    named_scopes,
     odd_keys,
     private_keys,
     read_scope_map,

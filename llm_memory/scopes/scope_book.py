@@ -20,8 +20,7 @@ from ..models.status import MapSummary, Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard
-from .rules.identity import ids_of
-from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, resolve
+from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
 
 _STRANGERS_REPORTED: Final = "strangers_told"
 """Noted in the state: an admin was told in chat that strangers write privately in public."""

@@ -40,11 +40,11 @@ from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.confidences import may_stand
 from ..runtime.identifiers import Clock
 from ..scopes.access import ConversationView
-from ..scopes.rules.move_target import target_scope
+from ..scopes.rules.scope_resolution import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..storage.record_intents import RecordIntents
 from ..vault.models import UndoKind, UndoRecord
-from .door import Door
+from .recalls import Door
 
 _SLICE = 100
 """Entries looked up before control returns to the event loop."""

@@ -42,7 +42,7 @@ from ..runtime.identifiers import Clock
 from ..scopes.access import ConversationView
 from ..storage.appending import NotAppended
 from ..vault.markdown.decision_record import Record, title_and_body
-from .door import Door
+from .recalls import Door
 
 
 @dataclass(eq=False)

@@ -24,8 +24,8 @@ from ..recall.rules.weights import RecallWeights
 from ..recall.trust_file import JsonTrustBook
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.home_vouchers import HomeVouchers
 from ..remember.rules.privacy import Finder, find
+from ..remember.vouching import HomeVouchers
 from ..soul.soul_files import SoulFiles
 from ..storage.directory_lock import DirectoryLock
 from ..storage.formats.store_formats import StoreFormats

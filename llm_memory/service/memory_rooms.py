@@ -18,10 +18,8 @@ from ..recall.embedder_trust import EmbedderTrust
 from ..recall.memory_manager import MemoryManager
 from ..recall.reranking import Reranking
 from ..recall.use_counts import UseCounts
-from ..remember.closings import Closings
-from ..remember.corrected_journals import CorrectedJournals
 from ..remember.corrected_statements import CorrectedStatements
-from ..remember.correction_follower import CorrectionFollower
+from ..remember.correction_follower import Closings, CorrectedJournals, CorrectionFollower
 from ..remember.draft_checks import DraftChecks
 from ..remember.edit import MemoryEditor
 from ..remember.intake import Intake

@@ -1,4 +1,5 @@
-"""What a conversation reads: recall and its explanation, what a pointer points to, lists."""
+"""What a conversation reads: recall and its explanation, what a pointer points to, lists; and what
+all verbs of the front door begin with."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ from ..recall.memory_manager import MemoryManager
 from ..recall.request import RecallRequest
 from ..recall.rules.ranking import Candidate, as_hit
 from ..reflection.model_histories import ModelHistories
-from ..scopes.access import ConversationView
+from ..runtime.lifecycle import Lifespan
+from ..scopes.access import Access, ConversationView
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
 from ..text.overlap import holds
@@ -43,7 +45,20 @@ from ..text.scripts import fold
 from ..text.third_person import third_person
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
-from .door import Door
+
+
+@dataclass(eq=False)
+class Door:
+    """Takes a ConversationId, derives the scope; what stands on it does what is asked inside it."""
+
+    _life: Lifespan
+    _access: Access
+
+    async def _view(self, conversation_id: ConversationId) -> ConversationView:
+        """What the conversation may see and do, once the vault is read."""
+        await self._life.ready()
+        return self._access.view(conversation_id)
+
 
 REFUSED: Final = Trace(notes=("refused",))
 """Of a recall for a conversation that may read nothing."""

@@ -27,8 +27,7 @@ from ..transfer.conversation_transfer import Transfer
 from .cognitive_service import CognitiveService
 from .conversations import Conversations
 from .loop_rooms import LoopRooms
-from .rebinds import Rebinds
-from .scope_admin import ScopeAdmin
+from .scope_admin import Rebinds, ScopeAdmin
 from .transcripts import Transcripts
 
 

@@ -17,8 +17,7 @@ from ..soul.style_counts import SqliteStyleCounts
 from ..storage.soul_heads import SoulHeads
 from ..vault.notes.note_book import NoteBook
 from .engine_parts import EngineParts
-from .soul_calls import SoulCalls
-from .souls import Souls
+from .souls import SoulCalls, Souls
 
 
 def make_souls(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from ..catalogue.catalogue import Catalogue
-from ..errors import VaultFileBroken
+from ..errors import ChatFailed, VaultFileBroken
 from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Memory
+from ..models.loop import Resting
 from ..models.scope import Shelf
 from ..models.soul import (
     Finding,
@@ -38,12 +39,14 @@ from ..models.soul_requests import (
     SoulView,
 )
 from ..models.status import Notice, NoticeCode, Severity
+from ..reflection.model_calls import ModelCalls
+from ..reflection.rules.prompt import Prompt
 from ..runtime.identifiers import Clock
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
 from ..soul.evaluation import SoulEvaluator
 from ..soul.governance import RECENT, Governance
-from ..soul.model_port import SoulModel
+from ..soul.model_port import ProbeAnswer, SoulModel
 from ..soul.probe_verdicts import SqliteProbeVerdicts
 from ..soul.rules.checks import asks_for_other_words, check
 from ..soul.rules.neutrality import heard, neutral
@@ -292,3 +295,38 @@ class Souls:
             params = {"role": role, "number": str(number)}
             severity = Severity.ERROR if code is NoticeCode.SOUL_BROKEN else Severity.WARNING
             self._notices.post(Notice(code, role, params, severity))
+
+
+@dataclass(eq=False)
+class SoulCalls:
+    """The same service, day's tokens and deadline as reading has. Its calls do not count as the
+    night's, and a close waits for none."""
+
+    _model_calls: ModelCalls
+    _life: Lifespan
+
+    @property
+    def label(self) -> str:
+        """Returns the model's label, empty where no model reads turns."""
+        return self._model_calls.label
+
+    def is_there(self, conversation: str) -> bool:
+        """Returns whether a call for this conversation would reach a service now."""
+        return self._model_calls.unavailable_reason(conversation) is Resting.NO
+
+    async def affords(self, prompt: str, *, system: str) -> bool:
+        """Returns whether today's tokens suffice for this call. Raises StateUnavailable."""
+        return await self._model_calls.affords(Prompt(system, prompt))
+
+    async def ask(self, prompt: str, *, system: str, conversation: str) -> ProbeAnswer:
+        """Returns one answer. Raises ChatFailed, StateUnavailable."""
+        complete = partial(
+            self._model_calls.complete,
+            Prompt(system, prompt),
+            conversation=conversation,
+            night=False,
+        )
+        completion = await self._life.unless_closing(complete)
+        if completion is None:
+            raise ChatFailed("closing")
+        return ProbeAnswer(completion.text, completion.tokens or 0, completion.model)

@@ -34,14 +34,14 @@ from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..scopes.access import ConversationView
 from ..scopes.paused_conversations import PausedConversations
-from ..scopes.rules.move_target import target_scope
+from ..scopes.rules.scope_resolution import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..tasks.task_list import TaskList, TaskRequester
 from ..text.normalising import derived_id
 from ..transfer.conversation_transfer import Terms, Transfer
 from ..transfer.line_files import LineFile
 from ..vault.notes.note_book import NoteBook
-from .door import Door
+from .recalls import Door
 
 
 @dataclass(eq=False)

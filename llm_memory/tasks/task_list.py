@@ -29,9 +29,8 @@ from ..models.data_models import (
 )
 from ..models.scope import Scope, ScopeFilter
 from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
-from ..remember.draft_checks import DraftChecks
+from ..remember.draft_checks import DraftChecks, not_written
 from ..remember.edit import MemoryEditor, Requester
-from ..remember.refusals import not_written
 from ..remember.rules.instructions import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard

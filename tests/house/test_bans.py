@@ -109,8 +109,8 @@ BANS: dict[str, Ban] = {
         ("from ..models.scope import Scope as S\nlist(map(S.parse, names))",),
         doors={
             "llm_memory/scopes/rules/scope_map.py": "the names that the owner's map states",
-            "llm_memory/scopes/rules/scope_resolution.py": "the names that a policy derives",
-            "llm_memory/scopes/rules/move_target.py": "an admin's move, to a scope that there is",
+            "llm_memory/scopes/rules/scope_resolution.py": "those that a policy derives, and an"
+            " admin's move, to a scope that there is",
             "llm_memory/migration/rules/legacy_records.py": "what a foreign record states",
             "llm_memory/vault/vault_tree.py": "a folder's name is its scope",
             "llm_memory/index/vector/messages.py": "a filter's scopes as they cross a pipe",
@@ -151,7 +151,7 @@ BANS: dict[str, Ban] = {
         parts=(
             "llm_memory/home", "llm_memory/cli", "llm_memory/mcp_server", "llm_memory/sharing",
             "llm_memory/__main__.py", "llm_memory/errors.py", "llm_memory/index/embedding/service",
-            "llm_memory/composition/caches.py", "llm_memory/composition/openclaw_adoption.py",
+            "llm_memory/composition/openclaw_adoption.py",
             "llm_memory/migration/openclaw_store.py", "llm_memory/models/workflow.py",
             "llm_memory/service/catching_up.py", "llm_memory/storage/toml_file.py",
             "llm_memory/storage/workflow_file.py",

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from astrbot_plugin_scoped_memory.core.host.requirements import bundled_model_for_here
+from astrbot_plugin_scoped_memory.core.host.package_installer import bundled_model_for_here
 from astrbot_plugin_scoped_memory.tests.house.source import requirements
 
 pytestmark = pytest.mark.astrbot

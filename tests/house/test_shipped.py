@@ -13,7 +13,7 @@ import checkout
 import pytest
 from packaging.requirements import Requirement
 
-from astrbot_plugin_scoped_memory.core.host.requirements import missing_packages
+from astrbot_plugin_scoped_memory.core.host.package_installer import missing_packages
 from astrbot_plugin_scoped_memory.harness.release import (
     MODELS,
     PLUGIN,
@@ -96,7 +96,7 @@ def test_the_zip_holds_what_ships_and_the_slim_one_asks_for_less(tmp_path: Path)
 def test_what_the_slim_zip_leaves_out_is_not_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nothing = "astrbot_plugin_scoped_memory.core.host.requirements.is_there"
+    nothing = "astrbot_plugin_scoped_memory.core.host.package_installer.is_there"
     monkeypatch.setattr(nothing, lambda _: False)
     text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     path = tmp_path / "requirements.txt"

@@ -46,9 +46,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import PATIENT, TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
-from astrbot_plugin_scoped_memory.tools.forget_memory import ForgetTool
-from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, ForgetTool, TasksTool
 
 ADMINS = ("管理员", "Admin")
 CALLED = dict(zip(ADMINS, ("老板", "Boss"), strict=True))

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import pytest_asyncio
 
-from astrbot_plugin_scoped_memory.core.host.astrbot_clock import clock_of
+from astrbot_plugin_scoped_memory.core.host.bot_facts import clock_of
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.model_calls import Model
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import REPLY_TOKENS
 from astrbot_plugin_scoped_memory.llm_memory.reflection.token_budget import TokenBudget
 from astrbot_plugin_scoped_memory.llm_memory.runtime.lifecycle import Lifespan
-from astrbot_plugin_scoped_memory.llm_memory.service.soul_calls import SoulCalls
+from astrbot_plugin_scoped_memory.llm_memory.service.souls import SoulCalls
 from astrbot_plugin_scoped_memory.llm_memory.soul.model_port import ProbeAnswer
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile

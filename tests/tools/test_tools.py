@@ -26,9 +26,7 @@ from astrbot_plugin_scoped_memory.tools import TOOLS
 from astrbot_plugin_scoped_memory.tools.base import OFF, MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
-from astrbot_plugin_scoped_memory.tools.forget_memory import ForgetTool
-from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, ForgetTool, TasksTool
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 

@@ -13,7 +13,7 @@ from ...models.conversation import Actor
 from ...models.data_models import Memory
 from ...models.decisions import Objection, Reference
 from ...models.scope import Scope
-from ...remember.rules.lasting import passing
+from ...remember.rules.quality import passing
 from ...text.scripts import normalise
 
 _LEAST_NAME: Final = 2

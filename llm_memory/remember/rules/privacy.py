@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 
 from ...models.data_models import MemoryDraft, PrivateKind, Rejected, RejectReason
 from ...models.settings import PrivacyMode
-from .privacy_text import searchable
-from .private_keys import Span, keys, passwords
-from .private_numbers import numbers
+from .private_keys import Span, keys, numbers, passwords, searchable
 
 Finder = Callable[[str], Sequence[Span]]
 """Returns the spans of private data in a text."""

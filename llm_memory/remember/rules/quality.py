@@ -1,4 +1,5 @@
-"""Rejects texts not worth a memory: too short, a title alone, filler, only code.
+"""Rejects texts not worth a memory: too short, a title alone, filler, only code. And tells what
+will not last: what is still open, and what holds for now.
 
 Rejecting a text that the speaker wanted kept costs more than keeping a line of chatter: a text is
 rejected only if *all* of it is chatter, or a block of code or data.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Final
 
 from ...models.data_models import RejectReason
 from ...text.lazy_pattern import lazy_pattern
@@ -100,3 +102,21 @@ def _is_code(text: str) -> bool:
         return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
         return False
+
+
+_MENTIONED: Final = re.compile(r"“[^”]*”|「[^」]*」|\"[^\"]*\"|`[^`]*`")
+"""Words that are spoken of, not said."""
+_WORDS: Final = {
+    "dispute": re.compile(r"待定|\bTB[DC]\b|[?？](?=\s*\Z)", re.IGNORECASE),
+    "stale": re.compile(
+        r"暂时(?!性)|\b(?:for now|temporarily|for the time being)\b", re.IGNORECASE
+    ),
+}
+
+
+def passing(text: str) -> dict[str, str]:
+    """Returns why a statement will not last, ``dispute`` or ``stale``, and the words that say
+    so."""
+    said = _MENTIONED.sub("", text)
+    found = {reason: words.search(said) for reason, words in _WORDS.items()}
+    return {reason: match[0] for reason, match in found.items() if match is not None}

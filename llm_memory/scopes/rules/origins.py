@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from ...catalogue.rules.bylines import folded_name
 from ...models.conversation import ConversationId, ConversationKind, SeenSender
-from .map_keys import chat_of
 from .rebinding import chat_key
+from .scope_map import chat_of
 
 
 class Named(NamedTuple):

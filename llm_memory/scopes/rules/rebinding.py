@@ -11,8 +11,14 @@ from dataclasses import replace
 from ...errors import InvalidConversationId
 from ...models.conversation import ConversationId, ConversationKind
 from ...models.resolution import MovedEntry, RebindFault, Rebinding
-from .map_edits import as_entry
-from .map_keys import account_of, canonical_key, chat_of, is_conversation_key, without_account
+from .scope_map import (
+    account_of,
+    as_entry,
+    canonical_key,
+    chat_of,
+    is_conversation_key,
+    without_account,
+)
 
 
 def is_account(name: str) -> bool:

@@ -1,24 +1,21 @@
-"""Reading ``conversation_scope_map``: which entries are legal, and whether the map is damaged."""
+"""Reading ``conversation_scope_map`` and changing one conversation's entry in it: which entries are
+legal, whether the map is damaged, which conversation a key means, and what the map does not reach.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Final
 
 from ...errors import InvalidScope
+from ...models.conversation import AGENT_ACCOUNT, ConversationId, ConversationKind
 from ...models.scope import PUBLIC_NAME, Scope, ScopeFault
 from ...models.settings import IllegalName, ScopeMap
-from .map_edits import as_entry
-from .map_keys import (
-    canonical_key,
-    is_conversation_key,
-    is_gone,
-    is_unreadable,
-    meant_by,
-    without_account,
-)
+from ...text.normalising import clean
 
 
 class KeyFault(StrEnum):
@@ -175,3 +172,212 @@ def odd_keys(
         name = value.name if isinstance(value, Scope) else value.value
         found.append(OddKey(key, name, KeyFault.MEANT if left else fault, left))
     return found
+
+
+PERSONA_PREFIX: Final = "persona:"
+_KINDS: Final = {str(kind).lower(): kind for kind in ConversationKind} | {
+    "group": ConversationKind.GROUP,
+    "friend": ConversationKind.PRIVATE,
+}
+_DIGITS: Final = str.maketrans("０１２３４５６７８９", "0123456789")
+_SEPARATOR: Final = re.compile("[:：]")
+
+
+def canonical_key(key: str) -> str:
+    """``key`` as AstrBot writes it: ``qq:group:７７`` is ``qq:GroupMessage:77``. Anything but its
+    middle part and full-width digits stays as it is."""
+    parts = key.split(":", 2)
+    if len(parts) != 3 or not all(parts) or is_persona_key(key):
+        return key
+    account, written, session = parts
+    kind = _KINDS.get(written.strip().lower())
+    return f"{account}:{kind}:{session.translate(_DIGITS)}" if kind is not None else key
+
+
+def account_of(key: str) -> str:
+    """The bot account that a conversation key names."""
+    return key.split(":", 1)[0]
+
+
+def without_account(key: str) -> str:
+    """What a conversation key names beside the bot account."""
+    return key.partition(":")[2]
+
+
+def is_conversation_key(key: str) -> bool:
+    """True for ``<account>:<known message type>:<session>``."""
+    parts = key.split(":", 2)
+    return len(parts) == 3 and all(parts) and parts[1] in {kind.value for kind in ConversationKind}
+
+
+def is_persona_key(key: str) -> bool:
+    """True for ``persona:<id>``. An account called ``persona`` keeps its conversations."""
+    named = key.removeprefix(PERSONA_PREFIX)
+    return named != key and bool(named) and not is_conversation_key(key)
+
+
+def is_agent_key(key: str) -> bool:
+    """True for ``mcp:project:<name>``, the key of a coding agent's conversation."""
+    parts = key.split(":", 2)
+    named = len(parts) == 3 and all(part and part == part.strip() for part in parts)
+    return named and parts[0] == AGENT_ACCOUNT and not is_conversation_key(key)
+
+
+def is_unreadable(key: str) -> bool:
+    """True for what is the key of no conversation, persona or agent. A blank beside a separator is
+    none that AstrBot writes."""
+    if is_persona_key(key) or is_agent_key(key):
+        return False
+    return not is_conversation_key(key) or any(part != part.strip() for part in key.split(":", 2))
+
+
+def is_gone(key: str, accounts: Collection[str] | None) -> bool:
+    """True for the key of a conversation on a bot account that is not one of ``accounts``. False
+    where those are not known: None."""
+    return accounts is not None and is_conversation_key(key) and account_of(key) not in accounts
+
+
+def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:
+    """True if an id of the conversation's group or person stands in an unreadable ``key`` as a
+    whole: 777 stands in ``777`` and ``qq:grp:777``, not in ``7770``."""
+    named = _SEPARATOR.split(key, maxsplit=1)[-1] or key
+    ids = (conversation_id.session, conversation_id.group, conversation_id.peer)
+    own = {part.lstrip("-") for one in ids if one for part in (one, chat_of(one))}
+    return any(_stands_in(one, named) for one in own if one)
+
+
+def meant_by(key: str, spoken: Collection[str]) -> set[str]:
+    """The conversations that a key seems to mean which can match none itself: those of the same
+    name on another account, or whose number stands in what is no id."""
+    if not is_unreadable(key):
+        beside = without_account(key)
+        return {one for one in spoken if without_account(one) == beside}
+    return {one for one in spoken if seems_to_mean(key, ConversationId.parse(one))}
+
+
+def chat_of(session: str) -> str:
+    """``-100`` for ``-100#7``, a thread of it. What only begins with the mark (``#general``) is a
+    whole id."""
+    chat, _, thread = session.rpartition("#")
+    return chat if chat and thread else session
+
+
+def _stands_in(one: str, text: str) -> bool:
+    edge = "0-9" if one.isdecimal() else "0-9A-Za-z"
+    return re.search(f"(?<![{edge}]){re.escape(one)}(?![{edge}])", text) is not None
+
+
+_ARROW = re.compile(r"\s*(?:→|⇒|->|=>)\s*")
+_TO_FILL_IN = frozenset({"域名", "记忆域", "scope"})
+"""What stands behind the arrow of the line that ``/memory scope`` shows."""
+
+
+def with_entry(
+    raw: Mapping[str, object], conversation_id: ConversationId, name: str | None
+) -> dict[str, object]:
+    """The raw map in which the conversation has this scope, or no entry of its own for None. All
+    other entries stay as they were written."""
+    own = {conversation_id.map_key, conversation_id.umo}
+    kept = {key: value for key, value in raw.items() if _key(key, value) not in own}
+    if name is not None:
+        kept[conversation_id.map_key] = name
+    return kept
+
+
+def with_renamed(
+    raw: Mapping[str, object], old: str, new: str
+) -> tuple[dict[str, object], frozenset[str]]:
+    """The raw map in which what gave the scope ``old`` gives ``new``, and the keys of that."""
+    entries = {written: as_entry(str(written), value) for written, value in raw.items()}
+    moved = {one: canonical_key(key) for one, (key, value) in entries.items() if value == old}
+    return {**raw, **dict.fromkeys(moved, new)}, frozenset(moved.values())
+
+
+def entry_of(raw: Mapping[str, object], conversation_id: ConversationId) -> str | None:
+    """What the raw map says beside a key of the conversation's own; None for nothing."""
+    own = {conversation_id.map_key, conversation_id.umo}
+    entries = (as_entry(str(key), value) for key, value in raw.items())
+    return next((str(value) for key, value in entries if canonical_key(key) in own), None)
+
+
+def _key(key: object, value: object) -> str:
+    return canonical_key(as_entry(str(key), value)[0])
+
+
+def as_entry(key: str, value: object) -> tuple[str, object]:
+    """A key and its value without what pasting brings along: blanks, invisible characters, and a
+    whole line ``id → scope`` in one of the two fields."""
+    key = clean(key)
+    beside = clean(value) if isinstance(value, str) else value
+    whole, name = _line(key)
+    if name:
+        own = beside if beside and beside not in _TO_FILL_IN else name
+        # The same line in both fields says the same twice.
+        return whole, _line(own)[1] or own if isinstance(own, str) else own
+    if isinstance(beside, str):
+        named, name = _line(beside)
+        if name and canonical_key(named) == canonical_key(key):
+            return key, name
+    return key, value
+
+
+def _line(text: str) -> tuple[str, str]:
+    """The id and the scope of a line; empty ones for what is no such line."""
+    left, *behind = _ARROW.split(text, maxsplit=1)
+    key = canonical_key(left)
+    if behind and (is_conversation_key(key) or is_persona_key(key) or is_agent_key(key)):
+        return left, behind[0]
+    return "", ""
+
+
+ALL_FOLDERS: Final = " * "
+"""On the list of known scopes: all that have a folder at the next start, for a former version knew
+them and did not write them down. No scope has such a name."""
+
+
+def named_scopes(scope_map: ScopeMap) -> frozenset[str]:
+    """The private scopes that some key names."""
+    private = private_keys(scope_map)
+    return frozenset(
+        value.name
+        for key, value in scope_map.entries.items()
+        if isinstance(value, Scope) and key in private
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LostAccounts:
+    """Keys of bot accounts that do not exist now, public ones aside. ``all_private``: no private
+    conversation of the map is on an account that does."""
+
+    keys: frozenset[str] = frozenset()
+    all_private: bool = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The accounts."""
+        return frozenset(map(account_of, self.keys))
+
+
+def lost_accounts(
+    scope_map: ScopeMap, accounts: Collection[str] | None, released: Collection[str]
+) -> LostAccounts:
+    """Which keys of the map, those on hold included, name accounts that are gone.
+
+    Args:
+        accounts: The bot accounts that exist now; None where they are unknown, and then none is
+            gone.
+        released: Accounts of which an admin has said that they are gone for good.
+    """
+    private = {
+        key
+        for key in private_keys(scope_map) | scope_map.held
+        if is_conversation_key(key) and account_of(key) not in released
+    }
+    illegal = {key for key, value in scope_map.entries.items() if isinstance(value, IllegalName)}
+    gone = {
+        key
+        for key in private | illegal
+        if is_gone(key, accounts) and account_of(key) not in released
+    }
+    return LostAccounts(frozenset(gone), bool(private) and private <= gone)

@@ -1,4 +1,5 @@
-"""Which scope a conversation has: the one function that says so."""
+"""Which scope a conversation has: the one function that says so. Beside it, which ids are one
+person's, and where an admin may move a memory to."""
 
 from __future__ import annotations
 
@@ -6,23 +7,16 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind
 from ...models.resolution import ReadPublicOnly, Refused, Resolution, Usable, Why, WhyCode
-from ...models.scope import PUBLIC, Scope
-from ...models.settings import (
-    AgentScope,
-    DmScope,
-    GroupScope,
-    IllegalName,
-    ScopeMap,
-    ScopeSettings,
-)
+from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
+from ...models.settings import AgentScope, DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
 from ...text.normalising import clean
-from .map_keys import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
 from .rebinding import chat_key, followed
+from .scope_map import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
 
 
 def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -262,3 +256,22 @@ def as_derived(name: str) -> Scope | None:
     except InvalidScope:
         return None
     return scope if name.startswith(("dm-", "group-")) else None
+
+
+def ids_of(person: str, links: Mapping[str, str]) -> frozenset[str]:
+    """The ids that one person speaks under, by the owner's links; none for an empty id."""
+    if not person:
+        return frozenset()
+    own = links.get(person, person)
+    return frozenset((person, own, *(one for one, linked in links.items() if linked == own)))
+
+
+def target_scope(name: str, known: Collection[str]) -> Scope | None:
+    """The scope that an admin names, None if there is none of that name.
+
+    A typo must not make a scope that no conversation reads: ``known`` are those that have a folder
+    or stand in the map. Public always is one; quarantine is not for moving things into.
+    """
+    if name == QUARANTINE_NAME or name not in {*known, PUBLIC_NAME}:
+        return None
+    return Scope.parse(name, derived=True)

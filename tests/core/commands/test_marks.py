@@ -31,8 +31,7 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     holding,
     tool_context,
 )
-from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
-from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, TasksTool
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.accounts import bot_accounts
+from astrbot_plugin_scoped_memory.core.host.bot_facts import bot_accounts
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

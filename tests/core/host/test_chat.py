@@ -9,7 +9,7 @@ import pytest
 from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
 
 from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.host.chat_provider import AstrBotChat, choose_chat
+from astrbot_plugin_scoped_memory.core.host.providers import AstrBotChat, choose_chat
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel, Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat

@@ -2,7 +2,7 @@
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.requirements import bundled_model_for_here
+from astrbot_plugin_scoped_memory.core.host.package_installer import bundled_model_for_here
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts

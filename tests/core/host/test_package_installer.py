@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host import requirements
+from astrbot_plugin_scoped_memory.core.host import package_installer
 from astrbot_plugin_scoped_memory.core.host.package_installer import Installs
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -27,9 +27,9 @@ class Pip:
         self.may.set()
         self.arrivals: list[frozenset[str]] = []
         self.there: set[str] = set()
-        real = requirements.is_there
+        real = package_installer.is_there
         monkeypatch.setattr(
-            requirements, "is_there", lambda module: module in self.there or real(module)
+            package_installer, "is_there", lambda module: module in self.there or real(module)
         )
 
     async def install(self, wanted: str) -> None:

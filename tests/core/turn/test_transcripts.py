@@ -15,7 +15,7 @@ from astrbot.api.provider import ProviderRequest
 from astrbot.core.conversation_mgr import ConversationManager
 from astrbot.core.db.sqlite import SQLiteDatabase
 
-from astrbot_plugin_scoped_memory.core.turn.transcripts import kept_history
+from astrbot_plugin_scoped_memory.core.turn.histories import kept_history
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import (
     digest_id,
     from_entries,
@@ -41,7 +41,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, 
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, holding, tool_context
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.expand_memory import ExpandTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
 

@@ -12,7 +12,7 @@ from astrbot.core.platform.astrbot_message import AstrBotMessage, MessageMember
 from astrbot.core.platform.message_type import MessageType
 from astrbot.core.platform.platform_metadata import PlatformMetadata
 
-from astrbot_plugin_scoped_memory.core.host.personas import PersonaReader
+from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind

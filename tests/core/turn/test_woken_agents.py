@@ -37,7 +37,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, runni
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.update_tasks import TasksTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import TasksTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 

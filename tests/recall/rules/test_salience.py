@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.salience import (
     salience,
     without_times,
 )
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.identity import ids_of
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import ids_of
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.expressions import TimeSpan, find_times
 from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 

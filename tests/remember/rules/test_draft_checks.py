@@ -13,7 +13,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     RejectReason,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import is_quotation
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.lasting import passing
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
     MAX_JUDGMENT,
     MAX_NAME,
@@ -22,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
     MAX_TAGS,
     tidy,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.quality import flaw
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.quality import flaw, passing
 
 pytestmark = pytest.mark.unit
 

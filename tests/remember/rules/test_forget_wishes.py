@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.forget_wishes import asks_to_forget
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.off_the_record import asks_to_forget
 
 pytestmark = pytest.mark.unit
 

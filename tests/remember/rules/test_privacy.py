@@ -24,15 +24,15 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     RejectReason,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.remember.private_data import PrivateData
+from astrbot_plugin_scoped_memory.llm_memory.remember.draft_checks import PrivateData
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import (
     Protected,
     find,
     hide,
     protect,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_keys import Span
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_numbers import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_keys import (
+    Span,
     has_id_checksum,
     has_luhn,
 )

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Usable
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import ScopeSettings
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_edits import entry_of, with_entry
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
+    entry_of,
+    read_scope_map,
+    with_entry,
+)
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 from astrbot_plugin_scoped_memory.tests.support.engines import group, private
 

@@ -24,14 +24,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     IllegalName,
     ScopeSettings,
 )
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_keys import (
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     canonical_key,
     is_unreadable,
-    seems_to_mean,
-)
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     odd_keys,
     read_scope_map,
+    seems_to_mean,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 from astrbot_plugin_scoped_memory.tests.support.engines import group

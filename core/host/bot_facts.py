@@ -1,12 +1,17 @@
-"""Which persona is in force for an event, and what its own prompt is."""
+"""What AstrBot tells of itself: which persona is in force for an event, and what its own prompt is;
+which bot accounts there are now; the time in the zone that the owner gave it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
+from ...llm_memory import local_now
 from ...llm_memory.models.soul import soul_folder
 from ...llm_memory.texts import Texts
 from ..turn.woken_agents import adapter_of
@@ -62,3 +67,45 @@ class PersonaReader:
         except Exception as error:  # noqa: BLE001  (whatever AstrBot's manager raises)
             logger.warning(self._texts.say("log.no_persona", error=type(error).__name__))
             return ""
+
+
+_WEB_CHAT = "webchat"
+"""The panel's own chat is no platform of the configuration, and always there."""
+
+
+def bot_accounts(context: Any) -> frozenset[str] | None:
+    """The ids of all platforms that are switched on, and of those that run; None where AstrBot
+    does not tell in a way that we know.
+
+    The configuration has them from AstrBot's first moment on, though it starts platforms after
+    plugins; renaming one in the panel changes the configuration and reloads no plugin.
+    """
+    try:
+        configured = context.get_config()["platform"]
+        accounts = {str(one["id"]) for one in configured if one.get("enable") and one.get("id")}
+        running = {inst.meta().id for inst in context.platform_manager.platform_insts}
+    except (AttributeError, KeyError, TypeError):
+        return None
+    return frozenset({_WEB_CHAT, *accounts, *(str(one) for one in running if one)})
+
+
+def clock_of(context: Any) -> Callable[[], datetime]:
+    """AstrBot's ``timezone`` setting, else the machine's zone: journals go by day. Looked up each
+    time, for AstrBot itself goes by a changed setting at once."""
+
+    def now() -> datetime:
+        zone = zone_of(context)
+        return local_now() if zone is None else datetime.now(zone)
+
+    return now
+
+
+def zone_of(context: Any) -> ZoneInfo | None:
+    """The zone of that setting; None where there is none that is known here."""
+    name = context.get_config().get("timezone")
+    if not isinstance(name, str) or not name.strip():
+        return None
+    try:
+        return ZoneInfo(name.strip())
+    except (KeyError, OSError, ValueError):  # unknown (a KeyError), malformed, or no data here
+        return None
