@@ -60,7 +60,7 @@ class MemoryManager:
         self._clock = clock
         self._newer = weights.newer
         self._whole = WholeAnswers(catalogue, passages, arms, uses)
-        floor = settings.relevance_floor
+        floor = weights.floor if settings.relevance_floor is None else settings.relevance_floor
         self._search = CandidateSearch(passages, arms, trust, uses, weights, floor)
         self._arms = arms
         self.uses = uses

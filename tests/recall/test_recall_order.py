@@ -86,6 +86,26 @@ async def test_what_tells_of_a_person_comes_before_what_that_person_only_said(
     assert [text for text in found if text in order] == list(order)
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("晚饭怎么做", "做饭必须少放盐"),
+        ("晚饭该如何做呢？", "做饭必须少放盐"),
+        ("How should I cook dinner?", "Use little salt when cooking"),
+        ("晚饭做好了", ""),
+        ("晚饭怎么又这么咸", ""),
+        ("作业怎么做", ""),
+        ("How was dinner?", ""),
+    ],
+)
+async def test_who_asks_how_is_told_what_bears_on_it(tmp_path: Path, words: str, told: str) -> None:
+    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+        for rule in ("做饭必须少放盐", "Use little salt when cooking", "洗衣服深浅要分开"):
+            await rig.remember(rule, HERE, XIAOHONG)
+        recall = await rig.recall(words, HERE, 3, actor=XIAOMING, in_talk=True)
+    assert said(recall) == ([told] if told else [])
+
+
 async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(tmp_path: Path) -> None:
     clock = Ticker(NOON)
     async with reading(tmp_path, clock=clock, trust=FixedTrust(0.0)) as rig:
