@@ -5,11 +5,11 @@ import hashlib
 import math
 from array import array
 
-from ..llm_memory.recall.rules.trust import PROBES
+from ..llm_memory.recall.embedder_trust import probes
 
 _UNDERSTOOD = {
     text: f"{language}-{number}"
-    for language, pairs in PROBES.items()
+    for language, pairs in probes().items()
     for number, pair in enumerate(pairs)
     for text in pair
 }

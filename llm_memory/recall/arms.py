@@ -68,24 +68,17 @@ class Answer:
         return Arm.LEXICAL if self.vectors is None else Arm.HYBRID
 
 
+@dataclass(eq=False)
 class Arms:
     """Whatever they answer is checked against the filter here."""
 
-    def __init__(
-        self,
-        passages: Passages,
-        lexical: LexicalService,
-        indexing: IndexingService,
-        scanner: LexicalScan,
-        trust: EmbedderTrust,
-    ) -> None:
-        self._passages = passages
-        self._trust = trust
-        self.scope_check_drops = 0
-        """How many records the indexes have named that their filter should have kept back."""
-        self._lexical = lexical
-        self._indexing = indexing
-        self._scanner = scanner
+    _passages: Passages
+    _lexical: LexicalService
+    _indexing: IndexingService
+    _scanner: LexicalScan
+    _trust: EmbedderTrust
+    scope_check_drops: int = 0
+    """How many records the indexes have named that their filter should have kept back."""
 
     async def ask(self, ask: Ask, course: Course) -> Answer:
         """Both at the same time; the embedder only where it is trusted, or nothing else answers."""

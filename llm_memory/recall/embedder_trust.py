@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from ..errors import EmbeddingFailed
 from ..index.embedding.ports import Embedder, Fingerprint, Vector, Vectors
@@ -11,7 +15,7 @@ from ..index.rules.common_part import apart_from, common_part
 from ..log import logger
 from ..models.settings import IndexPace
 from ..text.scripts import Language
-from .rules.trust import PROBES, Cohort, Trust
+from .rules.trust import Cohort, Trust
 from .trust_file import JsonTrustBook
 
 _UNREADABLE = "language"
@@ -19,15 +23,22 @@ _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 """Shares of right answers. Chance gives a twentieth."""
 
 
+@cache
+def probes() -> dict[Language, list[tuple[str, str]]]:
+    """The questions of the examination, each with its answer. Blocks at the first call."""
+    found = json.loads(Path(__file__).with_name("probes.json").read_text("utf-8"))
+    return {language: [(asked, told) for asked, told in found[language]] for language in Language}
+
+
+@dataclass(eq=False)
 class EmbedderTrust:
     """No trust before the examination: until then words alone decide on the order."""
 
-    def __init__(self, book: JsonTrustBook, pace: IndexPace) -> None:
-        self._book = book
-        self._pace = pace
-        self.found = Trust()
-        self.model = ""
-        """The name of the embedder that was examined."""
+    _book: JsonTrustBook
+    _pace: IndexPace
+    found: Trust = field(default_factory=Trust)
+    model: str = ""
+    """The name of the embedder that was examined."""
 
     async def run(self, embedder: Embedder, prepared: Callable[[], Awaitable[Fingerprint]]) -> None:
         """Examine it as soon as it is prepared. Ends when that is done."""
@@ -52,9 +63,10 @@ class EmbedderTrust:
 
 async def _examined(embedder: Embedder, language: Language) -> Cohort:
     """Raises EmbeddingFailed, but not for questions that it cannot read: none finds its answer."""
-    answers = await embedder.embed_documents([answer for _, answer in PROBES[language]])
+    pairs = (await asyncio.to_thread(probes))[language]
+    answers = await embedder.embed_documents([answer for _, answer in pairs])
     questions: list[Vector | None] = []
-    for question, _ in PROBES[language]:
+    for question, _ in pairs:
         try:
             questions.append(await embedder.embed_query(question))
         except EmbeddingFailed as error:

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
@@ -27,17 +28,15 @@ _MOST_QUERY = 200
 """Characters of a question that are kept."""
 
 
+@dataclass(eq=False)
 class Explanations:
     """Of the last recalls. Their words are looked up when an explanation is asked for, within the
     asker's view."""
 
-    def __init__(
-        self, passages: Passages, preview_chars: int, clock: Callable[[], datetime]
-    ) -> None:
-        self._passages = passages
-        self._preview_chars = preview_chars
-        self._clock = clock
-        self._log: deque[Told] = deque(maxlen=KEPT)
+    _passages: Passages
+    _preview_chars: int
+    _clock: Callable[[], datetime]
+    _log: deque[Told] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     def note(self, conversation: str, query: str, trace: Trace) -> None:
         """Keep for a while how a recall went."""

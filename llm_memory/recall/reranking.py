@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from ..errors import RerankFailed
@@ -38,26 +39,17 @@ class Reranker(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class Reranking:
-    """Whatever the reranker does, the recall has an order, in time.
+    """Whatever the reranker does, the recall has an order, in time. ``_reranker``: None where the
+    owner wants none."""
 
-    Args:
-        reranker: None where the owner wants none.
-        clock: Seconds that only grow.
-    """
-
-    def __init__(
-        self,
-        reranker: Reranker | None,
-        settings: EngineSettings,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._reranker = reranker
-        self._settings = settings
-        self._clock = clock
-        self._breaker = CircuitBreaker()
-        self._rests_until = -math.inf
-        self._running: set[asyncio.Task[Any]] = set()
+    _reranker: Reranker | None
+    _settings: EngineSettings
+    _clock: Callable[[], float] = time.monotonic
+    _breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    _rests_until: float = -math.inf
+    _running: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def order(
         self, query: str, best: Sequence[Candidate], course: Course

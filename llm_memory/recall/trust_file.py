@@ -45,10 +45,8 @@ def _cohort(found: dict[str, Any], dim: int) -> Cohort:
     """Raises ValueError, TypeError, KeyError."""
     weight, deviation = float(found["weight"]), float(found["deviation"])
     centre, common = (tuple(map(float, found[name])) for name in ("centre", "common"))
-    lengths_fit = len(centre) == dim and len(common) in {0, dim}
-    values_fit = all(-1 <= value <= 1 for value in (*centre, *common))
-    if not (lengths_fit and values_fit and 0 <= weight <= 1 and 0 <= deviation <= 1):
-        raise ValueError("out of bounds")
+    if len(centre) != dim or len(common) not in {0, dim}:
+        raise ValueError("of another length")
     return Cohort(weight, centre, deviation, common)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..catalogue.catalogue import entry_key, key_of
@@ -36,16 +36,16 @@ class Served:
     dropped: int
 
 
+@dataclass(eq=False)
 class UseCounts:
     """Read once, when the state is open; counted up with it from then on."""
 
-    def __init__(self, passages: Passages, state: SqliteStateStore, book: SqliteLoopFacts) -> None:
-        self._passages = passages
-        self._state = state
-        self._book = book
-        self._counts: dict[Key, int] = {}
-        self._unwritten: Counter[Key] = Counter()
-        self._shown = asyncio.Event()
+    _passages: Passages
+    _state: SqliteStateStore
+    _book: SqliteLoopFacts
+    _counts: dict[Key, int] = field(default_factory=dict)
+    _unwritten: Counter[Key] = field(default_factory=Counter)
+    _shown: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def load(self) -> None:
         """What the state knows. Never raises for a state that cannot be read: nothing was used."""

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
 from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import PROBES
+from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import probes
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust
@@ -46,7 +46,7 @@ class Concepts(FakeEmbedder):
 
     def __init__(self, share: float = 0.0) -> None:
         super().__init__("concepts", dim=512)
-        groups = [*FACTS, *(pair for pairs in PROBES.values() for pair in pairs)]
+        groups = [*FACTS, *(pair for pairs in probes().values() for pair in pairs)]
         self._place = {text: n for n, texts in enumerate(groups) for text in texts}
         self._unknown = share
 
@@ -148,7 +148,7 @@ async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
         """Works, and never ends its examination."""
 
         async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-            if {answer for pairs in PROBES.values() for _, answer in pairs}.intersection(texts):
+            if {answer for pairs in probes().values() for _, answer in pairs}.intersection(texts):
                 await asyncio.Event().wait()
             return await super().embed_documents(texts)
 

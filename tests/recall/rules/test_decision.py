@@ -18,10 +18,9 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (
     Linear,
-    RecallWeights,
     order_terms,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import FIXED, shipped
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import shipped
 
 pytestmark = pytest.mark.unit
 
@@ -38,24 +37,23 @@ FEATURES = st.builds(
     stated=SHARE,
 )
 MESSAGE = Message(tokens=8, asks=1.0)
-WEIGHTS = st.sampled_from([shipped(), FIXED])
 
 
-@given(WEIGHTS, FEATURES, st.sampled_from(list(asdict(Features()))), SHARE, st.floats(0, 2))
+@given(FEATURES, st.sampled_from(list(asdict(Features()))), SHARE, st.floats(0, 2))
 def test_more_of_what_speaks_for_an_answer_never_lowers_it(
-    weights: RecallWeights, row: Features, name: str, trust: float, more: float
+    row: Features, name: str, trust: float, more: float
 ) -> None:
-    model = weights.order.at(trust)
+    model = shipped().order.at(trust)
     better = replace(row, **{name: getattr(row, name) + more})
     assert sum(order_terms(model, better).values()) >= sum(order_terms(model, row).values())
 
 
-@given(WEIGHTS, st.lists(FEATURES, min_size=1, max_size=8), SHARE, SHARE, st.booleans())
+@given(st.lists(FEATURES, min_size=1, max_size=8), SHARE, SHARE, st.booleans())
 def test_what_is_shown_unasked_is_found_by_a_search(
-    weights: RecallWeights, rows: list[Features], trust: float, floor: float, asks: bool
+    rows: list[Features], trust: float, floor: float, asks: bool
 ) -> None:
     message = replace(MESSAGE, asks=float(asks))
-    decision = decide(weights, trust, message, rows)
+    decision = decide(shipped(), trust, message, rows)
     for place, row in enumerate(rows):
         unasked = decision.relevance(place, in_talk=True, floor=floor)
         searched = decision.relevance(place, in_talk=False, floor=floor)
@@ -88,7 +86,7 @@ def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
     covered: float, behind: float, places: int, *, shown: bool
 ) -> None:
     model = Linear({"covered": 1.0, "words": behind - 0.8 + covered})
-    weights = replace(FIXED, order=replace(FIXED.order, words=model), within=3.3)
+    weights = replace(shipped(), order=replace(shipped().order, words=model), within=3.3)
     rows = [Features(covered=0.8, words=1.0), Features(covered=covered)]
     decision = decide(weights, 0.0, MESSAGE, rows, places)
     assert decision.is_weak(1, floor=0.001) is not shown
