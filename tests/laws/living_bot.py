@@ -62,7 +62,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Brought, MustBeNamed
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_edits import with_renamed
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import with_renamed
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import Entry, parse_file
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import BesideIndex
