@@ -214,9 +214,8 @@ async def undo(call: Call) -> str:
         case Undone(stored, moved):
             words = shown_words(call.texts, stored.memory)
             return call.say("undo.moved" if moved else "undo.edited", text=words)
-        case BroughtBack(source=source, memories=memories, left=left):
-            place = place_text(call.texts, source)
-            said = call.say("undo.brought_back", source=place, count=memories)
+        case BroughtBack(memories=memories, left=left):
+            said = call.say("undo.brought_back", count=memories)
             return "\n".join([said, *call.texts.counted("undo", left=left)])
         case NotVisible() if named:
             return call.say("undo.not_found", id=cut(named))

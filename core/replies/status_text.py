@@ -127,12 +127,9 @@ def state_text(texts: Texts, status: MigrationStatus) -> str:
 def notice_text(texts: Texts, notice: Notice) -> str:
     """The notice in the owner's language."""
     params = dict(notice.params)
-    if fault := params.get("fault"):
-        params["fault"] = texts.say(f"fault.{fault}")
-    if reason := params.get("reason"):
-        params["reason"] = texts.say(f"file.{reason}")
-    if cause := params.get("cause"):
-        params["cause"] = texts.say(f"cause.{cause}")
+    for name, group in (("fault", "fault"), ("reason", "file"), ("cause", "cause")):
+        if code := params.get(name):
+            params[name] = texts.say(f"{group}.{code}")
     if notice.code is NoticeCode.EMBEDDER_FAILING:
         rung = str(params["embedder"]).partition(":")[0]
         code = str(params["detail"]).partition(":")[0]
