@@ -23,8 +23,8 @@ from ...llm_memory.texts import Spoken
 from .call import Call, slow
 
 _ACTIONS: Final = {
-    "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "rollback",
-    "退回": "rollback", "回滚": "rollback", "undo": "rollback",
+    "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "undo",
+    "退回": "undo", "回滚": "undo", "rollback": "undo",
     "改动": "diff", "对比": "diff", "记录": "log", "日志": "log",
     "核对": "verify", "校验": "verify", "收下": "adopt", "采纳": "adopt", "丢弃": "discard",
     "放弃": "discard",
@@ -79,6 +79,6 @@ async def _apply(call: Call, *, number: int) -> str:
 def _how(language: Spoken, action: str) -> str:
     name, _, number = action.partition(" ")
     if language == "en":
-        return f"/memory soul {'undo' if name == 'rollback' else name} {number}".rstrip()
+        return f"/memory soul {name} {number}".rstrip()
     word = next(zh for zh, en in _ACTIONS.items() if en == name)
     return f"/记忆 语气 {word} {number}".rstrip()

@@ -166,11 +166,11 @@ def _add_souls(commands: Any, where: argparse.ArgumentParser) -> None:
     soul.set_defaults(action="show", role="", json=False)
     actions = soul.add_subparsers(dest="action", metavar="ACTION")
     of_soul = _Commands(actions, "run", flags, within="soul_")
-    for name in ("show", "propose", "diff", "apply", "veto", "rollback", "log", "verify"):
+    for name in ("show", "propose", "diff", "apply", "veto", "undo", "log", "verify"):
         one = of_soul.add(name, "soul.soul")
         if name == "propose":
             _flag(one, "wish")
-        elif name == "rollback":
+        elif name == "undo":
             _flag(one, "number", text="flag.soul_version", type=_number, nargs="?")
         elif name in ("diff", "apply", "veto"):
             _flag(one, "number", text="flag.proposal", type=_number, nargs="?")

@@ -64,7 +64,7 @@ def test_scripts_read_what_is_in_force(ask: Ask) -> None:
     code, said = ask("show", "--json")
     told = json.loads(said)
     assert (code, told["code"], told["open"]["aim"]) == (0, 0, WISH)
-    code, said = ask("rollback", "7", "--json")
+    code, said = ask("undo", "7", "--json")
     assert (code, json.loads(said)["fault"]) == (1, "no_such")
 
 

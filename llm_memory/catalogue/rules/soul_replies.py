@@ -63,7 +63,7 @@ _PLAIN: Final[Mapping[str, SoulRequest]] = {
 _NUMBERED: Final[Mapping[str, Callable[[int], SoulRequest]]] = {
     "apply": ApplySoul,
     "veto": VetoSoul,
-    "rollback": RollbackSoul,
+    "undo": RollbackSoul,
     "diff": DiffSoul,
 }
 ACTIONS: Final = (*_PLAIN, "propose", *_NUMBERED)
@@ -181,7 +181,7 @@ def _changed(texts: Texts, changed: SoulChanged, how: How) -> list[str]:
     if changed.verdict is not None:
         lines += _verdict(texts, changed.verdict)
     if changed.event in (SoulEvent.APPLIED, SoulEvent.ADOPTED):
-        lines.append(texts.say("soul_view.back", undo=how("rollback")))
+        lines.append(texts.say("soul_view.back", undo=how("undo")))
     return lines
 
 
@@ -202,7 +202,8 @@ def _finding(texts: Texts, finding: Finding, numbered: bool) -> str:
     said = texts.said(finding.said)
     if not numbered or not finding.lines:
         return said
-    return texts.say("soul_view.lines", lines=tuple(map(str, finding.lines)), said=said)
+    code = "soul_view.lines" if finding.lines[1:] else "soul_view.line"
+    return texts.say(code, lines=tuple(map(str, finding.lines)), said=said)
 
 
 def _verdict(texts: Texts, verdict: SoulEvaluation) -> list[str]:
