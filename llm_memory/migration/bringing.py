@@ -98,6 +98,8 @@ class Bringing:
         turns = await asyncio.to_thread(self._turns.of_scope, source.name)
         said_in = frozenset(turn.map_key for turn in turns)
         remainder = Remainder(source, target, said_in, whole=True, shared=True)
+        # Of an empty one there is nothing to undo: the person's last deed is another one.
+        undoable = undoable and bool(turns or self._former.memories(remainder))
         return await self.bring(remainder, requester, undoable=undoable)
 
     async def bring(
