@@ -9,7 +9,7 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -385,10 +385,6 @@ class LivingBot:
             return _no(outcome)
         return "paused" if on else "resumed"
 
-    async def meet(self, place: Place, who: Person) -> None:
-        """A message of this person came."""
-        await self.rig.engine.service.conversations.meet(conversation(place), actor(who))
-
     async def remap(self, place: Place, who: Person, name: str | None) -> None:
         """By command: this place alone, from the next message on."""
         key = conversation(place).map_key
@@ -582,6 +578,3 @@ def scope_name(report: Any) -> str | None:
     """The scope that a place writes, as its report names it."""
     resolution = report.resolution
     return resolution.scope.name if isinstance(resolution, Usable) else None
-
-
-type Deed = Callable[[], Awaitable[object]]

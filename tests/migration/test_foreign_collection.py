@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.tests.support.servers.chroma_server import Ser
 
 pytestmark = [pytest.mark.process, pytest.mark.contract]
 
-PUBLIC_READER = ScopeFilter.reading_as(PUBLIC)
 MIGRATING = ScopeFilter((PUBLIC,), migrating=True)
 _numbers = itertools.count()
 

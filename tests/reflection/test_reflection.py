@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryKind,
     Resting,
     Source,
-    StateUnavailable,
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed_by
@@ -435,24 +434,6 @@ async def test_nothing_is_read_while_the_scope_filter_is_off(tmp_path: Path) -> 
         assert bot.chat.calls == []
     async with reading(tmp_path) as bot:
         assert (await reflect(bot)).read == 1
-
-
-async def test_a_learned_memory_that_a_person_threw_away_does_not_come_back(
-    bot: Bot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bot.chat.add(answer(learned(PEANUTS)))
-    await say(bot, "奶奶对花生过敏")
-
-    def full(*_: object, **__: object) -> None:
-        raise StateUnavailable("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(bot.engine.parts.turns, "drop", full)
-        with pytest.raises(StateUnavailable):
-            await reflect(bot)
-    await bot.forget(bot.only().memory.memory_id, FAMILY, person(1))
-    assert (await reflect(bot)).read == 1
-    assert texts_of(bot) == {}
 
 
 async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_is_read(

@@ -72,20 +72,6 @@ def test_a_chain_is_read_as_it_was_written(lines: list[bytes]) -> None:
         assert chain.end == digest(lines[-1])
 
 
-@given(chains(), st.data())
-def test_the_line_of_a_flipped_byte_and_the_first_that_a_cut_tail_lacks_are_named(
-    lines: list[bytes], data: st.DataObject
-) -> None:
-    raw = joined(lines)
-    at = data.draw(st.integers(0, len(raw) - 1))
-    changed = raw.count(b"\n", 0, at) + 1
-    flipped = bytes([raw[at] ^ data.draw(st.integers(1, 255))])
-    chain = read(raw[:at] + flipped + raw[at + 1 :], lines)
-    assert chain.broken == changed == read(raw[:at], lines).broken
-    assert [written(line) for line in chain.lines] == lines[: changed - 1]
-    assert (chain.torn, chain.newer) == (b"", False)
-
-
 @given(chains(least=2), st.data())
 def test_the_first_that_does_not_follow_is_named(lines: list[bytes], data: st.DataObject) -> None:
     first, second = sorted(data.draw(st.permutations(range(len(lines))))[:2])

@@ -86,21 +86,6 @@ async def events(souls: Souls, role: str = CAT) -> list[SoulEvent]:
 # How it begins
 
 
-async def test_the_seed_is_made_once_and_injects_nothing(souls: Souls) -> None:
-    for _ in range(2):
-        view = await souls.view()
-        assert (view.text, view.rules, view.version.origin) == (
-            SEED.decode(),
-            (),
-            SoulOrigin.SEED,
-        )
-        souls.restart()
-    assert souls.page().read_bytes() == SEED
-    assert souls.versions() == [SEED]
-    assert await events(souls) == [SoulEvent.SEEDED]
-    assert list((souls.root / "roles").iterdir()) == [souls.page().parent], "no other role's"
-
-
 async def test_a_file_that_stood_there_becomes_the_first_version(souls: Souls) -> None:
     souls.page().parent.mkdir(parents=True)
     souls.page().write_bytes(HAND + b"\xff")
