@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import chain
 
 from ..index.lexical_port import LexicalQuery
 from ..models.scope import ScopeFilter
-from ..models.turns import NO_TALK, TalkUsed
+from ..models.turns import NO_TALK, ContextLine, TalkUsed, Voice
 from ..scopes.rules.scope_resolution import ids_of
-from ..text.dates.expressions import TimeSpan, days_named, find_times, towards
+from ..text.dates.expressions import TimeSpan, Towards, days_named, find_times, towards
 from ..text.normalising import clean
 from ..text.scripts import Language, fold, language_of
 from ..text.stated import CLAUSE, asks
 from .request import RecallRequest
+from .rules.questions.days import asked_of_days
 from .rules.salience import is_first_person, without_times
-from .rules.talk import Talk, talk_for
+from .rules.talk import LONGEST_AGO, Talk, is_empty, talk_for
 
 MAX_QUERY = 800
 """Characters: what is looked for costs time in proportion to its length."""
+
+
+_NEXT = re.compile(
+    r"^\W*(?:and|(?:what|how)\sabout)?\W*the\s(?:(day)|week)\safter\W*$|"
+    "^那?(?:(第二天|后一天|次日|隔天)|[再后]下?一?个?(?:周|星期|礼拜))呢?\\W*$",
+    re.IGNORECASE,
+)
+"""The days after those that were asked for last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +90,21 @@ def read_question(
     """``request.query`` is readable; ``weight`` tells the embedder's share for a language;
     ``links`` who is the same person."""
     query, asker, context = request.query, request.asker, request.context
-    named = find_times(query, now, towards(query))
-    look = towards(f"{request.on} {query}")
-    times = days_named(request.on, now, look) if request.on else named
+    look, before = towards(query), _before(context, now)
+    if look is Towards.NEAR and is_empty(without_times(query, find_times(query, now))):
+        look = towards(before)  # and Wednesday?
+    named = find_times(query, now, look)
     subject = without_times(query, named)
     talk = talk_for(query, subject, context, now) if context else Talk()
+    times = named
+    if request.on:
+        times = days_named(request.on, now, towards(f"{request.on} {query}"))
+    elif not named and (talk.used.carried or _NEXT.search(query)):
+        times = _times_of_talk(talk.topic or before, query, now)
+        subject = "" if times else subject
     text = f"{talk.topic} {query}".strip()
-    before = without_times(talk.topic, find_times(talk.topic, now))
-    subject = f"{before} {subject}".strip()
+    topic = without_times(talk.topic, find_times(talk.topic, now))
+    subject = f"{topic} {subject}".strip()
     language = language_of(text)
     own = bool(asker) and is_first_person(query)
     of_oneself = any(asks(one) and is_first_person(one) for one in CLAUSE.findall(query))
@@ -117,3 +133,22 @@ def read_question(
         used=talk.used,
         asks=asks(query),
     )
+
+
+def _before(context: Sequence[ContextLine], now: datetime) -> str:
+    """What the asker said last, empty for what was said too long ago."""
+    lines = [one for one in context if one.voice is Voice.ASKER]
+    return lines[-1].text if lines and abs(now - lines[-1].at) <= LONGEST_AGO else ""
+
+
+def _times_of_talk(before: str, query: str, now: datetime) -> tuple[TimeSpan, ...]:
+    """The days for which plans were asked before, or those after them; none where something else
+    was asked."""
+    spans = find_times(before, now, towards(before))
+    asked = asked_of_days(without_times(before, spans), asks=True)
+    if not spans or asked is None or not asked.all:
+        return ()
+    if (after := _NEXT.search(query)) is None:
+        return spans
+    far = timedelta(days=1 if after[1] or after[2] else 7)
+    return tuple(replace(one, start=one.start + far, end=one.end + far) for one in spans)

@@ -52,7 +52,7 @@ from ..models.status import NoticeCode
 from ..models.vault_layout import ARCHIVE, topic_of
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
-from ..text.dates.date_annotation import resolve_dates
+from ..text.dates.date_annotation import resolve_dates, stands_weekly
 from ..text.normalising import same_words
 from ..text.overlap import is_model_worded
 from ..text.stated import stated
@@ -337,6 +337,8 @@ class MemoryHandlers:
         # A quotation is kept as it was said, and what has no day tells none.
         if not quoted and now != NO_TIME:
             once = draft.kind in (MemoryKind.EVENT, MemoryKind.TASK)
+            # A command says of nothing what it is.
+            once = once or (draft.source is Source.COMMAND and not stands_weekly(judgment))
             judgment = resolve_dates(judgment, now, weekdays=once)
             reasoning = resolve_dates(reasoning, now)
         source = draft.source if actor.spoke else Source.AGENT

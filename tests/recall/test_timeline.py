@@ -11,12 +11,20 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from astrbot_plugin_scoped_memory.core.services.injection_service import fence
-from astrbot_plugin_scoped_memory.llm_memory import Arm, Memory, MemoryKind, Provenance, Source
+from astrbot_plugin_scoped_memory.llm_memory import (
+    Arm,
+    ContextLine,
+    Memory,
+    MemoryKind,
+    Provenance,
+    Source,
+)
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     MADE_OF_ENTRIES,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import Voice
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
@@ -509,3 +517,33 @@ async def test_of_a_full_day_all_that_fits_is_told_and_how_much_more_there_is(da
     assert 0 < len(recall.hits) < 6
     assert f"还有 {6 - len(recall.hits)} 条，用 core_memory_recall 查" in written
     assert estimate_tokens(written) <= 230
+
+
+LUNCH, DENTIST, PARTY = "周五中午和小雯在鼎泰丰吃饭", "周四上午看牙医", "下周五公司聚餐"
+
+
+@pytest.mark.parametrize(
+    ("before", "query", "found"),
+    [
+        ("Any plans for Friday?", "Where?", LUNCH),
+        ("Any plans for Friday?", "Who with?", LUNCH),
+        ("周五有什么安排", "几点", LUNCH),
+        ("周五有什么安排", "那周四呢", DENTIST),
+        ("what's on Friday", "and Thursday?", DENTIST),
+        ("what's on Friday", "And the week after?", PARTY),
+        ("周四有什么安排", "第二天呢", LUNCH),
+        ("香菜多少钱", "And the week after?", None),
+    ],
+)
+async def test_what_is_asked_behind_plans_is_asked_of_them(
+    days: Days, before: str, query: str, found: str | None
+) -> None:
+    days.clock.now = MONDAY
+    for text in (LUNCH, DENTIST, PARTY):
+        await days.remember(text, FAMILY, person(2, "阿强"), kind=MemoryKind.EVENT)
+    await days.remember("修篱笆", FAMILY, person(2, "阿强"), kind=MemoryKind.TASK)
+    view = await days.engine.service.view(conversation_id=FAMILY)
+    talk = [ContextLine(Voice.ASKER, before, days.clock(), view)]
+    recall = await days.recall(query, FAMILY, 3, in_talk=True, days=7, context=talk)
+    told = [re.sub("（[0-9～-]+）", "", hit.preview) for hit in recall.hits]
+    assert told == ([found] if found else []), query

@@ -20,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     PrivateKind,
     Rejected,
     RejectReason,
+    Source,
     Stored,
     Ticket,
     Turn,
@@ -131,6 +132,25 @@ async def test_a_day_that_is_named_from_today_gets_its_date(tmp_path: Path) -> N
     assert isinstance(outcome, Stored)
     assert outcome.memory.memory.judgment == "明天（2026-11-22）去医院"
     assert outcome.memory.memory.reasoning == "昨天（2026-11-20）约好的"
+
+
+@pytest.mark.parametrize(
+    ("said", "stored"),
+    [
+        ("周五晚上我加班", "周五（2026-11-27）晚上我加班"),
+        ("Dinner with Tom on Friday", "Dinner with Tom on Friday (2026-11-27)"),
+        ("周一的早会在三楼", "周一的早会在三楼"),
+        ("妈妈每周三上瑜伽课", "妈妈每周三上瑜伽课"),
+        ("图书馆周一闭馆", "图书馆周一闭馆"),
+    ],
+)
+async def test_what_a_command_tells_of_one_day_gets_its_date(
+    tmp_path: Path, said: str, stored: str
+) -> None:
+    clock = Ticker(datetime(2026, 11, 21, 18, tzinfo=UTC))
+    async with running(tmp_path, follow=False, clock=clock) as rig:
+        outcome = await rig.remember(said, HERE, source=Source.COMMAND)
+    assert outcome.memory.memory.judgment == stored
 
 
 async def test_the_tool_says_what_it_did(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ MEASURES: Final = (
     "个位名次天号点岁楼层家间件只条张本台辆部份种款双套斤两米块元钱分秒周月年度路班期页站片"
     "颗粒瓶杯盒包袋箱排座床栋室门人口所科届场趟成折店"
 )
-VERBS: Final = "陪带接送买卖找租订约交付花收放拿取坐等见办管教选定换修装进出住叫姓属开停关"
+VERBS: Final = "陪带接送买卖找租订约交付花收放拿取坐等见办管教选定换修装进出住叫姓属开停关考"
 ENGLISH_VERBS: Final = (
     "go goes come comes coming take takes taking took pick picks picking bring brings bringing "
     "cost costs live lives living call called start starts end ends leave leaves leaving arrive "
@@ -34,7 +34,7 @@ ENGLISH_VERBS: Final = (
 )
 SMALL: Final = (
     "来着 具体 大概 大约 准确 确切 到底 究竟 一共 总共 最多 最少 最早 最晚 需要 应该 可以 打算 "
-    "开始 结束 出发 举行 负责 发生 准备 照顾 办理 联系 营业 星期几 周几 礼拜几 左右 要 会 能 "
+    "不 开始 结束 出发 举行 负责 发生 准备 照顾 办理 联系 营业 星期几 周几 礼拜几 左右 要 会 能 "
     "该 得 再 先 才 共 从 往 由 用 第"
 )
 ENGLISH_SMALL: Final = (

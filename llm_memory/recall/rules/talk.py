@@ -38,7 +38,7 @@ _PERSON = re.compile(
 )
 _REFERS = re.compile(
     "[他她它](?:们|俩)?|[这那](?:个|位|次|天|边|里|儿|家|件|只|条|些|本|部|年|段|种|句|时候?)|"
-    "后来|然后|之后|接着|结果|还有|其他|其它|别的|另(?:外|一)|"
+    "后来|然后|[之以]后|接着|结果|还有|其他|其它|别的|另(?:外|一)|"
     r"\b(?:he|him|his|she|her|hers|it|its|they|them|their|theirs|that|those|this|these|there|then|"
     r"others?|else)\b",
     re.IGNORECASE,
@@ -64,7 +64,7 @@ _EMPTY = re.compile(
 )
 _CONNECTING = re.compile(
     "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"
-    "目前|嗯|噢|喔|唉|诶|欸|那么|所以|可是|但是|不过|以前|[里边儿位次只条些本部年段种句时候久少大远长最最近近样为何]|"
+    "目前|[0-9一二两三四五六七八九十]{1,3}点[半钟]?|嗯|噢|喔|唉|诶|欸|那么|以后|所以|可是|但是|不过|以前|[里边儿位次只条些本部年段种句时候久少大远长最最近近样为何]|"
     r"\b(?:why|when|where|who|whose|which|how|what|him|his|her|hers|its|their|theirs|them|those|"
     r"these|there|then|others?|else|so|but|or|now|s|re|come|him|no|not|yes)\b",
     re.IGNORECASE,

@@ -37,6 +37,12 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 """Where it is what comes every week that is meant."""
+_STANDING = re.compile(
+    r"(?:周|星期|礼拜)[一二三四五六日天末](?:[早晚]上|[上中下]午|傍晚)?的|课|例会|值日|垃圾|"
+    r"\b(?:lessons?|class(?:es)?|practice|shift|garbage|trash|bins?)\b",
+    re.IGNORECASE,
+)
+"""What is named by its weekday: 周一的早会."""
 _MOVED = re.compile(r"[改换定约推挪延移]|提前")
 _OVER = re.compile(
     r"[了过](?![来去夜年节])|刚|\b(?:was|were|did|had|went|came|met|saw|took|got|ate|bought|"
@@ -103,6 +109,11 @@ def resolve_dates(text: str, now: datetime, *, weekdays: bool = False) -> str:
         if not span.vague and not BARE.fullmatch(span.words):
             latest = max(latest, span.start)
     return "".join([*parts, said[place:]])
+
+
+def stands_weekly(text: str) -> bool:
+    """Whether a text that is no event by what is known of it may be so every week."""
+    return _STANDING.search(text) is not None
 
 
 def without_weekday_dates(text: str) -> str:
