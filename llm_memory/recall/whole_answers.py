@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
 from ..models.data_models import MemoryKind, StoredMemory, Topic
 from ..text.dates.expressions import Towards, towards
+from ..text.english import stem
 from ..text.scripts import fold
 from ..text.stated import CLAUSE, asks
 from ..text.traditional import simplified
@@ -87,6 +89,8 @@ class WholeAnswers:
             best = self._of_topic(ask, asked.topic, asked)
         elif asked is not None:
             best = await self._of_person(ask, asked.name)
+            if asked.each and not best:
+                best = await self._of_each(ask, asked.name)
         beside: Sequence[StoredMemory] = ()
         if topic is not None:
             beside = self._of_topic(ask, topic)
@@ -159,6 +163,17 @@ class WholeAnswers:
 
         return sorted(found, key=order, reverse=True)
 
+    async def _of_each(self, ask: Ask, words: str) -> list[StoredMemory]:
+        """Whatever holds the noun, in any of its forms: who of all has or is what it says."""
+        noun = words.split()[-1]
+        key = stem(noun)
+
+        def holds_it(text: str) -> bool:
+            return key in map(stem, _LATIN.findall(text)) if noun.isascii() else noun in text
+
+        found = await self._naming(ask, [words])
+        return [one for one in found if holds_it(simplified(fold(one.memory.judgment)))]
+
     def _tells_of(
         self, stored: StoredMemory, names: Collection[str], persons: Collection[str]
     ) -> int:
@@ -213,6 +228,7 @@ class WholeAnswers:
         return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
 
 
+_LATIN: Final = re.compile("[a-z]+")
 _OF_A_TIME: Final = 2
 """What lies on days no more directly, see ``lying``, was merely said on them."""
 
@@ -233,7 +249,7 @@ def _asked(ask: Ask) -> Asked | None:
     if asked is None or (asked.topic is None and not asked.name and ask.times):
         return None
     # 介绍一下大伟 asks whatever its form is; 我有任务 does not.
-    names_person = asked.topic is None and asked.name
+    names_person = asked.topic is None and asked.name and not asked.each
     return asked if ask.asks or not ask.in_talk or names_person else None
 
 

@@ -1,4 +1,4 @@
-"""A light stemmer for Latin words: plural, past, -ing, -ly. Pure.
+"""A light stemmer for Latin words: plural, past, -ing, -ly, -gic. Pure.
 
 Light on purpose: it joins the forms of one word (``allergies``/``allergy``, ``running``/``run``)
 and leaves the rest alone: a wrong merge finds the wrong memory. A stem is a key, not a word.
@@ -33,7 +33,9 @@ def stem(word: str) -> str:
     irregular = _IRREGULAR.get(word)
     if irregular is not None:
         return _final(irregular)
-    return _final(_without_suffix(_singular(word)))
+    word = _without_suffix(_singular(word))
+    # An allergy and who is allergic.
+    return _final(word.removesuffix("c") if word.endswith("gic") and len(word) > 6 else word)
 
 
 def _singular(word: str) -> str:

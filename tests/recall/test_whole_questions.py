@@ -198,6 +198,25 @@ async def test_what_is_known_of_the_asker_begins_with_what_names_them(rig: Rig) 
     assert "大伟不吃香菜" in of_her
 
 
+async def test_who_of_all_has_something_is_told_each(rig: Rig) -> None:
+    await _known(rig)
+    for text in ("奶奶对花生过敏", "Tom is allergic to nuts", "Ann has a shellfish allergy"):
+        await rig.remember(text, FAMILY, WEN)
+    for query, found in (
+        ("家里谁有过敏", {"小明对猫毛过敏", "奶奶对花生过敏"}),
+        ("有人过敏吗", {"小明对猫毛过敏", "奶奶对花生过敏"}),
+        ("does anyone have allergies?", {"Tom is allergic to nuts", "Ann has a shellfish allergy"}),
+        (
+            "Any food allergies in the team?",
+            {"Tom is allergic to nuts", "Ann has a shellfish allergy"},
+        ),
+        ("家里人都过敏了", set()),
+        ("有人在吗", set()),
+    ):
+        recall = await rig.recall(query, FAMILY, 3, actor=XIAOMING, in_talk=True)
+        assert set(previews(recall)) == found, query
+
+
 async def test_a_request_in_a_talk_needs_no_form_of_a_question(rig: Rig) -> None:
     await _known(rig)
     recall = await rig.recall("介绍一下大伟", FAMILY, 2, in_talk=True)

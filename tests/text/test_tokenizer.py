@@ -119,7 +119,8 @@ def test_kana_and_hangul_give_bigrams() -> None:
 @pytest.mark.parametrize(
     "forms",
     [
-        ("allergy", "allergies"),
+        ("allergy", "allergies", "allergic"),
+        ("strategy", "strategies", "strategic"),
         ("run", "runs", "running", "ran"),
         ("bake", "bakes", "baked", "baking"),
         ("stop", "stopped", "stopping"),

@@ -25,7 +25,7 @@ from .question import Question, coverages, holding_all
 from .scoring import best_places, scores
 from .tables import FORMAT, LOOK, SCHEMA, Words, scope_number, write
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Of the tokens, with the digest of the dictionary behind it. Anything that changes a token changes
 one of the two, and the index is made again."""
 _WAIT_SECONDS: Final = 1.0

@@ -86,7 +86,7 @@ PATTERNS = tuple(
         # No 圣诞树, 五一路, 王国庆: a day has a verb, a time or nothing behind it.
         (
             f"(?:(?<![\u4e00-\u9fff0-9])|(?<=[在到过等的我你们咱年和])){_FEAST}"
-            r"(?:节|(?<=节)|(?=[\s，。！？；、,.!?;（(]|$|[有没要会干做去来回放那当前后期的我你们咱是忙想打]))"
+            r"(?:节|(?<=节)|(?=[上下]午|[早晚]上|中午|[\s，。！？；、,.!?;（(]|$|[有没要会干做去来回放那当前后期的我你们咱是忙想打]))"
         ),
         f"(?P<word>{chinese(word for word in DAY_WORDS if word[0] not in '前后明')})",
         # 目前天气, 以前天天: the day before yesterday is in neither.

@@ -79,6 +79,11 @@ PEOPLE = {
     "tom": "What do you know about Tom?|tell me about Tom|Who is Tom?|do you remember Tom",
     "ann lee": "tell me about Ann Lee",
 }
+EACH = {
+    "过敏": "家里谁有过敏|家里人都对什么过敏|谁对什么过敏|有人过敏吗",
+    "allergies": "Does anyone have allergies?|Any allergies in the team?",
+    "allergy": "who has an allergy?|anybody with an allergy?",
+}
 ANYTHING_ELSE = """
 你是谁
 这是谁
@@ -116,6 +121,13 @@ def test_nothing_left_beside_a_head_asks_for_the_topic(topic: Topic) -> None:
 def test_a_name_and_nothing_else_asks_for_the_person(name: str) -> None:
     asked = {text: asked_for(text) for text in PEOPLE[name].split("|")}
     assert {text: one for text, one in asked.items() if one != Asked(None, name=name)} == {}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_who_of_all_people_has_something(name: str) -> None:
+    asked = {text: asked_for(text) for text in EACH[name].split("|")}
+    wanted = Asked(None, name=name, each=True)
+    assert {text: one for text, one in asked.items() if one != wanted} == {}
 
 
 def test_a_topic_may_be_a_persons() -> None:

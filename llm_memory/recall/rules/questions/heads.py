@@ -24,6 +24,14 @@ _OPEN: Final = re.compile(
     r"\b(?:what(?:'s| is)|anything|everything)(?: still)? open\b|\bto do(?= list\b)"
 )
 """What asks in several words for what is to be done."""
+_OF_US: Final = "team|family|house(?:hold)?|group|office|class|home"
+_EACH: Final = re.compile(
+    "谁(?:都|会)?(?:[有对]|[^是]{1,6}$)|有(?:没有)?人|(?:家里|我们家|群里|大家)人?.{0,2}[有对]|"
+    r"\b(?:who|(?:any|some|every)(?:one|body))(?: else)? (?:has|have|with)\b|"
+    r"\b(?:has|have|is|does) (?:any|some)(?:one|body)\b|"
+    rf"\bany\b.*\b(?:in|on|at|of) (?:the|our|this) (?:{_OF_US})\b"
+)
+"""What asks who of all people has or is something."""
 _TO_THE_BOT: Final = re.compile(r"[你您]|\byou\b")
 OWN: Final = re.compile(r"[我咱俺]|\b(?:i|me|my|myself|we|us|our)\b")
 _OF_OTHERS: Final = re.compile(r"[他她它]|\b(?:he|him|his|she|hers?|its?|they|them|their)\b")
@@ -50,7 +58,8 @@ _CHINESE: Final[dict[Topic | str, str]] = {
     "哪里玩 哪儿玩 怎么过 有约 约吗 预约 预定 约了谁 约了 出门 "
     "局 饭局 聚会 聚餐 开会 开什么会 开啥会 来人 来客人",
     "": "定 立 下 守 必须 需要 列出 列 看看 看一下 总结 总结一下 汇总 全部 所有 清单 "
-    "手头 记着 人 情况 家里 早上 上午 中午 下午 傍晚 晚上 夜里 凌晨 日子 那天 当天",
+    "手头 记着 人 情况 家里 家里人 我们家 有人 "
+    "早上 上午 中午 下午 傍晚 晚上 夜里 凌晨 日子 那天 当天",
 }
 _ENGLISH: Final[dict[Topic | str, str]] = {
     Topic.TASKS: "task tasks todo todos to-do to-dos plan plans",
@@ -64,7 +73,8 @@ _ENGLISH: Final[dict[Topic | str, str]] = {
     "events activities free busy available happen happens happening planned booked doing coming "
     "upcoming due prepare clear commitments meetings deadlines here away off",
     "": "list show open pending left unfinished set give gave given agreed follow apply far what's "
-    "everything please morning afternoon evening night",
+    "everything anybody everybody please team family house household group office class "
+    "morning afternoon evening night",
 }
 """The head nouns of each topic, the verbs that ask for a person, and what says nothing beside
 them."""
@@ -78,11 +88,13 @@ class Asked:
         topic: Its file is read; None for all that is known of a person.
         done: Of tasks those that are done, in the place of those that are not.
         name: Folded, of the person it is asked about; empty for the asker, or nobody.
+        each: Where nobody has the name: each who has or is what it says, 谁有过敏.
     """
 
     topic: Topic | None
     done: bool = False
     name: str = ""
+    each: bool = False
 
 
 def asked_for(subject: str) -> Asked | None:
@@ -106,9 +118,10 @@ def asked_for(subject: str) -> Asked | None:
         ):
             return None
         return Asked(topics[0], done=is_done(found, text), name=name)
-    if topics or "person" not in found or not (name or own) or _NEGATED.search(text):
+    each = bool(name) and _EACH.search(text) is not None
+    if topics or not (each or "person" in found) or not (name or own) or _NEGATED.search(text):
         return None
-    return Asked(None, name=name)
+    return Asked(None, name=name, each=each)
 
 
 def parted(text: str) -> tuple[set[Topic | str], list[str]]:
@@ -158,4 +171,5 @@ def _small() -> re.Pattern[str]:
     heads = _chinese()
     small = (word for word in CHINESE if not any(head in word for head in heads))
     words = sorted({*heads, *small} - {"吃什么"}, key=len, reverse=True)
-    return re.compile("|".join(map(re.escape, words)))
+    # 过敏 and 过期 are words of their own.
+    return re.compile("|".join(map(re.escape, words)).replace("|过|", "|过(?![敏期年节户程])|"))
