@@ -62,6 +62,7 @@ async def test_what_an_admin_settles_is_shown_and_written_after_a_yes(tmp_path: 
         here = await desk("decide")
         assert (WORDS in here, OTHER in here, "m-" in here) == (True, True, True)
         assert WORDS not in await desk("decide", 888)
+        assert "shared/" in await desk("decide 定 群里不发广告", 999)  # a public group
         await desk(f"decide 定 大家 {WORDS}")
         assert "D-0003" in await desk("yes")
         assert WORDS in await desk("decide", 888)
