@@ -68,6 +68,10 @@ class Deed:
         return self.was.scope
 
 
+type Stands = Callable[[str, Entry], bool]
+"""Whether an entry is in a scope's files."""
+
+
 @dataclass
 class Correction:
     """Words that do not come back to a scope out of what was said before."""
@@ -470,7 +474,7 @@ class Model:
             left += [one for one in public if not one.only_for]
         return left
 
-    def bring(self, place: Place, who: Person, stands: Callable[[str, Entry], bool]) -> str:
+    def bring(self, place: Place, who: Person, stands: Stands) -> str:
         """What a place left behind in a scope of its own, and what was said in a private chat while
         it was public, is where it belongs now, or there still; ``stands`` tells of an entry whether
         it is in a scope."""
@@ -484,9 +488,7 @@ class Model:
             self.corrections += [replace(one, scope=own or "") for one in carried]
         return "brought"
 
-    def bring_all(
-        self, place: Place, who: Person, name: str, stands: Callable[[str, Entry], bool]
-    ) -> str:
+    def bring_all(self, place: Place, who: Person, name: str, stands: Stands) -> str:
         """An admin brings what stands in a scope that the map gives to nobody."""
         own = self.own(place)
         if not self._may_bring(place, who, own or ""):
@@ -500,9 +502,7 @@ class Model:
         self._bring_scope(place, who, name, own or "", stands)
         return "brought"
 
-    def rename(
-        self, place: Place, who: Person, old: str, new: str, stands: Callable[[str, Entry], bool]
-    ) -> str:
+    def rename(self, place: Place, who: Person, old: str, new: str, stands: Stands) -> str:
         """An admin gives a scope the name of another one, or a new one. What the map says goes
         along, and then nobody undoes it."""
         moved = {key: new for key, name in self.scope_map.items() if name == old}
@@ -515,12 +515,7 @@ class Model:
         return "renamed"
 
     def _bring_scope(
-        self,
-        place: Place,
-        who: Person | None,
-        old: str,
-        new: str,
-        stands: Callable[[str, Entry], bool],
+        self, place: Place, who: Person | None, old: str, new: str, stands: Stands
     ) -> None:
         self.folders.add(new)
         for one in [o for o in self.entries if o.scope == old and o.state in ("alive", "waiting")]:
@@ -529,12 +524,7 @@ class Model:
         self.corrections += [replace(one, scope=new) for one in carried]
 
     def _bring(
-        self,
-        place: Place,
-        who: Person | None,
-        one: Entry,
-        target: str,
-        stands: Callable[[str, Entry], bool],
+        self, place: Place, who: Person | None, one: Entry, target: str, stands: Stands
     ) -> None:
         was = replace(one)
         if one.state == "waiting" or stands(target, one):
@@ -544,7 +534,7 @@ class Model:
             self._did("bring", who, place, was, one)
             self.deeds[-1].target = target
 
-    def bring_back(self, last: Deed, stands: Callable[[str, Entry], bool]) -> None:
+    def bring_back(self, last: Deed, stands: Stands) -> None:
         """All that went the same way goes back, as far as it is as it was brought."""
         way = (last.kind, last.source, last.target)
         for deed in [o for o in self.deeds if (o.kind, o.source, o.target) == way]:

@@ -51,7 +51,7 @@ from astrbot_plugin_scoped_memory.tests.laws.living_bot import (
     conversation,
     scope_name,
 )
-from astrbot_plugin_scoped_memory.tests.laws.model import Entry, Model
+from astrbot_plugin_scoped_memory.tests.laws.model import Entry, Model, Stands
 from astrbot_plugin_scoped_memory.tests.support.searched_files import files_holding
 
 pytestmark = [pytest.mark.engine, pytest.mark.property]
@@ -435,7 +435,7 @@ class Life(RuleBasedStateMachine):
         ids = [one.memory_id for one in self.model.entries if one.scope in scopes]
         return len(ids) == len({*ids})
 
-    def _stands(self) -> Callable[[str, Entry], bool]:
+    def _stands(self) -> Stands:
         there = {(one.scope, one.memory_id) for one in self.bot.files()}
         return lambda scope, entry: (self.model.name(scope), entry.memory_id) in there
 
