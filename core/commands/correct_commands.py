@@ -71,24 +71,27 @@ async def forget_all(call: Call, whose: str, *, for_good: bool) -> str | None:
             ]
             head = call.say("forget.which_speaker", who=who, account=safe(person))
             return "\n".join([head, *lines])
-    ids = await call.service.ids_said_by(person, conversation_id=call.where)
-    if not ids:
+    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
+    if not ids and not turns:
         return call.say("forget.said_nothing", who=who)
-    ask = call.say("forget.ask_for_good" if for_good else "forget.ask", who=who, count=len(ids))
+    lines = [call.say("forget.ask", who=who, count=len(ids))] if ids else []
+    lines += call.texts.counted("forget", ask_unread=len(turns), ask_for_good=for_good)
+    ask = "\n".join(lines)
     do = slow(partial(_forget_all, person=person, for_good=for_good))
     return call.ask(ask, do, short=call.say("forget.deed"))
 
 
 async def _forget_all(call: Call, person: str, *, for_good: bool) -> str:
-    ids = await call.service.ids_said_by(person, conversation_id=call.where)
+    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
     outcomes = await call.service.forget_many(
-        ids, conversation_id=call.where, actor=call.actor, for_good=for_good
+        [*ids, *turns], conversation_id=call.where, actor=call.actor, for_good=for_good
     )
-    count = sum(isinstance(one, Forgotten | Purged) for one in outcomes)
+    gone = [isinstance(one, Forgotten | Purged) for one in outcomes]
+    count = sum(gone[: len(ids)])
     refused = next((one for one in outcomes if isinstance(one, Rejected)), None)
-    if refused is not None and not count:
+    if refused is not None and not any(gone):
         return call.refused(refused, "forget.not_allowed")
-    done = {"purged" if for_good else "all_done": count}
+    done = {"purged" if for_good else "all_done": count or len(turns)}
     return "\n".join(call.texts.counted("forget", **done, all_left=len(ids) - count))
 
 
@@ -206,8 +209,10 @@ async def undo(call: Call) -> str:
     named = _named(call, call.rest) if call.rest else ""
     outcome = await call.service.restore(named, conversation_id=call.where, actor=call.actor)
     match outcome:
-        case Restored(stored, more):
+        case Restored(stored, more, swapped):
             words = shown_words(call.texts, stored.memory)
+            if swapped:
+                return call.say("undo.swapped", text=words)
             if more:
                 return call.say("undo.several", text=words, count=more + 1)
             return call.say("undo.done", text=words)

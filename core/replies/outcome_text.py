@@ -64,7 +64,7 @@ def _remembered(texts: Texts, group: str, outcome: RememberOutcome) -> str:
     stored, place = outcome.memory, place_text(texts, outcome.memory.scope.name)
     params = {"id": stored.memory.memory_id, "pointer": stored.pointer, "scope": place}
     if isinstance(outcome, Replaced):
-        params["former"] = outcome.former.memory.memory_id
+        params["former"] = safe(preview(outcome.former.memory.judgment, _SHOWN))
     code = f"{group}.{type(outcome).__name__.lower()}"
     said = texts.say(code, seen=seen_by(texts, stored), **params)
     said += redacted_text(texts, outcome.redacted)

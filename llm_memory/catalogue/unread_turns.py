@@ -140,6 +140,11 @@ class UnreadTurns:
         found = self._by_place.get(key.scope, {}).get(key.memory_id)
         return found.stored if found is not None and self._is_shown(found) else None
 
+    def waiting(self, key: Key) -> StoredMemory | None:
+        """Returns the same also where it is hidden: for who takes back what hid it."""
+        found = self._by_place.get(key.scope, {}).get(key.memory_id)
+        return None if found is None else found.stored
+
     def copied(self, key: Key) -> frozenset[str]:
         """Returns the ids of the memories that say the same as the turn, none for no turn."""
         found = self._by_place.get(key.scope, {}).get(key.memory_id)

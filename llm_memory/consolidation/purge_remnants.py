@@ -30,6 +30,7 @@ from ..models.scope import Scope
 from ..models.status import Notice, NoticeCode
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.corrected_statements import CorrectedStatements
+from ..remember.rules.corrected import unread_id
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..storage.loop_file import SqliteLoopFile
@@ -233,12 +234,21 @@ class PurgeRemnants:
         # No archive ever held what a person overwrote in a file: it goes with its entry.
         there = {memory_id for memory_id, _ in kept}
         kept |= {_said(one) for one in asked if is_hand_edit(one) and one.memory_id in there}
+        # Nor a turn that is not read yet: unless it is to go for good, it may be wanted back.
+        waiting = await asyncio.to_thread(self._waiting)
+        kept |= {_said(one) for one in asked if one.memory_id in waiting}
         return [
             one
             for one in asked
             # A folder that is gone may be back tomorrow, with what was forgotten in it.
             if _said(one) not in kept and {one.scope, one.target or one.scope} <= folders
         ]
+
+    def _waiting(self) -> set[str]:
+        turns = self._parts.turns
+        queued = (turn for scope in turns.scopes() for turn in turns.of_scope(scope))
+        purged = {memory_id for _, memory_id in self._corrected.purges.unsealed()}
+        return {unread_id(turn.ticket_id) for turn in queued} - purged
 
     def _all_archived(self) -> tuple[list[Memory], set[str]]:
         """Returns every archived entry, and the scopes that have a folder. Raises

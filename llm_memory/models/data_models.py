@@ -389,10 +389,12 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A forgotten entry is back, and so many more that one deed had forgotten with it."""
+    """A forgotten entry is back, and so many more that one deed had forgotten with it.
+    ``swapped``: what had replaced it is gone."""
 
     memory: StoredMemory
     more: int = 0
+    swapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,13 @@ class MemoryEditor:
         undo_record = UndoRecord(0, UndoKind.SEVERAL, keys, "", "", person, conversation, words)
         await self._keep(lambda: self._vault.ledger.add_undo_record(undo_record))
 
+    async def note_replaced(
+        self, new: StoredMemory, former: StoredMemory, requester: Requester
+    ) -> None:
+        """Record that an entry took the place of another one of its scope."""
+        former_id = former.memory.memory_id
+        await self.note(UndoKind.REPLACE, new, new.scope, requester, former_id)
+
     async def note_batch(
         self, batch: str, source: Scope, target: Scope, requester: Requester
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from ..models.data_models import (
     RestoreOutcome,
     StoredMemory,
 )
+from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
 from ..remember.corrected_statements import CorrectedStatements
@@ -99,10 +100,11 @@ class Corrections(Door):
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
             stored, entries = self._access.find(memory_id, view), found
-            if stored is None and for_good:
-                stored = await self._archived(memory_id, view)
             if stored is None:
                 stored, entries = self._not_read(memory_id, view), unread
+            if stored is None and for_good:
+                stored = await self._archived(memory_id, view)
+                entries = found if stored is None or stored.path == ARCHIVE else unread
             if stored is None:
                 outcomes[memory_id] = await self._absent(memory_id, view)
             elif self._access.may_forget(stored, view, actor):
@@ -125,13 +127,24 @@ class Corrections(Door):
         return NotVisible(memory_id, forgotten=seen is not None)
 
     async def _archived(self, memory_id: str, view: ConversationView) -> StoredMemory | None:
-        """A forgotten entry that the conversation sees."""
+        """A forgotten entry or turn that the conversation sees."""
         named = pointed_id(memory_id)
         for scope in view.changeable if named is not None else ():
-            for archived in await self._handlers.archived(scope, [named or ""]):
+            for archived in await self._gone(scope, [named or ""]):
                 if view.sees(archived):
                     return archived
         return None
+
+    async def _gone(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
+        """Those of these that were forgotten in the scope: entries of the archive, and turns that
+        are not read yet."""
+        turns = [
+            turn
+            for memory_id in memory_ids
+            if (turn := self._unread.waiting(Key(scope.name, memory_id))) is not None
+            and self._corrected.was_taken_out(scope.name, memory_id)
+        ]
+        return [*await self._handlers.archived(scope, memory_ids), *turns]
 
     async def _forget(
         self,
@@ -142,19 +155,22 @@ class Corrections(Door):
         for_good: bool,
     ) -> dict[str, ForgetOutcome | Rejected]:
         """The corrections are noted first: a kill between must not lose them. What is not read yet
-        has no entry: noted as forgotten it is neither recalled nor learned, and at night its words
-        leave the queue."""
+        has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
+        leave the queue at night."""
         by = requester.actor.name or requester.actor.person
         living = [one for one in found.values() if one.path != ARCHIVE]
-        numbers = await self._corrected.forgotten([*living, *unread.values()], by)
         at = self._clock().replace(microsecond=0)
-        if living and not for_good:
-            await self._editor.note_forgotten(living, at, requester)
+        leaving = [*living, *unread.values()]
+        numbers = await self._corrected.forgotten(leaving, by)
+        if leaving and not for_good:
+            await self._editor.note_forgotten(leaving, at, requester)
         gone, refused = await self._handlers.archive(living, requester.actor, at)
         keys = {entry_key(one) for one in gone}
         if len(keys) < len(living):
             noted = zip(numbers, living, strict=False)
             await self._corrected.drop([n for n, one in noted if entry_key(one) not in keys])
+        for one in unread.values() if for_good else ():
+            await self._corrected.purges.note(one.scope.name, _id(one))
         if gone or unread:
             await self._follower.follow()
         left = await self._purge(list(found.values())) if for_good and refused is None else {}
@@ -168,7 +184,9 @@ class Corrections(Door):
                 outcomes[memory_id] = Forgotten(stored)
             else:
                 outcomes[memory_id] = refused or NotVisible(memory_id)
-        return outcomes | {key: Purged(one.memory.memory_id) for key, one in unread.items()}
+        for memory_id, turn in unread.items():
+            outcomes[memory_id] = Purged(_id(turn)) if for_good else Forgotten(turn)
+        return outcomes
 
     async def _purge(self, found: Sequence[StoredMemory]) -> dict[Scope, str]:
         """Returns, by scope, what could not be deleted, and why."""
@@ -253,7 +271,7 @@ class Corrections(Door):
         if done is not None and done.kind is not UndoKind.FORGET:
             if done.kind is UndoKind.MOVE and not actor.admin:
                 return NotVisible(memory_id)  # whether it still lives there is not for everybody
-            if self._editor.standing(done.target, named) is not None:
+            if self._editor.standing(done.target, done.memory_id) is not None:
                 return await self._undo(done, view, actor)
             done = None
         archived = await self._archived(memory_id, view)
@@ -296,12 +314,40 @@ class Corrections(Door):
             return NotVisible("")
         if standing is None:
             return NotVisible(done.memory_id if actor.admin else "")
+        if done.kind is UndoKind.REPLACE:
+            return await self._swap_back(done, standing, view, actor)
         if done.kind is UndoKind.EDIT and not view.sees(standing):
             return NotVisible(done.memory_id)
         if not self._access.governs(scope, view, actor):
             return self._access.refusal(standing, view)
         undone = await self._carry_out(partial(self._editor.take_back, done))
         return NotVisible(done.memory_id) if undone is None else undone
+
+    async def _swap_back(
+        self, done: UndoRecord, new: StoredMemory, view: ConversationView, actor: Actor
+    ) -> RestoreOutcome | Rejected:
+        """Take back that an entry replaced another one."""
+        former = next(iter(await self._handlers.archived(new.scope, [done.words])), None)
+        if former is None:
+            return NotVisible(done.memory_id)
+        if not all(self._access.may_forget(one, view, actor) for one in (new, former)):
+            return self._access.refusal(new, view)
+
+        async def step() -> Restored | NotVisible | Rejected:
+            # It stays taken back, whatever turn that is not read yet says it.
+            numbers = await self._corrected.forgotten([new], actor.name or actor.person)
+            back, refused = await self._restored([former])
+            swapped = bool(back) and await self._handlers.supersede(new, back[0])
+            if not swapped:
+                await self._corrected.drop(numbers)
+            if not back:
+                return refused or NotVisible(done.memory_id)
+            await self._editor.drop_undo_record(done)
+            again = Requester(replace(actor, person=""), done.conversation)  # by its id alone
+            await self._editor.note_replaced(back[0], new, again)
+            return Restored(back[0], swapped=swapped)
+
+        return await self._carry_out(step)
 
     async def _recover(
         self, done: UndoRecord, view: ConversationView, actor: Actor
@@ -311,7 +357,7 @@ class Corrections(Door):
         forgotten, found, changed = done.forgotten, list[StoredMemory](), ""
         for scope in view.changeable:
             ids = forgotten.get(scope.name, [])
-            archived = {_id(one): one for one in await self._handlers.archived(scope, ids)}
+            archived = {_id(one): one for one in await self._gone(scope, ids)}
             for number, memory_id in enumerate(ids):
                 if number % _SLICE == 0:
                     await asyncio.sleep(0)
@@ -344,17 +390,21 @@ class Corrections(Door):
             return self._access.refusal(first, view) if seen else NotVisible(_id(first))
         back, refused = await self._carry_out(lambda: self._restored(mine))
         if back:
-            return Restored(back[0], len(back) - 1)
+            turns = {_id(one) for one in mine if one.path != ARCHIVE}
+            told = [one for one in back if _id(one) not in turns] or back
+            return Restored(told[0], len(told) - 1)
         return refused or NotVisible(_id(first))
 
     async def _restored(
         self, archived: Sequence[StoredMemory]
     ) -> tuple[list[StoredMemory], Rejected | None]:
+        turns = [one for one in archived if one.path != ARCHIVE]
         back, by_scope = list[StoredMemory](), dict[Scope, list[str]]()
         for one in archived:
             by_scope.setdefault(one.scope, []).append(_id(one))
         for scope, ids in by_scope.items():
             restored, refused = await self._handlers.restore(scope, ids)
+            restored += [one for one in turns if one.scope == scope]
             back += restored
             kinds = (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK)
             await self._corrected.withdraw(kinds, scope.name, map(_id, restored))
@@ -369,4 +419,4 @@ def _id(stored: StoredMemory) -> str:
 
 def _is_left(archived: StoredMemory, done: UndoRecord) -> bool:
     """True if it was this deed that forgot the entry; earlier versions noted no more than that."""
-    return not done.words or done.words == left_words(archived)
+    return archived.path != ARCHIVE or not done.words or done.words == left_words(archived)

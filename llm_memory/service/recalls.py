@@ -287,15 +287,17 @@ class Recalls(Door):
 
         return await asyncio.to_thread(step)
 
-    async def ids_said_by(self, person: str, *, conversation_id: ConversationId) -> list[str]:
+    async def ids_said_by(
+        self, person: str, *, conversation_id: ConversationId
+    ) -> tuple[list[str], list[str]]:
         """The ids of all that the conversation sees and this person said, by any of the person's
-        accounts; also of what is not read yet."""
+        accounts: of memories, and of turns that are not read yet."""
         view = await self._view(conversation_id)
         said_by, same = Actor(person, ""), self._book.same_person
         found = await self._newest(view, None, said_by, "")
         unread = self._unread.visible(view.readable) if view.readable else ()
-        found += [one for one in unread if same(person, one.memory.provenance.person)]
-        return [one.memory.memory_id for one in found]
+        turns = [one for one in unread if same(person, one.memory.provenance.person)]
+        return [one.memory.memory_id for one in found], [one.memory.memory_id for one in turns]
 
     async def told(
         self,

@@ -16,6 +16,7 @@ from ..models.data_models import (
     Rejected,
     RejectReason,
     RememberOutcome,
+    Replaced,
     Stored,
     StoredMemory,
 )
@@ -81,16 +82,24 @@ class Writes(Door):
             known := await self._handlers.stands(scope, memory_id), StoredMemory
         ):
             return Stored(known)
-        return await self._life.finish(
-            lambda: self._contradicting.write(
-                draft,
-                scope,
-                conversation=conversation_id.umo,
-                trusted=self._access.trusts(draft.actor, view, scope),
-                role=conversation_id.persona or "",
-                memory_id=memory_id,
-            )
+        write = partial(
+            self._contradicting.write,
+            draft,
+            scope,
+            conversation=conversation_id.umo,
+            trusted=self._access.trusts(draft.actor, view, scope),
+            role=conversation_id.persona or "",
+            memory_id=memory_id,
         )
+        requester = Requester(draft.actor or Actor("", ""), conversation_id.umo)
+
+        async def written() -> RememberOutcome:
+            outcome = await write()
+            if isinstance(outcome, Replaced):
+                await self._editor.note_replaced(outcome.memory, outcome.former, requester)
+            return outcome
+
+        return await self._life.finish(written)
 
     async def update_tasks(
         self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor

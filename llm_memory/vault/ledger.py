@@ -225,8 +225,9 @@ class SqliteLedger(SqliteFile):
         """Returns what was done to one memory, or by one person in one conversation, the last
         first."""
         rows = self.rows(
-            "SELECT * FROM deed WHERE (? = '' OR memory_id = ?) AND (? = '' OR person = ?)"
-            " AND (? = '' OR conversation = ?) ORDER BY number DESC",
+            "SELECT * FROM deed WHERE (? = '' OR ? IN (memory_id, words))"
+            " AND (? = '' OR person = ?) AND (? = '' OR conversation = ?)"
+            " ORDER BY number DESC",
             (memory_id, memory_id, person, person, conversation, conversation),
         )
         return [UndoRecord(row[0], UndoKind(row[1]), *row[2:]) for row in rows]

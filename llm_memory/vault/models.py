@@ -287,6 +287,9 @@ class UndoKind(StrEnum):
     empty."""
     EDIT = "edit"
     MOVE = "move"
+    REPLACE = "replace"
+    """By what its speaker said anew: ``memory_id`` is the new entry, ``words`` the id of the former
+    one."""
     BRING = "bring"
     """Many at once: ``memory_id`` is the batch, and ``migration.sqlite`` tells what is in it."""
 
@@ -297,7 +300,7 @@ class UndoRecord:
 
     ``number`` rises. ``source`` is the scope in which it stood, ``target`` the one in which it
     stands since; both are the same but for a move. ``words`` is a hash of what it
-    left: where something else was written since, there is nothing to undo.
+    left, but for a replacement: where something else was written since, there is nothing to undo.
     """
 
     number: int

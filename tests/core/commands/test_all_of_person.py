@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 MING: dict[str, Any] = {"sender": "1", "name": "小明", "admin": False}
 HOME, ROOM = group(777), group(999)
+WAITS = "我最近去体检"
 MINE = ("奶奶对花生过敏", "钥匙在花盆下面", "存折在琴凳里")
 
 
@@ -47,9 +48,15 @@ async def said(rig: Rig) -> None:
     for text, where in zip(MINE, (HOME, HOME, ROOM), strict=True):
         await rig.remember(text, where, person(1))
     await rig.remember("作业全部写完了", HOME, person(2, "小红"))
-    turn = Turn(person(1), "我下周去体检", "好的")
+    turn = Turn(person(1), WAITS, "好的")
     await rig.engine.service.observe(turn, conversation_id=HOME)
     await rig.engine.loop.reflection.follow()
+
+
+async def waiting(rig: Rig) -> list[str]:
+    """What is not read yet, as it would be recalled."""
+    found = (await rig.recall("体检", HOME)).hits
+    return [one.preview for one in found if "体检" in one.preview]
 
 
 async def left(rig: Rig) -> set[str]:
@@ -73,14 +80,40 @@ async def test_all_of_mine_is_forgotten_after_a_yes_and_comes_back_at_once(
     await said(rig)
     desk, word = Desk(rig, **MING), " 彻底" if for_good else ""
     asked = await desk(f"forget 我的全部{word}")
-    assert "4" in asked
+    assert desk.say("forget.ask", who="你", count=3) in asked  # as the list shows
+    assert desk.say("forget.ask_unread", count=1) in asked
     assert await left(rig) == {*MINE, "作业全部写完了"}
-    assert "4" in await desk("yes")
+    assert "3" in await desk("yes")
     assert await left(rig) == {"作业全部写完了"}
-    assert await rig.engine.service.ids_said_by(person(1).person, conversation_id=HOME) == []
-    await desk("undo")
-    assert await left(rig) == ({"作业全部写完了"} if for_good else {*MINE, "作业全部写完了"})
+    assert await waiting(rig) == []
+    await rig.night()
+    undone = await desk("undo")
+    if for_good:
+        assert await left(rig) == {"作业全部写完了"}
+        assert (await waiting(rig), undone) == ([], desk.say("undo.nothing"))
+    else:
+        assert await left(rig) == {*MINE, "作业全部写完了"}
+        assert "3" in undone
+        assert await waiting(rig) == [WAITS]
     assert await desk("undo") == desk.say("undo.nothing")
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_turn_that_is_not_read_yet_comes_back_as_well(rig: Rig, named: bool) -> None:
+    turn = Turn(person(1), WAITS, "好的")
+    await rig.engine.service.observe(turn, conversation_id=HOME)
+    await rig.engine.loop.reflection.follow()
+    desk = Desk(rig, **MING)
+    (hit,) = (await rig.recall("体检", HOME)).hits
+    if named:
+        await desk(f"forget {hit.memory_id}")
+    else:
+        assert desk.say("forget.ask_unread", count=1) in await desk("forget 我的全部")
+        await desk("yes")
+    assert await waiting(rig) == []
+    undone = await desk(f"undo {hit.memory_id}" if named else "undo")
+    assert undone == desk.say("undo.done", text=hit.preview)
+    assert await waiting(rig) == [WAITS]
 
 
 async def test_an_admin_forgets_all_of_another_and_says_which_of_two(rig: Rig) -> None:
