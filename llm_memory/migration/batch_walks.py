@@ -16,7 +16,7 @@ from ..models.migration import Added, WalkBatch
 from ..models.passages import Key
 from ..models.resolution import Remainder
 from ..models.scope import Scope
-from ..remember.rules.confidences import may_stand
+from ..remember.rules.confidences import told_in_confidence
 from ..runtime.identifiers import Clock
 from .former_scopes import FormerScopes
 from .holdings import Holdings, entry_digest
@@ -166,8 +166,9 @@ class Carry(_BatchWalk):
 
     async def _do(self, keys: Sequence[Key]) -> None:
         target = self._remainder.target
+        refused = self._former.book.no_confidence(target)
         for stored in map(self._holdings.catalogue.get, keys):
-            if stored is None or not may_stand(stored.memory, target):
+            if stored is None or (refused and told_in_confidence(stored.memory)):
                 continue
             if not has_known_readers(target, stored.memory):
                 continue

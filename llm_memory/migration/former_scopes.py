@@ -43,7 +43,7 @@ class FormerScopes:
         self, state: SqliteStateStore, book: ScopeBook, catalogue: Catalogue, turns: SqliteTurnStore
     ) -> None:
         self._state = state
-        self._book = book
+        self.book = book
         self._catalogue = catalogue
         self._turns = turns
         self._noted: set[DerivedScope] = set()
@@ -73,7 +73,7 @@ class FormerScopes:
         self._noted.add(record)
         self._owners.setdefault(record.scope, {})[record.conversation] = owner
         self._names.setdefault(record.conversation, set()).add(record.scope)
-        now = self._book.resolve(owner)
+        now = self.book.resolve(owner)
         if not isinstance(now, Usable) or now.scope.name != record.scope:
             self._moved[record.conversation] = owner
 
@@ -81,7 +81,7 @@ class FormerScopes:
         """A message came: keep which scope was derived for its conversation, and which earlier ones
         still hold memories."""
         held = self._catalogue.counts()
-        scopes = {s for s in self._book.derived_scopes(conversation_id) if s.name in held}
+        scopes = {s for s in self.book.derived_scopes(conversation_id) if s.name in held}
         if isinstance(resolution, Usable) and _is_derived(resolution):
             scopes.add(resolution.scope)
         records = {DerivedScope.of(conversation_id, scope) for scope in scopes} - self._noted
@@ -101,12 +101,12 @@ class FormerScopes:
         scopes = {scope for scope in noted if scope is not None}
         if self.has_its_own(conversation_id):
             scopes.add(PUBLIC)
-        return self._among(scopes | self._book.derived_scopes(conversation_id), conversation_id)
+        return self._among(scopes | self.book.derived_scopes(conversation_id), conversation_id)
 
     def has_its_own(self, conversation_id: ConversationId) -> bool:
         """True for a private chat that is the only conversation with its scope."""
-        now = self._book.resolve(conversation_id)
-        return isinstance(now, Usable) and self._book.owns_alone(conversation_id, now.scope)
+        now = self.book.resolve(conversation_id)
+        return isinstance(now, Usable) and self.book.owns_alone(conversation_id, now.scope)
 
     async def everywhere(self) -> list[Remainder]:
         """The same of all conversations that are noted and have another scope now: for admins."""
@@ -130,11 +130,11 @@ class FormerScopes:
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""
-        return self._book.mapped()
+        return self.book.mapped()
 
     def private_scope(self, conversation_id: ConversationId) -> Scope | None:
         """The scope that a conversation has, unless everybody sees it."""
-        now = self._book.resolve(conversation_id)
+        now = self.book.resolve(conversation_id)
         return now.scope if isinstance(now, Usable) and not now.scope.is_public else None
 
     def knows(self, name: str) -> bool:
@@ -152,7 +152,7 @@ class FormerScopes:
     def _among(
         self, scopes: set[Scope] | frozenset[Scope], owner: ConversationId
     ) -> list[Remainder]:
-        now = self._book.resolve(owner)
+        now = self.book.resolve(owner)
         if not isinstance(now, Usable):
             return []
         former = sorted(scopes - {now.scope}, key=str)
@@ -162,7 +162,7 @@ class FormerScopes:
         here = frozenset({conversation_id.umo, conversation_id.map_key})
         target = now.scope
         own = _is_derived(now) and target != ALL_PRIVATE_CHATS
-        shared = not (own or self._book.owns_alone(conversation_id, target))
+        shared = not (own or self.book.owns_alone(conversation_id, target))
         others = self._others(source, target, here)
         whole = others is not None and (
             conversation_id.kind is not ConversationKind.PRIVATE
@@ -179,7 +179,7 @@ class FormerScopes:
         owners = self._owners.get(source.name, {})
         others = {key: owner for key, owner in owners.items() if key not in here}
         for owner in others.values():
-            now = self._book.resolve(owner)
+            now = self.book.resolve(owner)
             if not isinstance(now, Usable) or now.scope != target:
                 return None
         return frozenset(others)

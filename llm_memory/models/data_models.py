@@ -309,6 +309,8 @@ class RejectReason(StrEnum):
     CODE = "code"
     PRIVATE = "private"
     CONFIDENCE = "confidence"
+    CONFIDENCE_SHARED = "confidence_shared"
+    CONFIDENCE_HERE = "confidence_here"
     READ_ONLY = "read_only"
     REFUSED = "refused"
     LEARNING_PAUSED = "learning_paused"

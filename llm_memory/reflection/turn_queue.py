@@ -18,10 +18,11 @@ from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.status import Notice, NoticeCode, Severity
 from ..models.turns import NotObserved, ObserveOutcome, QueuedTurn, Ticket, Turn
-from ..remember.rules.confidences import may_be_stored
+from ..remember.rules.confidences import is_confidence
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
+from ..scopes.scope_book import ScopeBook
 from ..text.turn_text import MOST_CHARS, cut, name_of, spoken
 from ..vault.markdown_vault import MarkdownVault
 from .rules.fair_shares import choose_evicted, party_of
@@ -57,6 +58,7 @@ class TurnQueue:
 
     def __init__(
         self,
+        book: ScopeBook,
         turns: SqliteTurnStore,
         vault: MarkdownVault,
         clock: Clock,
@@ -65,6 +67,7 @@ class TurnQueue:
         notices: NoticeBoard,
     ) -> None:
         """``hide``: a text without what is private in it. It may block."""
+        self._book = book
         self._turns = turns
         self._vault = vault
         self._clock = clock
@@ -175,7 +178,7 @@ class TurnQueue:
         """What became of it, and whether the queue was full. There what was said to the bot may
         take the place of a turn of whoever holds the most."""
         turn, scope, conversation_id = said.turn, said.scope, said.conversation_id
-        if not may_be_stored((turn.user_text,), scope):
+        if self._book.no_confidence(scope) and is_confidence(turn.user_text):
             return NotObserved(note="confidence"), False
         user_text, reply_text = self._kept(turn.user_text), self._kept(turn.reply_text)
         if not user_text and not reply_text:

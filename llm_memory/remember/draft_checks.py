@@ -15,7 +15,8 @@ from ..models.scope import Scope
 from ..models.settings import PrivacyMode
 from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
-from .rules.confidences import may_be_stored
+from ..scopes.scope_book import ScopeBook
+from .rules.confidences import is_confidence
 from .rules.normalise import tidy
 from .rules.off_the_record import is_off_the_record
 from .rules.privacy import Finder, Protected, find, protect
@@ -26,7 +27,8 @@ from .rules.quality import flaw
 class DraftChecks:
     """All writes except people's edits of files pass here: tools, commands, reflection."""
 
-    def __init__(self, mode: PrivacyMode, finder: Finder) -> None:
+    def __init__(self, book: ScopeBook, mode: PrivacyMode, finder: Finder) -> None:
+        self._book = book
         self._mode = mode
         self._finder = finder
 
@@ -45,8 +47,9 @@ class DraftChecks:
         if is_off_the_record(draft.heard or ""):
             return Rejected(RejectReason.NOT_TO_BE_KEPT)
         said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
-        if not may_be_stored((*said, draft.heard or ""), scope):
-            return Rejected(RejectReason.CONFIDENCE)
+        refused = self._book.no_confidence(scope)
+        if refused is not None and any(map(is_confidence, (*said, draft.heard or ""))):
+            return refused
         return protect(tidied, self._mode, self._finder)
 
 

@@ -13,6 +13,7 @@ from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
+from ..models.data_models import Rejected, RejectReason
 from ..models.resolution import Rebinding, Refused, Resolution, Usable, WhyCode
 from ..models.scope import Scope, Shelf
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
@@ -143,7 +144,22 @@ class ScopeBook:
 
     def sharing(self, scope: Scope) -> int:
         """How many keys of the map give this scope."""
-        return sum(1 for value in self._guard.scope_map.entries.values() if value == scope)
+        return len(self._keys_of(scope))
+
+    def _keys_of(self, scope: Scope) -> list[str]:
+        return [key for key, value in self._guard.scope_map.entries.items() if value == scope]
+
+    def no_confidence(self, scope: Scope) -> Rejected | None:
+        """Why what is said in confidence is not stored in a scope: others read it. None where that
+        is one private chat's alone."""
+        if scope.is_public:
+            return Rejected(RejectReason.CONFIDENCE)
+        keys = self._keys_of(scope)
+        if len(keys) > 1:
+            return Rejected(RejectReason.CONFIDENCE_SHARED, detail=scope.name)
+        private = is_private_chat(keys[0]) if keys else not scope.name.startswith("group-")
+        alone = private and scope != ALL_PRIVATE_CHATS
+        return None if alone else Rejected(RejectReason.CONFIDENCE_HERE)
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""
@@ -350,9 +366,7 @@ class ScopeBook:
         shared = scope.is_public or scope == ALL_PRIVATE_CHATS
         if conversation_id.kind is not ConversationKind.PRIVATE or shared:
             return False
-        entries = self._guard.scope_map.entries
-        keys = [key for key, value in entries.items() if value == scope]
-        return not keys or keys == [conversation_id.umo]
+        return self._keys_of(scope) in ([], [conversation_id.umo])
 
     def same_person(self, one: str, other: str) -> bool:
         """True if two person ids are the same, or linked to the same person."""

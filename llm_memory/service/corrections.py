@@ -38,7 +38,7 @@ from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.edit import MemoryEditor, Requester, left_words
 from ..remember.memory_handlers import MemoryHandlers
-from ..remember.rules.confidences import may_stand
+from ..remember.rules.confidences import told_in_confidence
 from ..runtime.identifiers import Clock
 from ..scopes.access import ConversationView
 from ..scopes.rules.scope_resolution import target_scope
@@ -234,8 +234,9 @@ class Corrections(Door):
             return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
         if target == stored.scope:
             return Moved(stored, target.name)
-        if not may_stand(stored.memory, target):
-            return Rejected(RejectReason.CONFIDENCE)
+        refused = self._book.no_confidence(target)
+        if refused and told_in_confidence(stored.memory):
+            return refused
         requester = Requester(actor, view.conversation_id.umo)
         moved = await self._carry_out(lambda: self._editor.move(stored, target, requester))
         return NotVisible(memory_id) if moved is None else moved

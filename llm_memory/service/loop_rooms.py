@@ -61,6 +61,7 @@ class LoopRooms(MemoryRooms):
     @cached_property
     def queue(self) -> TurnQueue:
         return TurnQueue(
+            self.book,
             self.parts.turns,
             self.parts.vault,
             self.clock,

@@ -141,7 +141,7 @@ class MemoryRooms:
 
     @cached_property
     def checks(self) -> DraftChecks:
-        return DraftChecks(self.settings.privacy_mode, self.parts.private_data)
+        return DraftChecks(self.book, self.settings.privacy_mode, self.parts.private_data)
 
     @cached_property
     def near(self) -> NearDuplicates:

@@ -19,8 +19,9 @@ from ..models.passages import NoteSection
 from ..models.turns import KeptHistory, NoTalk, QueuedTurn, ShownTurn, Transcript
 from ..reflection.model_histories import ModelHistories
 from ..remember.corrected_texts import CorrectedTexts
-from ..remember.rules.confidences import may_be_stored
+from ..remember.rules.confidences import is_confidence
 from ..scopes.access import ConversationView
+from ..scopes.scope_book import ScopeBook
 from ..text.normalising import estimate_tokens
 from ..vault.markdown.decision_record import records_of
 
@@ -37,6 +38,7 @@ class Transcripts:
     """Shows a talk inside the conversation and the scope in which it was said, and there without
     what is off the record, corrected, private or said in confidence."""
 
+    _book: ScopeBook
     _catalogue: Catalogue
     _histories: ModelHistories
     _corrected: CorrectedTexts
@@ -123,7 +125,8 @@ class Transcripts:
     def _cleared(self, turn: TalkTurn, stored: StoredMemory, *, origin: bool) -> ShownTurn:
         memory = stored.memory
         said, replied = self._hide(turn.said), self._hide(turn.replied)
-        if not may_be_stored((said, replied), stored.scope):
+        refused = self._book.no_confidence(stored.scope)
+        if refused and any(map(is_confidence, (said, replied))):
             said = replied = ""
         zone = memory.created_at.tzinfo
         queued = QueuedTurn(

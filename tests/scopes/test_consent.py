@@ -36,6 +36,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
 from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
+    MAP,
     QUICK,
     Rig,
     Ticker,
@@ -65,7 +66,8 @@ PER_PEER = replace(SETTINGS, dm_scope=DmScope.PER_PEER)
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     """An engine with the usual map."""
-    async with running(tmp_path, settings=SETTINGS) as made:
+    own = {"aiocqhttp:FriendMessage:5003": "小明的"}
+    async with running(tmp_path, MAP | own, settings=SETTINGS) as made:
         yield made
 
 
@@ -181,17 +183,56 @@ async def test_a_confidence_is_stored_in_public_by_nobody(rig: Rig, where: Conve
     assert (await rig.engine.status()).total == 0
 
 
-async def test_a_confidence_of_a_scope_is_moved_to_public_by_nobody(rig: Rig) -> None:
-    service = rig.engine.service
+SHARED = Rejected(RejectReason.CONFIDENCE_SHARED, detail="家人")
+
+
+@pytest.mark.parametrize(
+    ("where", "refused"),
+    [
+        (FAMILY, SHARED),
+        (private(1002), SHARED),
+        (group(888), Rejected(RejectReason.CONFIDENCE_HERE)),
+        (private(5003), None),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "别告诉妈妈，我昨天翘课了",
+        "別告訴媽媽，我昨天翹課了",
+        "don't tell anyone, but I'm leaving in March",
+        "keep this private: I'm leaving in March",
+        "this is confidential: I'm leaving in March",
+        "just between you and me, I'm leaving in March",
+        "this stays between us: I'm leaving in March",
+        "it's a secret, I'm leaving in March",
+        "this is strictly private, I'm leaving in March",
+    ],
+)
+async def test_a_confidence_is_stored_where_its_speaker_alone_reads(
+    rig: Rig, where: ConversationId, refused: Rejected | None, text: str
+) -> None:
+    told = await rig.tell(text, where, MING)
+    plain = await rig.tell("小明三月要走", where, MING, heard=text)
+    ticket = await rig.engine.service.observe(Turn(MING, text, "好的"), conversation_id=where)
+    if refused is not None:
+        assert (told, plain) == (refused, refused)
+    assert [isinstance(one, Rejected) for one in (told, plain)] == [refused is not None] * 2
+    assert isinstance(ticket, Ticket) is (refused is None)
+
+
+async def test_a_confidence_is_moved_by_nobody_to_where_others_read(rig: Rig) -> None:
+    service, alone = rig.engine.service, private(5003)
     change = TaskChange(TaskAction.ADD, ("找搬家公司",), progress="别告诉别人，定金付了")
-    await service.update_tasks(change, conversation_id=FAMILY, actor=MING)
-    await rig.remember(SECRET, FAMILY, MING)
-    await rig.remember(MOVE, FAMILY, MING, tags=("保密",))
-    await observed(rig, Turn(MING, SECRET, "好的"), FAMILY)
+    await service.update_tasks(change, conversation_id=alone, actor=MING)
+    await rig.remember(SECRET, alone, MING)
+    await rig.remember(MOVE, alone, MING, tags=("保密",))
+    await observed(rig, Turn(MING, SECRET, "好的"), alone)
     kept = rig.living()
     assert len(kept) == 3
     for stored in kept:
-        assert await rig.move(stored.memory.memory_id, "public", FAMILY, ADMIN) == CONFIDENCE
+        assert await rig.move(stored.memory.memory_id, "public", alone, ADMIN) == CONFIDENCE
+        assert await rig.move(stored.memory.memory_id, "家人", alone, ADMIN) == SHARED
 
 
 async def test_what_is_brought_to_public_publishes_no_confidence(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Detects a speaker's request to keep a text secret. Pure.
 
-What was said in confidence is never stored where strangers read. A false positive costs a sentence
+What was said in confidence is never stored where others read, see
+``ScopeBook.no_confidence``. A false positive costs a sentence
 that has to be said again, so a text that reads like a request for silence counts as one; a text
 that names secrecy without asking for it (保密协议, 不用保密, a title) does not.
 """
@@ -9,11 +10,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
 from typing import Final
 
 from ...models.data_models import Memory
-from ...models.scope import Scope
 from ...text.lazy_pattern import lazy_pattern
 from ...text.traditional import simplified
 
@@ -109,6 +108,7 @@ ENGLISH: Final = lazy_pattern(
     r"in (?:complete )?confidence\b|\b(?:speaking |strictly )confidentially\b"
     r"|\b(?:this|that|it)(?: is|'s) (?:a |my |our |supposed to be a )?(?:little |big )?"
     r"(?:secret|confidential)\b(?! (?:santa|recipe|ingredient|weapon|sauce|garden|agent|service)\b)"
+    r"|\b(?:this|that|it)(?: is|'s| stays) (?:strictly |very |all )?private\b(?=\s*(?:[,.:;!—-]|$))"
     r"|\b(?:our|my) little secret\b|\bmum'?s the word\b"
     r"|\bnot a word (?:about this |of this )?to (?:any ?one|any ?body|others|a soul)\b"
     r"|\bonly (?:told|telling|tell) you\b(?! (?:that|to|what|how|why|the|once)\b)"
@@ -149,15 +149,10 @@ def is_confidence(text: str) -> bool:
     return _asks(CHINESE, _NOT_CHINESE, plain) or _asks(ENGLISH, _NOT_ENGLISH, plain)
 
 
-def may_be_stored(texts: Iterable[str], scope: Scope) -> bool:
-    """False for what was said in confidence, if the scope is public."""
-    return not (scope.is_public and any(is_confidence(text) for text in texts))
-
-
-def may_stand(memory: Memory, scope: Scope) -> bool:
-    """The same for all texts of an entry, a task's progress included."""
+def told_in_confidence(memory: Memory) -> bool:
+    """The same of all texts of an entry, a task's progress included."""
     said = (memory.judgment, memory.reasoning, *memory.tags, *memory.asks, memory.context)
-    return may_be_stored((*said, *memory.extra), scope)
+    return any(map(is_confidence, (*said, *memory.extra)))
 
 
 def _asks(request: re.Pattern[str], taken_back: re.Pattern[str], text: str) -> bool:

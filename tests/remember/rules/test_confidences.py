@@ -83,6 +83,7 @@ ASKED = [
     "for your eyes only: the key is under the mat",
     "Can you keep a secret? I'm engaged",
     "not a word to anyone about the surprise",
+    "This is very private: I'm ill",
 ]
 NOT_ASKED = [
     "我打算年底搬出去",
@@ -142,6 +143,8 @@ NOT_ASKED = [
     "I asked you not to keep it secret",
     "why keep it secret",
     "my secret recipe uses ginger",
+    "this is private property",
+    "the repository is private",
 ]
 
 
