@@ -44,7 +44,7 @@ class DraftChecks:
         reason = flaw(tidied.judgment)
         if reason is not None:
             return Rejected(reason)
-        if is_off_the_record(draft.heard or ""):
+        if is_off_the_record(draft.heard or "") or is_off_the_record(tidied.judgment):
             return Rejected(RejectReason.NOT_TO_BE_KEPT)
         said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
         refused = self._book.no_confidence(scope)

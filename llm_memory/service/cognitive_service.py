@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from ..catalogue.catalogue import key_of
+from ..catalogue.rules.talk_anchor import anchor_of
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import (
@@ -21,14 +23,19 @@ from ..models.status import ScopeReport
 from ..models.turns import (
     KeptHistory,
     NoTalk,
+    NotObserved,
+    ObserveOutcome,
     Pause,
     Paused,
     PauseOutcome,
     Resumed,
     ResumeOutcome,
     Transcript,
+    Turn,
 )
 from ..primer.models import Overview
+from ..remember.rules.off_the_record import drops_the_last
+from ..scopes.access import ConversationView
 from .corrections import Corrections
 from .decisions import DecisionDesk
 from .file_reading import FileReading
@@ -39,6 +46,9 @@ from .turns import Turns
 from .writes import Writes
 
 _RULES_TOLD = 20
+_JUST_NOW = timedelta(minutes=30)
+_LAST = 20
+"""Memories among which those of the last message are looked for."""
 
 
 @dataclass(eq=False)
@@ -56,6 +66,45 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
     """What admins decide about scopes."""
     souls: Souls
     """The manner that personas have learned."""
+
+    async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
+        """As ``Turns`` does it. What a turn takes back of what its speaker said just before is
+        forgotten, as that person's deed."""
+        outcome = await super().observe(turn, conversation_id=conversation_id)
+        kept_off = isinstance(outcome, NotObserved) and outcome.note == "not_to_be_kept"
+        if kept_off and drops_the_last(turn.user_text):
+            ids = await self._last_said(turn, await self._view(conversation_id))
+            await self.forget_many(ids, conversation_id=conversation_id, actor=turn.actor)
+        return outcome
+
+    async def _last_said(self, turn: Turn, view: ConversationView) -> list[str]:
+        """The ids of what is known of the last message before this one, if that was just now."""
+        umo, person = view.conversation_id.umo, turn.actor.person
+        since = (turn.said_at or self._clock()) - _JUST_NOW
+
+        def is_meant(one: StoredMemory) -> bool:
+            said = one.memory.provenance
+            mine = self._book.same_person(person, said.person)
+            return mine and said.conversation == umo and one.memory.created_at >= since
+
+        newest = await self._newest(view, _LAST, turn.actor, "")
+        stored = list(filter(is_meant, newest))
+        unread = list(
+            filter(is_meant, self._unread.visible(view.readable) if view.readable else ())
+        )
+        last = max(unread, key=_said_at, default=None)
+        copies = self._unread.copied(key_of(last)) if last else frozenset[str]()
+        others = [one for one in stored if one.memory.memory_id not in copies]
+        if others and (last is None or _said_at(others[0]) > _said_at(last)):
+            last = others[0]
+            anchor = anchor_of(last.memory)
+            copies = {
+                one.memory.memory_id
+                for one in others
+                if _said_at(one) == _said_at(last) or (anchor and anchor_of(one.memory) == anchor)
+            }
+        living = {one.memory.memory_id for one in (*stored, *unread)}
+        return [memory_id for memory_id in copies if memory_id in living]
 
     async def transcript(
         self, pointer: str, *, conversation_id: ConversationId, kept: KeptHistory
@@ -142,6 +191,10 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
             mixed_history=self._histories.current_is_mixed(conversation_id.umo),
             left=tuple(await self._former.count(self._former.of(conversation_id))),
         )
+
+
+def _said_at(stored: StoredMemory) -> datetime:
+    return stored.memory.created_at
 
 
 def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:

@@ -19,7 +19,8 @@ from ...text.traditional import simplified
 
 _NOT: Final = "(?:别|不要|不用|不必|不许|不准|请?勿|甭|无需)"
 _THIS: Final = (
-    "(?:(?:下面|以下|接下来|后面|上面|刚才|刚刚)?(?:的|我?说的|这)?(?:这?几?(?:句|段|条)话?|话|内容|消息)"
+    "(?:(?:下面|以下|接下来|后面|上面|前面|刚才|刚刚|上一?|前一?)?(?:的|我?[说发]的|这|那){0,2}"
+    "(?:这?几?(?:句|段|条)话?|话|内容|消息)"
     "|这(?:个|些|事|件事)?|此事|(?:我(?:刚才|刚刚)?|刚才|刚刚)说的|它)"
 )
 _KEEP: Final = (
@@ -32,23 +33,60 @@ _CHINESE: Final = lazy_pattern(
     r"[了啊哦喔呀吧哈呢嘛啦噢]{0,3}(?=[^\w]|$)",
     re.MULTILINE,
 )
+_LAST: Final = (
+    "我?(?:刚才|刚刚|方才|上面|前面|上一?|前一?)我?(?:的|[说发讲]的)?那?[一几]?"
+    "(?:[句条段]话?|话|消息|内容|(?<=[说发讲]的))"
+)
+_CHINESE_LAST: Final = lazy_pattern(
+    rf"(?:^|[^\w]){_LEAD}(?:"
+    rf"(?:把|将){_LAST}[你给我都也]{{0,2}}(?:忘|删|抹|清)[了掉除记]{{0,2}}"
+    rf"|{_LAST}[请你就也都先给我]{{0,3}}(?:忘掉|忘了吧|删[了掉除]*|作废|当我?没说|不算)"
+    rf"|(?:忘|删)[了掉除记]{{1,2}}{_LAST})[吧啊哦呀啦好]{{0,2}}(?=[^\w]|$)",
+    re.MULTILINE,
+)
+_PAST: Final = lazy_pattern("刚才|刚刚|方才|上面|前面|[上前]一?[句条段]")
+_LAST_ENGLISH: Final = (
+    r"(?:what\si\s(?:just\s)?(?:said|told\syou|wrote|sent)(?:\sjust\snow|\sbefore)?"
+    r"|(?:my|the|that)\s(?:last|previous)\s(?:message|line|sentence|part|bit|one|thing))"
+)
 _ENGLISH: Final = lazy_pattern(
     r"(?:^|[.,;:!?()\-\u2014]\s*)(?:(?:so|but|and|just|please|pls|you|kindly|hey|bot|ok|okay)\b,?\s*){0,3}"
     r"(?:do not|don'?t|never|no need to|you needn'?t)\s(?:please\s)?(?:ever\s)?"
     r"(?:remember|save|store|record|memori[sz]e|log|note(?:\sdown)?|write(?:\sdown)?)\s"
     r"(?:(?:any\sof\s)?(?:this|that|it|these)(?:\s(?:one|message|line|sentence|part|bit))?"
-    r"|what\si(?:'m|\sam)?\s(?:just\s)?(?:said|say|saying|about\sto\ssay|tell|told)(?:\syou)?"
+    rf"|what\si(?:'m|\sam)?\s(?:just\s)?(?:say|saying|about\sto\ssay|tell)(?:\syou)?|{_LAST_ENGLISH}"
     r"|the\s(?:following|next\sbit))(?:\s(?:down|please|ok|okay))?(?=\s*(?:[^\w\s]|$))"
-    r"|(?:^|[.,;:!?()\-\u2014]\s*|\b(?:this|that|it)(?:'s|\sis|\sstays)\s(?:strictly\s|all\s)?"
-    r"|\bkeep\s(?:this|that|it)\s)off[\s-]the[\s-]record\b(?!\s(?:mean|interview|talk|chat))",
+    r"|(?:^|[.,;:!?()\-\u2014]\s*|\b(?:this|that|it)(?:'s|\sis|\sstays)\s|\bkeep\s(?:this|that|it)\s)"
+    r"(?:(?:strictly\s|all\s)?off[\s-](?:the[\s-])?record|not\s(?:for|on)\sthe\srecord)\b"
+    r"(?!\s(?:mean|interview|talk|chat))",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENGLISH_LAST: Final = lazy_pattern(
+    r"(?:^|[.,;:!?()\-\u2014]\s*)(?:(?:please|pls|and|ok|okay|ignore\sand)\b,?\s*){0,3}"
+    r"(?:(?:do\snot|don't|never)\s(?:remember|save|store|record|log|keep)"
+    rf"|forget|scratch|strike|delete|erase|drop|off[\s-]the[\s-]record,?)\s{_LAST_ENGLISH}"
+    r"(?:\s(?:please|ok|okay))?(?=\s*(?:[^\w\s?]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
 def is_off_the_record(text: str) -> bool:
-    """True if the words ask that they are not kept themselves."""
-    plain = simplified(narrowed(text)).replace("\u2019", "'")
-    return bool(_CHINESE.search(plain) or _ENGLISH.search(plain))
+    """True if the words ask that they, or those before, are not kept."""
+    plain = _plain(text)
+    return bool(_CHINESE.search(plain) or _ENGLISH.search(plain)) or drops_the_last(text)
+
+
+def drops_the_last(text: str) -> bool:
+    """True if they ask it of what was said just before."""
+    plain = _plain(text)
+    asked = _CHINESE.search(plain)
+    if asked is not None and _PAST.search(asked[0]):
+        return True
+    return bool(_CHINESE_LAST.search(plain) or _ENGLISH_LAST.search(plain))
+
+
+def _plain(text: str) -> str:
+    return simplified(narrowed(text)).replace("\u2019", "'")
 
 
 _WISH: Final = lazy_pattern(
@@ -65,5 +103,4 @@ _WISH: Final = lazy_pattern(
 
 def asks_to_forget(text: str) -> bool:
     """True if the words hold a wish that something is forgotten or deleted."""
-    plain = simplified(narrowed(text)).replace("\u2019", "'").casefold()
-    return bool(_WISH.search(plain))
+    return bool(_WISH.search(_plain(text).casefold()))

@@ -56,3 +56,50 @@ async def test_a_replacement_is_one_deed_that_an_undo_swaps_back(
     assert await texts_of(bot) == {old}, "it is learned again"
     await desk("undo")
     assert await texts_of(bot) == {old, "奶奶不吃芹菜"}
+
+
+async def hears(bot: Bot, text: str, who: int = 10001, *stored: str) -> None:
+    bot.clock.forward(minutes=1)
+    turn = Turn(person(who), text, "好的", stored=stored, said_at=bot.clock())
+    await bot.engine.service.observe(turn, conversation_id=HOME)
+    await bot.engine.loop.reflection.follow()
+
+
+async def recalled(bot: Bot) -> set[str]:
+    """What is stored, or waits to be read."""
+    found = (await bot.recall("小明 私房钱 体检 爬山 金鱼", HOME, 20)).hits
+    return {one.preview for one in found}
+
+
+@pytest.mark.parametrize("asked", ["刚才那句别记", "don't remember what I just said"])
+@pytest.mark.parametrize("by_tool", [False, True])
+async def test_what_was_said_just_before_is_dropped_alone(
+    timed_bot: Bot, asked: str, by_tool: bool
+) -> None:
+    bot = timed_bot
+    await hears(bot, "我最近去体检")
+    bot.clock.forward(minutes=1)
+    first = (await bot.remember("小明养了金鱼", HOME)).memory.memory.memory_id
+    stored = []
+    if by_tool:
+        stored.append((await bot.remember("小明存了私房钱", HOME)).memory.memory.memory_id)
+    await hears(bot, "我存了五百块私房钱", 10001, *stored)
+    await hears(bot, "爬山去吗，我喜欢爬山", 5)
+    before = await recalled(bot)
+    await hears(bot, asked)
+    left = await recalled(bot)
+    assert {one for one in before - left if "私房钱" not in one} == set()
+    assert not [one for one in left if "私房钱" in one]
+    await Desk(bot, **MING)("undo")
+    assert await recalled(bot) == before
+    await bot.forget(first, HOME, person(10001))
+    bot.clock.forward(hours=2)
+    await hears(bot, asked)  # what was said long ago is not meant
+    assert await recalled(bot) == before - {"小明养了金鱼"}
+
+
+@pytest.mark.parametrize("text", ["我喜欢小美，这句别记", "strictly off-record, I like Mei"])
+async def test_what_asks_not_to_be_kept_is_added_by_nobody(timed_bot: Bot, text: str) -> None:
+    said = await Desk(timed_bot, **MING)(f"add {text}")
+    assert "别记" in said
+    assert await texts_of(timed_bot) == set()

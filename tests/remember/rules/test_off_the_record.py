@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.off_the_record import (
+    drops_the_last,
     is_off_the_record,
 )
 
@@ -20,6 +21,14 @@ This is off the record: I owe Tom 500|I may quit (off the record)
 Please don't remember this, I am seeing a doctor|do not save this message. I sold the car
 I hate my boss. Don't store that.|Don’t note this down, we may move|don't record what I'm saying
 hey bot, please don't log this one|keep this off the record
+strictly off-record, I owe Tom 500|I owe Tom 500 (not for the record)|Not for the record: I may quit
+"""
+ASKS_OF_THE_LAST = """
+刚才那句别记|刚才那句话不要记|刚刚那条别存|剛才那句別記|上一条不要记|前面那段别记了|我刚才说的别记住
+把刚才那句忘了|刚才说的忘掉吧|忘掉我刚才说的|上一句删掉|麻烦把我刚刚发的那条删了|刚才的话当我没说
+don't remember what I just said|please don't save my last message|forget what I just said
+forget that last message|scratch what I just told you, ok|Strike that last bit.
+delete my previous message|ignore and forget what I said just now|off the record, what I just said
 """
 ASKS_NOT = """
 别忘了明天开会|别记错了，是三楼|不要忘记带伞|别记仇了，和好吧|不要记混这两个
@@ -29,6 +38,9 @@ ASKS_NOT = """
 别记挂家里|I don't remember this|she doesn't store that here|don't forget this
 what does off the record mean|don't save the file yet|we had an off the record interview
 he said it off the record and they printed it|don't remember the password?|do you not remember it
+刚才那句你都忘了吗|我把刚才说的都忘了|老师刚才说的我忘了|别忘了刚才那句|刚才那条删了吗|上一条街右转
+I forgot what I just said|don't forget what I just said|did you delete my last message?
+I can't remember what I just said|forget what he said about the car|for the record, I was there
 """
 
 
@@ -39,6 +51,17 @@ def _each(lines: str) -> list[str]:
 @pytest.mark.parametrize("text", _each(ASKS))
 def test_a_message_that_asks_not_to_be_kept_is_known(text: str) -> None:
     assert is_off_the_record(text)
+
+
+@pytest.mark.parametrize("text", _each(ASKS_OF_THE_LAST))
+def test_one_may_mean_the_message_before(text: str) -> None:
+    assert drops_the_last(text)
+    assert is_off_the_record(text)
+
+
+@pytest.mark.parametrize("text", _each(ASKS))
+def test_one_may_mean_itself_alone(text: str) -> None:
+    assert drops_the_last(text) is (text in ("刚才说的不要记",))
 
 
 @pytest.mark.parametrize("text", _each(ASKS_NOT))
