@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 MING: dict[str, Any] = {"sender": "1", "name": "小明", "admin": False}
 HOME, ROOM = group(777), group(999)
-WAITS = "我最近去体检"
+WAITS = "小明最近去体检"
 MINE = ("奶奶对花生过敏", "钥匙在花盆下面", "存折在琴凳里")
 
 
