@@ -208,6 +208,7 @@ class DeepMind:
             view,
             notes.get("history", ""),
             tuple(dict.fromkeys(notes.get("stored", ()))),
+            bool(notes.get("forgot")),
         )
         await self._note_talk(event, turn)
         writing = asyncio.ensure_future(self._write(event, turn))  # a close cancels what is spawned
@@ -220,7 +221,7 @@ class DeepMind:
         plugin = self._plugin
         conversation_id = await plugin.turns.conversation_id(event)
         paused = plugin.service.conversations.paused_since(conversation_id)
-        if paused is None and not is_off_the_record(turn.user_text):
+        if paused is None and not turn.forgot and not is_off_the_record(turn.user_text):
             said = Said(turn.user_text, turn.reply_text, plugin.clock(), turn.view, turn.history)
             plugin.talk.note(conversation_id, turn.actor.person, said)
 

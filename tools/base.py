@@ -30,7 +30,7 @@ OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not runni
 @plain_dataclass(frozen=True, slots=True)
 class Call:
     """Who calls, and where. ``heard`` is what the person said in the turn of the call, ``talk``
-    names that turn; ``stored`` is for the ids of what the tool stores."""
+    names that turn; ``stored`` and ``forgot`` are for the ids of what the tool stores, forgets."""
 
     plugin: PluginContext
     conversation_id: ConversationId
@@ -38,6 +38,7 @@ class Call:
     heard: str | None
     talk: str
     stored: list[str] = field(default_factory=list)
+    forgot: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -87,6 +88,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
             answer = await self.answer(call, **read_all(self.takes, given))
             notes = notes_of(event)
             notes["stored"] = (*notes.get("stored", ()), *call.stored)
+            notes["forgot"] = (*notes.get("forgot", ()), *call.forgot)
             if self.shows_memories:
                 notes["recalled"] = (*notes.get("recalled", ()), *_POINTED.findall(answer))
             return answer

@@ -93,6 +93,7 @@ class ForgetTool(MemoryTool):
         match outcome:
             case Forgotten(stored):
                 words, memory_id = shown_words(texts, stored.memory), stored.memory.memory_id
+                call.forgot.append(memory_id)
                 call.plugin.talk.clear(call.conversation_id)
                 return f"ok {texts.say('forget.tool_done', text=words, id=memory_id)}"
             case Purged():

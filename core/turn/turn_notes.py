@@ -21,6 +21,7 @@ class TurnNotes(TypedDict, total=False):
         history: The id of the chat history that the model is given, empty where it is given none.
         recalled: The memories that the model was shown.
         stored: The memories that tools stored.
+        forgot: Those that tools have forgotten.
         follow_ups: What its speaker said more while it went on.
     """
 
@@ -30,6 +31,7 @@ class TurnNotes(TypedDict, total=False):
     history: str
     recalled: tuple[str, ...]
     stored: tuple[str, ...]
+    forgot: tuple[str, ...]
     follow_ups: list[AstrMessageEvent]
     injected: bool
     answered: bool

@@ -43,6 +43,7 @@ class Turn:
             then; empty if it was not asked.
         history: The id of the chat history that the model was given, empty where there is none.
         stored: The ids of the memories that tools stored in it.
+        forgot: A tool forgot something in it, as its person had asked.
     """
 
     actor: Actor
@@ -53,6 +54,7 @@ class Turn:
     view: str = ""
     history: str = ""
     stored: tuple[str, ...] = ()
+    forgot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ..primer.models import Primed, Primer
 from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
 from ..recall.request import RecallRequest
 from ..reflection.turn_queue import TurnQueue
-from ..remember.rules.off_the_record import is_off_the_record
+from ..remember.rules.off_the_record import is_off_the_record, without_forget_wishes
 from ..scopes.access import ConversationView
 from ..scopes.scope_book import FirstContact
 from .conversations import Conversations
@@ -248,6 +248,8 @@ class Turns(Recalls):
         if paused or is_off_the_record(turn.user_text):
             await self._keep_off(conversation_id, turn.history)
             return NotObserved(note="paused" if paused else "not_to_be_kept")
+        if turn.forgot:  # a wish that was done would tell what is forgotten
+            turn = replace(turn, user_text=without_forget_wishes(turn.user_text), reply_text="")
         await self._life.begun()
         view = self._access.view(conversation_id)
         switched = bool(turn.view) and turn.view != view.mark

@@ -101,6 +101,14 @@ _WISH: Final = lazy_pattern(
 )
 
 
+_SENTENCES: Final = re.compile(r"(?<=[。！？；!?;\n])|(?<=\.)(?=\s)")
+
+
 def asks_to_forget(text: str) -> bool:
     """True if the words hold a wish that something is forgotten or deleted."""
     return bool(_WISH.search(_plain(text).casefold()))
+
+
+def without_forget_wishes(text: str) -> str:
+    """Returns the sentences that hold no such wish."""
+    return "".join(one for one in _SENTENCES.split(text) if not asks_to_forget(one)).strip()

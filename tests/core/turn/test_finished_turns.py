@@ -45,7 +45,7 @@ from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
 from astrbot_plugin_scoped_memory.tools.core_memory_recall import RecallTool
 from astrbot_plugin_scoped_memory.tools.core_memory_remember import RememberTool
-from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool
+from astrbot_plugin_scoped_memory.tools.entry_tools import ExpandTool, ForgetTool
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="module")]
 
@@ -139,6 +139,31 @@ async def test_a_turn_is_queued_with_what_the_model_was_shown_and_not_with_what_
     await finish(plugin, event)
     recalled = (stored.memory.memory_id,)
     assert [turn.recalled for turn in queued(rig.root)] == [recalled, (), recalled]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("把花生那条忘了", []),
+        ("forget the one about peanuts, please", []),
+        ("把花生那条忘了。我下周去杭州！", ["我下周去杭州！"]),
+        ("Forget the peanuts. I moved to Leeds.", ["I moved to Leeds."]),
+    ],
+)
+async def test_a_wish_to_forget_is_not_kept_once_it_was_done(
+    rig: Rig, said: str, kept: list[str]
+) -> None:
+    stored = (await rig.remember(PEANUTS, group(777))).memory
+    plugin = TurnPlugin(rig)
+    for words in (said.replace("花生", "核桃").replace("peanuts", "nuts"), said):
+        event = FakeEvent.in_group(777, words)
+        if words == said:
+            tool = ForgetTool(source=holding(plugin))
+            await tool.call(tool_context(event), pointer=stored.pointer)
+        await finish(plugin, event)
+    first, *then = queued(rig.root)
+    assert [turn.user_text for turn in then] == kept
+    assert first.user_text != said  # what was not done is kept as it was said
 
 
 async def test_a_turn_whose_engine_closes_under_it_is_queued_by_the_next_one(
