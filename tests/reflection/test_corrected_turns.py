@@ -12,9 +12,9 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory, Ticket, Turn
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
+    Forgotten,
     NotAllowed,
     NotVisible,
-    Purged,
     Rejected,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private
@@ -193,7 +193,7 @@ async def test_a_forgotten_turn_goes_with_what_its_preview_did_not_show(bot: Bot
     await bot.engine.loop.reflection.follow()
     (hit,) = (await bot.recall("幸福路88号", SQUARE)).hits
     bot.clock.forward(minutes=1)
-    assert isinstance(await bot.forget(hit.memory_id, SQUARE, MING), Purged)
+    assert isinstance(await bot.forget(hit.memory_id, SQUARE, MING), Forgotten)
     await reflect(bot, SQUARE)
     assert "妹妹" not in bot.chat.calls[0].prompt
     assert HARMLESS in bot.chat.calls[0].prompt

@@ -36,7 +36,7 @@ _ITS_NAME = re.compile(
     r"[改换设]成?了?|现在|"
     r"\b(?:my|our|the|mobile|cell|phone|telephone|bank|credit|card|id|pass(?:word|code|phrase)|"
     r"token|key|number|is|now|door|gate|alarm|safe|lock|access|security|verification|login|code|"
-    r"combination|pin|otp|s)\b",
+    r"combination|pin|otp|ssn|iban|passport|social|pw|no|s)\b",
     re.IGNORECASE,
 )
 _MARKS = tuple(mark for marks in HIDDEN.values() for mark in marks)

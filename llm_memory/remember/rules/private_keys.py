@@ -102,10 +102,11 @@ _SAID = lazy_pattern(
 )
 _BESIDE = lazy_pattern(rf"(?i){_NAMES}\s*[\"'`「『]?(?P<v>[!-~]{{4,64}})")
 _NAMED = lazy_pattern(
-    r"(?i)\b(?P<name>passwords?|(?<=fi )pass|passwd|passphrase|pass ?code|passkey|pwd|"
+    r"(?i)\b(?P<name>passwords?|(?<=fi )(?:pass|key)|pass(?=\s*[:=])|passwd|passphrase|"
+    r"pass ?code|passkey|pwd|pswd|pw|"
     r"pin(?: code| number)?|otp|"
     r"(?:verification|security|access|door|gate|alarm|unlock|lock|safe|login) code|combination|"
-    r"psk)\b"
+    r"code(?=\s(?:for|to|of)\s(?:\w+\s){0,2}(?:door|gate|alarm|safe|lock|garage|vault)\b)|psk)\b"
     r"(?:\s+(?:for|of|to|on)\s+(?:[\w'’.-]+\s+){0,4}?[\w'’.-]+)?\s*"
     r"(?P<is>(?:now |still |currently )?(?:is|was|are|to be|to|will be)(?: now| still|"
     r" currently)?\b|[:=])"
@@ -114,8 +115,19 @@ _NAMED = lazy_pattern(
 _PIN = lazy_pattern(
     r"\bPIN(?![A-Za-z])(?:\s*(?:码|code|number))?\s*(?:is|是|为|:|=)?\s*(?P<v>\d{4,12})(?!\d)"
 )
+_CVV = lazy_pattern(r"(?i)\bcv[vc]2?(?:\s*(?:code|number|is|:|=))*\s*(?P<v>\d{3,4})(?!\d)")
 _PIN_SMALL = lazy_pattern(
-    r"(?i)\b(?:pin|otp|passcode|password|pwd)\s+(?P<v>(?=[A-Za-z]*\d)[A-Za-z0-9@#$!_]{4,32})\b"
+    r"(?i)\b(?:pin|otp|passcode|password|pwd)\s+(?P<v>(?=[A-Za-z@#$!_]*\d)[A-Za-z0-9@#$!_]{4,32})\b"
+)
+# The words of a phrase, and what stands behind a user's name.
+_PHRASE = lazy_pattern(
+    r"(?i)\b(?:pass ?phrase|(?:seed|recovery|backup) phrase|mnemonic)\s*(?:is|:|=)\s*[\"'`]?"
+    r"(?P<v>[a-z]{3,12}(?:[ -][a-z]{3,12}){3,23})(?=\s*(?:[\"'`.,;!]|$))"
+)
+_LOGIN = lazy_pattern(
+    r"(?i)(?:\b(?:log-?in|credentials?|creds|account|user(?:name)?)\b|账号|账户|用户名|登录名?)"
+    r"(?:\s+(?:for|to|of|on)\s+[\w .-]{1,30}?)?(?:\s*(?:is|are|是|为|:|=)+)?\s*"
+    r"[\w.@-]{2,40}\s?[/:|]\s?(?P<v>(?=[!-~]{0,63}\d)(?=[!-~]{0,63}[A-Za-z])[!-~]{6,64})"
 )
 _EDGE = "\"'`,.;:!?()[]{}<>"
 _NO_SECRET = lazy_pattern(
@@ -144,7 +156,7 @@ def passwords(text: str) -> Iterator[Span]:
     for match in _NAMED.finditer(text):
         if _is_named(match, text):
             yield _span(match)
-    for form in (_PIN, _PIN_SMALL):
+    for form in (_PIN, _CVV, _PIN_SMALL, _PHRASE, _LOGIN):
         for match in form.finditer(text):
             yield _span(match)
 
@@ -202,8 +214,10 @@ def _is_named(match: re.Match[str], text: str) -> bool:
             or re.search(r"\d|[@#$%^&*_+=!]|[a-z][A-Z]", core) is not None
             or (match["is"] in (":", "="))
         )
-    if match["name"].lower().startswith(("pin", "comb", "otp")):
+    if match["name"].lower().startswith(("pin", "comb", "otp", "key", "code")):
         return False  # "the pin is loose"
+    if match["name"].lower() == "pass" and match["is"] in (":", "="):
+        return False  # "first pass: done"
     ends = value != value.rstrip(_EDGE) or _SENTENCE_END.match(behind) is not None
     if match["is"] in (":", "="):
         return len(core) >= 4 and ends
@@ -252,6 +266,15 @@ _CARD = re.compile(
 _ID = re.compile(
     r"(?<![A-Za-z0-9.])[1-9]\d{5} ?-?(?:19|20)\d{2} ?(?:0[1-9]|1[0-2]) ?(?:0[1-9]|[12]\d|3[01]) ?-?"
     r"\d{3} ?[\dXx](?![A-Za-z0-9])"
+)
+_SSN = re.compile(r"(?<![\w.-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])(?!\.\d)")
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Za-z0-9])")
+# A number that is named as that of a document: six digits at least.
+_DOCUMENT = re.compile(
+    r"(?i)(?:\b(?:ssn|itin|social security|passport|driver'?s? ?licen[cs]e|national id|"
+    r"identity card|national insurance)\b|护照|護照|驾驶证|驾照|駕照|通行证|通行證|社保)"
+    r"(?:\s*(?:no\b\.?|num(?:ber)?\b|#|卡?号码?|卡?號碼?))?\s*(?:(?:is|was)\b|是|为|為|:|=)*\s*"
+    r"(?P<v>(?=(?:[A-Z -]{0,3}\d){6})[A-Z0-9](?:-?[A-Z0-9]){5,19})(?![A-Za-z0-9])"
 )
 _MOBILE = re.compile(
     r"(?<![A-Za-z0-9_.])(?:\(?(?:\+|"
@@ -318,12 +341,35 @@ def has_id_checksum(number: str) -> bool:
     return "10X98765432"[total % 11] == number[17].upper()
 
 
-def numbers(text: str) -> Iterator[Span]:
-    """Yields the card, identity and telephone numbers of a searchable text."""
+def _iban_length(written: str) -> int | None:
+    """Returns how much of a text is an IBAN by its check digits (ISO 13616), None for nothing."""
+    for end in range(len(written), 14, -1):
+        plain = written[:end].replace(" ", "")
+        if len(plain) < 15 or written[end - 1] == " " or written[end : end + 1].isalnum():
+            continue
+        if int("".join(str(int(one, 36)) for one in plain[4:] + plain[:4])) % 97 == 1:
+            return end
+    return None
+
+
+def _documents(text: str) -> Iterator[Span]:
     for match in _ID.finditer(text):
         plain = re.sub(r"[ -]", "", match[0])
         if _PROVINCES.match(plain) and has_id_checksum(plain):
             yield PrivateKind.ID_NUMBER, match.start(), match.end()
+    for match in _SSN.finditer(text):
+        if not _is_other(text, match.start(), match.end()):
+            yield PrivateKind.ID_NUMBER, match.start(), match.end()
+    for match in _DOCUMENT.finditer(text):
+        yield PrivateKind.ID_NUMBER, match.start("v"), match.end("v")
+    for match in _IBAN.finditer(text):
+        if (length := _iban_length(match[0])) is not None:
+            yield PrivateKind.CARD, match.start(), match.start() + length
+
+
+def numbers(text: str) -> Iterator[Span]:
+    """Yields the card, identity and telephone numbers of a searchable text."""
+    yield from _documents(text)
     for match in _CARD.finditer(text):
         if _is_card(match[0], text, match.start()):
             yield PrivateKind.CARD, match.start(), match.end()
