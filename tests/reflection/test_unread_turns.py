@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Expanded
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Expanded, Forgotten
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
