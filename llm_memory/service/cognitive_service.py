@@ -98,11 +98,11 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
         if others and (last is None or _said_at(others[0]) > _said_at(last)):
             last = others[0]
             anchor = anchor_of(last.memory)
-            copies = {
+            copies = frozenset(
                 one.memory.memory_id
                 for one in others
                 if _said_at(one) == _said_at(last) or (anchor and anchor_of(one.memory) == anchor)
-            }
+            )
         living = {one.memory.memory_id for one in (*stored, *unread)}
         return [memory_id for memory_id in copies if memory_id in living]
 
