@@ -22,7 +22,6 @@ from ...llm_memory import (
     NotVisible,
     Paused,
     Rejected,
-    ScopeFault,
     Usable,
 )
 from ...llm_memory.models.conversation import ConversationKind
@@ -35,7 +34,7 @@ from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, Enough, error_text, refusal_text
 from ..replies.status_text import moment
 from ..turn.first_message import tell
-from .command_words import first_word, unknown_text
+from .command_words import first_word, is_command_word, unknown_text
 
 ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
@@ -159,9 +158,19 @@ class Call:
 
     async def check_scope(self, entry: Mapping[str, object], where: ConversationId) -> None:
         """Answer the command where an entry of the map names no scope."""
-        if fault := await self.service.admin.check_entry(entry, where, self.actor):
-            wrong, name = self.say(f"fault.{ScopeFault(fault)}"), str(entry.get(where.map_key, ""))
-            raise Enough(self.say("scope.illegal", name=cut(name), fault=wrong))
+        name = str(entry.get(where.map_key, ""))
+        fault = await self.service.admin.check_entry(entry, where, self.actor)
+        if not fault and is_command_word(name) and not await self._is_scope(name):
+            wrong = self.say("scope.command_word")
+        elif fault:
+            wrong = self.say(f"fault.{fault}")
+        else:
+            return
+        raise Enough(self.say("scope.illegal", name=cut(name), fault=wrong))
+
+    async def _is_scope(self, name: str) -> bool:
+        """True for one that there is; to anybody but an admin, none is."""
+        return self.actor.admin and name in await self.service.admin.scopes()
 
     def refused(self, outcome: NotAllowed | NotVisible | Rejected, code: str = "") -> str:
         """Why nothing was changed. ``code``: of the text for who may not."""
@@ -238,7 +247,9 @@ async def _finish(call: Call, task: Awaitable[str]) -> None:
 async def yes(call: Call) -> str:
     """Do what the person was asked last; else what the notices have an admin confirm."""
     if call.rest:  # a question that only begins like a yes
-        return unknown_text(call.texts, call.rest) or call.say("asked.nothing")
+        return unknown_text(call.texts, call.rest, admin=call.actor.admin) or call.say(
+            "asked.nothing"
+        )
     asked = call.asked.pop(call.person, None)
     if asked is None:
         return await _confirm(call)

@@ -28,12 +28,14 @@ COMMANDS = (
     Row("join", "加入", "请管理员让这里归一个域：/memory join <域>"),
     Row("list", "列表", "这里看得到的最新记忆"),
     Row("todo", "待办", "还没做完的事"),
-    Row("search", "搜索", "搜索记忆：/memory search <词>"),
+    Row("search", "搜索 搜寻 查找 找 find", "搜索记忆：/memory search <词>"),
     Row("why", "为什么", "上一次为什么想起了这些，或什么也没想起；后面写 前 2，看更早的"),
     Row("add", "记住", "记住一句话：/memory add <内容>"),
-    Row("forget", "忘记 删除 delete", "忘记一条（本人或管理员，能撤销）：/memory forget <号>"),
+    Row(
+        "forget", "忘记 删除 delete remove", "忘记一条（本人或管理员，能撤销）：/memory forget <号>"
+    ),
     Row("pause", "暂停", "这里什么也不记、不想起（群里由管理员发）：/memory pause [多久]"),
-    Row("resume", "继续", "暂停以后接着记"),
+    Row("resume", "继续 取消暂停 unpause", "暂停以后接着记"),
     Row("reflect", "反思", "马上读这里等着读的对话，从中学习（管理员）"),
     Row(
         "letters",
@@ -49,7 +51,7 @@ COMMANDS = (
     Row("import", "导入", "把 imports/ 里的文件导入这里的域（管理员）：/memory import <文件名>"),
     Row("backup", "备份", "把全部记忆、会话表和设置写成一个文件（管理员）"),
     Row("restore", "还原", "从备份的文件还原，先说会变什么（管理员）：/memory restore <文件名>"),
-    Row("undo", "撤销 恢复", "撤销自己上一次的忘记、改写、移动或带来：/memory undo [编号]"),
+    Row("undo", "撤销 恢复 找回", "撤销自己上一次的忘记、改写、移动或带来：/memory undo [编号]"),
     Row(
         "decide",
         "决定",

@@ -15,6 +15,7 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot.core.star.star_handler import star_handlers_registry
 
+from ...llm_memory.text.traditional import simplified
 from ...llm_memory.texts import Texts
 from .command_table import COMMANDS
 
@@ -26,12 +27,12 @@ _SIMILAR = 0.6
 _SUGGESTED = 3
 _OTHER_WORDS: Mapping[str, Sequence[str]] = {
     "list": ("查看", "看", "显示", "全部", "所有", "清单", "show", "ls", "all", "view"),
-    "search": ("查看", "查", "查找", "查询", "找", "想起", "回忆", "find", "query", "recall"),
-    "add": ("记", "添加", "新增", "加", "保存", "记下", "remember", "save", "new"),
-    "forget": ("忘", "忘掉", "移除", "清除", "清空", "remove", "rm", "del", "clear", "reset"),
+    "search": ("查看", "查", "查询", "想起", "回忆", "query", "recall"),
+    "add": ("记", "更正", "添加", "新增", "加", "保存", "记下", "remember", "save", "new"),
+    "forget": ("忘", "忘掉", "移除", "清除", "清空", "rm", "del", "clear", "reset"),
     "edit": ("编辑", "改", "更改", "更正", "change", "update"),
     "move": ("转移", "搬", "mv"),
-    "undo": ("回退", "找回", "revert", "back"),
+    "undo": ("回退", "revert", "back"),
     "scope": ("记忆域", "分组", "绑定", "设置", "归属", "bind", "set", "map", "group"),
     "status": ("信息", "情况", "info", "state", "stat"),
     "why": ("原因", "解释", "explain", "reason"),
@@ -45,6 +46,14 @@ _OTHER_WORDS: Mapping[str, Sequence[str]] = {
 PUBLIC = "public"
 _CALLED_PUBLIC = frozenset({PUBLIC, "公共", "公共域", "公开"})
 
+_FOR_ADMINS = frozenset(
+    ("edit", "move", "reflect", "letters", "export", "import", "backup", "restore", "decide")
+) | {"sleep", "migrate"}
+_OURS = frozenset(word for row in COMMANDS for word in (row.name, *row.aliases.split())).union(
+    *_OTHER_WORDS.values()
+)
+"""Words that name nothing else: who sends one means a command."""
+
 Names = Mapping[str, Sequence[str]]
 """What stands behind the group's name, by command: its names in force."""
 
@@ -55,9 +64,19 @@ def first_word(text: str) -> tuple[str, str]:
     return first, more
 
 
+def folded_word(word: str) -> str:
+    """A word of a command as it is compared, of the same length for Chinese ones."""
+    return simplified(word.casefold())
+
+
 def scope_named(word: str) -> str:
     """The scope that a word of a command means; the engine takes its own name alone for public."""
-    return PUBLIC if word.lower() in _CALLED_PUBLIC else word
+    return PUBLIC if folded_word(word) in _CALLED_PUBLIC else word
+
+
+def is_command_word(word: str) -> bool:
+    """True for what means a command of ours."""
+    return folded_word(word) in _OURS
 
 
 def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool) -> str | None:
@@ -70,7 +89,9 @@ def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool
             is talk.
     """
     first, rest = first_word(text)
-    group = next((one for one in groups if one.casefold() == first.casefold()), None)
+    group = next((one for one in groups if one.casefold() == folded_word(first)), None)
+    if not commanded and first.isascii() and first != group:
+        return None  # a sentence begins with a capital letter
     if group is None:
         return _glued_to_the_group(first, rest, groups, names) if commanded else None
     word, more = first_word(rest)
@@ -84,7 +105,7 @@ def respelled(text: str, groups: Sequence[str], names: Names, *, commanded: bool
 
 
 def _glued_to_the_group(first: str, rest: str, groups: Sequence[str], names: Names) -> str | None:
-    folded = first.casefold()
+    folded = folded_word(first)
     group = next((one for one in groups if folded.startswith(one.casefold())), None)
     if group is None:
         return None
@@ -98,12 +119,12 @@ def _glued_to_the_group(first: str, rest: str, groups: Sequence[str], names: Nam
 
 
 def _known(word: str, names: Names) -> str | None:
-    return next((name for name in _every(names) if name.casefold() == word.casefold()), None)
+    return next((name for name in _every(names) if name.casefold() == folded_word(word)), None)
 
 
 def _glued(word: str, names: Names) -> str | None:
     """``忘记 芒果`` for 忘记芒果, ``list 2`` for list2."""
-    folded = word.casefold()
+    folded = folded_word(word)
     for name in sorted(_every(names), key=len, reverse=True):
         behind = word[len(name) :]
         if folded.startswith(name.casefold()) and (_WIDE.match(name) or behind.isdecimal()):
@@ -121,7 +142,7 @@ def _first(names: Names, command: str) -> str:
 
 def nearest(word: str, names: Names) -> list[str]:
     """The commands that a word may mean, the likeliest first."""
-    folded = word.casefold()
+    folded = folded_word(word)
     meant = [key for key, words in _OTHER_WORDS.items() if folded in words and key in names]
     scored = {
         key: max(difflib.SequenceMatcher(None, folded, name.casefold()).ratio() for name in some)
@@ -132,11 +153,13 @@ def nearest(word: str, names: Names) -> list[str]:
     return list(dict.fromkeys([*meant, *alike]))[:_SUGGESTED]
 
 
-def unknown_text(texts: Texts, rest: str) -> str:
+def unknown_text(texts: Texts, rest: str, *, admin: bool) -> str:
     """That there is no such command, and which may be meant; empty for one that there is."""
     word, names = first_word(rest)[0], CommandWords.names()
     if _known(word, names) is not None:
         return ""
+    if not admin:
+        names = {key: some for key, some in names.items() if key not in _FOR_ADMINS}
     meant = nearest(word, names)
     from ...llm_memory.text.safe_text import (  # AstrBot waits for the import of this module
         cut,
@@ -191,7 +214,7 @@ class CommandWords(CustomFilter):
             return
         text = text.removeprefix(_WIDE_SLASH).lstrip() if wide else text
         groups = self._group.get_complete_command_names()
-        folded = text.casefold()
+        folded = folded_word(text)
         if not any(folded.startswith(one.casefold()) for one in groups):
             return
         commanded = wide or event.message_obj.message_str.strip().startswith(marks)

@@ -55,7 +55,7 @@ async def help_(call: Call) -> str:
         return moving(call)
     if call.actor.admin and word in _MORE:
         return call.say(f"help.{_MORE[word]}")
-    if call.rest and (said := unknown_text(call.texts, call.rest)):
+    if call.rest and (said := unknown_text(call.texts, call.rest, admin=call.actor.admin)):
         return said
     for_admins = [call.say("help.admin")] if call.actor.admin else []
     return "\n".join([call.say("help.text"), *for_admins])

@@ -27,6 +27,7 @@ from ...llm_memory.models.decisions import (
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import added_text
 from .call import Call, admin
+from .command_words import folded_word
 from .memory_reference import named_one
 
 _ACTIONS: Final = {
@@ -48,7 +49,7 @@ async def decide(call: Call) -> str:
     first, more = call.split()
     if first.lower() in _ALL:
         first, more = "", first
-    action = _ACTIONS.get(first, first.lower())
+    action = _ACTIONS.get(folded_word(first), first.lower())
     change: DecisionChange | None
     to, (who, *_) = None, (*more.split(maxsplit=1), "")
     if who.lower() in _EVERYBODY:

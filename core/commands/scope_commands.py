@@ -24,15 +24,20 @@ from ...llm_memory import (
 from ...llm_memory.models.consent import is_private_chat
 from ...llm_memory.models.conversation import SeenSender
 from ...llm_memory.scopes.rules.origins import is_no_stranger, named
-from ...llm_memory.scopes.rules.scope_map import entry_of, with_entry, with_renamed
+from ...llm_memory.scopes.rules.scope_map import (
+    entry_of,
+    near_name,
+    with_entry,
+    with_renamed,
+)
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ..replies.memory_line import place_text
 from ..turn.first_message import scope_line, tell
 from ..turn.turn_reader import is_admin
-from .call import ASKED_SECONDS, Asked, Call, Handler, admin, slow, yes
-from .command_words import PUBLIC, scope_named
+from .call import ASKED_SECONDS, Asked, Call, Handler, admin, slow
+from .command_words import PUBLIC, folded_word, scope_named
 from .rebind_command import rebind
 
 
@@ -126,17 +131,19 @@ _MOST = 10
 
 async def scope(call: Call) -> str:
     """Without words, describe the scope; with a name, set it, which only admins may."""
-    handler = _WORDS.get(call.split()[0].lower())
-    return await (_set(call) if handler is None else handler(call.behind()))
+    handler = _WORDS.get(folded_word(call.split()[0]))
+    return await (admin(_set)(call) if handler is None else handler(call.behind()))
 
 
 async def _describe(call: Call) -> str:
     report = await call.service.describe(conversation_id=call.where)
+    alone = call.where.kind is ConversationKind.PRIVATE and not call.actor.admin
+    paste = "ask_in" if alone else "paste"  # there no admin can write
     lines = [
         call.say("scope.id", id=call.where.umo),
         scope_line(call.plugin, report.resolution),
         *call.texts.counted("status", visible=report.visible),
-        call.say("scope.paste", id=call.where.map_key),
+        call.say(f"scope.{paste}", id=call.where.map_key),
     ]
     if report.paused:
         lines.append(call.paused(report.paused))
@@ -153,43 +160,84 @@ async def _describe(call: Call) -> str:
     return "\n".join(lines)
 
 
+async def _list(call: Call) -> str:
+    """The scopes and their conversations, for admins; to others, what they see."""
+    if not call.actor.admin:
+        return await _describe(call)
+    raw, met = call.plugin.panel_map.read(), await call.service.conversations.met()
+    lines = []
+    for scope, count in (await call.service.admin.scopes()).items():
+        keys = sorted(with_renamed(raw, scope, scope)[1])
+        found = [(key, named(key, met, {}).places.get(key)) for key in keys]
+        places = [place_name(call, *place) if place else safe(key) for key, place in found]
+        more = [call.say("scope.more_places", count=len(places) - _MOST)] * (len(places) > _MOST)
+        shown = call.say("common.and").join(places[:_MOST] + more) or call.say("common.none")
+        name = place_text(call.texts, scope)
+        held = call.say("scope.held", count=count) if count else ""
+        lines.append(call.say("scope.list_line", scope=name, held=held, places=shown))
+    return "\n".join(lines) or call.say("scope.list_empty")
+
+
+async def _set(call: Call, *, new: bool = False) -> str:
+    """This conversation's scope, or that of another one, which is named behind the scope. ``new``:
+    the name is meant as it is written."""
+    word, who = call.split()
+    where, place, name, lines = call.where, "", scope_named(word), list[str]()
+    lets_in, count = name != PUBLIC and folded_word(word) not in _OFF, 0
+    met, links = await call.service.conversations.met(), call.identity_links
+    if lets_in:
+        scopes = await call.service.admin.scopes()
+        if not new and name not in scopes:
+            name, lines = await _meant(call, name, met, scopes)
+        count = scopes.get(name, 0)
+    raw = call.plugin.panel_map.read()
+    if who:
+        found, shown = named(who, met, links), cut(who)
+        if not found.places:
+            code = "scope.never_private" if found.persons else "scope.unmet"
+            return call.say(code, who=shown, name=cut(call.rest))
+        say = partial(call.say, "scope.which_line", scope=safe(name))
+        which = [
+            say(id=safe(key), place=place_name(call, *there)) for key, there in found.places.items()
+        ]
+        if len(which) > 1 or len({links.get(one, one) for one in found.persons}) > 1:
+            head = call.say("scope.which", who=shown)
+            return "\n".join([head, *which[:_MOST]])
+        ((where, called),) = found.places.values()
+        place = place_name(call, where, called)
+        if lets_in and not is_no_stranger(
+            where, who, call.actor.person, met, lambda one: entry_of(raw, one) == name
+        ):
+            lines += [call.say("scope.anyone", who=shown), *which]
+    if count and where.kind is not ConversationKind.PRIVATE and entry_of(raw, where) != name:
+        lines.append(call.say("scope.opens", scope=safe(name), count=count))
+    do = partial(set_scope, word=word if not lets_in else name, where=where, place=place)
+    if not lines:
+        return await do(call)
+    return call.ask("\n".join(lines), do, short=call.say("scope.deed", scope=safe(name)))
+
+
+async def _meant(
+    call: Call, name: str, met: list[SeenSender], scopes: Mapping[str, int]
+) -> tuple[str, list[str]]:
+    """The scope that is meant by the name of none, and what is to be asked first."""
+    if near := near_name(name, scopes):
+        return near, [call.say("scope.near", name=cut(name), scope=near)]
+    await call.check_scope({call.where.map_key: name}, call.where)
+    like = named(name, met, call.identity_links)
+    alike = [call.say("scope.called_alike", scope=safe(name))]
+    return name, alike if like.persons or like.places else []
+
+
 _WORDS: Mapping[str, Handler] = {
     "": _describe,
-    **dict.fromkeys(("confirm", "确认"), yes),
+    **dict.fromkeys(("help", "帮助", "?", "？"), _describe),
+    **dict.fromkeys(("list", "列表", "查看", "看", "显示", "show", "ls", "all", "全部"), _list),
+    **dict.fromkeys(("new", "新建"), admin(partial(_set, new=True))),
     **dict.fromkeys(("bring", "带来", "搬来"), bring),
     **dict.fromkeys(("rebind", "改绑", "换绑"), rebind),
     **dict.fromkeys(("rename", "改名", "重命名"), rename),
 }
-
-
-@admin
-async def _set(call: Call) -> str:
-    """This conversation's scope, or that of another one, which is named behind the scope."""
-    word, who = call.split()
-    if not who:
-        return await set_scope(call, word)
-    met, links = await call.service.conversations.met(), call.identity_links
-    found, shown = named(who, met, links), cut(who)
-    if not found.places:
-        code = "scope.never_private" if found.persons else "scope.unmet"
-        return call.say(code, who=shown, name=cut(call.rest))
-    lines = [
-        call.say("scope.which_line", scope=safe(word), id=safe(key), place=place_name(call, *there))
-        for key, there in found.places.items()
-    ]
-    if len(lines) > 1 or len({links.get(one, one) for one in found.persons}) > 1:
-        head = call.say("scope.which", who=shown)
-        return "\n".join([head, *lines[:_MOST]])
-    ((where, called),) = found.places.values()
-    do = partial(set_scope, word=word, where=where, place=place_name(call, where, called))
-    raw, scope = call.plugin.panel_map.read(), scope_named(word)
-    lets_nobody_in = scope == PUBLIC or word.lower() in _OFF
-    if lets_nobody_in or is_no_stranger(
-        where, who, call.actor.person, met, lambda one: entry_of(raw, one) == scope
-    ):
-        return await do(call)
-    deed = call.say("scope.deed", scope=safe(word))
-    return call.ask("\n".join([call.say("scope.anyone", who=shown), *lines]), do, short=deed)
 
 
 async def set_scope(
@@ -199,7 +247,7 @@ async def set_scope(
     which ``place`` describes, is told."""
     where, here = where or call.where, call.say("scope.here")
     elsewhere, place = where.map_key != call.where.map_key, place or here
-    name = None if word.lower() in _OFF else scope_named(word)
+    name = None if folded_word(word) in _OFF else scope_named(word)
     service, panel_map = call.service, call.plugin.panel_map
     report = await service.describe(conversation_id=where)
     if isinstance(report.resolution, Refused):
@@ -210,6 +258,7 @@ async def set_scope(
         if former == name:
             same = "scope.set_none" if name is None else "scope.set_already"
             return call.say(same, scope=place_text(call.texts, name or ""), place=place)
+        was_legal = not await service.admin.check_entry(raw, where, call.actor)
         changed = with_entry(raw, where, name)
         await call.check_scope(changed, where)
         await panel_map.save(changed)
@@ -235,7 +284,7 @@ async def set_scope(
     lines += [left_text(call.texts, one, here=not elsewhere) for one in left]
     back = call.say("scope.word_off") if former is None else place_text(call.texts, cut(former))
     back = f"{back} {where.map_key}" if elsewhere else back
-    return "\n".join([*lines, call.say("scope.set_back", word=back)])
+    return "\n".join([*lines, *[call.say("scope.set_back", word=back)] * was_legal])
 
 
 def place_name(call: Call, where: ConversationId, called: str) -> str:
@@ -248,7 +297,10 @@ def _changed(call: Call, change: MapChange, name: str | None, place: str) -> str
     """Who sees from now on what is said there."""
     after = change.after
     if name is None:
-        return call.say("scope.set_off", place=place) + "\n" + scope_line(call.plugin, after)
+        said = scope_line(call.plugin, after)
+        if isinstance(after, Usable) and after.scope.is_public:
+            said = call.say("scope.set_public", place=place)
+        return call.say("scope.set_off", place=place) + "\n" + said
     if isinstance(after, Usable) and after.scope.name == name:
         kind = "public" if after.scope.is_public else "private"
         return call.say(f"scope.set_{kind}", scope=name, count=change.sharing, place=place)
@@ -266,7 +318,7 @@ async def join(call: Call) -> str:
     if not word or more:
         return call.say("join.usage")
     if call.actor.admin:
-        return await set_scope(call, word)
+        return await _set(call)
     where, now, scope = call.where, monotonic(), scope_named(word)
     await call.check_scope({where.map_key: scope}, where)
     asker = ("", call.actor.person or where.umo)

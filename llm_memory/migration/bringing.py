@@ -30,6 +30,10 @@ def batches_of(source: str, target: str) -> tuple[str, str]:
     return f"bring-{source}:{target}", f"bring-{source}-{target}"
 
 
+_ARCHIVED = "archived "
+"""Begins what stands for a ticket where an archived entry was brought."""
+
+
 class Bringing:
     """One batch for each pair of scopes: what was interrupted goes on when it is asked for again,
     and is undone as a whole."""
@@ -123,6 +127,8 @@ class Bringing:
         await self._follower.follow()
         carry = Carry(batch, self._holdings, remainder, self._former)
         await self._run(carry)
+        if remainder.whole:
+            await asyncio.to_thread(self._bring_archive, remainder, batch)
         return Brought(source.name, target.name, carry.done, turns, carry.left)
 
     def _persons(self, remainder: Remainder) -> set[str]:
@@ -137,6 +143,12 @@ class Bringing:
         self._holdings.note(batch, [Added(target, ticket, TURN) for ticket in tickets])
         return len(self._turns.rescope(tickets, source, target))
 
+    def _bring_archive(self, remainder: Remainder, batch: str) -> None:
+        source, target = remainder.source, remainder.target
+        archived = self._holdings.vault.move_archived(source, target)
+        ids = {f"{_ARCHIVED}{one}" for one in archived}
+        self._holdings.note(batch, [Added(target.name, one, TURN) for one in sorted(ids)])
+
     async def take_back(self, undo_record: UndoRecord) -> BroughtBack:
         """Move back what is still as it was brought. Raises StateUnavailable."""
         source = await asyncio.to_thread(self._holdings.vault.named, undo_record.source)
@@ -149,7 +161,13 @@ class Bringing:
 
     def _take_turns_back(self, undo_record: UndoRecord) -> None:
         added = self._holdings.store.added(undo_record.memory_id)
-        tickets = [one.memory_id for one in added if one.digest == TURN]
+        tickets = {one.memory_id for one in added if one.digest == TURN}
+        archived = {one for one in tickets if one.startswith(_ARCHIVED)}
+        vault, tickets = self._holdings.vault, tickets - archived
+        target, source = vault.named(undo_record.target), vault.named(undo_record.source)
+        if target is not None and source is not None:
+            ids = {one.removeprefix(_ARCHIVED) for one in archived}
+            vault.move_archived(target, source, ids)
         back = self._turns.rescope(tickets, undo_record.target, undo_record.source)
         keys = [Key(undo_record.target, ticket) for ticket in back]
         self._holdings.store.mark_taken_back(undo_record.memory_id, keys)

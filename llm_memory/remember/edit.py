@@ -180,6 +180,10 @@ class MemoryEditor:
         """Returns the names of the scopes that have a folder."""
         return [scope.name for scope in await asyncio.to_thread(self._vault.scopes)]
 
+    async def inhabited(self) -> list[str]:
+        """Returns the names of the scopes in whose files anything stands."""
+        return await asyncio.to_thread(self._vault.inhabited)
+
     async def take_back(self, undo_record: UndoRecord) -> Undone | Rejected | None:
         """Undo an edit or a move."""
         stored = self.standing(undo_record.target, undo_record.memory_id)

@@ -102,8 +102,7 @@ class Engine:
             await asyncio.to_thread(parts.scanner.prepare)
         await asyncio.to_thread(parts.formats.open)
         await asyncio.to_thread(parts.vault.open)
-        scopes = await asyncio.to_thread(parts.vault.scopes)
-        names = [scope.name for scope in scopes]
+        names = await asyncio.to_thread(parts.vault.inhabited)
         await asyncio.to_thread(open_state, parts.state, self.rooms.book, self._notices, names)
         await asyncio.to_thread(self.rooms.corrected.load)
         await asyncio.to_thread(self.rooms.former.open)

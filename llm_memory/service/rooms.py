@@ -134,6 +134,7 @@ class EngineRooms(LoopRooms):
             self.former,
             self.bringing,
             self.editor,
+            self.catalogue,
             self.reconciler,
             self.life,
             rebinds,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from ..catalogue.catalogue import Catalogue
 from ..catalogue.unread_turns import UnreadTurns
 from ..migration.bringing import Bringing, batches_of
 from ..migration.former_scopes import FormerScopes
@@ -43,6 +44,7 @@ class ScopeAdmin:
     _former: FormerScopes
     _bringing: Bringing
     _editor: MemoryEditor
+    _catalogue: Catalogue
     _reconciler: Reconciler
     _life: Lifespan
     rebinds: Rebinds
@@ -65,6 +67,14 @@ class ScopeAdmin:
             return Rejected(RejectReason.LEARNING_PAUSED)
         requester = Requester(actor, conversation_id.umo)
         return await self._bringing.bring_named(names, conversation_id, requester)
+
+    async def scopes(self) -> dict[str, int]:
+        """How many memories each scope holds that the map names, and each other one that holds any
+        and could be named. For admins alone."""
+        await self._life.ready()
+        counts = self._catalogue.counts()
+        names = self._book.mapped() | {one for one in counts if is_mapped_name(one)}
+        return {name: counts.get(name, 0) for name in sorted(names)}
 
     async def check_entry(
         self, raw: Mapping[str, object], conversation_id: ConversationId, actor: Actor
@@ -92,7 +102,7 @@ class ScopeAdmin:
         return MapChange(before, after, sharing)
 
     async def _go_by(self, raw: Mapping[str, object], keys: Collection[str]) -> None:
-        folders = await self._editor.folders()
+        folders = await self._editor.inhabited()
         await self._life.finish(lambda: self._book.change_map(raw, keys, folders))
         self._former.look_again()
 
@@ -221,7 +231,7 @@ class Rebinds:
 
         Raises StateUnavailable, VaultWriteFailed, EngineClosed.
         """
-        folders = await self._editor.folders()
+        folders = await self._editor.inhabited()
         return await self._life.finish(
             lambda: self._finish(raw, frozenset(folders), Requester(actor, conversation))
         )
@@ -287,7 +297,7 @@ class Rebinds:
     ) -> Rebound | None:
         """The map is saved, and is ``raw`` now: everything else goes back. None where the last one
         is undone already. Raises StateUnavailable, VaultWriteFailed, EngineClosed."""
-        folders = await self._editor.folders()
+        folders = await self._editor.inhabited()
         return await self._life.finish(
             lambda: self._undo(raw, frozenset(folders), Requester(actor, conversation))
         )

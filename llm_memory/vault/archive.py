@@ -201,6 +201,19 @@ class VaultArchive:
             with contextlib.suppress(ChangedMeanwhile):
                 replace_durably(path, file.without(*gone).encode(), snapshot.stamp)
 
+    def move(self, source: Scope, target: Scope, memory_ids: Collection[str] | None) -> list[str]:
+        """Move the copies of these entries (None: of any) to another scope's archive. Returns their
+        ids. A crash in between leaves a copy in both. Raises VaultWriteFailed, VaultFileBroken."""
+        by_file: dict[Path, list[Copy]] = {}
+        for edited in (True, False):
+            for copy in self._copies(source, memory_ids, edited=edited):
+                by_file.setdefault(copy.file, []).append(copy)
+        for some in by_file.values():
+            noted = [copy.noted for copy in some]
+            self._writer.append_unnoted(target, archive_path(some[0].path), *noted)
+            self.cut(*some)
+        return [copy.memory.memory_id for some in by_file.values() for copy in some]
+
     def _copies(
         self,
         scope: Scope,

@@ -87,6 +87,14 @@ class MarkdownVault:
         """Returns the scopes that have a folder."""
         return tuple(scope for scope, _ in self._tree.folders() if scope is not None)
 
+    def inhabited(self) -> list[str]:
+        """Returns the names of the scopes in whose files anything stands."""
+        return [
+            scope.name
+            for scope in self.scopes()
+            if any(size for _, (_, size, _) in self._tree.stamps(scope).files)
+        ]
+
     def read(self, scope: Scope) -> VaultContent:
         """Returns all recallable entries of a scope."""
         return self._scan.read(scope, self._entries.list_files(scope))
@@ -355,6 +363,21 @@ class MarkdownVault:
         """Returns the archived entries of all scopes. Blocks, without the lock: no writer waits for
         a long read. Raises VaultFileBroken."""
         return [memory for scope in self.scopes() for memory in self._archive.all(scope)]
+
+    def move_archived(
+        self, source: Scope, target: Scope, memory_ids: Collection[str] | None = None
+    ) -> list[str]:
+        """Move what is archived of these entries (None: of any) to another scope. Returns their
+        ids. Raises VaultWriteFailed."""
+
+        def step() -> list[str]:
+            self._tree.require_disk()
+            try:
+                return self._archive.move(source, target, memory_ids)
+            except VaultFileBroken as error:
+                raise VaultWriteFailed(str(error)) from error
+
+        return self._retrying(step)
 
     def purge(
         self,

@@ -16,6 +16,8 @@ from ...models.conversation import AGENT_ACCOUNT, ConversationId, ConversationKi
 from ...models.scope import PUBLIC_NAME, Scope, ScopeFault
 from ...models.settings import IllegalName, ScopeMap
 from ...text.normalising import clean
+from ...text.scripts import fold
+from ...text.traditional import simplified
 
 
 class KeyFault(StrEnum):
@@ -73,6 +75,30 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
         if is_unreadable(key) and not (isinstance(value, Scope) and value.is_public)
     }
     return ScopeMap(MappingProxyType(entries), unreadable=frozenset(unreadable))
+
+
+def near_name(name: str, known: Iterable[str]) -> str:
+    """The known name that was meant by another one that differs in case, width or one
+    slip of the pen; empty for none. Numbers tell things of one kind apart."""
+    looks = simplified(fold(name))
+    near = (one for one in sorted(known) if one != name and _is_slip(looks, simplified(fold(one))))
+    return next(near, "")
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """True if a letter differs, is missing, or has changed places with the next one."""
+    short, long = sorted((one, other), key=len)
+    if one == other or len(short) < (3 if short.isascii() else 2):
+        return one == other
+    if len(short) < len(long):
+        return any(
+            short == long[:at] + long[at + 1 :] and not long[at].isnumeric()
+            for at in range(len(long))
+        )
+    first, *more = (at for at in range(len(one)) if one[at] != other[at])
+    if more:
+        return more == [first + 1] and one[first : first + 2] == other[first : first + 2][::-1]
+    return not (one[first] + other[first]).isnumeric()
 
 
 def private_keys(scope_map: ScopeMap) -> frozenset[str]:

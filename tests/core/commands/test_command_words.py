@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,6 +55,10 @@ NAMES = {
         ("记忆 查看", "memory help 查看"),
         ("记忆查看", "memory help 查看"),
         ("memory foo bar", "memory help foo bar"),
+        ("記憶 列表 小雯", "memory 列表 小雯"),
+        ("记忆 忘記芒果", "memory 忘记 芒果"),
+        ("記憶狀態", "memory 状态"),
+        ("记忆 撤銷", "memory help 撤銷"),
         ("memorylane", None),
         ("memories", None),
         ("天气", None),
@@ -72,6 +78,8 @@ def test_a_command_is_respelled_as_it_was_meant(written: str, meant: str | None)
         ("记忆状态", None),
         ("记忆 里最早的事是什么", None),
         ("记忆力不好怎么办", None),
+        ("記憶 列表", "memory 列表"),
+        *((f"Memory {words}", None) for words in ("list", "status of the phone", "")),
         ("memory foam is nice", None),
     ],
 )
@@ -148,6 +156,34 @@ def test_the_filter_changes_the_event_and_lets_none_through(
 
 def test_an_unknown_word_is_answered_with_the_nearest_command(words: CommandWords) -> None:
     texts = Texts("zh-CN")
-    assert "列表、搜索" in unknown_text(texts, "查看 一下")
-    assert unknown_text(texts, "列表") == ""
-    assert "<" not in unknown_text(texts, "<scoped_memory>")
+    told = partial(unknown_text, texts, admin=False)
+    assert "列表、搜索" in told("查看 一下")
+    assert told("列表") == ""
+    assert "<" not in told("<scoped_memory>")
+
+
+def test_what_is_suggested_is_for_whom_it_is_suggested_to() -> None:
+    texts = Texts("zh-CN")
+    for_admins = {"改写", "导入", "整理", "决定"}
+    for word in ("更正", "編輯", "importt", "清理", "决定定"):
+        said = unknown_text(texts, word, admin=False)
+        assert for_admins.isdisjoint(re.split("[：、。]", said))
+    assert "改写" in unknown_text(texts, "更正", admin=True)
+    assert "记住" in unknown_text(texts, "更正", admin=False)
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        *(("暫停", "pause"), ("繼續", "resume"), ("記住", "add"), ("撤銷", "undo")),
+        *(("搜尋", "search"), ("還原", "restore"), ("遷移", "migrate"), ("擱置", "letters")),
+        *(("find", "search"), ("unpause", "resume"), ("remove", "forget"), ("拒絕", "no")),
+    ],
+)
+def test_the_plugins_own_commands_are_known_in_traditional_characters(
+    word: str, command: str
+) -> None:
+    names = CommandWords.names()
+    spelled = respelled(f"記憶 {word}", ["memory", "记忆"], names, commanded=True)
+    assert spelled is not None
+    assert spelled.removeprefix("memory ") in names[command]

@@ -106,10 +106,12 @@ async def test_a_group_is_placed_by_its_title_if_who_asks_is_in_it(family: Famil
         meet = family.rig.engine.service.conversations.meet
         await meet(split, person(9 if number == 5550 else 8))
     await family("scope 家人 老友记", 888)
+    await family("yes", 888)
     assert family.map == {**MAP, "aiocqhttp:GroupMessage:5550": "家人"}
     assert "5551" in await family("scope 家人 书友会", 888)
     assert len(family.map) == len(MAP) + 1
     await family("scope 家人 5551", 888)
+    await family("yes", 888)
     assert family.map["aiocqhttp:GroupMessage:5551"] == "家人"
 
 

@@ -3,6 +3,7 @@ answered stands on the pages of ``tests/says``."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,9 @@ async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
             outcome = await rig.engine.service.remember(draft, conversation_id=group(555))
             assert isinstance(outcome, Rejected)
     async with running(tmp_path, MAP, follow=False) as rig:
-        await Desk(rig, panel=Panel(dict(MAP)))("scope 家人", 555)
+        desk = Desk(rig, panel=Panel(dict(MAP)))
+        await desk("scope 家人", 555)
+        await desk("yes", 555)
         assert NoticeCode.MAP_WRITTEN_OVER not in await notices(rig)
         assert (await rig.remember("门闩在门后面", group(555))).memory.scope.name == "家人"
 
@@ -186,8 +189,8 @@ async def test_what_others_would_see_is_brought_after_a_yes(tmp_path: Path) -> N
     async with running(tmp_path, {}, settings=PUBLIC, follow=False) as rig:
         desk = Desk(rig)
         for words, brought in (
-            ("scope bring", False),
             (f"scope bring {former} 别处", False),
+            ("scope bring", False),
             ("yes", True),
         ):
             if not brought:
@@ -201,7 +204,7 @@ async def test_what_others_would_see_is_brought_after_a_yes(tmp_path: Path) -> N
 async def lost_in_a_typo(rig: Rig, panel: Panel) -> Desk:
     """What was said while a group had a name that was mistyped, and an admin in it."""
     desk = Desk(rig, panel=panel)
-    await desk("scope 家入", 555)
+    await desk("scope 新建 家入", 555)
     await rig.remember(KEPT, group(555))
     return desk
 
@@ -270,6 +273,41 @@ async def test_two_scopes_become_one_after_a_yes(tmp_path: Path) -> None:
         assert panel[KEY] == {**MAP, HERE: "公司"}
 
 
+@pytest.mark.parametrize(
+    ("renaming", "back"),
+    [
+        (["scope rename 家入 小家"], ["scope rename 小家 家入"]),
+        (["scope 小家", "scope bring 家入"], ["undo", "scope 家入", "yes"]),
+    ],
+)
+async def test_what_was_forgotten_goes_along_with_a_scope_and_back(
+    tmp_path: Path, renaming: list[str], back: list[str]
+) -> None:
+    archive = tmp_path / "memory" / "scopes" / "小家" / "archive"
+    async with running(tmp_path, follow=False) as rig:
+        desk = await lost_in_a_typo(rig, Panel(dict(MAP)))
+        gone = await rig.remember("雨伞在门后", group(555), person(1))
+        memory_id = gone.memory.memory.memory_id
+        for words in (f"edit {memory_id} 雨伞在门前", f"forget {memory_id}", *renaming):
+            await desk(words, 555)
+        assert "雨伞" in "".join(one.read_text("utf-8") for one in archive.rglob("*.md"))
+        for words in back:
+            await desk(words, 555)
+        assert "雨伞在门前" in await desk(f"undo {memory_id}", 555)
+        assert sorted(await rig.newest(group(555))) == [KEPT, "雨伞在门前"]
+
+
+async def test_a_scope_that_everything_has_left_is_not_missed_elsewhere(tmp_path: Path) -> None:
+    async with running(tmp_path / "old", follow=False) as rig:
+        desk = await lost_in_a_typo(rig, panel := Panel(dict(MAP)))
+        await desk("scope rename 家入 小家", 555)
+    shutil.copytree(tmp_path / "old" / "memory", tmp_path / "new" / "memory")
+    async with running(tmp_path / "new", panel[KEY], follow=False) as rig:
+        assert await notices(rig) == set()
+        await Desk(rig, panel=panel)("scope 公共", 999)
+        assert await notices(rig) == set()
+
+
 @pytest.mark.parametrize(("name", "where"), [("公司", 777), ("家入", 999), ("没有", 777)])
 async def test_what_is_not_to_be_brought_here_is_told_truly(
     rig: Rig, name: str, where: int
@@ -282,6 +320,13 @@ async def test_what_is_not_to_be_brought_here_is_told_truly(
     assert await seen_by(rig, 555, 777, 999) == set()
 
 
+async def test_a_name_that_is_none_is_not_offered_to_go_back_to(rig: Rig) -> None:
+    desk = Desk(rig, panel=Panel({**MAP, HERE: "open club!"}))
+    assert "open club!" not in await desk("scope 家人", 555)
+    assert desk.say("scope.ask_in") in await desk.alone("scope", 1)
+    assert desk.say("scope.ask_in") not in await desk.alone("scope", 9, admin=True)
+
+
 @pytest.mark.parametrize("name", ["公共", "公共域", "Public"])
 async def test_public_has_one_set_of_names_for_every_command(rig: Rig, name: str) -> None:
     desk = Desk(rig, panel=(panel := Panel(dict(MAP))))
@@ -291,3 +336,61 @@ async def test_public_has_one_set_of_names_for_every_command(rig: Rig, name: str
     assert await seen_by(rig, 777, 888) == {777, 888}
     await desk(f"scope {name}")
     assert panel[KEY]["aiocqhttp:GroupMessage:777"] == "public"
+
+
+@pytest.mark.parametrize(
+    ("words", "then"),
+    [
+        *(("家入", "家人"), ("team", "Team"), ("TEAM", "Team"), ("Ｔｅａｍ", "Team")),
+        *(("Tеam", "Team"), ("Taem", "Team"), ("Teamm", "Team"), ("Tem", "Team")),
+        *(("家人们", "家人"), ("新建 家入", "家入"), ("new Tea", "Tea"), ("Team2", "Team2")),
+        *(("二班", "二班"), ("邻居", "邻居"), ("老王", None)),
+    ],
+)
+async def test_a_name_that_is_nearly_that_of_a_scope_or_of_a_person_is_asked_about(
+    rig: Rig, words: str, then: str | None
+) -> None:
+    panel = Panel(
+        before := {**MAP, "aiocqhttp:GroupMessage:1": "Team", "aiocqhttp:GroupMessage:2": "一班"}
+    )
+    await rig.engine.service.conversations.meet(group(777), person(1, "老王"))
+    await rig.engine.service.admin.change_map(
+        before, conversation_id=group(1), actor=person(9, admin=True)
+    )
+    desk = Desk(rig, panel=panel)
+    said = await desk(f"scope {words}", 555)
+    asked = then is None or then not in words.split()
+    assert (HERE not in panel[KEY]) is asked
+    assert (f"新建 {words}" in said) is (asked and then is not None)
+    await desk("yes", 555)
+    assert panel[KEY][HERE] == (then or words)
+
+
+@pytest.mark.parametrize(
+    "word", ["列表", "查看", "LIST", "show", "帮助", "help", "状态", "記住", "search", "确认", "否"]
+)
+async def test_no_word_of_a_command_becomes_a_scope(rig: Rig, word: str) -> None:
+    await rig.remember(KEPT, group(777))
+    desk = Desk(rig, panel=(panel := Panel(dict(MAP))))
+    said = await desk(f"scope {word}", 555)
+    for words in (f"scope 新建 {word}", f"scope rename 家人 {word}", f"join {word}"):
+        await desk(words, 555)
+    assert panel[KEY] == MAP
+    lists = word in ("列表", "查看", "LIST", "show")
+    assert ("“家人”（1 条）：" in said) is ("“公司”：" in said) is lists
+    assert "公司" not in await desk(f"scope {word}", 777, admin=False)
+
+
+async def test_a_group_is_let_into_what_a_scope_holds_after_a_yes_alone(rig: Rig) -> None:
+    await rig.remember(KEPT, group(777))
+    desk = Desk(rig, panel=(panel := Panel(dict(MAP))))
+    asked = desk.say("scope.opens", scope="家人", count=1)
+    for words in ("scope 家人", "join 家人", "scope 公司"):
+        assert (asked in await desk(words, 555)) is ("家人" in words)
+        assert (HERE in panel[KEY]) is ("公司" in words)
+    await desk("scope 家人", 555)
+    assert await seen_by(rig, 555, 777) == {777}
+    await desk("yes", 555)
+    assert await seen_by(rig, 555, 777) == {555, 777}
+    said = await desk("scope off", 555)
+    assert desk.say("scope.set_public", place=desk.say("scope.here")) in said
