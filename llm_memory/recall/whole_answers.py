@@ -239,8 +239,12 @@ def _most(ask: Ask, days: Collection[date]) -> int:
 
 def _of_days_asked(ask: Ask) -> OfDays | None:
     asked = not ask.in_talk or any(map(asks, CLAUSE.findall(ask.request.query)))
-    ahead = all(span.start > ask.now.date() for span in ask.times)
-    return asked_of_days(ask.subject, asks=asked, ahead=ahead) if ask.times else None
+    if not ask.times:
+        return None
+    today = ask.now.date()
+    ahead = all(span.start > today for span in ask.times)
+    past = all(span.start < today and span.end <= today for span in ask.times)
+    return asked_of_days(ask.subject, asks=asked, ahead=ahead, past=past)
 
 
 def _asked(ask: Ask) -> Asked | None:

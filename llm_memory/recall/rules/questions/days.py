@@ -14,7 +14,7 @@ from ....models.data_models import Topic
 from ....text.scripts import fold
 from ....text.traditional import simplified
 from ..talk import is_about_time_alone, is_small_talk
-from .heads import NAME_WORDS, OWN, PLANS, is_done, parted
+from .heads import OWN, PLANS, is_done, parted
 
 _OF_THE_BOT: Final = re.compile(
     r"[你您](?!们|知道|记得|看|查|帮|说|告诉|能|可)|\byou\b(?!\s(?:know|tell|check|remember|see|show|list))"
@@ -34,6 +34,8 @@ _NOUN: Final = re.compile(
 _NO_PLANS: Final = re.compile(
     r"几[号点月]|(?:周|星期|礼拜)几|没(?:什么|啥)|\b(?:date|time|weekday|day is it)\b"
 )
+_WHOSE: Final = 2
+"""Words that may say whose days are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,17 @@ class OfDays:
 EVERYTHING: Final = OfDays(all=True, left=())
 
 
-def asked_of_days(subject: str, *, asks: bool, ahead: bool = False) -> OfDays | None:
+def asked_of_days(
+    subject: str, *, asks: bool, ahead: bool = False, past: bool = False
+) -> OfDays | None:
     """What a message asks of the days it names, given without them; None where it asks nothing of
-    them. ``asks``: its form is a question's, or it was looked for. ``ahead``: they are to come, and
-    nobody greets with them."""
+    them.
+
+    Args:
+        asks: Its form is a question's, or it was looked for.
+        ahead: The days are to come, and nobody greets with them.
+        past: They are over: who says more than a day asks what was, not for all that was.
+    """
     text = simplified(fold(subject)).replace("’", "'").strip()
     found, left = parted(text)
     if not (asks or _NOUN.match(text)) or _NO_PLANS.search(text):
@@ -77,8 +86,8 @@ def asked_of_days(subject: str, *, asks: bool, ahead: bool = False) -> OfDays | 
         return EVERYTHING
     if is_done(found, text) or (_OF_THE_BOT.search(text) and not (OWN.search(text) or left)):
         return None
-    # Beside what asks for days stands whose they are, and little else.
-    few = len(left) <= NAME_WORDS
+    # Beside what asks for days to come stands whose they are, and little else.
+    few = len(left) <= (0 if past else _WHOSE)
     plans = few and bool(found & {PLANS, Topic.TASKS})
     everything = plans or (not left and _ASKS.search(text) is not None)
     own = few and OWN.search(text) is not None

@@ -41,8 +41,7 @@ PLANS: Final = "days"
 """The kind of words that ask for what lies on days."""
 _LONGEST: Final = 80
 """Characters: who asks for all of something asks shortly."""
-NAME_WORDS: Final = 3
-_LONGEST_NAME: Final = 8
+_LONGEST_NAME, _NAME_WORDS = 8, 3
 
 _CHINESE: Final[dict[Topic | str, str]] = {
     Topic.TASKS: "待办 待办事项 待办清单 任务 任务清单 计划 打算 没做 没做完 没完成 没办 未完成 "
@@ -152,7 +151,7 @@ def _name(left: list[str]) -> str | None:
     name = " ".join(left)
     if _HAN.search(name):
         return name if len(left) == 1 and len(name) <= _LONGEST_NAME else None
-    return name if len(left) <= NAME_WORDS else None
+    return name if len(left) <= _NAME_WORDS else None
 
 
 @cache
