@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from astrbot_plugin_scoped_memory.core.host.panel_map import MAP_KEY, NotSaved, PanelMap
 from astrbot_plugin_scoped_memory.core.host.web_api import plain, recalls_json, status_json
 from astrbot_plugin_scoped_memory.core.plugin_names import plugin_version
 from astrbot_plugin_scoped_memory.harness.waiting import until
@@ -25,16 +26,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.models.loop import Share
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.explanations import KEPT
-from astrbot_plugin_scoped_memory.tests.support.engines import (
-    MAP,
-    Rig,
-    group,
-    person,
-    running,
-)
+from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, loaded
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
+
 
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 EMPTY: dict[str, Any] = {
@@ -233,3 +229,18 @@ async def test_so_many_are_kept_and_no_more_and_a_long_question_is_cut(rig: Rig)
         f"第{number}问" for number in range(KEPT + 2, 2, -1)
     ]
     assert max(map(len, kept)) < 500
+
+
+class FullDisk(dict[str, Any]):
+    async def save_config_async(self) -> None:
+        raise OSError("no space left")
+
+
+@pytest.mark.parametrize("before", [{}, {MAP_KEY: {"a": "家人"}}, {"language": "en-US"}])
+async def test_what_could_not_be_saved_leaves_the_settings_as_they_were(
+    before: dict[str, Any],
+) -> None:
+    config = FullDisk(before)
+    with pytest.raises(NotSaved):
+        await PanelMap(config).save_all({MAP_KEY: {"b": "公司"}, "dm_scope": "main"})
+    assert config == before
