@@ -144,13 +144,16 @@ def _forgotten(call: Call, outcome: ForgetOutcome | Rejected) -> str:
 async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...]:
     """The id of the one memory that holds the words. Of several, and before one is lost for good,
     and where none holds them, nothing is taken for meant. One character or a short number is not
-    looked for, and beside other words it leaves open what is meant."""
+    looked for, and beside other words it leaves open what is meant. Of others'
+    memories one is meant only where one's own hold no such words."""
     shown, tokens = cut(words), words.split()
     telling = [token for token in tokens if not _says_too_little(token)]
     if not telling:
         raise Enough(call.say("forget.too_short", words=shown))
     naming = " ".join(telling)
-    like = await call.service.newest(conversation_id=call.where, naming=naming, limit=_LIKE)
+    find = partial(call.service.newest, conversation_id=call.where, naming=naming, limit=_LIKE)
+    like = [] if call.actor.admin else await find(said_by=call.actor)
+    like = like or await find()
     if len(like) == 1 and telling == tokens and not for_good:
         return (like[0].memory.memory_id,)
     if like:

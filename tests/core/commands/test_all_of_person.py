@@ -144,3 +144,17 @@ async def test_several_numbers_are_one_deed_with_one_undo(rig: Rig) -> None:
     assert await left(rig) == {MINE[2]}
     await desk("undo")
     assert await left(rig) == {*MINE, "作业全部写完了"}
+
+
+async def test_words_are_looked_for_in_what_one_may_forget(rig: Rig) -> None:
+    await said(rig)
+    for text, by in (("钥匙丢了", 1), ("钥匙换了", 2), ("存折在小红那里", 2)):
+        await rig.remember(text, HOME, person(by, "小明" if by == 1 else "小红"))
+    desk, everything = Desk(rig, **MING), await left(rig)
+    shown = await desk("forget 钥匙")
+    assert desk.say("forget.like", words="钥匙", count=2) in shown
+    assert "换了" not in shown
+    assert await desk("forget 作业") == desk.say("forget.not_allowed", who="小红")
+    assert await left(rig) == everything
+    await desk("forget 存折")
+    assert await left(rig) == everything - {MINE[2]}
