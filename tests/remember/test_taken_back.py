@@ -49,6 +49,9 @@ HOME = group(777)
         ("I have a cat", "I don't have a cat any more"),
         ("My yoga class is on Monday", "Sorry, my mistake: my yoga class is on Friday"),
         ("小明 lives in Leeds", "I don't live in Leeds but in York"),
+        ("小李家的狗叫豆包", "不是豆包！小李家的狗叫豆苞"),
+        ("瑜伽课晚上7点半开始", "记错了记错了，瑜伽7点就开始"),
+        ("合唱队的队长是刘姐", "刘姐不当合唱队长了，现在是小赵在带"),
     ],
 )
 async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str, new: str) -> None:
@@ -84,6 +87,9 @@ async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str,
         ("小李住在上海", "小李住在杭州", 10001, False),
         ("小李抽烟", "小李不喝酒", 10001, False),
         ("小李爱吃辣，不爱吃甜", "小李不爱吃苦", 10001, False),
+        ("小李家的狗叫豆包", "不是我！小李家的猫跑了", 10001, False),
+        ("合唱队的队长是刘姐", "小赵不当合唱队长了", 10001, False),
+        ("我在准备考研", "我不考研了 打算直接找工作", 10001, True),
     ],
 )
 async def test_what_stands_beside_the_other_and_whether_the_conflict_is_named(

@@ -47,7 +47,7 @@ _AUXILIARIES: Final = frozenset({"do", "does", "did"})
 _WRONG: Final = "(?:[记記说說讲講写寫搞弄打](?:[错錯混反])了?|有[误誤])"
 _CORRECTED: Final = re.compile(
     r"(?:^|(?<=[，,。；;！!.\n]))\s*(?:(?:(?:我|之前|上次|[刚剛]才|[刚剛]{2}|前面)*"
-    rf"(?:{_WRONG}|不[对對]|[错錯]了)(?:[，,\s]*不[对對])*|(?:更|[纠糾]|[订訂])正|勘[误誤]|口[误誤])(?:一下)?|"
+    rf"(?:{_WRONG}|不[对對]|[错錯]了)(?:[，,\s]*(?:{_WRONG}|不[对對]))*|(?:更|[纠糾]|[订訂])正|勘[误誤]|口[误誤])(?:一下)?|"
     r"(?:(?:sorry|oops|no|wait)[,!\s]*)*(?:correction|i was (?:wrong|mistaken)|i misspoke|no|wait|"
     r"my (?:mistake|bad)|i (?:got|had) (?:it|that) wrong|scratch that|"
     r"that(?:'s| is| was) (?:wrong|not right)))"
@@ -64,6 +64,7 @@ _CHANGED: Final = re.compile(
 )
 _CONTRAST: Final = re.compile(
     r"不是(?P<han>[^，,。；;是]{1,20})[，,]?\s*(?:而|[应應][该該])?是|"
+    r"^不是(?P<start>[^，,。；;！!是]{1,20})[，,。！!]\s*|"
     r"[，,]\s*(?:而)?(?:不是|[没沒]有?|不)(?P<end>[^，,。；;是了]{1,20})[。！!]?$|"
     r"(?:\bnot|n't)\b(?P<latin>[^,.;]{1,40}?),?\s+but\b|"
     r"(?:,\s+not|\b(?:rather than|instead of))\s(?P<last>[^,.;]{1,40})",
@@ -84,6 +85,8 @@ _DENIED: Final = re.compile(
     re.IGNORECASE,
 )
 """What is denied: the verb, or what somebody is or has."""
+_ROLES: Final = "当當做任"
+"""Denied, somebody is no longer what the old statement calls them."""
 _AUXILIARY: Final = re.compile(r"\b\w+n't\b", re.IGNORECASE)
 _ENDING: Final = re.compile(
     r"^\S{1,4}[说說]|^(?:the )?\w+ (?:says|said|told me)(?: that)?\b|"
@@ -91,7 +94,8 @@ _ENDING: Final = re.compile(
     re.IGNORECASE,
 )
 _WORD: Final = re.compile(rf"{WIDE.pattern}|[a-z0-9]+")
-_CLAUSE: Final = re.compile(r"[^，,。；;.!！\n]+")
+_CLAUSE: Final = re.compile(r"(?:[^，,。；;.!！\n\s]|(?<=[!-~])\s|\s(?=[!-~]))+")
+"""A blank ends one between Chinese characters."""
 
 
 class Taking(IntEnum):
@@ -134,7 +138,9 @@ def taken_back(text: str) -> Taken:
     contrast = _CONTRAST.search(said)
     dropped = next(filter(None, contrast.groups()), "") if contrast else ""
     if named or (dropped and NEGATIONS.isdisjoint(statement(dropped, _ANY_DAY).words)):
-        return Taken(Taking.CORRECTS, said if named else text, dropped, named)
+        said = said.removeprefix(contrast[0]) if contrast and contrast["start"] else said
+        whole = not named and not (contrast and contrast["start"])
+        return Taken(Taking.CORRECTS, text if whole else said, dropped, named)
     if ended := " ".join(one for one in _CLAUSE.findall(text) if _ENDED.search(one)):
         return Taken(Taking.ENDS, ended)
     return Taken(Taking.CHANGED if _CHANGED.search(text) else Taking.TELLS, text)
@@ -145,7 +151,7 @@ def ends(new: str, old: str, names: frozenset[str]) -> bool:
     person, and tells of little else. ``names``: the ``content`` of the speaker's name."""
     deed, left = _DENIED.search(new), _stems(_ENDING.sub("", new)) - names
     denied = (deed["han"] or fold(deed["latin"])[:4]) if deed else ""
-    if denied not in fold(old) or _ENDED.search(old) or _persons(old) - _persons(new):
+    if denied not in fold(old) + _ROLES or _ENDED.search(old) or _persons(old) - _persons(new):
         return False
     return len(left & _stems(old)) > _SHARED * len(left)
 
