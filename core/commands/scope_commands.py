@@ -325,7 +325,10 @@ async def join(call: Call) -> str:
     before = call.asked.get(asker)
     if before is not None and now < before.until:
         return call.say("join.waiting")
-    called = call.actor.name if is_private_chat(where.umo) else where.title
+    met, scopes = await call.service.conversations.met(), await call.service.admin.scopes()
+    scope = scope if scope in scopes else near_name(scope, scopes) or scope
+    _, title = named(where.map_key, met, {}).places.get(where.map_key, (where, ""))
+    called = call.actor.name if is_private_chat(where.umo) else where.title or title
     place = place_name(call, where, called)
     do = partial(set_scope, word=scope, where=where, place=place)
     who = cut(call.actor.name) or safe(call.actor.person)
@@ -333,7 +336,6 @@ async def join(call: Call) -> str:
     refused = partial(tell, call.plugin, where.umo, call.say("join.refused"))
     asked = Asked(do, now + ASKED_SECONDS, admin=True, short=deed, refused=refused)
     line = call.say("join.line", scope=scope, id=safe(where.map_key))
-    met = await call.service.conversations.met()
     wish = call.say("join.wish", who=who, place=place, scope=scope)
     if _has_namesakes(call, met):
         wish += call.say("join.namesake")

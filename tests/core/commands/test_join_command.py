@@ -115,15 +115,15 @@ async def test_a_group_is_placed_by_its_title_if_who_asks_is_in_it(family: Famil
     assert family.map["aiocqhttp:GroupMessage:5551"] == "家人"
 
 
-@pytest.mark.parametrize("scope", ["家人", "没有的域"])
+@pytest.mark.parametrize(("word", "scope"), [("家人", "家人"), ("家入", "家人"), ("邻居", "邻居")])
 async def test_a_member_asks_and_is_in_once_an_admin_says_yes_in_private(
-    family: Family, scope: str
+    family: Family, word: str, scope: str
 ) -> None:
     owner = FakeEvent.in_private(9, "memory yes", name="站长", admin=True)
-    assert await family.member(f"join {scope}") == family.say("join.asked")
+    assert await family.member(f"join {word}") == family.say("join.asked")
     assert list(family.unasked) == ["aiocqhttp:FriendMessage:9"]
     assert MOTHER in family.unasked.pop("aiocqhttp:FriendMessage:9")
-    assert await family.member(f"join {scope}") == family.say("join.waiting")
+    assert await family.member(f"join {word}") == family.say("join.waiting")
     for said in (await family.member("yes"), await family("yes", 888)):
         assert said.startswith((family.say("outcome.admins_only"), family.say("asked.nothing")))
     assert (family.map, family.unasked) == (MAP, {})
