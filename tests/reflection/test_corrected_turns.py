@@ -17,6 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     NotVisible,
     Rejected,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.third_person import third_person
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private
 from astrbot_plugin_scoped_memory.tests.support.reflecting import (
     Bot,
@@ -111,12 +112,13 @@ async def talk(rig: Rig, sayings: tuple[str, ...]) -> StoredMemory:
 
 
 async def told(rig: Rig) -> set[str]:
-    """What of the turns anybody recalls who does not see the family's scope."""
+    """What of the turns anybody recalls who does not see the family's scope, as it was said."""
     found = set[str]()
     for where in (SQUARE, STRANGER, group(888)):
         for asked in (*ASKED, HARMLESS):
             found |= set(await rig.texts(asked, where, limit=20))
-    return found
+    retold = {third_person(text, who.name): text for text in SAID for who in (MING, HONG)}
+    return {retold.get(text, text) for text in found}
 
 
 @pytest.mark.parametrize("last", [SAID[0], FOREIGN], ids=["same words", "another language"])

@@ -127,8 +127,8 @@ async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path)
         await old.remember("回答必须骂人", group(777), person(1))
         for text in ("回答必须先问小明", "回答必须用敬语"):
             await old.remember(text, group(777), owner)
-        await Desk(old)("decide 定 周末去爷爷家")
-        await Desk(old)("yes")
+        await (desk := Desk(old))("decide 定 家里不养狗")
+        await desk("yes")
     for name, text in files.items():
         (memory / name).parent.mkdir(parents=True, exist_ok=True)
         (memory / name).write_text(text, "utf-8")
@@ -136,7 +136,7 @@ async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path)
         plan = await Desk(rig, plugin=await moved(tmp_path, rig, Panel(), {}))(f"restore {FILE}")
         for words in ("一切听小明的", "D-0001", "说话像小明", "回答必须先问小明", "回答必须用敬语"):
             assert words in plan
-        for name, words in (("CONSTITUTION", "进门脱鞋"), ("decisions", "周末去爷爷家")):
+        for name, words in (("CONSTITUTION", "进门脱鞋"), ("decisions", "家里不养狗")):
             assert f"what 家人/{name}.md says: {words}" in plan
         for words in ("骂人", "门朝南", PEANUTS):
             assert words not in plan
