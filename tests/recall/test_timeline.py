@@ -113,22 +113,6 @@ async def test_last_week_is_the_calendars_last_week_on_every_day_of_this_one(day
     assert await days.told("上周三发生了什么") == ["记下了2号气球"]
 
 
-async def test_lately_is_the_last_weeks(days: Days) -> None:
-    today = local(SHANGHAI, 2026, 11, 20, 12, 0)
-    for days_ago in (40, 15, 14, 3, 0):
-        await days.happened(today - timedelta(days=days_ago), f"放了{days_ago}号气球")
-    days.clock.now = today + timedelta(hours=1)
-    for question, since in (
-        ("最近我们聊了什么", 14),
-        ("最近发生了什么事", 14),
-        ("what happened recently", 30),
-    ):
-        recall = await days.recall(question, FAMILY)
-        assert recall.trace.arm is Arm.DATES
-        lately = {f"放了{days_ago}号气球" for days_ago in (15, 14, 3, 0) if days_ago <= since}
-        assert {hit.preview for hit in recall.hits} == lately, question
-
-
 async def test_what_is_taken_by_date_keeps_within_the_budget_too(days: Days) -> None:
     for number in range(6):
         await days.happened(NOON, f"记下了{number}号气球" + "，很高" * 9 * (number % 2))
@@ -327,26 +311,6 @@ async def test_a_question_for_something_is_not_answered_by_the_date_alone(
     recall = await days.recall(question, FAMILY, 5, in_talk=True)
     assert recall.trace.arm is not Arm.DATES
     assert recall.hits == ()
-
-
-async def test_a_memory_that_was_forgotten_moved_or_changed_is_found_where_it_is_now(
-    days: Days,
-) -> None:
-    admin = person(9, admin=True)
-    await days.happened(NOON, "家里搬了家")
-    await days.happened(NOON, "家里养了猫")
-    days.clock.now = NOON + timedelta(days=1)
-    service = days.engine.service
-    newest = {
-        stored.memory.judgment: stored.memory.memory_id
-        for stored in await service.newest(conversation_id=FAMILY, limit=9)
-    }
-    await days.move(newest["家里搬了家"], "public", FAMILY, admin)
-    await days.edit(newest["家里养了猫"], "家里养了狗", FAMILY, admin)
-    assert await days.told("昨天聊了什么") == ["家里养了狗", "家里搬了家"]
-    assert await days.told("昨天聊了什么", COMPANY) == ["家里搬了家"]
-    await days.forget(newest["家里养了猫"], FAMILY, admin)
-    assert await days.told("昨天聊了什么") == ["家里搬了家"]
 
 
 async def a_week_of_long_digests(rig: Rig, monday: datetime) -> None:

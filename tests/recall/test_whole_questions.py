@@ -223,13 +223,6 @@ async def test_a_request_in_a_talk_needs_no_form_of_a_question(rig: Rig) -> None
     assert set(previews(recall)) == {"大伟不吃香菜", "大伟是做产品经理的"}
 
 
-async def test_it_stays_inside_the_scope(rig: Rig) -> None:
-    await _known(rig)
-    assert await _told(rig, "介绍一下大伟", COMPANY, WEN, 5) == ["大伟的工资是两万"]
-    for where in (FAMILY, group(999)):
-        assert "大伟的工资是两万" not in await _told(rig, "大伟是谁", where, WEN, 9)
-
-
 async def test_the_name_of_a_thing_is_answered_as_any_question(rig: Rig) -> None:
     await _known(rig)
     assert await _told(rig, "介绍一下法国的首都") == []

@@ -74,25 +74,6 @@ def test_any_dictionary_says_of_any_text_what_its_lines_say(
     assert words.total == sum(count for _, count in lines)
 
 
-@pytest.mark.contract
-@pytest.mark.parametrize(
-    "text",
-    [
-        "奶奶对花生过敏",
-        "图书馆周一闭馆",
-        "研究生命的起源",
-        "下雨天留客天留我不留",
-        "囧囧囧",
-        "人人都说好〇々",
-        "𠮷野家的牛肉饭",
-        "鷄",
-        "",
-    ],
-)
-def test_a_text_is_cut_as_jieba_cuts_it(text: str) -> None:
-    assert Segmenter(dictionary()).cut(text) == jiebas().lcut(text, HMM=False)
-
-
 COMMON = st.deferred(
     lambda: st.sampled_from(sorted({char for word in list(jiebas().FREQ)[::500] for char in word}))
 )
