@@ -199,8 +199,10 @@ class WholeAnswers:
         back = towards(ask.request.query) is Towards.BACK
         if back or all(span.end < ask.now.date() for span in ask.times):
             zone = ask.now.tzinfo
-            of_these = [one for each in self._weighed(ask) if (one := dated(each, ask.times, zone))]
-            limit = _most(ask, {one.day for one in of_these if one.said_then})
+            read = (dated(one, ask.times, zone) for one in self._weighed(ask))
+            of_these = [one for one in read if one is not None]
+            days = {one.day for one in of_these if one.said_then}
+            limit = max(ask.request.limit, min(len(days), ask.request.days))
             own = ask.scope_filter.scopes[0].name
             return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
         plans = [pair for pair in self._lying(ask) if not (is_task(pair[0]) and is_done(pair[0]))]
@@ -231,10 +233,6 @@ class WholeAnswers:
 _LATIN: Final = re.compile("[a-z]+")
 _OF_A_TIME: Final = 2
 """What lies on days no more directly, see ``lying``, was merely said on them."""
-
-
-def _most(ask: Ask, days: Collection[date]) -> int:
-    return max(ask.request.limit, min(len(days), ask.request.days))
 
 
 def _of_days_asked(ask: Ask) -> OfDays | None:
