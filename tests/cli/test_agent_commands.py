@@ -99,19 +99,27 @@ def test_all_files_are_read_before_a_question_is_answered_and_settings_are_flags
     assert (elsewhere / "memory").is_dir()
 
 
-@pytest.mark.parametrize("command", ["primer", "init"])
+FLAGS = [
+    ("--max-tokens=many", "--max-tokens"),
+    ("--language=fr", "--language"),
+    ("--embedding-key-env=sk-live-aB3", "--embedding-key-env"),
+    ("--embedding-key-file=absent", "--embedding-key-file"),
+    ("--project=家人/../x", "--project"),
+    ("--project public", "public"),
+    ("--project-folder /nowhere", "/nowhere"),
+    (f"--home {__file__}", __file__),
+]
+STORES = [
+    ("--bot /nowhere", "/nowhere"),
+    ("--connect nowhere", "--token-file"),
+    (f"--connect 127.0.0.1:99999 --token-file {__file__}", "host:port"),
+    ("--connect 127.0.0.1:80 --token-file /nowhere", "/nowhere"),
+]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ("--max-tokens=many", "--max-tokens"),
-        ("--language=fr", "--language"),
-        ("--embedding-key-env=sk-live-aB3", "--embedding-key-env"),
-        ("--embedding-key-file=absent", "--embedding-key-file"),
-        ("--project=家人/../x", "--project"),
-        ("--project public", "public"),
-        ("--project-folder /nowhere", "/nowhere"),
-        (f"--home {__file__}", __file__),
-    ],
+    ("command", "arguments", "word"),
+    [*(("primer", *one) for one in FLAGS + STORES), *(("init", *one) for one in FLAGS)],
 )
 def test_a_flag_with_a_bad_value_is_named_in_one_line(
     shell: Shell, command: str, arguments: str, word: str
@@ -119,22 +127,6 @@ def test_a_flag_with_a_bad_value_is_named_in_one_line(
     out, err = shell.streams(command, *arguments.split(), code=2)
     assert (out, word in err, err.count("\n")) == ("", True, 1)
     assert "sk-live" not in err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        ("--bot /nowhere", "/nowhere"),
-        ("--connect nowhere", "--token-file"),
-        (f"--connect 127.0.0.1:99999 --token-file {__file__}", "host:port"),
-        ("--connect 127.0.0.1:80 --token-file /nowhere", "/nowhere"),
-    ],
-)
-def test_a_store_that_cannot_be_had_is_named_in_one_line(
-    shell: Shell, arguments: str, word: str
-) -> None:
-    out, err = shell.streams("primer", *arguments.split(), code=2)
-    assert (out, word in err, err.count("\n")) == ("", True, 1)
 
 
 def test_what_a_program_reads_is_utf_8_whatever_the_console_is(shell: Shell, home: Path) -> None:

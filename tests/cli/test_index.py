@@ -62,24 +62,6 @@ def words_on_disk(home: Path) -> int:
     return int(count)
 
 
-def test_words_are_brought_up_to_the_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fill(home / "memory", "public", 30)
-    fill(home / "memory", "project-a", 12)
-    shared = home / "memory" / "shared"
-    shared.mkdir()
-    (shared / "RUNBOOK.md").write_text("# Deploys\n\nFirst the database, then the rest.\n", "utf-8")
-    code, (row,) = told(capsys)
-    assert code == 0
-    assert row["memories"] == {"public": 30, "project-a": 12}
-    assert row["notes"] >= 1
-    assert row["words"] == 42 + row["notes"] == words_on_disk(home)
-    assert (row["vectors"], row["embedder"], row["left"]) == (None, "lexical", 0)
-    fill(home / "memory", "public", 5, first=30)
-    code, (row,) = told(capsys)
-    assert (code, row["memories"]["public"]) == (0, 35)
-    assert row["words"] == words_on_disk(home)
-
-
 def test_what_has_no_id_is_taken_in(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [told(capsys)[1][0][name] for name in ("memories", "words", "left")] == [{}, 0, 0]
     public = home / "memory" / "scopes" / "public"

@@ -134,26 +134,6 @@ def test_a_name_in_the_projects_own_file_opens_no_other(
         assert not {"codes", "teapot"} & set(re.findall(r"\w+", thief.all())), name
 
 
-def test_a_projects_file_sets_nothing_that_leads_elsewhere(
-    mine: Folder, user: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    thief = Folder(user / "thief", capsys)
-    lines = [
-        f"home = {json.dumps(str(user / 'trap'))}",
-        'embedding = "http"',
-        'embedding_url = "http://127.0.0.1:9/v1"',
-        'embedding_key_env = "HOME"',
-        f"embedding_key_file = {json.dumps(str(user / 'key'))}",
-        'privacy_mode = "off"',
-    ]
-    thief.write(".scoped-memory/config.toml", "\n".join(lines) + "\n")
-    code, said = thief.run("primer")
-    assert code == 0
-    assert said.count("cannot be set here") == len(lines)
-    assert not (user / "trap").exists()
-    assert "codes" not in thief.all()
-
-
 @pytest.mark.parametrize(
     ("root", "agreed"), [(".scoped-memory/memory", "--store"), ("memory", "--agents")]
 )

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory.home import setting_values
 from astrbot_plugin_scoped_memory.llm_memory.home.places import default_home
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.home.settings import (
-    HomeSettings,
     LoadedSettings,
     load_settings,
 )
@@ -60,10 +58,6 @@ def in_project(project: Path, text: str) -> Path:
 def write(path: Path, text: str) -> Path:
     path.write_text(text, "utf-8")
     return path
-
-
-def test_every_key_has_a_default_and_a_reader() -> None:
-    assert [field.name for field in fields(HomeSettings)] == list(KEYS)
 
 
 def test_each_layer_covers_the_one_before_and_says_so(project: Path) -> None:

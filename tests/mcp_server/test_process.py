@@ -12,10 +12,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from astrbot_plugin_scoped_memory.harness.waiting import until
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import read_endpoint
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.tests.support.agents import agent_tools
@@ -29,8 +27,6 @@ from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import (
 )
 from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 from astrbot_plugin_scoped_memory.tests.support.programs.program import bind_by_modes
-from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import serving
-from astrbot_plugin_scoped_memory.tests.support.vitals import index_processes, lives
 
 pytestmark = [
     pytest.mark.process,
@@ -203,32 +199,6 @@ async def test_a_follower_ends_though_its_owner_hangs(clients: Callable[..., Std
         await follower.process.wait()
 
 
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("killed", [False, True])
-async def test_no_process_is_left_behind(
-    clients: Callable[..., StdioClient], *, killed: bool
-) -> None:
-    async def children() -> list[psutil.Process] | None:
-        return index_processes(client.process.pid) or None
-
-    async def ended() -> bool:
-        return not lives(index)
-
-    with serving() as embedder:
-        vectors = {"EMBEDDING": "http", "EMBEDDING_URL": embedder.url, "EMBEDDING_MODEL": "hashed"}
-        client = clients(environ={f"SCOPED_MEMORY_{key}": text for key, text in vectors.items()})
-        await client.start()
-        await client.call("memory_log", content="The oar is made of ash", type="decision")
-        (index,) = await until(children, within=SOON, what="a process for the index")
-        if killed:
-            client.process.kill()
-        else:
-            client.hang_up()
-        async with asyncio.timeout(SOON):
-            assert await client.process.wait() == (-signal.SIGKILL if killed else 0)
-    await until(ended, within=SOON, what="the end of that process")
-
-
 OLD_SDK = """
 from importlib import metadata
 def version(name):
@@ -261,20 +231,3 @@ def test_what_cannot_be_served_is_a_line_and_exit_code_2(
     assert len(done.stderr.splitlines()) == 1
     assert word in done.stderr
     assert not list(home.iterdir())
-
-
-async def test_a_store_of_a_newer_format_is_a_tools_text_until_it_is_another(
-    tmp_path: Path, clients: Callable[..., StdioClient]
-) -> None:
-    mark = tmp_path / "home" / "memory" / ".format.json"
-    mark.parent.mkdir(parents=True)
-    mark.write_text('{"format": 99}', "utf-8")
-    client = clients()
-    await client.start()
-    for _ in range(2):
-        text, failed = await client.call("memory_search", query="organ")
-        assert (failed, "99" in text) == (True, True)
-    mark.unlink()
-    text, failed = await client.call("memory_search", query="organ")
-    assert (failed, text) == (False, "nothing relevant is remembered")
-    await client.stop()

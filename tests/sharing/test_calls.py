@@ -228,14 +228,6 @@ json_values = st.recursive(
 )
 
 
-@given(name=st.sampled_from(CALLS) | st.text(max_size=12), raw=json_values)
-def test_any_json_is_a_call_or_a_bad_one(name: str, raw: object) -> None:
-    if isinstance(raw, dict):
-        raw = {"conversation_id": str(SITE), **raw}
-    with contextlib.suppress(BadCall):
-        decode_arguments(name, raw)
-
-
 def with_one_fault(data: st.DataObject, message: Any) -> Any:
     """A copy with any JSON in place of one of its values, however deep."""
     if not isinstance(message, dict | list) or not message or not data.draw(st.integers(0, 5)):
@@ -275,11 +267,3 @@ def test_an_answer_with_one_fault_is_one_or_a_bad_one(
     with contextlib.suppress(BadCall):
         arrived = decode_answer(name, with_one_fault(data, message))
         assert encode_answer(name, arrived)
-
-
-@given(name=st.sampled_from(CALLS), raw=json_values, kind=st.text(max_size=9))
-def test_any_json_is_an_answer_or_a_bad_one(name: str, raw: object, kind: str) -> None:
-    named = [{"type": one, "value": raw} for one in (kind, *call(name).answers)]
-    for whole in (raw, *named):
-        with contextlib.suppress(BadCall):
-            decode_answer(name, whole)

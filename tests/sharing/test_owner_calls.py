@@ -17,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.home.owner_door import PERSON, Owne
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Forgotten,
     NotAllowed,
-    NotVisible,
     Restored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.sharing.ports import OwnerMemory, SharedMemory
@@ -33,7 +32,6 @@ from astrbot_plugin_scoped_memory.tests.support.agents.agents import (
 pytestmark = pytest.mark.engine
 
 SHOP = ConversationId.parse("mcp:project:shop")
-OTHER = ConversationId.parse("mcp:project:other")
 HOME = ConversationId.parse("mcp:global:home")
 
 
@@ -60,22 +58,6 @@ async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
             yield Shared(rig, remote.owner)
         finally:
             await server.close()
-
-
-async def test_nothing_of_another_project_is_reached(shared: Shared) -> None:
-    theirs = await shared.log("The staging port is 6432", project="other")
-    for conversation in (SHOP, HOME):
-        assert (await shared.owner.listed(conversation_id=conversation, limit=9)).memories == ()
-        for answer in (
-            await shared.owner.forget(theirs, conversation_id=conversation),
-            await shared.owner.edit(theirs, "x y z", conversation_id=conversation),
-            await shared.owner.restore(theirs, conversation_id=conversation),
-        ):
-            assert answer == NotVisible(theirs)
-    assert isinstance(await shared.owner.forget(theirs, conversation_id=OTHER), Forgotten)
-    for conversation in (SHOP, HOME):
-        assert await shared.owner.restore(conversation_id=conversation) == NotVisible("")
-    assert isinstance(await shared.owner.restore(conversation_id=OTHER), Restored)
 
 
 async def test_what_holds_everywhere_changes_at_its_own_level(shared: Shared) -> None:

@@ -214,26 +214,6 @@ async def test_who_says_to_be_another_is_the_agent(owner: Owner, actor: object) 
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        ("export", {}, "no such call: export"),
-        ("__class__", {}, "no such call: __class__"),
-        ("READ", {}, "no such call: READ"),
-        ("read", [], "the arguments are no object"),
-        ("read", {**reading("x"), "persona": "x"}, "unknown argument: persona"),
-        ("read", {**reading("x"), "\ud800": 1}, "unknown argument: \ud800"),
-        ("read", {"conversation_id": str(SITE)}, "missing argument: where"),
-        ("read", {"where": "x"}, "missing argument: conversation_id"),
-        ("read", reading(7), "in the arguments of read"),  # type: ignore[arg-type]
-        ("remember", {"draft": {}, "conversation_id": str(SITE)}, "in the arguments of remember"),
-    ],
-)
-async def test_bad_calls_are_named(owner: Owner, name: str, arguments: object, said: str) -> None:
-    status, answer = await owner.post(name, arguments)
-    assert (status, said in answer["error"]) == (400, True), answer
-
-
-@pytest.mark.parametrize(
     "body",
     [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"1" * 100_000, b"NaN"],
 )
@@ -281,16 +261,6 @@ async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:
     # One that is as long as it says, and no longer than may be, is read.
     status, answer = await owner.post("read", reading("x" * (MOST_BYTES // 2)))
     assert (status, answer["type"]) == (200, "PointerNotVisible")
-
-
-async def test_fifty_calls_at_once(owner: Owner) -> None:
-    remote = RemoteMemory(owner.endpoint)
-    drafts = [MemoryDraft(f"第 {n} 号柜子的钥匙在前台") for n in range(50)]
-    outcomes = await asyncio.gather(
-        *(remote.memory.remember(draft, conversation_id=SITE) for draft in drafts)
-    )
-    stored = [outcome for outcome in outcomes if isinstance(outcome, Stored)]
-    assert len({outcome.memory.memory.memory_id for outcome in stored}) == 50
 
 
 async def test_the_same_key_is_one_write(owner: Owner) -> None:

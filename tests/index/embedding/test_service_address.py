@@ -153,12 +153,6 @@ def test_a_file_with_anything_but_a_key_is_refused(tmp_path: Path, content: byte
     assert caught.value.__context__ is None, "a decoding error quotes what was read"
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
-    for file in (tmp_path / "none", tmp_path, tmp_path / "none" / "below"):
-        with pytest.raises(InvalidService, match="is no file"):
-            key_from({"KEY": "sk-1"}, "KEY", file)
-
-
 def test_a_key_shows_itself_in_a_request_alone() -> None:
     key = ApiKey(CANARY)
     assert CANARY not in f"{key} {key!r} {[key]}"

@@ -59,14 +59,6 @@ def found(
     return [match.key.memory_id for match in matches.found]
 
 
-def test_what_was_written_is_found_by_its_words(index: LexicalIndex) -> None:
-    index.write([record(HOME, "m-1", "奶奶对花生过敏"), record(HOME, "m-2", "钥匙在抽屉里")], [])
-    assert found(index, "谁对花生过敏", seen_from(HOME)) == ["m-1"]
-    assert found(index, "量子力学", seen_from(HOME)) == []
-    assert index.count() == 2
-    assert index.hashes() == {Key(HOME, "m-1"): "奶奶对花生过敏", Key(HOME, "m-2"): "钥匙在抽屉里"}
-
-
 def test_what_holds_every_word_is_counted_and_found_however_much_shares_some(
     index: LexicalIndex,
 ) -> None:
@@ -111,16 +103,6 @@ def test_with_the_filter_off_everything_is_found_but_quarantine(index: LexicalIn
     everything = ScopeFilter((PUBLIC,), everything=True)
     matches = index.search(LexicalQuery("门禁", "门禁"), everything, 10)
     assert {match.key.scope for match in matches.found} == {HOME, WORK, "public"}
-
-
-def test_writing_again_replaces_and_removing_removes(index: LexicalIndex) -> None:
-    index.write([record(HOME, "m-1", "奶奶对花生过敏"), record(WORK, "m-1", "花生在仓库")], [])
-    index.write([record(HOME, "m-1", "奶奶喜欢豆浆")], [])
-    assert found(index, "花生过敏", seen_from(HOME)) == []
-    assert found(index, "豆浆", seen_from(HOME)) == ["m-1"]
-    index.write([], [Key(HOME, "m-1"), Key(HOME, "m-1"), Key(HOME, "m-77")])
-    assert found(index, "豆浆", seen_from(HOME)) == []
-    assert index.hashes() == {Key(WORK, "m-1"): "花生在仓库"}
 
 
 def test_a_log_that_is_emptied_takes_no_record_with_it(index: LexicalIndex) -> None:

@@ -183,12 +183,6 @@ def test_what_says_nothing_merges_with_nothing(text: str) -> None:
     assert isinstance(decided(text, text), Append)
 
 
-@pytest.mark.parametrize(("reinforce", "replace_"), [(0.8, 0.9), (1.1, 0.9), (0.9, 0.0)])
-def test_thresholds_that_make_no_sense_are_refused(reinforce: float, replace_: float) -> None:
-    with pytest.raises(ValueError, match="replace"):
-        MergeThresholds(reinforce, replace_)
-
-
 def test_what_an_agent_stored_on_a_persons_behalf_merges_with_its_like_alone() -> None:
     own = said("小明对花生过敏", person="qq:1")
     behalf = replace(

@@ -5,7 +5,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -106,12 +105,6 @@ def test_a_call_that_takes_long_holds_up_no_other(worker: WorkerProcess) -> None
     assert worker.call("echo") == ()
     worker.call("release")
     assert waiting() == ()
-
-
-def test_an_error_is_raised_as_what_it_is_and_the_next_call_works(worker: WorkerProcess) -> None:
-    with pytest.raises(ValueError, match="no"):
-        worker.call("refuse")
-    assert worker.call("echo") == ()
 
 
 def test_who_has_waited_long_enough_goes_on_and_the_late_answer_disturbs_nobody(
@@ -219,15 +212,6 @@ def test_a_process_that_the_bot_has_forked_keeps_no_worker_alive(worker: WorkerP
         os.close(held)
 
 
-def test_a_process_ends_when_nobody_asks_any_more(worker: WorkerProcess) -> None:
-    worker.end(30.0)
-    assert not Path(f"/proc/{worker.pid}").exists()
-    with pytest.raises(WorkerEnded):
-        worker.call("echo")
-    worker.end(0.1)
-    worker.kill()
-
-
 def test_a_process_that_hears_nothing_any_more_is_killed_in_the_end(
     worker: WorkerProcess,
 ) -> None:
@@ -237,8 +221,3 @@ def test_a_process_that_hears_nothing_any_more_is_killed_in_the_end(
     for waiting in (deaf, stuck):
         with pytest.raises(WorkerEnded):
             waiting()
-
-
-def test_what_cannot_be_started_is_said_at_once(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="nothing"):
-        WorkerProcess((str(tmp_path / "nothing"),))
