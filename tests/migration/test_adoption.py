@@ -18,11 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.migration.adoption_staging import AdoptionStaging
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_port import (
-    FoundStore,
-    JsonlStore,
     LegacyStores,
-    StoreKind,
-    StoreUnreadable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.rules.legacy_plan import Plan
@@ -315,30 +311,6 @@ async def test_a_persons_edit_stays_when_the_record_comes_again(simple: Simple) 
         "外婆的第0件事": 77,
         "奶奶的第1件事": 77,
     }
-
-
-async def test_a_store_that_cannot_be_read_now_is_said_and_read_at_the_next_start(
-    simple: Simple, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    simple.make(3)
-    make_living(simple.plugins / LIVING / "livingmemory.db", [("d1", "爷爷", {"session_id": None})])
-    read = PluginStores.read
-
-    def busy(self: PluginStores, store: FoundStore, scratch: str) -> JsonlStore:
-        if store.kind is StoreKind.ANGEL_SQLITE:
-            raise StoreUnreadable("changing", "busy")
-        return read(self, store, scratch)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(PluginStores, "read", busy)
-        status, notices = await adopt(simple.root, simple.plugins)
-    assert status.state is MigrationState.FAILED
-    assert "changing" in status.detail or "busy" in status.detail
-    assert notices == {NoticeCode.ADOPTION_FAILED.value}
-    assert set(vault_of(simple.root)) == {"public"}
-    status, notices = await adopt(simple.root, simple.plugins)
-    assert (status.state, notices) == (MigrationState.DONE, set())
-    assert len(vault_of(simple.root)["家人"]) == 3
 
 
 async def test_a_torn_store_gives_what_it_can_and_the_owner_is_told(simple: Simple) -> None:

@@ -3,7 +3,6 @@ taken back: the metadata to the last field, the memories by their batch."""
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -64,34 +63,6 @@ async def settled(root: Path, source: object) -> None:
         assert status.tally == ALL
         assert adds_up(status)
         assert await memories(rig) == {"public": 50, "家人": 1, "quarantine": 1}
-
-
-@pytest.mark.parametrize("stop_at", [1, 4, 7, 10, 13])
-async def test_cancelled_at_any_call_it_goes_on_and_counts_each_record_once(
-    tmp_path: Path, stop_at: int
-) -> None:
-    source = filled(RECORDS)
-    calls = 0
-    reached, go_on = asyncio.Event(), threading.Event()
-    loop = asyncio.get_running_loop()
-
-    def watch(_: str) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == stop_at:
-            loop.call_soon_threadsafe(reached.set)
-            go_on.wait(20)
-
-    source.before_call = watch
-    async with running(tmp_path, legacy=source, settings=SMALL, follow=False) as rig:
-        task = asyncio.create_task(rig.engine.migrate())
-        async with asyncio.timeout(20):
-            await reached.wait()
-        task.cancel()
-        go_on.set()
-        await asyncio.gather(task, return_exceptions=True)
-    source.before_call = lambda _: None
-    await settled(tmp_path, source)
 
 
 async def test_a_server_that_goes_and_comes_back_is_waited_for(tmp_path: Path) -> None:

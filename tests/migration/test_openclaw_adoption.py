@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.composition import openclaw_adoption
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.openclaw_adoption import Adopted, adopt
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
@@ -120,31 +119,6 @@ async def test_what_was_forgotten_here_does_not_come_back(tmp_path: Path) -> Non
     again = await take(memories, paths)
     assert (again.stored, again.known) == (0, 2)
     assert "发布" not in markdown(paths).get("scopes/public/entities.md", "")
-
-
-async def test_a_run_that_was_cut_off_is_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = EnginePaths.under(tmp_path / "home")
-    memories = tuple(said(f"{room} 号会议室的投影仪是{room}年买的") for room in range(2001, 2031))
-    real = openclaw_adoption.append_durably
-    calls = 0
-
-    def cut_off(path: Path, payload: bytes) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 2:
-            raise KeyboardInterrupt
-        real(path, payload)
-
-    monkeypatch.setattr(openclaw_adoption, "append_durably", cut_off)
-    with pytest.raises(KeyboardInterrupt):
-        await take(memories, paths)
-    monkeypatch.undo()
-    done = await take(memories, paths)
-    assert done.stored + done.known == 30
-    whole = "".join(markdown(paths).values())
-    assert [whole.count(f"{memory.text}") for memory in memories] == [1] * 30
 
 
 def test_links_and_large_files_are_refused_and_named(foreign: Path, tmp_path: Path) -> None:

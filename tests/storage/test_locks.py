@@ -116,19 +116,6 @@ def test_the_lock_file_names_its_owner_for_people(tmp_path: Path, locking: FileL
     assert (tmp_path / LOCK_NAME).read_text() == ""
 
 
-def test_taking_and_giving_back_twice_is_no_error(tmp_path: Path, locking: FileLocking) -> None:
-    lock = DirectoryLock(tmp_path, locking=locking)
-    lock.release()
-    lock.acquire()
-    lock.acquire()
-    assert lock.held
-    lock.release()
-    lock.release()
-    assert not lock.held
-    lock.acquire()
-    lock.release()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 def test_other_names_of_a_directory_name_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

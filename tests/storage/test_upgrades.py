@@ -19,7 +19,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Restored,
     build_engine,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import FormatNewer
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
 from astrbot_plugin_scoped_memory.llm_memory.migration.migration_store import SqliteMigrationStore
 from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome
@@ -31,7 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.storage.formats.state_schema import
 from astrbot_plugin_scoped_memory.llm_memory.storage.formats.store_formats import (
     STAMP,
     VAULT_FORMAT,
-    StoreFormats,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
@@ -262,15 +260,6 @@ async def test_a_newer_format_is_refused_and_not_a_byte_of_the_folder_changes(
         assert (tree(data), folders(data)) == before
 
 
-def test_who_wrote_a_newer_format_is_told_only_if_it_is_a_version(data: Path) -> None:
-    for stated, needs in (("v2.0.0-beta.1", "≥ v2.0.0-beta.1"), ("x" * 999, "> 1.0.0")):
-        stamp = {"format": 2, "written_by": stated}
-        (data / "memory" / STAMP).write_text(json.dumps(stamp), "utf-8")
-        with pytest.raises(FormatNewer) as refused:
-            StoreFormats(data / "memory", "1.0.0").check()
-        assert refused.value.needs == needs
-
-
 async def test_a_newer_index_is_removed_and_built_anew(data: Path) -> None:
     index = data / "index"
     (index / "manifest.json").write_text('{"format": 2, "collection": "memories-x"}', "utf-8")
@@ -283,29 +272,6 @@ async def test_a_newer_index_is_removed_and_built_anew(data: Path) -> None:
 
 
 # What an older file lacks
-
-
-@pytest.mark.parametrize("folder", [path for path in SAMPLES if "-state-1-" in path.name])
-def test_a_state_of_format_1_gets_the_tables_of_the_present_one(
-    folder: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(folder / "data", tmp_path / "data")
-    path = state_of(tmp_path / "data")
-    before = sample.tables(path)
-    state = SqliteStateStore(path)
-    state.open()
-    state.close()
-    after = sample.tables(path)
-    assert {tuple(row) for row in after["seen_conversation"]} >= {
-        tuple(row) for row in before["seen_conversation"]
-    }
-    changed = {"meta", "seen_conversation"}
-    assert {name: rows for name, rows in after.items() if name in before.keys() - changed} == {
-        name: rows for name, rows in before.items() if name not in changed
-    }
-    assert after["meta"] == [["format", str(STATE.format)]]
-    expected = json.loads((PRESENT / "expected.json").read_text("utf-8"))
-    assert sample.schema(path) == expected["written"]["schema"]
 
 
 async def test_turns_that_were_queued_in_format_1_stay_as_they_were_and_are_no_admins(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.support.bots import WORK, Bot, living
 
 pytestmark = pytest.mark.engine
@@ -223,52 +220,6 @@ async def test_what_was_moved_back_by_hand_after_a_move_by_command_stays_there(
         assert bot.texts(WORK) == []
 
 
-async def test_an_unreadable_folder_forgets_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = os.scandir
-
-    def failing(path: str) -> object:
-        if str(path).endswith("journal"):
-            raise PermissionError(13, "denied")
-        return real(path)
-
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        await bot.says("昨天图书馆闭馆")
-        assert bot.file("journal").is_dir()
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "scandir", failing)
-            await bot.look()
-        assert len(bot.texts()) == 2
-        (notice,) = bot.notices.standing()
-        assert notice.params["path"] == "journal"
-        await bot.look()
-        assert bot.notices.standing() == ()
-        bot.check()
-
-
-async def test_without_a_ledger_the_files_are_read_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with living(tmp_path) as bot:
-        await bot.says(PEANUTS)
-        path = bot.file()
-        path.write_text(path.read_text("utf-8").replace("花生", "核桃"), "utf-8")
-
-    def full(*_: object, **__: object) -> None:
-        raise StateUnavailable("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SqliteLedger, "record", full)
-        async with living(tmp_path) as bot:
-            assert bot.texts() == ["奶奶对核桃过敏"]
-            assert await bot.says(TEA)
-    async with living(tmp_path) as bot:
-        assert bot.texts() == sorted(["奶奶对核桃过敏", TEA])
-        bot.check()
-
-
 async def test_an_entry_pasted_first_and_cut_then_keeps_its_id(tmp_path: Path) -> None:
     """In the look between the two it is a copy, which waits for an id of its own."""
     async with living(tmp_path, pace=VaultPace(quiet_seconds=3600.0)) as bot:
@@ -339,21 +290,3 @@ async def test_a_file_that_cannot_be_read_is_reported_and_forgets_nothing(tmp_pa
         assert bot.notices.standing() == ()
         bot.check()
         assert not bot.file("archive").exists()
-
-
-async def test_our_own_writes_are_nothing_new(tmp_path: Path) -> None:
-    async with living(tmp_path) as bot:
-        first = await bot.says(PEANUTS)
-        await bot.says(TEA)
-        await bot.says(PEANUTS)
-        told = bot.index.told
-        await bot.look()
-        assert bot.index.told == told
-        await bot.forgets(first)
-        await bot.restores(first)
-        told = bot.index.told
-        await bot.look()
-        os.utime(bot.file(), (1, 1))
-        await bot.look()
-        assert bot.index.told == told
-        bot.check()
