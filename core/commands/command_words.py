@@ -15,7 +15,6 @@ from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot.core.star.star_handler import star_handlers_registry
 
-from ...llm_memory.text.traditional import simplified
 from ...llm_memory.texts import Texts
 from .command_table import COMMANDS
 
@@ -66,6 +65,10 @@ def first_word(text: str) -> tuple[str, str]:
 
 def folded_word(word: str) -> str:
     """A word of a command as it is compared, of the same length for Chinese ones."""
+    from ...llm_memory.text.traditional import (  # AstrBot waits for the import of this module
+        simplified,
+    )
+
     return simplified(word.casefold())
 
 

@@ -102,6 +102,7 @@ class Model:
     corrections: list[Correction] = field(default_factory=list)
     paused: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
+    recorded: set[str] = field(default_factory=set)
     rules: dict[str, str] = field(default_factory=dict)
     purged: set[str] = field(default_factory=set)
     undone: set[str] = field(default_factory=set)

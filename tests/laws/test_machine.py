@@ -236,8 +236,7 @@ class Life(RuleBasedStateMachine):
         alive = {one.memory_id for one in self.model.entries}
         quiet = self.model.is_paused(place)
         # A record is told in place of the proposal that it was made of.
-        published = self.model.published
-        shadowed = {one.memory_id for one in self.model.seen(place) if one.words in published}
+        shadowed = self.model.recorded
         for door, ids in (IDS | SOME_IDS).items():
             shown = await ids(at) & alive
             expected = set() if quiet and door in SILENT_ON_PAUSE else seen
@@ -453,6 +452,7 @@ class Life(RuleBasedStateMachine):
         entry.marks += accepted
         if accepted and (to or entry.scope == PUBLIC):
             self.model.published.add(entry.words)
+            self.model.recorded.add(entry.memory_id)
         self.look()
 
     # By hand

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.tests.support.reflecting import StandingClock
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-WORDS, OTHER = "检索面用 PostgreSQL", "周五下午大家交周报"
+WORDS, OTHER = "检索面用 PostgreSQL", "大家每人写一份周报"
 
 
 async def proposed(desk: Desk, words: str = WORDS) -> str:
