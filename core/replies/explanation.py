@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ...llm_memory import GIVEN_UP, DropReason, Explained, Hit, Primed, Told
-from ...llm_memory.models.recall import Considered, Trace
+from ...llm_memory.models.recall import Considered
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from .memory_line import place_text
@@ -34,7 +34,7 @@ def why_text(
     places = dict.fromkeys(place_text(texts, name) for name in trace.scopes)
     lines = [
         _asked_line(texts, record, back),
-        *_talk_lines(texts, trace),
+        *([say("explain.talk")] if trace.talk.voices else []),
         say("explain.looked_in", places=say("common.and").join(places)),
         *(_note_line(texts, note, admin=admin) for note in trace.notes),
     ]
@@ -44,7 +44,9 @@ def why_text(
     elif GIVEN_UP not in trace.notes:
         lines.append(say("explain.attached_none"))
     for number, hit in enumerate(hits, start=1):
-        lines += [f"{number}. {shown[hit.memory_id]}", *_instead_of(texts, explained, hit)]
+        lines.append(f"{number}. {shown[hit.memory_id]}")
+        if gone := explained.instead_of.get(hit.memory_id):
+            lines.append(say("explain.instead_of", id=gone[-1]))
     near = [
         say("explain.near_line", text=shown[hit.memory_id], why=_why(texts, considered))
         for considered, hit in explained.candidates
@@ -56,20 +58,6 @@ def why_text(
 
 def _moment(at: datetime) -> str:
     return f"{at:%m-%d %H:%M}"
-
-
-def _instead_of(texts: Texts, explained: Explained, hit: Hit) -> list[str]:
-    gone = explained.instead_of.get(hit.memory_id)
-    if not gone:
-        return []
-    return [texts.say("explain.instead_of", id=gone[-1])]
-
-
-def _talk_lines(texts: Texts, trace: Trace) -> list[str]:
-    if not trace.talk.voices:
-        return []
-    voices = texts.say("common.and").join(texts.say(f"voice.{one}") for one in trace.talk.voices)
-    return [texts.say("explain.carried" if trace.talk.carried else "explain.talk", names=voices)]
 
 
 def _asked_line(texts: Texts, record: Told, back: int) -> str:

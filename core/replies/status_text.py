@@ -15,12 +15,10 @@ from ...llm_memory import (
     Tally,
 )
 from ...llm_memory.catalogue.rules.soul_replies import persona_words
-from ...llm_memory.models.loop import UNMAPPED
 from ...llm_memory.models.scope import NO_PERSONA
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ..host.package_installer import bundled_model_for_here
-from .memory_line import place_text
 
 _AUTO = "auto"
 _UNREADABLE = frozenset({"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"})
@@ -28,8 +26,6 @@ _UNREADABLE |= {"made_up", "language", "empty"}
 """Codes of a model's answer, see rules/reply.py and rules/grounding.py of reflection."""
 _OF_SERVICE = frozenset({"gone", "timeout", "refused", "failed"})
 """See ``ChatFailed``."""
-_NAMED = 5
-"""The most scopes that are named in chat."""
 
 
 def moment(at: datetime) -> str:
@@ -67,23 +63,11 @@ def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
         failed = texts.listed("loop", failed=spent.failed)
         lines.append(say("loop.spent", calls=calls, failed=failed, tokens=tokens, budget=budget))
     lines += texts.counted("loop", unasked=status.unasked)
-    lines += _dropped_lines(texts, status)
+    lines += texts.counted("loop", dropped=sum(share.dropped for share in status.shares))
     if status.error:
         lines.append(say("loop.error", detail=fault_words(texts, status.error)))
     lines += texts.counted("loop", paused=status.paused)
     return lines + _sleep_lines(texts, status)
-
-
-def _dropped_lines(texts: Texts, status: LoopStatus) -> list[str]:
-    """What a full queue dropped today, the most first."""
-    say = texts.say
-    told = []
-    for share in sorted(status.shares, key=lambda share: -share.dropped):
-        unmapped = share.group == UNMAPPED
-        name = say("loop.unmapped") if unmapped else place_text(texts, safe(share.group))
-        told += [say("loop.dropped_of", scope=name, count=share.dropped)] if share.dropped else []
-    whose = say("common.and").join(told[:_NAMED]) + ("…" if told[_NAMED:] else "")
-    return [say("loop.dropped", whose=whose)] if told else []
 
 
 def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:

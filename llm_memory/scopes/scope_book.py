@@ -23,12 +23,11 @@ from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
 
-_STRANGERS_REPORTED: Final = "strangers_told"
-"""Noted in the state: an admin was told in chat that strangers write privately in public."""
-
-
 _REPORTED: Final = "told:"
 """Begins a mark in the state: an admin was told of this."""
+
+_STRANGERS: Final = "strangers"
+"""Behind it, in such a mark: strangers write privately in public."""
 
 _SUCCESSOR: Final = "successor:"
 """Behind it, in such a mark: the key of a conversation on hold."""
@@ -78,7 +77,6 @@ class ScopeBook:
         )
         self._met: set[str] = set()
         self._public_peers: frozenset[str] = frozenset()
-        self._strangers_reported = False
         self._claimed: list[str] = []
         """The marks of what an admin is being told."""
 
@@ -87,7 +85,6 @@ class ScopeBook:
         a folder. What may have been lost is published only once an admin confirms the map."""
         self._guard.open(folders)
         self._public_peers = self._state.public_peers()
-        self._strangers_reported = self._state.has_mark(_STRANGERS_REPORTED)
         self._report()
         self._look_at_strangers()
 
@@ -267,13 +264,12 @@ class ScopeBook:
 
     async def claim_strangers_warning(self) -> int:
         """How many strangers an admin is to be told of in chat; 0 for none, and once it was
-        claimed, also before a restart."""
-        if self._strangers_reported or not self.strangers_in_public:
+        claimed, also before a restart. Asked first of what an admin is told: what was claimed
+        before was said."""
+        self._claimed = []
+        if not self.strangers_in_public:
             return 0
-        self._strangers_reported = True
-        self._claimed = [_STRANGERS_REPORTED]
-        await self._keep(self._state.set_mark, _STRANGERS_REPORTED)
-        return len(self._persons())
+        return sum(await self._claim({_STRANGERS: len(self._persons())}))
 
     async def claim_unreported(self, names: Sequence[str], most: int | None = None) -> list[str]:
         """Of these, what was not claimed yet, also before a restart: it is said once. ``most``: the
@@ -313,15 +309,9 @@ class ScopeBook:
         self._claimed += [f"{_REPORTED}{name}" for name in names]
         return [marks[name] for name in names]
 
-    def begin_telling(self) -> None:
-        """An admin is told of what is claimed from now on; what was claimed before was said."""
-        self._claimed = []
-
     async def return_strangers_warning(self) -> None:
         """What was claimed could not be said: another time, then."""
         claimed, self._claimed = self._claimed, []
-        if _STRANGERS_REPORTED in claimed:
-            self._strangers_reported = False
         for mark in claimed:
             await self._keep(partial(self._state.set_mark, there=False), mark)
 

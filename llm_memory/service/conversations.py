@@ -63,10 +63,7 @@ class Conversations:
         """How many persons but admins write privately in public, for an admin who was not told of
         it yet; 0 for anybody else, and from then on. Asked first of what an admin is told."""
         await self._life.ready()
-        if not actor.admin:
-            return 0
-        self._book.begin_telling()
-        return await self._book.claim_strangers_warning()
+        return await self._book.claim_strangers_warning() if actor.admin else 0
 
     async def claim_successors(self, actor: Actor) -> list[tuple[str, str]]:
         """The conversations that are held since they seem to go on for another one, with the key of

@@ -34,7 +34,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ScopeFault,
     TaskFate,
     TransferFault,
-    Voice,
     Why,
     WhyCode,
 )
@@ -74,7 +73,6 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "resting": (set(Resting) - {Resting.NO}, True),
     "postponed": (set(Postponed) - {Postponed.NO}, True),
     "file": (FILE_REASONS, True),
-    "voice": (Voice, False),
     "memory_kind": ([kind.name.lower() for kind in MemoryKind], False),
     "source": ([source.name.lower() for source in Source], False),
     "decision_state": (DecisionState, False),

@@ -16,7 +16,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Resting,
     Spent,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.loop import UNMAPPED, Share
+from astrbot_plugin_scoped_memory.llm_memory.models.loop import Share
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -119,15 +119,8 @@ def test_all_that_the_loop_says_of_itself_has_a_line(language: str) -> None:
     for part in ("openai/x", "2026-11-20", "2026-11-22", *map(str, (11, *range(13, 20)))):
         assert part in text
     assert len(text.splitlines()) == len(lines)
-    shares = [Share(UNMAPPED, 9, 799), Share("公司", 9, 0)]
-    shares += [Share(f"家{number}\n⚠ forged", 9, 701 + number) for number in range(6)]
-    shown = loop_lines(texts, replace(full, shares=tuple(shares)))
-    (told,) = [line for line in shown if line not in lines]
-    assert len(told.splitlines()) == 1
-    most = [703, 704, 705, 706, 799]
-    assert [number for number in range(700, 800) if str(number) in told] == most
-    assert texts.say("loop.unmapped") in told
-    assert "公司" not in told
+    shares = (Share("家人", 9, 299), Share("公司", 9, 500))
+    assert texts.say("loop.dropped", count=799) in loop_lines(texts, replace(full, shares=shares))
     assert texts.say("loop.reader_auto") in loop_lines(texts, replace(full, provider="auto"))
     assert texts.say("loop.sleeping") in loop_lines(texts, replace(full, sleeping=True))
     for reason in Resting:
