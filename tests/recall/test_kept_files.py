@@ -87,13 +87,6 @@ def test_a_broken_file_says_nothing_and_is_written_anew(tmp_path: Path, content:
     assert book.read(MODEL) == TRUST
 
 
-def test_the_broken_files_differ_from_a_sound_one_by_what_is_broken(tmp_path: Path) -> None:
-    path = tmp_path / "trust.json"
-    path.write_text(json.dumps({"of": OF, "found": {"zh": SOUND, "en": SOUND}}), "utf-8")
-    cohort = Cohort(0.1, (0.8, 0.1), 0.05, (0.4, 0.1))
-    assert JsonTrustBook(path).read(MODEL) == Trust(dict.fromkeys(Language, cohort))
-
-
 def test_where_it_cannot_be_kept_nobody_is_disturbed(tmp_path: Path) -> None:
     (tmp_path / "index").write_text("a file where the folder should be", encoding="utf-8")
     book = JsonTrustBook(tmp_path / "index" / "trust.json")

@@ -161,18 +161,6 @@ async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
         assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
 
 
-async def test_a_question_in_the_first_person_prefers_what_its_asker_said(tmp_path: Path) -> None:
-    xiaoming, xiaohong = person(1, "小明"), person(2, "小红")
-    async with running(tmp_path, trust=FixedTrust(0.0)) as rig:
-        await rig.remember("我最喜欢喝冰美式咖啡", HERE, xiaoming)
-        await rig.remember("我最喜欢喝热拿铁咖啡", HERE, xiaohong)
-        await rig.until_words()
-        for actor, first in ((xiaoming, "小明"), (xiaohong, "小红")):
-            recall = await rig.recall("我喜欢喝什么咖啡", HERE, 2, actor=actor)
-            assert next(hit.who for hit in recall.hits) == first
-            assert len(recall.hits) == 2
-
-
 async def test_the_budget_counts_what_is_written_and_skips_what_does_not_fit(
     tmp_path: Path,
 ) -> None:
