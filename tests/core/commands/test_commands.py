@@ -169,42 +169,6 @@ async def test_a_command_that_takes_no_words_names_them_and_does_nothing(
     assert bytes_in(tmp_path, but=("index", "state")) == before
 
 
-async def test_a_pause_for_a_time_says_until_when_and_words_that_are_none_pause_nothing(
-    rig: Rig,
-) -> None:
-    desk, paused = Desk(rig), rig.engine.service.conversations.pause_of
-    assert "“一辈子”" in await desk("pause 一辈子")
-    assert paused(group(777)) is None
-    said = await desk("pause for 10 minutes")
-    pause = paused(group(777))
-    assert pause is not None
-    assert pause.until is not None
-    assert f"{pause.until:%Y-%m-%d %H:%M}" in said
-    assert f"{pause.until:%Y-%m-%d %H:%M}" in await desk("status")
-
-
-async def test_a_list_has_the_own_scope_first_and_counts_what_is_public(rig: Rig) -> None:
-    desk = Desk(rig)
-    for number, words in enumerate(("馆子周一不开门", "泳池周二不开门")):
-        await rig.remember(words, group(999), person(70 + number, "小王"))
-    here = "还没有记过"
-    assert here in await desk("list 我")
-    empty = await desk("list")
-    assert "另有公共的 2 条：/记忆 列表 公共" in empty
-    assert "不开门" not in empty
-    for name in ("一", "二", "三"):
-        await rig.remember(f"奶奶的第{name}个柜子", group(777))
-    own = await desk("list")
-    assert [line[:10] for line in own.split("\n")] == [
-        "共 3 条，新的在前："[:10],
-        *(f"{at}. 奶奶的第{name}个柜子"[:10] for at, name in enumerate("三二一", start=1)),
-        "另有公共的 2 条：/记忆"[:10],
-    ]
-    assert [name in await desk("list 公共") for name in ("泳池", "馆子", "奶奶")] == [1, 1, 0]
-    assert (await desk("list 不")).index("泳池") > 0
-    assert "馆子" in await desk("list", 999)
-
-
 async def test_what_is_to_do_is_told_and_what_is_done_is_ticked(rig: Rig) -> None:
     desk = Desk(rig)
     assert await desk("todo") == "没有待办的事"
@@ -235,18 +199,6 @@ async def test_signs_around_words_are_not_looked_for(rig: Rig) -> None:
     assert "没有找到" in await desk("search 火星人")
     assert PEANUTS in await desk("why 1")  # the search found nothing, so the list before it counts
     assert "已忘记" in await desk("forget “花生”")
-
-
-async def test_help_is_six_lines_and_what_admins_do_stands_behind_two_words(rig: Rig) -> None:
-    desk, member = Desk(rig), {"admin": False, "sender": "10009"}
-    assert len((await desk("help", **member)).split("\n")) == 6
-    assert len((await desk("help")).split("\n")) == 7
-    assert "改写" in await desk("help 管理")
-    assert "备份" in await desk("help 维护")
-    for number, path in ((777, False), (None, True)):
-        said = await (desk("help 搬家") if number else desk.alone("help 搬家", 1, admin=True))
-        assert ("python" in said) is path
-    assert "备份" not in await desk("help 维护", **member)
 
 
 async def test_a_rule_is_called_one_and_another_of_the_name_is_not_taken_for_oneself(

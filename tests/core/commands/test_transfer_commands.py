@@ -31,15 +31,6 @@ PEANUTS = "奶奶对花生过敏"
 FILE = "house.jsonl"
 
 
-async def test_an_export_shows_no_memory_in_the_chat(rig: Rig) -> None:
-    await rig.remember(PEANUTS, group(777))
-    said = await Desk(rig)("export")
-    (file,) = (rig.root / "exports").iterdir()
-    assert f"exports/{file.name}" in said
-    assert PEANUTS not in said
-    assert PEANUTS in file.read_text("utf-8")
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_report_tells_all_that_it_knows(language: str) -> None:
     report = Imported(
