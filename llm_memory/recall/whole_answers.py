@@ -89,7 +89,7 @@ class WholeAnswers:
             best = self._of_topic(ask, asked.topic, asked)
         elif asked is not None:
             best = await self._of_person(ask, asked.name)
-            if asked.each and not best:
+            if asked.each and not (best or ask.times):
                 best = await self._of_each(ask, asked.name)
         beside: Sequence[StoredMemory] = ()
         if topic is not None:
