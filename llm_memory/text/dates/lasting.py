@@ -26,10 +26,15 @@ _CLOCK = lazy_pattern(
     rf"(?P<hour>[0-9]{{1,2}}|[{HAN_NUMERALS}]{{1,3}})"
     rf"(?:[:点](?P<minute>[0-9]{{2}}|半|[{HAN_NUMERALS}]{{2,3}})?分?|(?=\s?[ap]m))"
 )
-_LATER = "下午|傍晚|晚上?|夜里|pm|afternoon|evening|tonight"
+_LATER = "下午|傍晚|晚上?|夜里|pm|afternoon|evening|tonight|night"
 _EARLIER = "凌晨|清?早上?|上午|am|morning"
 _TO = r"到|至|(?:un)?till?|to\b"
 _LATE, _EARLY, _UNTIL = lazy_pattern(_LATER), lazy_pattern(_EARLIER), lazy_pattern(_TO)
+_BEGINNINGS = (
+    (lazy_pattern("凌晨|[早清]|上午|morning"), 8), (lazy_pattern("中午|noon"), 12),
+    (lazy_pattern("下午|(?<=after)noon"), 14), (lazy_pattern("晚|夜|evening|night"), 18),
+)  # fmt: skip
+"""Parts of a day, and the hours at which they begin; the last that is named counts."""
 _BESIDE = lazy_pattern(
     "暂停|停止|停|先|就|大约|大概|左右|之后|以后|以内|内|后|的|时间|再|自动|恢复|继续|一下|一会儿?|吧|中午"
     rf"|{_TO}|{_LATER}|{_EARLIER}"
@@ -66,10 +71,15 @@ def _at(said: str, now: datetime) -> datetime | None:
     days = find_times(said, now, Towards.AHEAD)[-1:]
     rest = said[: days[0].first] + said[days[0].last :] if days else said
     clock = _CLOCK.search(rest)
-    if _is_more(_CLOCK.sub(" ", rest, count=1)) or not (days or clock):
+    until = _UNTIL.search(said) is not None
+    begins = [hour for part, hour in _BEGINNINGS if until and part.search(said)][-1:]
+    if _is_more(_CLOCK.sub(" ", rest, count=1)) or not (days or clock or begins):
         return None
+    if clock is None and begins:
+        end = datetime.combine(days[0].start if days else now.date(), time(*begins), now.tzinfo)
+        return end if days or end > now else end + timedelta(days=1)
     if clock is None:
-        ahead = _UNTIL.search(said) is not None and days[0].start > now.date()
+        ahead = until and days[0].start > now.date()
         day = days[0].start if ahead else days[0].end + timedelta(days=1)
         return datetime.combine(day, time(), now.tzinfo)
     hour, minute = number(clock["hour"]) or 0, clock["minute"] or "0"
