@@ -21,10 +21,9 @@ from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.services.injection_service import OPEN
 from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
-from astrbot_plugin_scoped_memory.llm_memory.vault.pages import Page, PagesOnDisk
+from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     QUICK,
     Rig,
@@ -275,45 +274,34 @@ async def test_a_timers_request_does_not_count_as_a_return_after_a_pause(room: R
     assert "交房租" in await turn(room.plugin, hello())
 
 
-async def test_a_turn_that_could_not_wait_for_it_leaves_it_to_the_next(
-    room: Room, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("owner", "name", "told", "away"),
+    [
+        (PagesOnDisk, "read", "交房租", True),
+        (SqliteLoopFacts, "put_fact", "回答必须用中文", False),
+    ],
+    ids=["the opening", "a rule"],
+)
+async def test_a_turn_that_could_not_wait_leaves_it_to_the_next(
+    room: Room, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, told: str, away: bool
 ) -> None:
     disk = threading.Event()
-    read = PagesOnDisk.read
+    at_once = getattr(owner, name)
 
-    def slow(self: PagesOnDisk, scope: Scope, name: str) -> Page | None:
+    def slow(*words: object) -> object:
         assert disk.wait(30)
-        return read(self, scope, name)
+        return at_once(*words)
 
-    await turn(room.plugin, hello())
-    room.clock.now += 7 * HOURS
+    if away:
+        await turn(room.plugin, hello())
+        room.clock.now += 7 * HOURS
     with monkeypatch.context() as patch:
-        patch.setattr(PagesOnDisk, "read", slow)
+        patch.setattr(owner, name, slow)
         hurried = plugin_of(room.rig)
         hurried.config = replace(hurried.config, recall_deadline_ms=50)
         assert await turn(hurried, hello()) == ""
         disk.set()
-    assert "交房租" in await turn(room.plugin, hello())
-    assert await turn(room.plugin, hello()) == ""
-
-
-async def test_a_turn_that_could_not_wait_leaves_a_rule_to_the_next(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    disk = threading.Event()
-    put = SqliteLoopFacts.put_fact
-
-    def slow(self: SqliteLoopFacts, name: str, value: str) -> None:
-        assert disk.wait(30)
-        put(self, name, value)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SqliteLoopFacts, "put_fact", slow)
-        hurried = plugin_of(room.rig)
-        hurried.config = replace(hurried.config, recall_deadline_ms=50)
-        assert await turn(hurried, hello()) == ""
-        disk.set()
-    assert "回答必须用中文" in await turn(room.plugin, hello())
+    assert told in await turn(room.plugin, hello())
     assert await turn(room.plugin, hello()) == ""
 
 
