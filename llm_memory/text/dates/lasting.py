@@ -31,10 +31,12 @@ _EARLIER = "凌晨|清?早上?|上午|am|morning"
 _TO = r"到|至|(?:un)?till?|to\b"
 _LATE, _EARLY, _UNTIL = lazy_pattern(_LATER), lazy_pattern(_EARLIER), lazy_pattern(_TO)
 _BEGINNINGS = (
-    (lazy_pattern("凌晨|[早清]|上午|morning"), 8), (lazy_pattern("中午|noon"), 12),
-    (lazy_pattern("下午|(?<=after)noon"), 14), (lazy_pattern("晚|夜|evening|night"), 18),
-)  # fmt: skip
-"""Parts of a day, and the hours at which they begin; the last that is named counts."""
+    (lazy_pattern("凌晨|[早清]|上午|morning"), time(8)),
+    (lazy_pattern("中午|noon"), time(12)),
+    (lazy_pattern("下午|(?<=after)noon"), time(14)),
+    (lazy_pattern("晚|夜|evening|night"), time(18)),
+)
+"""Parts of a day, and when they begin; the last that is named counts."""
 _BESIDE = lazy_pattern(
     "暂停|停止|停|先|就|大约|大概|左右|之后|以后|以内|内|后|的|时间|再|自动|恢复|继续|一下|一会儿?|吧|中午"
     rf"|{_TO}|{_LATER}|{_EARLIER}"
@@ -76,7 +78,7 @@ def _at(said: str, now: datetime) -> datetime | None:
     if _is_more(_CLOCK.sub(" ", rest, count=1)) or not (days or clock or begins):
         return None
     if clock is None and begins:
-        end = datetime.combine(days[0].start if days else now.date(), time(*begins), now.tzinfo)
+        end = datetime.combine(days[0].start if days else now.date(), begins[0], now.tzinfo)
         return end if days or end > now else end + timedelta(days=1)
     if clock is None:
         ahead = until and days[0].start > now.date()
