@@ -91,10 +91,10 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
         lambda real: lambda *given: real(*given[:3], given[3] * 0, *given[4:]),
     ),
     # How it is weighed.
-    "trust": ("recall.rules.trust:Trust.weight", _gives(1.0)),
-    "common-part": ("recall.rules.trust:Trust.common", _gives(())),
+    "trust": ("recall.embedder_trust:Trust.weight", _gives(1.0)),
+    "common-part": ("recall.embedder_trust:Trust.common", _gives(())),
     "trust-scale": (
-        "recall.rules.trust:Trust.chance", _with(lambda chance: (0.0, chance[1])),
+        "recall.embedder_trust:Trust.chance", _with(lambda chance: (0.0, chance[1])),
     ),
     "uses": ("recall.use_counts:UseCounts.of", _gives(0)),
     **{

@@ -22,8 +22,8 @@ from ..migration.legacy_stores import PluginStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..models.settings import EngineSettings
 from ..models.status import Notice
+from ..recall.embedder_trust import JsonTrustBook
 from ..recall.reranking import Reranker
-from ..recall.trust_file import JsonTrustBook
 from ..recall.weights_file import shipped
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore

@@ -1,26 +1,129 @@
-"""Finds out, once per embedder, how far it may be trusted for which language."""
+"""How far an embedder may be trusted for a language: a small examination, once per embedder, whose
+result is kept in ``index/trust.json``.
+
+Each pair of ``probes.json`` is a question and its answer in other words; no answer shares a word
+with its own question (a test sees to it). So what hashes words, or nothing at all, finds none of
+them by merit, and gets no weight beside an index that knows words better. A model that knows the
+language finds nearly all.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache
+from math import sumprod
+from operator import itemgetter
 from pathlib import Path
 
-from ..errors import EmbeddingFailed
+from ..errors import EmbeddingFailed, VaultWriteFailed
 from ..index.embedding.ports import Embedder, Fingerprint, Vector, Vectors
 from ..index.rules.common_part import apart_from, common_part
 from ..log import logger
 from ..models.settings import IndexPace
+from ..storage.files import make_folder, replace_durably
+from ..storage.retry import when_free
 from ..text.scripts import Language
-from .rules.trust import Cohort, Trust
-from .trust_file import JsonTrustBook
 
+EXAMINATION = 5
+"""Its number: with another one, embedders are examined anew."""
 _UNREADABLE = "language"
 _NOTHING_BELOW, _ALL_FROM = 0.45, 0.7
 """Shares of right answers. Chance gives a twentieth."""
+_UNEXAMINED = 0.1
+"""The deviation that is taken before the examination, where only vectors can answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """What an examination told of an embedder in one language.
+
+    Some questions are near to every text, and some texts to every question: see "Similarity" in
+    ``docs/dev/recall.md``.
+
+    Attributes:
+        weight: How far it is trusted, 0 to 1.
+        centre: The mean vector of texts that have nothing to do with each other, shape ``(dim,)``.
+        deviation: The standard deviation of a question's similarities to them.
+        common: What is taken from each question, shape ``(dim,)``; empty for nothing.
+    """
+
+    weight: float
+    centre: tuple[float, ...]
+    deviation: float
+    common: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What an examination told of an embedder; of an empty one nothing is known."""
+
+    cohorts: Mapping[Language, Cohort] = field(default_factory=dict)
+
+    def weight(self, language: Language | None) -> float:
+        """For a query, 0 to 1. What is in neither language gets the least of all weights."""
+        return min((cohort.weight for cohort in self._asked(language)), default=0.0)
+
+    def common(self, language: Language | None) -> tuple[float, ...]:
+        """What questions of a language share, for ``apart_from``; empty for a query in neither."""
+        return () if language is None else self.cohorts[language].common if self.cohorts else ()
+
+    def chance(self, language: Language | None, vector: Sequence[float]) -> tuple[float, float]:
+        """Mean and standard deviation of a query's similarities to what has nothing to do with it,
+        by its unit vector, shape ``(dim,)``. What is in neither language is measured by the
+        greatest of all means; a deviation of 0 says that nothing can be compared."""
+        asked = [one for one in self._asked(language) if len(one.centre) == len(vector)]
+        means = ((sumprod(vector, cohort.centre), cohort.deviation) for cohort in asked)
+        return max(means, key=itemgetter(0), default=(0.0, 0.0 if self.cohorts else _UNEXAMINED))
+
+    def _asked(self, language: Language | None) -> list[Cohort]:
+        return [one for name, one in self.cohorts.items() if language in (None, name)]
+
+
+@dataclass(eq=False)
+class JsonTrustBook:
+    """A cache: what cannot be read is not known. Both methods block and raise nothing."""
+
+    path: Path
+
+    def read(self, fingerprint: Fingerprint) -> Trust | None:
+        """Returns what is known of an embedder, by the present examination."""
+        try:
+            kept = json.loads(when_free(self.path.read_bytes))
+            found = kept["found"]
+            if kept["of"] != _identity(fingerprint):
+                return None
+            trust = Trust(
+                {
+                    one: Cohort(
+                        float(found[one]["weight"]),
+                        tuple(map(float, found[one]["centre"])),
+                        float(found[one]["deviation"]),
+                        tuple(map(float, found[one]["common"])),
+                    )
+                    for one in Language
+                }
+            )
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return None
+        sizes = {len(one.centre) for one in trust.cohorts.values()}
+        sizes |= {len(one.common) or fingerprint.dim for one in trust.cohorts.values()}
+        return trust if sizes == {fingerprint.dim} else None
+
+    def write(self, fingerprint: Fingerprint, trust: Trust) -> None:
+        """Keep it; what was known of other embedders goes."""
+        found = {language: asdict(cohort) for language, cohort in trust.cohorts.items()}
+        text = json.dumps({"of": _identity(fingerprint), "found": found}, indent=1)
+        with contextlib.suppress(OSError, VaultWriteFailed):
+            make_folder(self.path.parent)
+            replace_durably(self.path, text.encode())
+
+
+def _identity(fingerprint: Fingerprint) -> list[object]:
+    return [EXAMINATION, fingerprint.model, fingerprint.dim, fingerprint.revision]
 
 
 @cache
@@ -65,33 +168,32 @@ async def _examined(embedder: Embedder, language: Language) -> Cohort:
     """Raises EmbeddingFailed, but not for questions that it cannot read: none finds its answer."""
     pairs = (await asyncio.to_thread(probes))[language]
     answers = await embedder.embed_documents([answer for _, answer in pairs])
-    questions: list[Vector | None] = []
-    for question, _ in pairs:
+    questions: dict[int, Vector] = {}
+    for place, (question, _) in enumerate(pairs):
         try:
-            questions.append(await embedder.embed_query(question))
+            questions[place] = await embedder.embed_query(question)
         except EmbeddingFailed as error:
             if error.code != _UNREADABLE:
                 raise
-            questions.append(None)
     return await asyncio.to_thread(_marked, questions, answers)
 
 
-def _marked(questions: list[Vector | None], answers: Vectors) -> Cohort:
-    """The weight grows with the share of questions whose own answer is the nearest; one that the
-    embedder refuses finds none. The deviation is that of each question's similarities to the
-    answers of the others, around their own mean."""
+def _marked(questions: Mapping[int, Vector], answers: Vectors) -> Cohort:
+    """The weight grows with the share of questions whose own answer is the nearest; ``questions``,
+    by the place of their answers, lacks those that the embedder refuses, which find none. The
+    deviation is that of each question's similarities to the answers of the others, around their own
+    mean."""
     import numpy as np
 
     centre = tuple(answers.mean(axis=0).tolist())
-    read = [place for place, vector in enumerate(questions) if vector is not None]
-    if not read:
+    if not questions:
         return Cohort(0.0, centre, 0.0)
-    asked = np.stack([vector for vector in questions if vector is not None])
+    asked = np.stack(list(questions.values()))
     common = common_part(asked).tolist()
     rows = np.stack([answers @ apart_from(vector, common) for vector in asked]).astype(float)
-    is_own = np.arange(len(answers)) == np.array(read)[:, None]
-    others = rows[~is_own].reshape(len(read), -1)
+    is_own = np.arange(len(answers)) == np.array(list(questions))[:, None]
+    others = rows[~is_own].reshape(len(questions), -1)
     right = int((rows[is_own] > others.max(axis=1)).sum())
-    share = (right / len(questions) - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW)
+    share = (right / len(answers) - _NOTHING_BELOW) / (_ALL_FROM - _NOTHING_BELOW)
     deviation = float((others - others.mean(axis=1, keepdims=True)).std())
     return Cohort(min(max(share, 0.0), 1.0), centre, deviation, tuple(common))

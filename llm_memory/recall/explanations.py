@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
@@ -21,9 +20,10 @@ from ..text.normalising import preview
 from .rules.ranking import Candidate, as_hit
 from .rules.successors import predecessors
 
-KEPT = 50
-"""Recalls of all conversations together."""
+KEPT = 300
+"""Recalls of all conversations together. A busy one pushes out its own, no quiet one's last."""
 SHOWN = 5
+"""Recalls of one conversation."""
 _MOST_QUERY = 200
 """Characters of a question that are kept."""
 
@@ -36,13 +36,19 @@ class Explanations:
     _passages: Passages
     _preview_chars: int
     _clock: Callable[[], datetime]
-    _log: deque[Told] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _log: list[Told] = field(default_factory=list)
 
     def note(self, conversation: str, query: str, trace: Trace) -> None:
         """Keep for a while how a recall went."""
-        if trace.candidates or trace.notes or trace.milliseconds:
-            asked = preview(query, _MOST_QUERY)
-            self._log.append(Told(conversation, asked, self._clock(), trace))
+        if not (trace.candidates or trace.notes or trace.milliseconds):
+            return
+        self._log.append(Told(conversation, preview(query, _MOST_QUERY), self._clock(), trace))
+        of = Counter(one.conversation for one in self._log)
+        if of[conversation] > SHOWN:
+            self._log.remove(next(one for one in self._log if one.conversation == conversation))
+        elif len(self._log) > KEPT:
+            several = (one for one in self._log if of[one.conversation] > 1)
+            self._log.remove(next(several, self._log[0]))
 
     @contextmanager
     def noting_failure(
@@ -65,13 +71,12 @@ class Explanations:
 
         A map that changed meanwhile hides what was recalled under the old one.
         """
-        seen = (
-            record
+        return [
+            self._explained(record, scope_filter)
             for record in reversed(self._log)
             if record.conversation == conversation
-            and all(scope_filter.admits(name) for name in record.trace.scopes)
-        )
-        return [self._explained(record, scope_filter) for record in islice(seen, SHOWN)]
+            and all(map(scope_filter.admits, record.trace.scopes))
+        ]
 
     def all(self) -> list[Told]:
         """The newest first, of every conversation: for the owner of the files alone."""

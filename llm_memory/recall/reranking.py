@@ -1,4 +1,5 @@
-"""Asks a reranker for the order of what a recall is about to show."""
+"""Asks a reranker for the order of what a recall is about to show. It orders: what is relevant at
+all has been decided before."""
 
 from __future__ import annotations
 
@@ -6,21 +7,22 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
+from ..catalogue.rules.passage_text import HEADING_SEPARATOR
 from ..errors import RerankFailed
-from ..index.rules.circuit_breaker import CircuitBreaker
 from ..models.settings import EngineSettings
 from .request import Course
-from .rules.ranking import Candidate
-from .rules.reranking import TOP, question_text, reordered
+from .rules.ranking import Candidate, as_hit
 
-_FEWEST = 2
+TOP: Final = 20
+"""Candidates that it is shown: hits are few, and each text costs time, or money."""
+_FEWEST: Final = 2
 RESTS: Final = (0.0, 0.0, 30.0, 120.0, 300.0)
-"""Seconds that it is left alone after the first, second, … failure within the breaker's window: one
-that keeps timing out would make every recall wait for nothing."""
-_AT_ONCE = ("gone", "no_time")
+"""Seconds that it is left alone after the first, second, … failure in a row: one that keeps timing
+out would make every recall wait for nothing."""
+_AT_ONCE: Final = ("gone", "no_time")
 """What costs no waiting, and says nothing of how it will do next time."""
 
 
@@ -47,7 +49,7 @@ class Reranking:
     _reranker: Reranker | None
     _settings: EngineSettings
     _clock: Callable[[], float] = time.monotonic
-    _breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
+    _failures: int = 0
     _rests_until: float = -math.inf
     _running: set[asyncio.Task[Any]] = field(default_factory=set)
 
@@ -67,27 +69,22 @@ class Reranking:
             course.notes.append(f"rerank {label}: resting: {rest:.0f} s")
             return best
         left = self._settings.rerank_within_seconds - course.seconds
-        width = self._settings.preview_chars
-        texts = [question_text(candidate, query, width) for candidate in best[:TOP]]
+        texts = [_told(one, query, self._settings.preview_chars) for one in best[:TOP]]
         try:
             seconds = min(self._settings.rerank_seconds, left)
             scores = await self._scores(self._reranker, query, texts, seconds)
         except RerankFailed as error:
-            self._failed(str(error).partition(":")[0])
+            if str(error).partition(":")[0] not in _AT_ONCE:
+                rest = RESTS[min(self._failures, len(RESTS) - 1)]
+                self._failures += 1
+                self._rests_until = self._clock() + rest
             course.notes.append(f"rerank {label}: {error}")
             return best
         finally:
             course.lap("rerank")
-        self._breaker = CircuitBreaker()
+        self._failures = 0
         course.reranker = label
         return reordered(best, scores)
-
-    def _failed(self, code: str) -> None:
-        if code not in _AT_ONCE:
-            now = self._clock()
-            # Named, so that the breaker blames nothing of ours that could be made anew.
-            self._breaker, decision = self._breaker.failed(now, f"rerank_{code}", RESTS)
-            self._rests_until = now + decision.wait
 
     async def _scores(
         self, reranker: Reranker, query: str, texts: Sequence[str], seconds: float
@@ -126,6 +123,14 @@ class Reranking:
             task.cancel()
 
 
+def _told(candidate: Candidate, query: str, preview_chars: int) -> str:
+    """What it is shown of a candidate: who said it, or the headings above it, and the preview.
+    Nothing that a hit would not show."""
+    hit = as_hit(candidate, preview_chars, query)
+    about = HEADING_SEPARATOR.join(hit.headings) or hit.who
+    return f"{about}：{hit.preview}" if about else hit.preview
+
+
 def _accepted(answer: Iterable[Any], count: int) -> list[float]:
     try:
         scores = [float(score) for score in answer]
@@ -133,6 +138,25 @@ def _accepted(answer: Iterable[Any], count: int) -> list[float]:
         raise RerankFailed("not_numeric") from error
     if len(scores) != count:
         raise RerankFailed(f"wrong_count: {len(scores)} for {count}")
-    if not all(math.isfinite(score) for score in scores):
+    if not all(map(math.isfinite, scores)):
         raise RerankFailed("not_finite")
     return scores
+
+
+def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candidate]:
+    """``best``, the first of them, one a score, ordered anew: probability times factor, for a
+    reranker knows neither dates nor who asks. Among equals the order stays.
+
+    Scores from 0 to 1 are probabilities; others are logits, and become what such a model is trained
+    to give. Logits that differ where their probabilities no longer do still tell what is better.
+    """
+    if all(0.0 <= score <= 1.0 for score in scores):
+        shares = scores
+    else:  # 1 / (1 + e^-x), without overflow
+        shares = [(1.0 + math.tanh(score / 2.0)) / 2.0 for score in scores]
+    judged = [
+        (share * one.factor, score, replace(one, reranked=score))
+        for one, score, share in zip(best, scores, shares, strict=False)
+    ]
+    judged.sort(key=lambda one: one[:2], reverse=True)
+    return [one for *_, one in judged] + list(best[len(judged) :])

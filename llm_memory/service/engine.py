@@ -13,7 +13,7 @@ from ..log import logger
 from ..models.scope import folder_of
 from ..models.status import EngineStatus, IndexState, Notice, NoticeCode, Severity
 from ..models.transfer import StoreExported
-from ..recall.rules.trust import Trust
+from ..recall.embedder_trust import Trust
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook

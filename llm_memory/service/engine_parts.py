@@ -19,9 +19,9 @@ from ..migration.adoption_staging import AdoptionStaging
 from ..migration.legacy_port import LegacyStores
 from ..migration.migration_store import SqliteMigrationStore
 from ..migration.ports import ForeignCollection
+from ..recall.embedder_trust import JsonTrustBook
 from ..recall.reranking import Reranker
 from ..recall.rules.weights import RecallWeights
-from ..recall.trust_file import JsonTrustBook
 from ..reflection.chat_port import ChatModel
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.rules.privacy import Finder, find

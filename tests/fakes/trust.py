@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import Cohort, Trust
-from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
+from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import (
+    Cohort,
+    JsonTrustBook,
+    Trust,
+)
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
 

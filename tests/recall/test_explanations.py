@@ -26,8 +26,12 @@ def explanations(*numbers: int) -> Explanations:
     none = cast(Passages, None)
     made = Explanations(none, 240, lambda: datetime(2026, 11, 21, tzinfo=UTC))
     for number in numbers:
-        made.note(HERE, f"第{number}问", Trace(scopes=HOME.names, candidates=1))
+        ask(made, HERE, f"第{number}问")
     return made
+
+
+def ask(log: Explanations, where: str, query: str) -> None:
+    log.note(where, query, Trace(scopes=HOME.names, candidates=1))
 
 
 def queries(found: list[Explained]) -> list[str]:
@@ -35,12 +39,29 @@ def queries(found: list[Explained]) -> list[str]:
 
 
 def test_the_newest_come_first_and_the_oldest_go() -> None:
-    log = explanations(*range(KEPT + 7))
-    assert len(log.all()) == KEPT
-    assert [one.query for one in log.all()][:2] == [f"第{KEPT + 6}问", f"第{KEPT + 5}问"]
-    assert len(log.of(HERE, HOME)) == SHOWN
+    log = explanations(*range(SHOWN + 7))
+    kept = [f"第{number}问" for number in reversed(range(7, SHOWN + 7))]
+    assert [one.query for one in log.all()] == queries(log.of(HERE, HOME)) == kept
     log.clear()
     assert log.all() == []
+
+
+@pytest.mark.parametrize("others", [1, 7, 200])
+def test_however_busy_other_conversations_are_a_quiet_one_can_say_why(others: int) -> None:
+    log = explanations(1)
+    for number in range(1000):
+        ask(log, f"a:GroupMessage:{100 + number % others}", "问")
+    assert queries(log.of(HERE, HOME)) == ["第1问"]
+    assert len(log.all()) <= KEPT
+
+
+def test_ever_so_many_conversations_are_bounded_in_all_and_the_newest_stay() -> None:
+    log = explanations(1)
+    for number in range(2 * KEPT):
+        ask(log, f"a:GroupMessage:{100 + number}", "问")
+    assert len(log.all()) == KEPT
+    assert log.of(HERE, HOME) == []
+    assert len(log.of(f"a:GroupMessage:{99 + 2 * KEPT}", HOME)) == 1
 
 
 def test_another_conversation_of_the_same_scope_sees_nothing_of_it() -> None:

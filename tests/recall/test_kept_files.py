@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Fingerprint
+from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import (
+    EXAMINATION,
+    Cohort,
+    JsonTrustBook,
+    Trust,
+)
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import (
     Features,
     Message,
     of_answer,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.trust import EXAMINATION, Cohort, Trust
-from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 

@@ -44,8 +44,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     RestoreOutcome,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, WalkPace
+from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
-from astrbot_plugin_scoped_memory.llm_memory.recall.trust_file import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
 from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import no_prompt
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher

@@ -1,6 +1,6 @@
 """What all questions share is no part of what one of them asks for. Pure.
 
-See ``Cohort`` in ``recall/rules/trust.py`` for what it is taken from.
+See ``Cohort`` in ``recall/embedder_trust.py`` for what it is taken from.
 """
 
 from __future__ import annotations
