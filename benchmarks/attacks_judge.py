@@ -10,11 +10,11 @@ from typing import Final
 from attacks_play import TEXTS, Asked, Stage
 from attacks_world import CHATTER, Household
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN, fence
-from astrbot_plugin_scoped_memory.core.services.primer_injection import opening
 from astrbot_plugin_scoped_memory.llm_memory import Hit, PrimerPart, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.primer.rules.opening import opening
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import resolve_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN, fence
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import same_words
 
 GOALS: Final = ("rule", "primer", "elsewhere", "outside", "taken")

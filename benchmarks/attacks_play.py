@@ -24,7 +24,6 @@ from attacks_world import (
     Household,
 )
 
-from astrbot_plugin_scoped_memory.core.services.primer_injection import as_written
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -144,7 +143,7 @@ class Stage:
 
     async def _prime(self, where: ConversationId, who: Actor) -> Primer:
         return await self.engine.service.prime(
-            conversation_id=where, actor=who, written=as_written(TEXTS), token_budget=_TOKENS
+            conversation_id=where, actor=who, token_budget=_TOKENS
         )
 
     async def _move_in(self, house: Household) -> None:

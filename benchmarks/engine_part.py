@@ -13,7 +13,6 @@ from typing import Any
 from gauges import Stalls, spread, synced_appends, watched_loop
 from samples import FAMILY, memories, questions, write_vault
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import fence
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ContextLine,
@@ -27,6 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
     local_now,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 
 HERE = ConversationId.parse("aiocqhttp:GroupMessage:777")

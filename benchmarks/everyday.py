@@ -41,15 +41,6 @@ from table import table  # noqa: E402
 from without import WITHOUT, without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.core.config import PluginConfig, read_config  # noqa: E402
-from astrbot_plugin_scoped_memory.core.services.injection_service import (  # noqa: E402
-    fence,
-    hit_line,
-)
-from astrbot_plugin_scoped_memory.core.services.primer_injection import (  # noqa: E402
-    as_written,
-    frame_tokens,
-    opening,
-)
 from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk, Said  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
@@ -57,17 +48,20 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Engine,
     EnginePaths,
     EngineSettings,
-    Primer,
     Recall,
     Turn,
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.recall.request import WEEK  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.service.turns import (  # noqa: E402
+    TurnRequest,
+    TurnStart,
+)
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence, hit_line  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts  # noqa: E402
 
-_NUMBERED = "10. "
+_SECONDS = 600.0
 _LOOK_MINUTES = 10
 """How often the reader of turns looks whether one is due while nobody speaks."""
 
@@ -122,59 +116,53 @@ class Days:
 
     async def ask(self, text: str, who: Actor, place: Place) -> Told:
         """What would be injected for this question."""
-        return self._told(await self._recall(text, who, place))
+        return self._told((await self._begin(text, who, place)).recall)
 
     def _told(self, recall: Recall) -> Told:
         lines = [hit_line(hit, self.texts) for hit in recall.hits]
         return Told(lines, estimate_tokens(fence(recall.hits, self.texts)) if lines else 0)
 
-    async def _recall(
-        self, text: str, who: Actor, place: Place, context: Sequence[ContextLine] = ()
-    ) -> Recall:
-        """As ``RetrievalService`` asks for a turn."""
-        config, texts = self.defaults, self.texts
-        return await self.engine.service.recall(
+    async def _begin(
+        self,
+        text: str,
+        who: Actor,
+        place: Place,
+        context: Sequence[ContextLine] = (),
+        *,
+        primed: bool = False,
+    ) -> TurnStart:
+        """As the plugin asks for a turn, without its deadline."""
+        config = self.defaults
+        request = TurnRequest(
             text,
-            conversation_id=place.where,
-            limit=config.auto_inject_topk,
-            token_budget=config.inject_token_budget - estimate_tokens(fence((), texts)),
-            actor=who,
-            line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
-            days=WEEK,
+            _SECONDS,
+            config.auto_inject_topk,
+            config.inject_token_budget,
             context=context,
-            in_talk=True,
+            primed=primed,
         )
+        start = await self.engine.service.begin_turn(
+            request, conversation_id=place.where, actor=who
+        )
+        if start.contact is not None:
+            await start.contact
+        return start
 
     async def _turn(self, talk: Talk) -> None:
         place, who = self.cast.places[talk.where], self.cast.actor(talk.who)
-        service, texts = self.engine.service, self.texts
+        service = self.engine.service
         before = self.said.before(place.where, who.person, "")
-        recall = await self._recall(talk.said, who, place, before)
-        primer = await self._primer(place, who)
-        injected = ""
-        if primer.sections:
-            injected = opening(primer, recall.hits, texts)
-        elif recall.hits:
-            injected = fence(recall.hits, texts)
-        self.turn_tokens.append(estimate_tokens(injected) if injected else 0)
-        self._look_for_secrets(injected, talk.where)
+        start = await self._begin(talk.said, who, place, before, primed=True)
+        self.turn_tokens.append(estimate_tokens(start.text) if start.text else 0)
+        self._look_for_secrets(start.text, talk.where)
         if talk.small_talk:
-            self.small_talk.append((talk.said, self._told(recall)))
-        shown = tuple(hit.memory_id for hit in recall.hits)
+            self.small_talk.append((talk.said, self._told(start.recall)))
+        shown = tuple(hit.memory_id for hit in start.recall.hits)
         turn = Turn(who, talk.said, talk.reply, shown, talk.at)
-        view = await service.view(conversation_id=place.where)
-        self.said.note(place.where, who.person, Said(talk.said, talk.reply, talk.at, view, ""))
+        said = Said(talk.said, talk.reply, talk.at, start.view, "")
+        self.said.note(place.where, who.person, said)
         await service.observe(turn, conversation_id=place.where)
         await self.engine.loop.reflection.read_due()
-
-    async def _primer(self, place: Place, who: Actor) -> Primer:
-        budget = self.defaults.engine.loop.prime_tokens - frame_tokens(self.texts)
-        return await self.engine.service.prime(
-            conversation_id=place.where,
-            actor=who,
-            written=as_written(self.texts),
-            token_budget=budget,
-        )
 
     def _look_for_secrets(self, text: str, where: str) -> None:
         self.told_secrets += sum(

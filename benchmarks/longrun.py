@@ -57,16 +57,10 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import (  # no
     SleepReport,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import LoopSettings  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written  # noqa: E402
 
 ZONE = ZoneInfo("Asia/Shanghai")
 FIRST_DAY = datetime(2026, 11, 2, tzinfo=ZONE)
 NIGHT_HOUR = 4
-WRITTEN = Written(
-    line=lambda hit: f"- {hit.preview}（{hit.who}）\n",
-    heading=lambda part, names: f"## {part} {'、'.join(names)}\n",
-    words=lambda text: f"- {text}\n",
-)
 MOST_EXTRA_DAYS = 14
 """So long turns may wait for the next day's tokens when the last was said."""
 
@@ -130,7 +124,7 @@ class Run:
             token_budget=600,
             actor=message.actor,
         )
-        primer = await service.prime(conversation_id=where, actor=message.actor, written=WRITTEN)
+        primer = await service.prime(conversation_id=where, actor=message.actor)
         self.leaks.look("recalled", scope, [hit.preview for hit in recall.hits])
         if primer.sections:
             self.leaks.look("primed", scope, [repr(primer)])

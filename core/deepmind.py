@@ -22,8 +22,7 @@ from ..llm_memory.models.turns import PAUSED_VIEW
 from ..llm_memory.remember.rules.off_the_record import is_off_the_record
 from .commands.rebind_command import rebind_moved
 from .plugin_context import PluginContext
-from .services.injection_service import add_manner, fence, inject
-from .services.primer_injection import opening
+from .services.injection_service import add_manner, inject
 from .services.retrieval_service import RetrievalService
 from .turn.first_message import announce_conversation, log_first_message, warn_admin
 from .turn.histories import History, history_of
@@ -108,16 +107,14 @@ class DeepMind:
         recall, primer = start.recall, start.primer
         say, scope = plugin.texts.say, start.scope_name or "-"  # for the log alone
         as_prompt = plugin.reads_prompt_only(conversation_id)
+        if start.text:
+            inject(request, start.text, as_prompt=as_prompt)
         if primer.sections:
-            text = opening(primer, recall.hits, plugin.texts, recall.left_out)
-            inject(request, text, as_prompt=as_prompt)
             hours = f"{primer.away.total_seconds() / 3600:.1f}" if primer.away else "-"
             count = len(primer.shown)
             logger.info(
                 say("log.primed", id=conversation_id, hours=hours, count=count, scope=scope)
             )
-        elif recall.hits:
-            inject(request, fence(recall.hits, plugin.texts, recall.left_out), as_prompt=as_prompt)
         if recall.hits:
             found = tuple(hit.memory_id for hit in recall.hits)
             notes["recalled"] = (*notes.get("recalled", ()), *found)

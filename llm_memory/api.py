@@ -119,7 +119,6 @@ from .models.turns import (
     Voice,
 )
 from .primer.models import Primed, Primer, PrimerPart, PrimerSection
-from .primer.primer_service import Written
 from .reflection.reflection_service import ReflectionService
 from .service.cognitive_service import CognitiveService
 from .service.engine import Engine
@@ -251,7 +250,6 @@ __all__ = [
     "WalkPace",
     "Why",
     "WhyCode",
-    "Written",
     "build_engine",
     "find_backup",
     "local_now",

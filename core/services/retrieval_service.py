@@ -8,15 +8,10 @@ from collections.abc import Sequence
 from astrbot.api import logger
 
 from ...llm_memory import Actor, ContextLine, ConversationId, EngineClosed, EngineOff
-from ...llm_memory.recall.request import WEEK
 from ...llm_memory.service.turns import TurnPart, TurnRequest, TurnStart
-from ...llm_memory.text.normalising import estimate_tokens
 from ..plugin_context import PluginContext
 from ..turn.histories import History
-from .injection_service import fence, hit_line
-from .primer_injection import as_written, frame_tokens
 
-_NUMBERED, _MANY = "10. ", 10
 _LATE = {TurnPart.RECALL: "log.deadline", TurnPart.PRIMER: "log.prime_deadline"}
 _FAILED = {
     TurnPart.VIEW: "log.recall_failed",
@@ -57,25 +52,20 @@ class RetrievalService:
         The budgets are for all that is written, the words around the memories too. ``primed`` is
         False where no person comes back: a timer that goes off.
         """
-        config, texts = self._plugin.config, self._plugin.texts
-        loop = config.engine.loop
+        config = self._plugin.config
         unread = self._plugin.reads_prompt_only(conversation_id) and not config.inject_into_prompt
-        primed = primed and loop.prime_after_hours > 0 and not unread
+        primed = primed and config.engine.loop.prime_after_hours > 0 and not unread
         request = TurnRequest(
             query,
             seconds=config.recall_deadline_ms / 1000,
             limit=0 if unread else config.auto_inject_topk,
-            token_budget=config.inject_token_budget
-            - estimate_tokens(fence((), texts, left_out=_MANY)),
-            line=lambda hit: f"{_NUMBERED}{hit_line(hit, texts)}\n",
-            days=WEEK,
+            token_budget=config.inject_token_budget,
             context=context,
             history=history.cid,
             empty_history=history.empty,
             # A third-party runner keeps its history by itself: AstrBot's own stays empty.
             new_talk=history.empty and not self._plugin.reads_prompt_only(conversation_id),
-            primer=as_written(texts) if primed else None,
-            primer_tokens=loop.prime_tokens - frame_tokens(texts),
+            primed=primed,
         )
         start = await self._plugin.service.begin_turn(
             request, conversation_id=conversation_id, actor=actor

@@ -17,7 +17,6 @@ from ..log import logger
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import StoredMemory, Topic
 from ..models.passages import place_name
-from ..models.recall import Hit
 from ..models.scope import SHARED, Place, Scope, ScopeFilter
 from ..models.settings import LoopSettings
 from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, topic_of
@@ -30,15 +29,15 @@ from ..vault.notes.note_book import NoteBook
 from ..vault.pages import PagesOnDisk, text_of
 from .changed_rules import ChangedRules
 from .last_seen import LastSeen
-from .models import Primed, Primer, PrimerPart, PrimerSection
+from .models import Primed, Primer, PrimerSection
 from .rules import primer as policy
 from .rules.constitution import constitution
+from .rules.opening import AS_MARKDOWN, Written
 from .rules.primer import (
     MOST_PEOPLE,
     Material,
     Participants,
     make_primer,
-    markdown_line,
     primer_markdown,
 )
 
@@ -51,21 +50,6 @@ _LOOKED_AT = 5000
 _KEPT = 200
 """Conversations whose last primer, and the rules they know, are kept."""
 _LONGEST_PAGE = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """Renders a primer, line ends included, so that its tokens can be counted."""
-
-    line: Callable[[Hit], str]
-    heading: Callable[[PrimerPart, Sequence[str]], str]
-    words: Callable[[str], str]
-
-
-AS_MARKDOWN = Written(
-    lambda hit: markdown_line(hit) + "\n", lambda part, names: "## 最近几天\n\n\n", str
-)
-"""A list item for each memory below a heading for each section."""
 
 
 class PrimerService:

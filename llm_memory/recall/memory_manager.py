@@ -100,7 +100,7 @@ class MemoryManager:
             limit=ranked.limit,
             token_budget=request.token_budget,
             preview_chars=self._settings.preview_chars,
-            line=request.line,
+            cost=request.cost,
             query=request.query,
             each_day=ranked.arm is Arm.DATES,
         )

@@ -13,6 +13,8 @@ from ..models.passages import Passage
 from ..models.recall import Hit
 from ..models.scope import ScopeFilter
 from ..models.turns import ContextLine
+from ..text.hit_line import line_tokens
+from ..texts import Texts
 
 WEEK: Final = 7
 """So many days are told each, where a question names them."""
@@ -24,7 +26,6 @@ class RecallRequest:
 
     Attributes:
         asker: Who asks: 我 is that person.
-        line: What is injected of a hit; the budget counts its tokens.
         days: A question about days alone may be answered by one memory for each of so many of
             them, whatever the limit is. The budget holds.
         context: What was said before, the earliest first, in the view that the filter is of.
@@ -33,6 +34,9 @@ class RecallRequest:
         names: Those of the asker that are known here.
         named: Those of each other person whom the query, or the talk before it, names.
         stands: False for what says nothing against the words of others: a stranger's.
+        texts: The budget counts a hit's line in this language, as a turn is told it; None: its
+            preview alone.
+        complete: Adds what such a line tells of a hit's speakers.
         in_talk: The query is a person's message, not a search: it may ask for nothing.
     """
 
@@ -41,7 +45,6 @@ class RecallRequest:
     limit: int
     token_budget: int
     asker: Actor | None = None
-    line: Callable[[Hit], str] | None = None
     days: int = 0
     context: Sequence[ContextLine] = ()
     in_talk: bool = False
@@ -50,6 +53,12 @@ class RecallRequest:
     names: Sequence[str] = ()
     named: Sequence[Sequence[str]] = ()
     stands: Callable[[Passage], bool] = lambda _: True
+    texts: Texts | None = None
+    complete: Callable[[Hit], Hit] = lambda hit: hit
+
+    def cost(self, hit: Hit) -> int:
+        """Estimated tokens of what is told of a hit."""
+        return hit.tokens if self.texts is None else line_tokens(self.complete(hit), self.texts)
 
 
 class Course:

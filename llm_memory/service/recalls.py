@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -92,7 +92,6 @@ class Recalls(Door):
         limit: int,
         token_budget: int,
         actor: Actor | None = None,
-        line: Callable[[Hit], str] | None = None,
         days: int = 0,
         context: Sequence[ContextLine] = (),
         in_talk: bool = False,
@@ -103,7 +102,6 @@ class Recalls(Door):
 
         Args:
             actor: Who asks: 我 is that person.
-            line: What is injected of a hit; the budget counts its tokens.
             days: What answers a question about days alone may be one memory for each of so many
                 of them, whatever the limit is. The budget holds.
             context: What was said just before, the earliest first. Lines of another view than the
@@ -122,7 +120,6 @@ class Recalls(Door):
             limit,
             token_budget,
             actor,
-            line,
             days,
             context,
             in_talk,
@@ -134,7 +131,7 @@ class Recalls(Door):
     async def _recall_in(self, request: RecallRequest, view: ConversationView) -> Recall:
         """``request`` is in the view's filter. Lines of its context that are of another view are
         not used."""
-        umo, actor, line = view.conversation_id.umo, request.asker, request.line
+        umo, actor = view.conversation_id.umo, request.asker
         if self._paused_conversations.of(view.conversation_id):
             return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
         explanations = self._manager.explanations
@@ -146,7 +143,7 @@ class Recalls(Door):
             named=self._bylines.named(_heard(request), request.scope_filter),
             stands=reader.stands,
             context=tuple(one for one in request.context if self._is_of_now(one, view)),
-            line=None if line is None else lambda hit: line(complete(hit)),
+            complete=complete,
         )
         with explanations.noting_failure(umo, request.query, request.scope_filter):
             recall = await self._manager.comprehensive_recall(asked)

@@ -13,12 +13,15 @@ from ..models.conversation import Actor, ConversationId
 from ..models.recall import Hit, Recall, Trace
 from ..models.turns import PAUSED_VIEW, ContextLine, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
-from ..primer.primer_service import AS_MARKDOWN, PrimerService, Written
-from ..recall.request import RecallRequest
+from ..primer.primer_service import PrimerService
+from ..primer.rules.opening import AS_MARKDOWN, as_told, frame_tokens, opening
+from ..recall.request import WEEK, RecallRequest
 from ..reflection.turn_queue import TurnQueue
 from ..remember.rules.off_the_record import is_off_the_record, without_forget_wishes
 from ..scopes.access import ConversationView
 from ..scopes.scope_book import FirstContact
+from ..text.hit_line import fence, fence_tokens
+from ..texts import Texts
 from .conversations import Conversations
 from .recalls import REFUSED, Recalls
 
@@ -41,27 +44,23 @@ class TurnRequest:
         query: What the person says.
         seconds: After so long the turn goes on without what is not there yet.
         limit: At most so many memories; 0 for no recall.
-        token_budget: For the memories, as ``line`` writes them.
-        days: See ``CognitiveService.recall``; ``context``, too.
+        token_budget: For all that is told of the memories, the words around them too.
+        context: See ``CognitiveService.recall``.
         history: The id of the chat history that the model is given, empty for none.
         empty_history: Nothing stands in that history yet.
         new_talk: This turn is the first of a talk, which opens with the constitution.
-        primer: How a primer is written; None where the turn wants none.
-        primer_tokens: For all that is written of it.
+        primed: The turn wants a primer, within the setting's tokens.
     """
 
     query: str
     seconds: float
     limit: int
     token_budget: int
-    line: Callable[[Hit], str]
-    days: int = 0
     context: Sequence[ContextLine] = ()
     history: str = ""
     empty_history: bool = False
     new_talk: bool = False
-    primer: Written | None = None
-    primer_tokens: int = 0
+    primed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,7 @@ class TurnStart:
     """What a turn begins with.
 
     Attributes:
+        text: All that the model is told, between fences; empty where that is nothing.
         view: The mark for ``Turn.view``; empty where it could not be told.
         scope_name: The scope that the conversation reads beside public, for logs.
         contact: Goes on behind the turn: notes that the person's message came. None where no
@@ -76,6 +76,7 @@ class TurnStart:
         faults: Why a part is missing: TimeoutError for one that came too late.
     """
 
+    text: str = ""
     view: str = ""
     recall: Recall = field(default_factory=Recall)
     primer: Primer = field(default_factory=Primer)
@@ -124,14 +125,26 @@ class Turns(Recalls):
                 _until(deadline, self._primer(request, view, actor)),
             )
         parts = {TurnPart.VIEW: mark, TurnPart.RECALL: recall, TurnPart.PRIMER: primer}
+        recalled = recall if isinstance(recall, Recall) else _not_recalled(recall)
+        primed = primer if isinstance(primer, Primer) else Primer()
         return TurnStart(
+            self._told(primed, recalled),
             mark if isinstance(mark, str) else "",
-            recall if isinstance(recall, Recall) else _not_recalled(recall),
-            primer if isinstance(primer, Primer) else Primer(),
+            recalled,
+            primed,
             view.scope_name if view else "",
             contact,
             {part: found for part, found in parts.items() if isinstance(found, Exception)},
         )
+
+    def _told(self, primer: Primer, recall: Recall) -> str:
+        if primer.sections:
+            return opening(primer, recall.hits, self._texts, recall.left_out)
+        return fence(recall.hits, self._texts, recall.left_out) if recall.hits else ""
+
+    @property
+    def _texts(self) -> Texts:
+        return Texts.of("en" if self._settings.loop.english else "zh")
 
     async def _meet(
         self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None
@@ -151,50 +164,42 @@ class Turns(Recalls):
             request.query,
             view.readable,
             limit=request.limit,
-            token_budget=request.token_budget,
+            token_budget=request.token_budget - fence_tokens(self._texts),
             asker=actor,
-            line=request.line,
-            days=request.days,
+            texts=self._texts,
+            days=WEEK,
             context=request.context,
             in_talk=True,
         )
         return await self._recall_in(asked, view)
 
     async def _primer(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Primer:
-        if request.primer is None:
+        if not request.primed:
             return Primer()
         await self._life.ready()
-        return await self._prime(
-            view, actor, request.primer, request.primer_tokens, new_talk=request.new_talk
-        )
+        return await self._prime(view, actor, new_talk=request.new_talk)
 
     async def prime(
         self,
         *,
         conversation_id: ConversationId,
         actor: Actor,
-        written: Written,
         token_budget: int | None = None,
     ) -> Primer:
         """A turn begins: what the conversation is told if it is the first one after a pause, else
-        nothing. To be asked once a turn, for it notes when it came.
-
-        Args:
-            written: How it will be written; the budget counts the tokens of that.
-            token_budget: For all that is written; None for the setting's.
+        nothing. To be asked once a turn, for it notes when it came. ``token_budget``: for all that
+        is told, the words around it too; None for the setting's.
 
         Raises StateUnavailable if the time of the last turn is unknown.
         """
         view = await self._view(conversation_id)
-        budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
-        return await self._prime(view, actor, written, budget)
+        return await self._prime(view, actor, token_budget)
 
     async def _prime(
         self,
         view: ConversationView,
         actor: Actor,
-        written: Written,
-        token_budget: int,
+        token_budget: int | None = None,
         *,
         new_talk: bool = False,
     ) -> Primer:
@@ -205,9 +210,14 @@ class Turns(Recalls):
         if scope_filter is None or self._paused_conversations.of(view.conversation_id):
             return Primer()
         complete = self._bylines.reader(scope_filter, umo, actor).complete
-        shown = replace(written, line=lambda hit: written.line(complete(hit)))
+        budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
         primer = await self._primers.prime(
-            view.conversation_id, scope_filter, actor, shown, token_budget, new_talk=new_talk
+            view.conversation_id,
+            scope_filter,
+            actor,
+            as_told(self._texts, complete),
+            budget - frame_tokens(self._texts),
+            new_talk=new_talk,
         )
         return self._as_shown(primer, actor, complete)
 

@@ -19,7 +19,6 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
-from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     ApplySoul,
@@ -28,6 +27,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulProposed,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin

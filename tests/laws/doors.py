@@ -23,14 +23,12 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import LogSoul, ShowSoul
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.laws.cast import QUERY, Place
 from astrbot_plugin_scoped_memory.tests.laws.living_bot import LivingBot, conversation, history_of
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
 
 MOST, TOKENS = 90, 20_000
-WRITTEN = Written(line=repr, heading=lambda part, names: f"{part}{names}", words=str)
 ADMIN = Actor("aiocqhttp:9", "管理员", admin=True)
 
 
@@ -138,8 +136,7 @@ async def explained(at: Asking) -> object:
 async def injected(at: Asking) -> tuple[object, object]:
     """What a turn begins with, the primer of a conversation that was silent for long in it."""
     request = TurnRequest(
-        QUERY, 30.0, MOST, TOKENS, repr, history=history_of(at.place), new_talk=True,
-        primer=WRITTEN, primer_tokens=TOKENS,
+        QUERY, 30.0, MOST, TOKENS, history=history_of(at.place), new_talk=True, primed=True,
     )  # fmt: skip
     start = await at.bot.rig.engine.service.begin_turn(
         request, conversation_id=at.where, actor=at.who
@@ -147,7 +144,7 @@ async def injected(at: Asking) -> tuple[object, object]:
     assert not start.faults, start.faults
     if start.contact is not None:
         await start.contact
-    return start.recall.hits, start.primer
+    return start.text, start.recall.hits, start.primer
 
 
 async def overviewed(at: Asking) -> object:

@@ -30,7 +30,6 @@ from astrbot_plugin_scoped_memory.llm_memory.index.embedding.checked import Chec
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Edited, Forgotten
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import Exported
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NotObserved, Ticket
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import AS_MARKDOWN
 from astrbot_plugin_scoped_memory.llm_memory.reflection.turn_store import SqliteTurnStore
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
@@ -241,9 +240,7 @@ async def _recalled(bot: FaultyBot, where: ConversationId, *, in_talk: bool = Fa
 
 
 async def _turned_to(bot: FaultyBot, where: ConversationId) -> Answer:
-    request = TurnRequest(
-        QUESTIONS[where], TURN_SECONDS, 3, 600, line=repr, primer=AS_MARKDOWN, primer_tokens=1000
-    )
+    request = TurnRequest(QUESTIONS[where], TURN_SECONDS, 3, 600, primed=True)
     start = await bot.service.begin_turn(request, conversation_id=where, actor=_MEMBER)
     return replace(_of_hits(start.recall.hits), shown=repr((start.recall, start.primer)))
 
@@ -263,7 +260,7 @@ async def _exported(bot: FaultyBot, where: ConversationId) -> Answer:
 
 
 async def _primed(bot: FaultyBot, where: ConversationId) -> Answer:
-    primer = await bot.service.prime(conversation_id=where, actor=_MEMBER, written=AS_MARKDOWN)
+    primer = await bot.service.prime(conversation_id=where, actor=_MEMBER)
     seen = await bot.service.overview(conversation_id=where, actor=_MEMBER, token_budget=1000)
     return Answer(shown=repr((primer, seen)))
 

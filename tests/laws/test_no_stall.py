@@ -27,7 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import AS_MARKDOWN
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -170,10 +169,8 @@ async def turn(house: House) -> object:
         seconds=60,
         limit=5,
         token_budget=1000,
-        line=lambda hit: hit.preview,
         history="a-talk",
-        primer=AS_MARKDOWN,
-        primer_tokens=1000,
+        primed=True,
     )
     start = await house.service.begin_turn(request, conversation_id=HOME, actor=WEI)
     assert not start.faults
@@ -229,7 +226,7 @@ CALLS: dict[str, Call] = {
     "forget thousands": forget_thousands,
     "observe": observe,
     "feedback": feedback,
-    "prime": lambda h: h.service.prime(conversation_id=HOME, actor=WEI, written=AS_MARKDOWN),
+    "prime": lambda h: h.service.prime(conversation_id=HOME, actor=WEI),
     "add a task": tasks(TaskAction.ADD, "给奶奶买第{}束花"),
     "add a task at length": tasks(TaskAction.ADD, "去看奶奶第{}次", LONG[:3900]),
     "list tasks": tasks(TaskAction.LIST),

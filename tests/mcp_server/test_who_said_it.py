@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.hit_lines import search_line
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import UNKNOWN, Byline, Hit
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts as ChatTexts
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import AgentRig, levels, tools_of
 from astrbot_plugin_scoped_memory.tests.support.engines import (

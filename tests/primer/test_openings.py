@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
 from astrbot_plugin_scoped_memory.core.turn.histories import History
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import ExpandedNote
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import (
     FAMILY,

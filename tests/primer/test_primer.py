@@ -11,12 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import CLOSE, OPEN
-from astrbot_plugin_scoped_memory.core.services.primer_injection import (
-    as_written,
-    frame_tokens,
-    opening,
-)
 from astrbot_plugin_scoped_memory.llm_memory import Actor, Primer, PrimerPart
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Provenance, StoredMemory
@@ -24,6 +18,11 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.primer.rules.constitution import (
     MOST_TOKENS,
     constitution,
+)
+from astrbot_plugin_scoped_memory.llm_memory.primer.rules.opening import (
+    as_told,
+    frame_tokens,
+    opening,
 )
 from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
     SHARES,
@@ -36,6 +35,7 @@ from astrbot_plugin_scoped_memory.llm_memory.primer.rules.primer import (
     rules,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import shown_name
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
@@ -61,7 +61,7 @@ def said(text: str, number: int = 0, **more: Any) -> StoredMemory:
 
 
 def made(material: Material, budget: int = 1000, texts: Texts = TEXTS) -> Primer:
-    written = as_written(texts)
+    written = as_told(texts)
     return make_primer(
         material,
         token_budget=budget - frame_tokens(texts),

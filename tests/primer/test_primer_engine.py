@@ -18,10 +18,10 @@ from astrbot.core.agent.message import TextPart
 from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
-from astrbot_plugin_scoped_memory.core.services.injection_service import OPEN
 from astrbot_plugin_scoped_memory.llm_memory import MemoryKind, TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.acquaintance import FAMILIAR_DAYS
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_facts import SqliteLoopFacts
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import OPEN
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.vault.pages import PagesOnDisk
 from astrbot_plugin_scoped_memory.tests.support.engines import (

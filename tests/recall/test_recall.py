@@ -12,11 +12,15 @@ import numpy as np
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until_true as until
-from astrbot_plugin_scoped_memory.llm_memory import Hit, MemoryDraft
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector, Vectors
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm, DropReason
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import probes
+from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence, fence_tokens, line_tokens
+from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
+from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
 from astrbot_plugin_scoped_memory.tests.fakes.trust import FixedTrust, InMemoryTrust
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by
@@ -25,6 +29,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group
 pytestmark = pytest.mark.engine
 
 HERE = group(777)
+TEXTS = Texts.of("zh")
 # A memory and two questions: with words of it, and without any.
 FACTS = [
     ("小明对猫毛过敏", "谁对猫毛过敏", "哪位不能养宠物"),
@@ -161,18 +166,18 @@ async def test_until_it_is_examined_words_decide_alone(tmp_path: Path) -> None:
         assert [hit.preview for hit in recall.hits] == ["小明对猫毛过敏"]
 
 
-async def test_the_budget_counts_what_is_written_and_skips_what_does_not_fit(
-    tmp_path: Path,
-) -> None:
-    def line(hit: Hit) -> str:
-        return "字" * (300 if "猫毛" in hit.preview else 10)
-
+async def test_the_budget_counts_what_is_told_and_skips_what_does_not_fit(tmp_path: Path) -> None:
+    budget = fence_tokens(TEXTS) + 60
     async with running(tmp_path) as rig:
-        await rig.remember("小明对猫毛过敏", HERE)
+        await rig.remember("小明对猫毛过敏" + "，一碰猫毛就打喷嚏" * 20, HERE)
         await rig.remember("小明对花粉也过敏", HERE)
-        recall = await rig.recall("小明对什么过敏", HERE, 3, line=line, token_budget=50)
+        asked = TurnRequest("小明对什么过敏", 60, 3, budget)
+        start = await rig.engine.service.begin_turn(asked, conversation_id=HERE, actor=person(1))
+        recall = start.recall
         assert [hit.preview for hit in recall.hits] == ["小明对花粉也过敏"]
-        assert recall.tokens == recall.trace.tokens == 10
+        assert start.text == fence(recall.hits, TEXTS, recall.left_out)
+        assert recall.tokens == recall.trace.tokens == line_tokens(recall.hits[0], TEXTS)
+        assert estimate_tokens(start.text) <= budget
         assert recall.trace.dropped[DropReason.BUDGET] == 1
 
 

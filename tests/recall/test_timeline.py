@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import fence
 from astrbot_plugin_scoped_memory.llm_memory import (
     Arm,
     ContextLine,
@@ -25,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Voice
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
@@ -83,7 +83,7 @@ async def test_a_day_on_which_the_clocks_change_is_that_day_and_no_hour_of_anoth
         assert sorted(await days.told(asked)) == sorted(answer)
 
 
-async def test_a_journal_that_was_written_in_another_zone_is_read_by_the_bots_days(
+async def test_a_journal_that_was_told_in_another_zone_is_read_by_the_bots_days(
     tmp_path: Path,
 ) -> None:
     async with living_days(tmp_path, zone=UTC) as days:

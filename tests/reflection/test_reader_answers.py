@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory import Actor
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.prompt import SYSTEM
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import person, running

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
-from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Feedback,
@@ -25,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Ticket,
     Turn,
 )
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import hello, plugin_of, turn

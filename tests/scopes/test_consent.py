@@ -33,7 +33,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import Written
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -58,7 +57,6 @@ ELSEWHERE = (OTHERS_CHAT, ROOM, FAMILY)
 MOVE, SECRET = "小明打算年底搬出去住", "别告诉别人：我打算年底搬出去"
 QUESTION = "小明年底有什么打算"
 CONFIDENCE = Rejected(RejectReason.CONFIDENCE)
-WRITTEN = Written(line=repr, heading=lambda part, names: f"{part}{names}", words=str)
 SETTINGS = replace(QUICK, relevance_floor=0.0)
 PER_PEER = replace(SETTINGS, dm_scope=DmScope.PER_PEER)
 
@@ -350,7 +348,5 @@ async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
         for where, who, told in PRIMED:
             for _ in range(2):
                 clock.now += timedelta(hours=2)
-                primer = await rig.engine.service.prime(
-                    conversation_id=where, actor=who, written=WRITTEN
-                )
+                primer = await rig.engine.service.prime(conversation_id=where, actor=who)
             assert {text for text in (*SAID, MOVE) if text in repr(primer)} == told

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import fence, hit_line
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import is_admin
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Hit
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
@@ -20,6 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.bylines import (
     folded_name,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Byline
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence, hit_line
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat

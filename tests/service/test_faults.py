@@ -100,7 +100,7 @@ async def test_a_closed_engine_answers_with_an_error_and_writes_nothing_more(
         written = sorted(p.read_bytes() for p in family(tmp_path).rglob("*.md"))
         with pytest.raises(EngineClosed):
             await late
-        request = TurnRequest(QUESTION, 1.0, 3, 100, line=repr)
+        request = TurnRequest(QUESTION, 1.0, 3, 100)
         start = await service.begin_turn(request, conversation_id=group(777), actor=person(10001))
         assert start.contact is not None
         assert await start.contact is None

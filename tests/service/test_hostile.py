@@ -11,12 +11,6 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text
-from astrbot_plugin_scoped_memory.core.services.injection_service import (
-    CLOSE,
-    OPEN,
-    fence,
-    hit_line,
-)
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Expanded,
@@ -35,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import 
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
 from astrbot_plugin_scoped_memory.llm_memory.text.dates.date_annotation import resolve_dates
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN, fence, hit_line
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import (

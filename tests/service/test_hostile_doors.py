@@ -47,7 +47,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Withdraw,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import RoleLease, RoleNote
-from astrbot_plugin_scoped_memory.llm_memory.primer.primer_service import AS_MARKDOWN
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import RoleSeat
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
@@ -144,9 +143,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House
 
 async def turn(service: Any, name: str, at: dict[str, Any], actor: Actor) -> None:
     """As the plugin does it, and what a reader of it may send back."""
-    request = TurnRequest(
-        name, 60, 5, 500, lambda hit: hit.preview, history=name, primer=AS_MARKDOWN
-    )
+    request = TurnRequest(name, 60, 5, 500, history=name, primed=True)
     start = await service.begin_turn(request, **at, actor=actor)
     assert not start.faults
     await start.contact

@@ -91,7 +91,7 @@ def choose(
     limit: int,
     token_budget: int,
     preview_chars: int,
-    line: Callable[[Hit], str] | None = None,
+    cost: Callable[[Hit], int] = lambda hit: hit.tokens,
     query: str = "",
     each_day: bool = False,
 ) -> Choice:
@@ -100,7 +100,7 @@ def choose(
     In the order of ``sifted``. One that does not fit the budget is skipped and the next tried.
 
     Args:
-        line: What is written of a hit where it is injected; its tokens are what counts.
+        cost: Estimated tokens of what is told of a hit.
         query: What was asked: of a long piece of a note the part that answers it is shown.
         each_day: Where the journals do not fit, all are told more briefly rather than some of them
             not at all.
@@ -108,7 +108,7 @@ def choose(
     first = sifted.best[:limit] if each_day else ()
     journals = {one.key for one in first if is_journal(one.passage)}
     while True:
-        hits, fates = _chosen(sifted, limit, token_budget, preview_chars, line, query)
+        hits, fates = _chosen(sifted, limit, token_budget, preview_chars, cost, query)
         chosen = {(hit.scope_name, hit.memory_id) for hit in hits}
         if journals <= chosen or preview_chars <= _LEAST_PREVIEW:
             break
@@ -123,7 +123,7 @@ def _chosen(
     limit: int,
     left: int,
     preview_chars: int,
-    line: Callable[[Hit], str] | None,
+    cost: Callable[[Hit], int],
     query: str,
 ) -> tuple[list[Hit], list[tuple[Candidate, DropReason | None]]]:
     hits: list[Hit] = []
@@ -133,8 +133,7 @@ def _chosen(
             fates.append((candidate, DropReason.LIMIT))
             continue
         hit = as_hit(candidate, preview_chars, query)
-        if line is not None:
-            hit = replace(hit, tokens=estimate_tokens(line(hit)))
+        hit = replace(hit, tokens=cost(hit))
         if hit.tokens > left:
             fates.append((candidate, DropReason.BUDGET))
             continue

@@ -11,12 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text, note_text
-from astrbot_plugin_scoped_memory.core.services.injection_service import (
-    CLOSE,
-    OPEN,
-    fence,
-    hit_line,
-)
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
@@ -27,6 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.passages import NoteChunk, N
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN, fence, hit_line
 from astrbot_plugin_scoped_memory.llm_memory.text.safe_text import safe, shown_name
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 

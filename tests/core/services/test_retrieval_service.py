@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import fence
 from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, EngineOff, Recall
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import shipped
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, NOW, stored
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.services.injection_service import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, StoredMemory
@@ -25,6 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
     sift,
 )
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import merge_same_facts, once
+from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
 

@@ -1,20 +1,53 @@
-"""What a conversation is told as it begins or returns, beside the memories of that turn."""
+"""What a conversation is told as it begins or returns, beside the memories of that turn. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from ...llm_memory import Hit, Primer, PrimerPart, PrimerSection, Written
-from ...llm_memory.text.normalising import estimate_tokens
-from ...llm_memory.text.safe_text import safe, safe_line, safe_pointer, shown_name
-from ...llm_memory.texts import Texts
-from .injection_service import CLOSE, OPEN, hit_line, hit_lines
+from ...models.recall import Hit
+from ...text.hit_line import CLOSE, OPEN, hit_line, hit_lines
+from ...text.normalising import estimate_tokens
+from ...text.safe_text import safe, safe_line, safe_pointer, shown_name
+from ...texts import Texts
+from ..models import Primer, PrimerPart, PrimerSection
+from .primer import markdown_line
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Renders a primer, line ends included, so that its tokens can be counted."""
+
+    line: Callable[[Hit], str]
+    heading: Callable[[PrimerPart, Sequence[str]], str]
+    words: Callable[[str], str]
+
+
+AS_MARKDOWN = Written(
+    lambda hit: markdown_line(hit) + "\n", lambda part, names: "## 最近几天\n\n\n", str
+)
+"""A list item for each memory below a heading for each section."""
+
+
+def as_told(texts: Texts, complete: Callable[[Hit], Hit] = lambda hit: hit) -> Written:
+    """How a model is told each line. A heading begins a line, a memory's words never do: none of
+    them can be taken for a heading. ``complete``: adds what is to be known of the speakers."""
+
+    def heading(part: PrimerPart, names: Sequence[str]) -> str:
+        who = texts.say("common.and").join(filter(None, map(shown_name, names)))
+        return _heading(texts.say(f"primer.{part}", names=who)) + "\n"
+
+    return Written(
+        line=lambda hit: f"- {hit_line(complete(hit), texts)}\n",
+        heading=heading,
+        words=lambda text: f"- {safe(text)}\n",
+    )
 
 
 def opening(primer: Primer, hits: Sequence[Hit], texts: Texts, left_out: int = 0) -> str:
     """The primer and the memories that were recalled, between the same delimiters. What the primer
     tells already is not told twice."""
-    written = as_written(texts)
+    written = as_told(texts)
     lines = [OPEN, _preamble(texts, returns=primer.away is not None)]
     for section in primer.sections:
         if section.part is PrimerPart.CONSTITUTION:
@@ -23,32 +56,10 @@ def opening(primer: Primer, hits: Sequence[Hit], texts: Texts, left_out: int = 0
         lines.append(written.heading(section.part, section.names).rstrip("\n"))
         lines += [written.words(text).rstrip("\n") for text in section.words]
         lines += [written.line(hit).rstrip("\n") for hit in section.hits]
-    more = not_told(primer, hits)
-    if more:
+    if more := [hit for hit in hits if (hit.scope_name, hit.memory_id) not in primer.shown]:
         lines.append(_heading(texts.say("primer.recalled")))
         lines += hit_lines(more, texts, left_out)
     return "\n".join([*lines, CLOSE])
-
-
-def not_told(primer: Primer, hits: Sequence[Hit]) -> list[Hit]:
-    """The recalled memories that the primer does not show."""
-    shown = primer.shown
-    return [hit for hit in hits if (hit.scope_name, hit.memory_id) not in shown]
-
-
-def as_written(texts: Texts) -> Written:
-    """How each line is written. A heading begins a line, a memory's words never do: none of them
-    can be taken for a heading."""
-
-    def heading(part: PrimerPart, names: Sequence[str]) -> str:
-        who = texts.say("common.and").join(filter(None, map(shown_name, names)))
-        return _heading(texts.say(f"primer.{part}", names=who)) + "\n"
-
-    return Written(
-        line=lambda hit: f"- {hit_line(hit, texts)}\n",
-        heading=heading,
-        words=lambda text: f"- {safe(text)}\n",
-    )
 
 
 def frame_tokens(texts: Texts) -> int:
