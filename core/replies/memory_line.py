@@ -8,7 +8,7 @@ from datetime import date
 from ...llm_memory import Hit
 from ...llm_memory.models.data_models import shown_day
 from ...llm_memory.models.recall import UNKNOWN
-from ...llm_memory.models.scope import PUBLIC_NAME, Shelf
+from ...llm_memory.models.scope import PUBLIC_NAME
 from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ...llm_memory.text.attribution import names
 from ...llm_memory.text.safe_text import note_title, safe, safe_pointer
@@ -42,7 +42,7 @@ def place_text(texts: Texts, name: str) -> str:
     """What people call a scope or shelf: its name where an owner gave it one, never a hash."""
     if name == PUBLIC_NAME:
         return texts.say("place.public")
-    if Shelf.named(name) is not None:
+    if name.startswith("@"):
         kind = name[1:].partition(":")[0]
         return texts.say(f"place.{kind}")
     if name == ALL_PRIVATE_CHATS.name:

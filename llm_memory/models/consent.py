@@ -15,12 +15,12 @@ from typing import Final
 from ..errors import InvalidConversationId
 from .conversation import ConversationId, ConversationKind
 from .data_models import Memory, Source
-from .scope import Scope, ScopeFilter, Shelf
+from .scope import Place, Scope, ScopeFilter
 
 _CACHED: Final = 4096
 
 
-def only_reader(scope: Scope, memory: Memory) -> Shelf | None:
+def only_reader(scope: Scope, memory: Memory) -> Place | None:
     """The shelf of the one person who may read a memory of ``scope``; None if everybody who reads
     the scope may. Where no speaker is known, the private conversation itself has the shelf."""
     asked_for = memory.active and memory.provenance.source is not Source.AGENT
@@ -58,5 +58,5 @@ def is_private_chat(conversation: str) -> bool:
 
 
 @lru_cache(maxsize=_CACHED)
-def _shelf(person: str, conversation: str) -> Shelf | None:
-    return Shelf.of_person(person or conversation) if is_private_chat(conversation) else None
+def _shelf(person: str, conversation: str) -> Place | None:
+    return Place.of_person(person or conversation) if is_private_chat(conversation) else None

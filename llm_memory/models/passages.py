@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from .consent import only_reader
 from .data_models import StoredMemory
-from .scope import Place, Shelf
+from .scope import Place
 
 type Passage = StoredMemory | NoteChunk
 
@@ -98,7 +98,7 @@ class NoteChunk:
     @property
     def file(self) -> str:
         """Its file for a person: relative to the scope's folder, or to the memory root."""
-        return f"{self.place.folder}/{self.path}" if isinstance(self.place, Shelf) else self.path
+        return f"{self.place.folder}/{self.path}" if self.place.is_shelf else self.path
 
     @property
     def pointer(self) -> str:

@@ -1,9 +1,10 @@
-"""Scope names, and which scopes a reader sees; and the places outside all scopes: folders of notes,
-``shared/`` and ``roles/<role>/``, the memory root of a project, and, for each person, what the bot
-learned from them in private chats that share the public scope.
+"""Places: folders under the memory root, and who reads each.
 
-A shelf has a name in the index, beside the scopes' names, so that one filter decides on all that is
-read. It begins with ``@``, which no scope's name contains: no shelf is ever taken for a scope.
+What stands in a scope is read by the conversations that the owner's map or a policy puts there. A
+shelf lies outside all scopes: the notes of ``shared/``, of ``roles/<role>/`` and of a project's
+memory root, and, for each person, what the bot learned from them in private chats that share the
+public scope. Its name begins with ``@``, which no scope's name contains: so one filter decides on
+all that is read, and no shelf is ever taken for a scope.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from ..errors import InvalidScope
@@ -24,6 +26,12 @@ SCOPE_FIELD: Final = "memory_scope"
 """Where a record in a vector store says its scope."""
 MARKER_FIELD: Final = "has_scope"
 """On every record of ours: Chroma cannot be asked for "has no scope", but for "lacks the mark"."""
+SHARED_FOLDER: Final = "shared"
+ROLES_FOLDER: Final = "roles"
+SOUL_FOLDER: Final = "soul"
+"""Beside ``roles``: a persona's versions of SOUL.md, proposals, verdicts, and the chain."""
+NO_PERSONA: Final = "%none"
+"""The folder for conversations without a persona. No persona has it: its ``%`` would be escaped."""
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9\u4e00-\u9fff_-]{1,64}", re.ASCII)
 _OURS: Final = ("dm-", "group-")
@@ -31,6 +39,12 @@ _DEVICES: Final = frozenset(
     {"con", "prn", "aux", "nul", "conin$", "conout$"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
 )
+_SHARED: Final = "@shared"
+_ROOT: Final = "@root"
+_ROLE: Final = "@role:"
+_SOUL: Final = "@soul:"
+_PERSON: Final = "@person:"
+_PERSON_NAME: Final = re.compile(f"{_PERSON}[0-9a-f]{{32}}")
 
 
 class ScopeFault(StrEnum):
@@ -45,27 +59,25 @@ class ScopeFault(StrEnum):
     CASE_CLASH = "case_clash"
 
 
-def is_mapped_name(name: str) -> bool:
-    """True for a scope that only the owner's map can name: neither public, nor derived by a policy
-    for an unmapped conversation, nor quarantine."""
-    folded = name.lower()
-    return folded not in {PUBLIC_NAME, QUARANTINE_NAME} and not folded.startswith(_OURS)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A scope or a shelf. Two are the same if their names are, character by character.
 
-
-class Scope:
-    """A validated scope name. Only :meth:`parse` makes one.
-
-    Two scopes are the same only if their names are the same, character by character.
+    Attributes:
+        name: As it stands in the index: a scope's own name; ``@shared``, ``@root``,
+            ``@role:<folder>``, ``@person:<hash>``; ``@soul:<folder>``, which no index has.
     """
 
-    __slots__ = ("_name",)
-    _name: str
+    name: str
 
-    def __init__(self, *_: object) -> None:
-        raise TypeError("a Scope is made by Scope.parse only")
+    def __post_init__(self) -> None:
+        """Raises InvalidScope for what is neither a scope's name nor a shelf's."""
+        fault = _scope_fault(self.name, derived=True)
+        if fault is not None and not _is_shelf(self.name):
+            raise InvalidScope(self.name, fault)
 
     @classmethod
-    def parse(cls, name: object, *, derived: bool = False) -> Scope:
+    def parse(cls, name: object, *, derived: bool = False) -> Place:
         """Check ``name`` and return its scope.
 
         Args:
@@ -76,31 +88,45 @@ class Scope:
         Raises:
             InvalidScope: with a :class:`ScopeFault` as its reason.
         """
-        if not isinstance(name, str):
-            raise InvalidScope(name, ScopeFault.NOT_TEXT)
-        if not name:
-            raise InvalidScope(name, ScopeFault.EMPTY)
-        if len(name) > MAX_SCOPE_LENGTH:
-            raise InvalidScope(name, ScopeFault.TOO_LONG)
-        if _LEGAL.fullmatch(name) is None:
-            raise InvalidScope(name, ScopeFault.ILLEGAL_CHARACTERS)
-        folded = name.lower()
-        if folded in _DEVICES:
-            raise InvalidScope(name, ScopeFault.RESERVED_DEVICE)
-        if not derived and (folded.startswith(_OURS) or folded == QUARANTINE_NAME):
-            raise InvalidScope(name, ScopeFault.RESERVED_PREFIX)
-        if folded in {PUBLIC_NAME, QUARANTINE_NAME} and name != folded:
-            raise InvalidScope(name, ScopeFault.CASE_CLASH)
-        scope = object.__new__(cls)
-        object.__setattr__(scope, "_name", name)
-        return scope
+        fault = _scope_fault(name, derived=derived)
+        if fault is not None or not isinstance(name, str):
+            raise InvalidScope(name, fault or ScopeFault.NOT_TEXT)
+        return cls(name)
+
+    @classmethod
+    def named(cls, name: str) -> Place | None:
+        """The shelf with this name in the index. None if no shelf has it."""
+        return cls(name) if _is_shelf(name) else None
+
+    @classmethod
+    def of_role(cls, persona: str) -> Place:
+        """The notes about a persona. Raises ValueError for no persona."""
+        if not persona:
+            raise ValueError("no persona, no shelf")
+        return cls(role_scope(role_folder(persona)))
+
+    @classmethod
+    def of_folder(cls, name: str) -> Place | None:
+        """The shelf of a folder below ``roles/``. None if no persona has that folder."""
+        return cls.named(role_scope(unicodedata.normalize("NFC", name)))
+
+    @classmethod
+    def of_person(cls, person: str) -> Place:
+        """The memories that only this person may read. Raises ValueError for no person.
+
+        Args:
+            person: ``<adapter>:<id>``, or a private conversation's id where no person is known.
+        """
+        if not person:
+            raise ValueError("no person, no shelf")
+        return cls(f"{_PERSON}{_digest(person)[:32]}")
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> object:
         """How pydantic, which carries values between processes, writes and checks a scope."""
         from pydantic_core import core_schema
 
-        def checked(name: object) -> Scope:
+        def checked(name: object) -> Place:
             try:
                 return name if isinstance(name, cls) else cls.parse(name, derived=True)
             except InvalidScope as error:
@@ -111,51 +137,98 @@ class Scope:
         )
 
     @property
-    def name(self) -> str:
-        """The name as it stands on disk and in the index."""
-        return self._name
-
-    @property
-    def folder(self) -> str:
-        """Where it stands under the memory root: ``scopes/<name>``."""
-        return f"scopes/{self._name}"
+    def is_shelf(self) -> bool:
+        """True for a place outside all scopes."""
+        return self.name.startswith("@")
 
     @property
     def is_public(self) -> bool:
         """True for the one scope that everybody reads."""
-        return self._name == PUBLIC_NAME
+        return self.name == PUBLIC_NAME
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Scope never changes")
+    @property
+    def folder(self) -> str:
+        """Where it stands under the memory root: ``scopes/<name>``, ``shared``, ``roles/<folder>``,
+        or ``.`` for what lies in the root itself. Empty for a person's shelf, whose memories stand
+        in the files of their scope."""
+        kind, _, inside = self.name.partition(":")
+        below = {"@role": ROLES_FOLDER, "@soul": SOUL_FOLDER}.get(kind)
+        if below is not None:
+            return f"{below}/{inside}"
+        alone = {_SHARED: SHARED_FOLDER, _ROOT: ".", "@person": ""}
+        return alone.get(kind, f"scopes/{self.name}")
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scope) and other._name == self._name
-
-    def __hash__(self) -> int:
-        return hash(("Scope", self._name))
-
-    def __repr__(self) -> str:
-        return f"Scope({self._name!r})"
+    @property
+    def soul(self) -> Place | None:
+        """Where the versions of a role's SOUL.md stand; nobody reads them as notes. None for what
+        is no role's shelf."""
+        if not self.name.startswith(_ROLE):
+            return None
+        return Place(f"{_SOUL}{self.name.removeprefix(_ROLE)}")
 
     def __str__(self) -> str:
-        return self._name
+        return self.name
 
 
-type Place = Scope | Shelf
-"""A folder under the memory root, and who reads it: those of the scope, or of the shelf."""
+def _scope_fault(name: object, *, derived: bool) -> ScopeFault | None:
+    if not isinstance(name, str):
+        return ScopeFault.NOT_TEXT
+    if not name:
+        return ScopeFault.EMPTY
+    if len(name) > MAX_SCOPE_LENGTH:
+        return ScopeFault.TOO_LONG
+    if _LEGAL.fullmatch(name) is None:
+        return ScopeFault.ILLEGAL_CHARACTERS
+    folded = name.lower()
+    if folded in _DEVICES:
+        return ScopeFault.RESERVED_DEVICE
+    if not derived and (folded.startswith(_OURS) or folded == QUARANTINE_NAME):
+        return ScopeFault.RESERVED_PREFIX
+    changed = folded in {PUBLIC_NAME, QUARANTINE_NAME} and name != folded
+    return ScopeFault.CASE_CLASH if changed else None
 
+
+def _is_shelf(name: object) -> bool:
+    if not isinstance(name, str):
+        return False
+    if name in (_SHARED, _ROOT) or _PERSON_NAME.fullmatch(name):
+        return True
+    folder = name.partition(":")[2]
+    return name.startswith((_ROLE, _SOUL)) and bool(folder) and _is_role_folder(folder)
+
+
+Scope = Place
+"""What a place is called where it is no shelf."""
 PUBLIC: Final = Scope.parse(PUBLIC_NAME)
+SHARED: Final = Place(_SHARED)
+ROOT_NOTES: Final = Place(_ROOT)
+"""Markdown that lies in a project's memory root itself, as an older layout had it. People write it.
+"""
+
+
+def is_mapped_name(name: str) -> bool:
+    """True for a scope that only the owner's map can name: neither public, nor derived by a policy
+    for an unmapped conversation, nor quarantine."""
+    folded = name.lower()
+    return folded not in {PUBLIC_NAME, QUARANTINE_NAME} and not folded.startswith(_OURS)
 
 
 def may_be_given(name: str) -> bool:
     """True for a name that a person may give a scope of one's own: a legal one, and not public."""
-    try:
-        return not Scope.parse(name).is_public
-    except InvalidScope:
-        return False
+    return _scope_fault(name, derived=False) is None and name != PUBLIC_NAME
 
 
-@dataclass(frozen=True, slots=True)
+def role_scope(folder: str) -> str:
+    """Returns the name of a role's shelf, which is the scope of all that is kept for the role."""
+    return f"{_ROLE}{folder}"
+
+
+def folder_of(place: str) -> str:
+    """Where the notes of a place stand under the memory root, by its name in the index."""
+    return Place(place).folder
+
+
+@dataclass(frozen=True)
 class ScopeFilter:
     """What a reader may see: scopes, and shelves of notes, by name, compared whole.
 
@@ -167,29 +240,22 @@ class ScopeFilter:
 
     scopes: tuple[Scope, ...]
     everything: bool = False
-    shelves: tuple[Shelf, ...] = ()
+    shelves: tuple[Place, ...] = ()
     migrating: bool = False
-    _names: tuple[str, ...] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
-    def reading_as(cls, scope: Scope, *, shelves: tuple[Shelf, ...] = ()) -> ScopeFilter:
+    def reading_as(cls, scope: Scope, *, shelves: tuple[Place, ...] = ()) -> ScopeFilter:
         """A reader in ``scope`` sees that scope and public; a reader in public sees public.
 
         ``shelves``: the notes outside all scopes that this reader sees.
         """
         return cls((scope,) if scope.is_public else (scope, PUBLIC), shelves=shelves)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The visible names as records are stored under them: the reader's own scope first, the
-        shelves last."""
-        if self._names is None:
-            scopes = tuple(scope.name for scope in self.scopes)
-            names = scopes + tuple(shelf.name for shelf in self.shelves)
-            # Once, not at each of the hundreds of records that a recall looks at.
-            object.__setattr__(self, "_names", names)
-            return names
-        return self._names
+        shelves last. Made once: a recall looks at hundreds of records."""
+        return tuple(place.name for place in (*self.scopes, *self.shelves))
 
     def admits(self, name: object) -> bool:
         """True if a record stored under ``name`` may be shown. Anything but a known name: no."""
@@ -200,23 +266,9 @@ class ScopeFilter:
         return name in self.names
 
 
-_SHARED: Final = "@shared"
-_ROOT: Final = "@root"
-_ROLE: Final = "@role:"
-_SOUL: Final = "@soul:"
-_PERSON: Final = "@person:"
-SHARED_FOLDER: Final = "shared"
-ROLES_FOLDER: Final = "roles"
-SOUL_FOLDER: Final = "soul"
-"""Beside ``roles``: a persona's versions of SOUL.md, proposals, verdicts, and the chain."""
-NO_PERSONA: Final = "%none"
-"""The folder for conversations without a persona. No persona has it: its ``%`` would be escaped."""
-
 _MAX_BYTES: Final = 180
 _READABLE: Final = 24
 _ESCAPE: Final = re.compile(rb"%([0-9A-F]{2})")
-_HASHED: Final = "%~"
-"""Before a hash. Escapes have two hexadecimal digits behind ``%``, so none looks like it."""
 # What a file system somewhere refuses or drops: separators and wildcards, what is invisible, a
 # blank or dot at an edge, names of Windows' devices. And % itself.
 _UNFIT: Final = re.compile(
@@ -226,8 +278,8 @@ _UNFIT: Final = re.compile(
     re.IGNORECASE,
 )
 _PLAIN: Final = re.compile("[^0-9A-Za-z\u4e00-\u9fff]+")
+# %~ before a hash: escapes have two hexadecimal digits behind %, so none looks like it.
 _HASHED_NAME: Final = re.compile("[0-9A-Za-z\u4e00-\u9fff]{0,24}%~[0-9a-f]{20}")
-_PERSON_NAME: Final = re.compile(f"{_PERSON}[0-9a-f]{{32}}")
 
 
 def role_folder(persona: str) -> str:
@@ -241,13 +293,7 @@ def role_folder(persona: str) -> str:
     as_it_is = unicodedata.normalize("NFC", escaped) == escaped
     if as_it_is and len(escaped.encode()) <= _MAX_BYTES:
         return escaped
-    digest = hashlib.sha256(persona.encode("utf-8", "surrogatepass")).hexdigest()[:20]
-    return f"{_PLAIN.sub('', persona)[:_READABLE]}{_HASHED}{digest}"
-
-
-def _percent(match: re.Match[str]) -> str:
-    # Of a device's name, too, every character: fewer rules.
-    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
+    return f"{_PLAIN.sub('', persona)[:_READABLE]}%~{_digest(persona)[:20]}"
 
 
 def persona_of(folder: str) -> str:
@@ -259,114 +305,15 @@ def persona_of(folder: str) -> str:
         return ""
 
 
-def role_scope(folder: str) -> str:
-    """Returns the name of a role's shelf, which is the scope of all that is kept for the role."""
-    return f"{_ROLE}{folder}"
+def _is_role_folder(folder: str) -> bool:
+    whole = folder == NO_PERSONA or _HASHED_NAME.fullmatch(folder) is not None
+    return whole or role_folder(persona_of(folder)) == folder
 
 
-class Shelf:
-    """A validated place outside all scopes. Only the class methods make one, and ``SHARED``."""
-
-    __slots__ = ("_folder", "_name")
-    _name: str
-    _folder: str
-
-    def __init__(self, *_: object) -> None:
-        raise TypeError("a Shelf is made by its class methods only")
-
-    @classmethod
-    def of_role(cls, persona: str) -> Shelf:
-        """The notes about a persona. Raises ValueError for no persona."""
-        if not persona:
-            raise ValueError("no persona, no shelf")
-        folder = role_folder(persona)
-        return cls._make(role_scope(folder), f"{ROLES_FOLDER}/{folder}")
-
-    @classmethod
-    def of_folder(cls, name: str) -> Shelf | None:
-        """The shelf of a folder below ``roles/``. None if no persona has that folder."""
-        folder = unicodedata.normalize("NFC", name)
-        as_it_is = folder == NO_PERSONA or _HASHED_NAME.fullmatch(folder) is not None
-        if not folder or not (as_it_is or role_folder(persona_of(folder)) == folder):
-            return None
-        return cls._make(role_scope(folder), f"{ROLES_FOLDER}/{folder}")
-
-    @property
-    def soul(self) -> Shelf | None:
-        """Where the versions of a role's SOUL.md stand; nobody reads them as notes. None for a
-        shelf of no role."""
-        if not self._name.startswith(_ROLE):
-            return None
-        folder = self._name.removeprefix(_ROLE)
-        return Shelf._make(f"{_SOUL}{folder}", f"{SOUL_FOLDER}/{folder}")
-
-    @classmethod
-    def of_person(cls, person: str) -> Shelf:
-        """The memories that only this person may read. Raises ValueError for no person.
-
-        Args:
-            person: ``<adapter>:<id>``, or a private conversation's id where no person is known.
-        """
-        if not person:
-            raise ValueError("no person, no shelf")
-        digest = hashlib.sha256(person.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-        return cls._make(f"{_PERSON}{digest}", "")
-
-    @classmethod
-    def named(cls, name: str) -> Shelf | None:
-        """The shelf with this name in the index. None if no shelf has it."""
-        if name in (_SHARED, _ROOT):
-            return SHARED if name == _SHARED else ROOT_NOTES
-        if _PERSON_NAME.fullmatch(name):
-            return cls._make(name, "")
-        if name.startswith(_SOUL):
-            role = cls.of_folder(name.removeprefix(_SOUL))
-            return role and role.soul
-        return cls.of_folder(name.removeprefix(_ROLE)) if name.startswith(_ROLE) else None
-
-    @classmethod
-    def _make(cls, name: str, folder: str) -> Shelf:
-        shelf = object.__new__(cls)
-        object.__setattr__(shelf, "_name", name)
-        object.__setattr__(shelf, "_folder", folder)
-        return shelf
-
-    @property
-    def name(self) -> str:
-        """As it stands in the index: ``@shared``, ``@root``, ``@role:<folder>``,
-        ``@person:<hash>``; ``@soul:<folder>``, which no index has."""
-        return self._name
-
-    @property
-    def folder(self) -> str:
-        """Where it stands under the memory root: ``shared``, ``roles/<folder>``, or ``.`` for what
-        lies in the root itself. Empty for a person's, whose memories stand in the files of their
-        scope."""
-        return self._folder
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a Shelf never changes")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shelf) and other.name == self.name
-
-    def __hash__(self) -> int:
-        return hash(("Shelf", self._name))
-
-    def __repr__(self) -> str:
-        return f"Shelf({self._name!r})"
+def _percent(match: re.Match[str]) -> str:
+    # Of a device's name, too, every character: fewer rules.
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
 
 
-SHARED: Final = Shelf._make(_SHARED, SHARED_FOLDER)
-ROOT_NOTES: Final = Shelf._make(_ROOT, ".")
-"""Markdown that lies in a project's memory root itself, as an older layout had it. People write it.
-"""
-
-
-def folder_of(place: str) -> str:
-    """Where the notes of a place stand under the memory root, by its name in the index."""
-    if place in (_SHARED, _ROOT):
-        return SHARED_FOLDER if place == _SHARED else ROOT_NOTES.folder
-    if place.startswith(_ROLE):
-        return f"{ROLES_FOLDER}/{place.removeprefix(_ROLE)}"
-    return f"scopes/{place}"
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

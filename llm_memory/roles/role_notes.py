@@ -19,7 +19,7 @@ from ..models.roles import (
     RoleLease,
     RoleNote,
 )
-from ..models.scope import Shelf
+from ..models.scope import Place
 from ..models.settings import PrivacyMode
 from ..models.vault_layout import MEMORY_PAGE
 from ..remember.rules.privacy import HIDDEN, Finder, without_private
@@ -79,7 +79,7 @@ class RoleNotes:
 
     def append(self, note: RoleNote, at: datetime) -> NoteOutcome:
         """Append a note to the day's file, once, and renew the role's MEMORY.md. Blocks."""
-        shelf = Shelf.of_folder(note.lease.folder)
+        shelf = Place.of_folder(note.lease.folder)
         if shelf is None:
             return NotHeld()
         if (refused := self._refused(note.lease)) is not None:
@@ -120,7 +120,7 @@ class RoleNotes:
                 kept.append(line)
         return "\n".join(kept).strip(), tuple(left_out)
 
-    def _write(self, shelf: Shelf, text: str, note: RoleNote, at: datetime) -> bool:
+    def _write(self, shelf: Place, text: str, note: RoleNote, at: datetime) -> bool:
         """Returns True if it stands there already, today or yesterday: a session's end is repeated
         where the answer to the first did not arrive.
 
@@ -148,14 +148,14 @@ class RoleNotes:
             return True
         return False
 
-    def _text(self, shelf: Shelf, name: str) -> str:
+    def _text(self, shelf: Place, name: str) -> str:
         """A page's words, empty where it cannot be read."""
         try:
             return text_of(self._pages.read(shelf, name)) or ""
         except VaultWriteFailed:
             return ""
 
-    def _renew(self, shelf: Shelf) -> bool:
+    def _renew(self, shelf: Place) -> bool:
         """Write what the newest notes begin with between the marks of MEMORY.md. Returns False if
         the page was left as it is."""
         days = sorted(filter(NOTE_FILE.fullmatch, self._pages.names(shelf)))[-MOST_LINES:]

@@ -12,7 +12,7 @@ from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason,
 from ..models.passages import place_name
 from ..models.recall import Hit
 from ..models.resolution import ReadPublicOnly, Refused, Resolution, Usable
-from ..models.scope import PUBLIC, Scope, ScopeFilter, Shelf
+from ..models.scope import PUBLIC, Place, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..text.normalising import content_hash
 from .rules.note_files import shelves_of
@@ -132,7 +132,7 @@ class Access:
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
         return ScopeFilter.reading_as(scope, shelves=self._own_shelves(conversation_id))
 
-    def _own_shelves(self, conversation_id: ConversationId) -> tuple[Shelf, ...]:
+    def _own_shelves(self, conversation_id: ConversationId) -> tuple[Place, ...]:
         """What the bot learned from the person of this private chat, and from no other person."""
         if conversation_id.kind is not ConversationKind.PRIVATE:
             return ()

@@ -15,7 +15,7 @@ from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Rejected, RejectReason
 from ..models.resolution import Rebinding, Refused, Resolution, Usable, WhyCode
-from ..models.scope import Scope, Shelf
+from ..models.scope import Place, Scope
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.status import MapSummary, Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
@@ -363,13 +363,13 @@ class ScopeBook:
         links = self._settings.identity_links
         return bool(one) and links.get(one, one) == links.get(other, other)
 
-    def shelves_of(self, conversation: str, person: str) -> tuple[Shelf, ...]:
+    def shelves_of(self, conversation: str, person: str) -> tuple[Place, ...]:
         """Where a private chat's person reads what the bot learned from them alone; none in a
         group, for any speaker."""
         if not is_private_chat(conversation):
             return ()
         owners = self.ids_of(person) | {conversation}
-        return tuple(Shelf.of_person(owner) for owner in sorted(owners))
+        return tuple(Place.of_person(owner) for owner in sorted(owners))
 
     def ids_of(self, person: str) -> frozenset[str]:
         """All ids of a person, given one of them; none for an empty one."""

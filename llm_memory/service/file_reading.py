@@ -15,7 +15,7 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import ConversationId
 from ..models.data_models import StoredMemory
 from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
-from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter, Shelf
+from ..models.scope import ROLES_FOLDER, SHARED, Place, Scope, ScopeFilter
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..scopes.access import ConversationView
 from ..vault.markdown.entry import render
@@ -119,7 +119,7 @@ class FileReading(Recalls):
         role = next((one for one in shelves if one.folder.startswith(f"{ROLES_FOLDER}/")), None)
         return () if role is None else await asyncio.to_thread(self._sessions, role)
 
-    def _sessions(self, role: Shelf) -> tuple[str, ...]:
+    def _sessions(self, role: Place) -> tuple[str, ...]:
         """Blocks."""
         try:
             text = text_of(self._pages.read(role, MEMORY_PAGE))

@@ -15,7 +15,7 @@ from ..log import logger
 from ..models.conversation import Actor
 from ..models.data_models import Memory
 from ..models.loop import Resting
-from ..models.scope import Shelf
+from ..models.scope import Place
 from ..models.soul import (
     Finding,
     SoulDraft,
@@ -211,7 +211,7 @@ class Souls:
         if not self._notes.scanned:
             await self._notes.refresh()
         memories, is_whole = list(self._catalogue.all()), self._life.is_ready
-        notes, place = list(self._notes.all()), Shelf.of_folder(role)
+        notes, place = list(self._notes.all()), Place.of_folder(role)
         own = await self._persona_prompt(role)
 
         def repeated() -> Finding | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import VaultWriteFailed
-from ..models.scope import ROLES_FOLDER, SOUL_FOLDER, Shelf
+from ..models.scope import ROLES_FOLDER, SOUL_FOLDER, Place
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ..storage.files import (
     ABSENT,
@@ -44,7 +44,7 @@ _LONGEST_CHAIN: Final = 16 * MAX_PAGE
 
 def is_role(folder: str) -> bool:
     """True for the folder's name of a persona, or of none."""
-    shelf = Shelf.of_folder(folder)
+    shelf = Place.of_folder(folder)
     return shelf is not None and shelf.folder == f"{ROLES_FOLDER}/{folder}"
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ..errors import VaultFileBroken
 from ..models.data_models import Memory
-from ..models.scope import ROLES_FOLDER, ROOT_NOTES, SHARED, Scope, Shelf
+from ..models.scope import ROLES_FOLDER, ROOT_NOTES, SHARED, Place, Scope
 from ..models.transfer import EntryState, FileRecord, LeftOut, MemoryRecord
 from ..models.vault_layout import (
     ARCHIVE,
@@ -77,7 +77,7 @@ class StoreReader:
                 yield SHARED.name, folder
                 continue
             for inside in sorted(folder.iterdir()):
-                role = Shelf.of_folder(inside.name) if is_sendable(inside.name) else None
+                role = Place.of_folder(inside.name) if is_sendable(inside.name) else None
                 if is_link(inside) or not inside.is_dir() or inside.name.startswith("."):
                     continue
                 shelf = role if role is None or top == ROLES_FOLDER else role.soul

@@ -14,7 +14,7 @@ from typing import Final
 from ..errors import StateUnavailable, TransferFailed, VaultFileBroken, VaultWriteFailed
 from ..log import logger
 from ..models.data_models import Memory, Topic
-from ..models.scope import ROOT_NOTES, SOUL_FOLDER, Scope, Shelf
+from ..models.scope import ROOT_NOTES, SOUL_FOLDER, Place, Scope
 from ..models.transfer import EntryState, FileRecord, LineFault, MemoryRecord
 from ..models.vault_layout import (
     SOUL_CHAIN,
@@ -313,8 +313,8 @@ def own_path(record: MemoryRecord) -> str:
     return path if record.state is EntryState.LIVING else archive_path(path)
 
 
-def _shelf(name: str) -> Shelf | None:
-    shelf = Shelf.named(name) if is_sendable(name) else None
+def _shelf(name: str) -> Place | None:
+    shelf = Place.named(name) if is_sendable(name) else None
     return shelf if shelf is not None and shelf.folder else None  # a person's has no folder
 
 

@@ -121,7 +121,7 @@ class VaultTree:
         if not place.folder:
             raise ValueError(f"{place.name} has no folder")
         folder = self._root / place.folder
-        return folder if place.folder.isascii() or isinstance(place, Scope) else _as_spelt(folder)
+        return _as_spelt(folder) if place.is_shelf and not place.folder.isascii() else folder
 
     def relative(self, place: Place, path: Path) -> str:
         """Returns a file's path inside its place, with ``/``."""

@@ -89,9 +89,12 @@ def _reaches_out(found: Import) -> bool:
     return found.source.split(".")[0] in WORLD
 
 
+PLACE = {"Place", "Scope"}
+
+
 def _scope_names(subject: Module) -> set[str]:
-    """The names that the class `Scope` has in this module."""
-    return {found.bound for found in imports(subject.tree) if found.name == "Scope"} | {"Scope"}
+    """The names that the class `Place`, or `Scope`, has in this module."""
+    return {found.bound for found in imports(subject.tree) if found.name in PLACE} | PLACE
 
 
 def _is_scope(node: ast.expr | None, names: set[str]) -> bool:
@@ -99,12 +102,12 @@ def _is_scope(node: ast.expr | None, names: set[str]) -> bool:
         case ast.Name(id=name):
             return name in names
         case ast.Attribute(attr=attr):
-            return attr == "Scope"
+            return attr in PLACE
     return False
 
 
 def made_scopes(subject: Module) -> list[str]:
-    """Each way past `Scope.parse` to a scope."""
+    """Each way past `Scope.parse` and the makers of shelves to a place."""
     names = _scope_names(subject)
     return [
         f"{getattr(node, 'lineno', 0)} {what}"
@@ -116,18 +119,14 @@ def made_scopes(subject: Module) -> list[str]:
 def _made_scopes(node: ast.AST, names: set[str]) -> Iterator[str]:
     match node:
         case ast.Call(func=called) if _is_scope(called, names):
-            yield "calls Scope"
+            yield "calls Place"
         case ast.Call(func=called, args=given) if any(_is_scope(one, names) for one in given):
             if ast.unparse(called).endswith(("__new__", "getattr", "type", "cast")):
                 yield f"goes round Scope.parse: {ast.unparse(called)}"
-        case ast.Attribute(value=value, attr=attr) if _is_scope(value, names) and attr != "parse":
-            yield f"uses Scope.{attr}"
         case ast.Assign(value=value) | ast.AnnAssign(value=value) if _is_scope(value, names):
-            yield "gives Scope another name"
+            yield "gives Place another name"
         case ast.ClassDef(bases=bases) if any(_is_scope(base, names) for base in bases):
-            yield "derives from Scope"
-        case ast.Attribute(attr="_name", value=value) if ast.unparse(value) != "self":
-            yield "touches a scope's inside"
+            yield "derives from Place"
 
 
 def parsed_scopes(subject: Module) -> list[str]:
@@ -141,7 +140,8 @@ def parsed_scopes(subject: Module) -> list[str]:
 
 
 ENGINE_ONLY = {
-    "PUBLIC", "Scope", "ScopeFilter", "resolve", "scope_where", "scope", "scope_resolution",
+    "PUBLIC", "Place", "Scope", "ScopeFilter", "resolve", "scope_where", "scope",
+    "scope_resolution",
 }  # fmt: skip
 """What `core/` and `tools/` would need to have an opinion of their own on scopes."""
 
@@ -158,7 +158,7 @@ def opinions_on_scopes(subject: Module) -> list[str]:
 
 OWNERS_PLACES = {
     "SHARED", "SHARED_FOLDER", "ROOT_NOTES", "ROLES_FOLDER", "CARRIED", "SOUL_FOLDER", "SOUL_PAGE",
-    "SOUL_CHAIN", "Shelf", "folder_of", "role_folder", "RecordFile", "CONSTITUTION",
+    "SOUL_CHAIN", "of_role", "of_folder", "folder_of", "role_folder", "RecordFile", "CONSTITUTION",
     "shared_templates", "role_template",
 }  # fmt: skip
 OWNERS_FOLDERS = ("shared", "roles", "soul")

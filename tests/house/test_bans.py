@@ -97,10 +97,9 @@ BANS: dict[str, Ban] = {
         made_scopes,
         (
             "from ..models.scope import Scope as S\nS('x')",
-            "from ..models.scope import Scope\nobject.__new__(Scope)",
+            "from ..models.scope import Place\nobject.__new__(Place)",
             "from ..models.scope import Scope\nmake = Scope",
             "from ..models.scope import Scope\nclass Mine(Scope):\n    pass",
-            "def f(scope):\n    scope._name = 'x'",
         ),
         doors={"llm_memory/models/scope.py": "its own module"},
     ),

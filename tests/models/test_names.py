@@ -15,9 +15,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     MAX_SCOPE_LENGTH,
     PUBLIC,
     SHARED,
+    Place,
     Scope,
     ScopeFilter,
-    Shelf,
     role_folder,
 )
 
@@ -97,12 +97,12 @@ personas = st.one_of(st.text(min_size=1), st.sampled_from(TRICKY), st.text("aAé
 
 @given(personas, personas)
 def test_two_personas_never_share_a_shelf(one: str, other: str) -> None:
-    assert (Shelf.of_role(one) == Shelf.of_role(other)) is (one == other)
+    assert (Place.of_role(one) == Place.of_role(other)) is (one == other)
 
 
 @given(personas)
 def test_a_role_is_no_scope_and_not_what_is_shared(persona: str) -> None:
-    shelf = Shelf.of_role(persona)
+    shelf = Place.of_role(persona)
     assert shelf.name != SHARED.name
     for derived in (True, False):
         with pytest.raises(InvalidScope):
@@ -123,10 +123,10 @@ def test_a_folder_for_a_persona_can_be_made_on_any_disk(persona: str) -> None:
 
 @given(personas)
 def test_the_folder_leads_back_to_the_shelf_as_each_disk_spells_it(persona: str) -> None:
-    shelf = Shelf.of_role(persona)
+    shelf = Place.of_role(persona)
     folder = shelf.folder.removeprefix("roles/")
-    assert Shelf.of_folder(folder) == shelf
-    assert Shelf.of_folder(unicodedata.normalize("NFD", folder)) == shelf
+    assert Place.of_folder(folder) == shelf
+    assert Place.of_folder(unicodedata.normalize("NFD", folder)) == shelf
 
 
 @pytest.mark.parametrize("persona", ["default", "猫娘", "Dr House", "さくら", "é", "v1.2", "a_b-c"])
@@ -144,27 +144,28 @@ def test_what_no_folder_is_called_is_written_as_in_an_address(persona: str, fold
 
 @pytest.mark.parametrize("name", ["a b.", "%41", "a%2fb", "%zz", "con", "%~", "x%~12", ""])
 def test_a_folder_that_is_nobodys_has_no_shelf(name: str) -> None:
-    assert Shelf.of_folder(name) is None
+    assert Place.of_folder(name) is None
 
 
 @given(st.lists(personas, max_size=3), personas)
 def test_a_reader_sees_the_shelves_that_it_was_given_and_no_other(
     given_personas: list[str], other: str
 ) -> None:
-    shelves = tuple(map(Shelf.of_role, given_personas))
+    shelves = tuple(map(Place.of_role, given_personas))
     reader = ScopeFilter.reading_as(PUBLIC, shelves=shelves)
-    assert reader.admits(Shelf.of_role(other).name) is (other in given_personas)
+    assert reader.admits(Place.of_role(other).name) is (other in given_personas)
     assert not reader.admits(SHARED.name)
-    assert not ScopeFilter.reading_as(PUBLIC).admits(Shelf.of_role(other).name)
+    assert not ScopeFilter.reading_as(PUBLIC).admits(Place.of_role(other).name)
 
 
 def test_no_persona_has_no_shelf() -> None:
     with pytest.raises(ValueError, match="no persona"):
-        Shelf.of_role("")
+        Place.of_role("")
 
 
-def test_a_shelf_is_made_by_its_own_doors_only() -> None:
-    with pytest.raises(TypeError):
-        Shelf("@shared")
+@pytest.mark.parametrize("name", ["@shared ", "@role:", "@role:con", "@person:1", "@", "a@b", 1])
+def test_what_is_neither_a_scope_nor_a_shelf_is_no_place(name: str) -> None:
+    with pytest.raises(InvalidScope):
+        Place(name)
     with pytest.raises(AttributeError):
         SHARED.name = "public"  # type: ignore[misc]

@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
     Refused,
     Usable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     DmScope,
     EngineSettings,
@@ -262,4 +262,4 @@ def test_an_account_that_others_are_linked_to_reads_what_was_heard_from_them(
     for person_id, linked in ((main, other), (other, main)):
         assert {main, other} == set(book.ids_of(person_id))
         shelves = book.shelves_of(private(1).umo, person_id)
-        assert Shelf.of_person(linked) in shelves
+        assert Place.of_person(linked) in shelves

@@ -11,7 +11,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import SHARED, Place, Scope, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import SHARED, Place, Scope
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes import markdown_notes as notes
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import MarkdownNotes
@@ -19,7 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory.vault.notes.markdown_notes import M
 pytestmark = pytest.mark.unit
 
 FAMILY = Scope.parse("家人")
-CAT = Shelf.of_role("猫娘")
+CAT = Place.of_role("猫娘")
 ENTRY = "## 奶奶对花生过敏 ^m-abcd\n> 知识记忆 · 主动\n"
 
 
@@ -203,7 +203,7 @@ def test_a_folder_is_found_as_the_disk_spells_it(source: MarkdownNotes, tmp_path
     name = unicodedata.normalize("NFD", "Zoé")
     put(tmp_path, f"roles/{name}/x.md", "正文")
     assert places(source) == ["家人", "@role:Zoé"]
-    zoe = Shelf.of_role("Zoé")
+    zoe = Place.of_role("Zoé")
     assert list(source.list_files(zoe).files) == ["x.md"]
     (chunk,) = source.read(zoe, "x.md")
     assert chunk.pointer.startswith("roles/Zoé/x.md#")

@@ -21,7 +21,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     SHARED,
     Place,
     Scope,
-    Shelf,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.vault_layout import MEMORY_PAGE
 from astrbot_plugin_scoped_memory.llm_memory.vault.archive import VaultArchive
@@ -35,8 +34,8 @@ pytestmark = pytest.mark.unit
 
 NOW = datetime(2026, 11, 27, 14, 5, tzinfo=UTC)
 MEMORY = Memory("m-01kam00000000000", "小明喜欢喝茶", NOW)
-HOME, BACKEND, CAT = Scope.parse("家人"), Shelf.of_role("backend"), Shelf.of_role("猫é")
-PERSON = Shelf.of_person("qq:1")
+HOME, BACKEND, CAT = Scope.parse("家人"), Place.of_role("backend"), Place.of_role("猫é")
+PERSON = Place.of_person("qq:1")
 PLACES = [HOME, PUBLIC, BACKEND, CAT]
 needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from ...errors import EmbeddingFailed, IndexFull, IndexUnavailable
 from ...models.passages import Key
-from ...models.scope import Scope, ScopeFilter, Shelf
+from ...models.scope import Place, ScopeFilter
 from ..embedding.local.prompts import Prompts
 from ..embedding.ports import Fingerprint
 from ..embedding.remote_model import Which
@@ -52,15 +52,8 @@ def next_message(stream: BinaryIO) -> Any:
     return _Reader(stream).load()
 
 
-def _scope(name: str) -> Scope:
-    return Scope.parse(name, derived=True)
-
-
-def _shelf(name: str) -> Shelf:
-    shelf = Shelf.named(name)
-    if shelf is None:
-        raise ValueError(f"no shelf: {name!r}")
-    return shelf
+def _place(name: str) -> Place:
+    return Place.named(name) or Place.parse(name, derived=True)
 
 
 def _rows(shape: Sequence[int], body: bytes) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -71,7 +64,7 @@ def _rows(shape: Sequence[int], body: bytes) -> np.ndarray[Any, np.dtype[np.floa
 
 _VALUES: Final = (Fingerprint, IndexRecord, Key, Neighbour, Neighbours, Prompts, ScopeFilter, Which)
 _ERRORS: Final = (EmbeddingFailed, IndexFull, IndexUnavailable, TypeError, ValueError)
-_MAKERS: Final = (_rows, _scope, _shelf, float, str)
+_MAKERS: Final = (_rows, _place, float, str)
 _KNOWN: Final[Mapping[str, Any]] = {one.__name__: one for one in (*_VALUES, *_ERRORS, *_MAKERS)}
 
 
@@ -79,10 +72,8 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         """How what is no plain value is made again. Raises TypeError for what no message names."""
         known = value if isinstance(value, type | FunctionType) else type(value)
-        if known is Scope:  # only its maker makes one
-            return _scope, (value.name,)
-        if known is Shelf:
-            return _shelf, (value.name,)
+        if known is Place:  # as its name, which is checked there
+            return _place, (value.name,)
         if _KNOWN.get(known.__name__) is known:
             # A tuple by its shorter way: there are many keys.
             return (known, tuple(value)) if isinstance(value, tuple) else NotImplemented

@@ -6,7 +6,7 @@ dict, ``{"$ne": "x"}``, would be an operator and show everything.
 
 from __future__ import annotations
 
-from ...models.scope import MARKER_FIELD, QUARANTINE_NAME, SCOPE_FIELD, Scope, ScopeFilter, Shelf
+from ...models.scope import MARKER_FIELD, QUARANTINE_NAME, SCOPE_FIELD, Place, ScopeFilter
 
 type Condition = str | dict[str, str | list[str] | int] | list[dict[str, Condition]]
 
@@ -20,17 +20,15 @@ def scope_where(scope_filter: ScopeFilter) -> dict[str, Condition]:
     asked for: there the check in Python is what decides.
 
     Raises:
-        TypeError: anything but a ScopeFilter made of Scope and Shelf values.
+        TypeError: anything but a ScopeFilter made of Place values.
         ValueError: a filter that names no scope.
     """
     if type(scope_filter) is not ScopeFilter or type(scope_filter.everything) is not bool:
         raise TypeError(f"not a scope filter: {type(scope_filter).__name__}")
     if type(scope_filter.migrating) is not bool:
         raise TypeError("migrating is a bool")
-    if any(type(scope) is not Scope for scope in scope_filter.scopes):
-        raise TypeError("a scope filter is made of Scope values only")
-    if any(type(shelf) is not Shelf for shelf in scope_filter.shelves):
-        raise TypeError("a scope filter's shelves are Shelf values only")
+    if any(type(place) is not Place for place in scope_filter.scopes + scope_filter.shelves):
+        raise TypeError("a scope filter is made of Place values only")
     if scope_filter.everything:
         return {SCOPE_FIELD: {"$ne": QUARANTINE_NAME}}
     names = list(dict.fromkeys(scope_filter.names))

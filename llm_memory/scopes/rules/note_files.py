@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from ...models.conversation import ConversationId
 from ...models.data_models import Topic
 from ...models.resolution import Refused, Resolution, Usable
-from ...models.scope import ROOT_NOTES, SHARED, Place, Shelf
+from ...models.scope import ROOT_NOTES, SHARED, Place
 from ...models.vault_layout import MEMORY_PAGE, is_markdown, is_recalled
 
 _TOPICS = "|".join(topic.value for topic in Topic if topic is not Topic.JOURNAL)
@@ -34,7 +34,7 @@ def may_be_note(place: Place, path: str) -> bool:
     lies in it, and the days below ``memory/``."""
     if place == ROOT_NOTES:
         return is_markdown(path) and ("/" not in path or is_dated(path))
-    if isinstance(place, Shelf):
+    if place.is_shelf:
         return is_markdown(path)
     return path == MEMORY_PAGE or (is_recalled(path) and not is_topic_file(path))
 
@@ -55,7 +55,7 @@ def note_id(place: Place, path: str, headings: tuple[str, ...], text: str, nth: 
 
 def shelves_of(
     conversation_id: ConversationId, resolution: Resolution, *, reads_root: bool = False
-) -> tuple[Shelf, ...]:
+) -> tuple[Place, ...]:
     """``shared/`` for everybody, and where the store is a project's the notes in its root; a
     persona's notes where it is known which persona is in force.
 
@@ -66,4 +66,4 @@ def shelves_of(
         return ()
     persona = conversation_id.persona if isinstance(resolution, Usable) else None
     everybodys = (SHARED, ROOT_NOTES) if reads_root else (SHARED,)
-    return (*everybodys, Shelf.of_role(persona)) if persona else everybodys
+    return (*everybodys, Place.of_role(persona)) if persona else everybodys

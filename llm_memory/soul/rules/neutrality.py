@@ -11,7 +11,7 @@ from typing import Final
 from ...models.consent import has_known_readers
 from ...models.data_models import Memory, StoredMemory
 from ...models.passages import NoteChunk, place_name
-from ...models.scope import ROOT_NOTES, SHARED, Place, Scope
+from ...models.scope import ROOT_NOTES, SHARED, Place
 from ...models.soul import Finding
 from ...text.scripts import HAN, NARROW, WIDE
 from ...texts import Said
@@ -81,9 +81,7 @@ def heard(
         (public if is_public else private_texts).append(_words_of(memory))
     for note in notes:
         place, words = note.place, "\n".join((note.path, *note.headings, note.text))
-        is_open = (
-            place.is_public if isinstance(place, Scope) else place in (SHARED, ROOT_NOTES, own)
-        )
+        is_open = place.is_public or place in (SHARED, ROOT_NOTES, own)
         (public if is_open else private_texts).append(words)
     return (
         Heard(frozenset(private_names), tuple(private_texts)),

@@ -16,7 +16,7 @@ from pathlib import Path
 from ...errors import VaultFileBroken
 from ...models.decisions import RECORD_PATHS
 from ...models.passages import NoteChunk, NoteSection
-from ...models.scope import QUARANTINE_NAME, ROLES_FOLDER, ROOT_NOTES, SHARED, Place, Scope, Shelf
+from ...models.scope import QUARANTINE_NAME, ROLES_FOLDER, ROOT_NOTES, SHARED, Place
 from ...models.vault_layout import MEMORY_PAGE, SOUL_CHAIN, SOUL_PAGE, SOUL_VERSIONS
 from ...scopes.rules.note_files import may_be_note, note_id
 from ...storage.files import Stamp, is_link, stamp_of
@@ -76,7 +76,7 @@ class MarkdownNotes:
         where = f"memory/{ROLES_FOLDER}"
         for folder in _folders(self._root / ROLES_FOLDER):
             name = folder.name.encode(errors="replace").decode()
-            shelf = Shelf.of_folder(folder.name)
+            shelf = Place.of_folder(folder.name)
             if is_link(folder):
                 broken.append(FileReport(where, name, "link"))
             elif shelf is None or shelf in places:
@@ -106,7 +106,7 @@ class MarkdownNotes:
                 broken.append(FileReport(label_of(place), relative, "too_large"))
             else:
                 files[relative] = stamp_of(status)
-        if isinstance(place, Shelf):  # the vault reports those of a scope
+        if place.is_shelf:  # the vault reports those of a scope
             broken += [FileReport(label_of(place), path, "misnamed") for path in found.misnamed]
             broken += [FileReport(label_of(place), path, "unreadable") for path in found.shut]
         return NoteFolder(files, tuple(broken), whole=not found.shut)
@@ -115,7 +115,7 @@ class MarkdownNotes:
         if place == ROOT_NOTES:
             return listed_in_root(self._root)
         found = self._tree.list_files(place, partial(may_be_note, place))
-        if isinstance(place, Shelf) and place.soul is not None:
+        if place.soul is not None:
             soul = self._root / place.soul.folder
             if (soul / SOUL_CHAIN).is_file() or (soul / SOUL_VERSIONS).is_dir():
                 # What is in force of it stands in the prompt already, and nothing else is to.
@@ -129,7 +129,7 @@ class MarkdownNotes:
         Raises VaultFileBroken.
         """
         text, modified = self._text(place, path)
-        if isinstance(place, Scope) and _holds_entries(text):
+        if not place.is_shelf and _holds_entries(text):
             return ()
         pieces = _named(place, path, chunk_markdown(text), modified)
         return tuple(named for _, named in pieces)
@@ -144,7 +144,7 @@ class MarkdownNotes:
         Raises VaultFileBroken.
         """
         text, modified = self._text(chunk.place, chunk.path)
-        if isinstance(chunk.place, Scope) and _holds_entries(text):
+        if not chunk.place.is_shelf and _holds_entries(text):
             return None
         chunks = chunk_markdown(text)
         for piece, named in _named(chunk.place, chunk.path, chunks, modified):
@@ -185,7 +185,7 @@ class MarkdownNotes:
 
 def label_of(place: Place) -> str:
     """Returns the place's name for notices."""
-    if not isinstance(place, Shelf):
+    if not place.is_shelf:
         return place.name
     return "memory" if place == ROOT_NOTES else f"memory/{place.folder}"
 
@@ -235,7 +235,7 @@ def _named(
     seen: dict[tuple[tuple[str, ...], str], int] = {}
     written = modified
     of_records = f"{place.folder}/{path}" in RECORD_PATHS
-    of_role = isinstance(place, Shelf) and place != SHARED
+    of_role = place.is_shelf and place != SHARED
     for chunk in worth_indexing(chunks):
         if of_records and chunk.heading_lines:
             records = records_of(chunk.text)

@@ -28,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.passages import (
     place_name,
     said_by,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED, Place, Scope, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, SHARED, Place, Scope
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
 
@@ -98,7 +98,7 @@ def test_a_preview_repeats_no_heading_unless_there_is_nothing_else() -> None:
     ("place", "file"),
     [
         (SHARED, "shared/计划/十月.md"),
-        (Shelf.of_role("a/b"), "roles/a%2Fb/计划/十月.md"),
+        (Place.of_role("a/b"), "roles/a%2Fb/计划/十月.md"),
         (Scope.parse("家人"), "计划/十月.md"),
     ],
 )

@@ -29,9 +29,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     PUBLIC,
     SHARED,
+    Place,
     Scope,
     ScopeFilter,
-    Shelf,
 )
 
 pytestmark = pytest.mark.unit
@@ -87,7 +87,7 @@ def test_a_key_that_could_be_taken_for_another_is_refused(key: Key) -> None:
         (ScopeFilter((FAMILY, FAMILY)), "家"),
         (ScopeFilter((PUBLIC,), everything=True), {"$ne": "quarantine"}),
         (
-            ScopeFilter.reading_as(FAMILY, shelves=(SHARED, Shelf.of_role("猫娘"))),
+            ScopeFilter.reading_as(FAMILY, shelves=(SHARED, Place.of_role("猫娘"))),
             {"$in": ["家", "public", "@shared", "@role:猫娘"]},
         ),
     ],
@@ -99,19 +99,17 @@ def test_a_filter_asks_for_its_scopes_and_shelves_alone(
 
 
 @pytest.mark.parametrize("shelves", [(), (SHARED,)])
-def test_a_filter_without_a_scope_is_refused(shelves: tuple[Shelf, ...]) -> None:
+def test_a_filter_without_a_scope_is_refused(shelves: tuple[Place, ...]) -> None:
     with pytest.raises(ValueError, match="at least one scope"):
         scope_where(ScopeFilter((), shelves=shelves))
 
 
 class Impostor(Scope):
-    @property
-    def name(self) -> str:
-        return {"$ne": "x"}  # type: ignore[return-value]
+    """Not the class itself: it could answer with another name."""
 
 
 NO_SCOPES: list[Any] = [{"$ne": "x"}, "家", None, 1, ["public"], object(), Impostor.parse("x")]
-NO_SHELVES: list[Any] = [{"$ne": "x"}, "@shared", None, FAMILY, object()]
+NO_SHELVES: list[Any] = [{"$ne": "x"}, "@shared", None, object()]
 NO_FILTERS: list[Any] = [None, {}, {"memory_scope": "public"}, FAMILY, (FAMILY,)]
 
 

@@ -14,8 +14,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     PUBLIC,
     ROOT_NOTES,
     SHARED,
+    Place,
     ScopeFilter,
-    Shelf,
 )
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Row
 from astrbot_plugin_scoped_memory.tests.index.vector.vector_bench import (
@@ -53,11 +53,11 @@ SHELVES = ("@shared", "@root", "@role:default", "@role:猫", "@role:default2", "
 
 
 @pytest.mark.parametrize(
-    "read", [(), (SHARED,), (SHARED, Shelf.of_role("猫")), (SHARED, ROOT_NOTES)]
+    "read", [(), (SHARED,), (SHARED, Place.of_role("猫")), (SHARED, ROOT_NOTES)]
 )
 @pytest.mark.parametrize("reader", ["public", "家"])
 def test_a_reader_sees_the_shelves_that_it_reads_and_no_other(
-    bench: Bench, reader: str, read: tuple[Shelf, ...]
+    bench: Bench, reader: str, read: tuple[Place, ...]
 ) -> None:
     places = [*SHELVES, "public", "家", "家人", "shared", "root", "role"]
     bench.store.upsert([record(place, "n-1") for place in places], vectors(len(places), 3))

@@ -24,9 +24,9 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import (
     PUBLIC,
     ROOT_NOTES,
     SHARED,
+    Place,
     Scope,
     ScopeFilter,
-    Shelf,
 )
 
 pytestmark = pytest.mark.unit
@@ -59,7 +59,7 @@ def test_values_arrive(
 FILTERS = (
     ScopeFilter.reading_as(PUBLIC),
     ScopeFilter.reading_as(Scope.parse("dm-家", derived=True), shelves=(SHARED,)),
-    ScopeFilter.reading_as(PUBLIC, shelves=(SHARED, ROOT_NOTES, Shelf.of_role("猫/娘 con"))),
+    ScopeFilter.reading_as(PUBLIC, shelves=(SHARED, ROOT_NOTES, Place.of_role("猫/娘 con"))),
     ScopeFilter((PUBLIC,), everything=True),
 )
 

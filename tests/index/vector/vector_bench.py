@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFilter, Shelf
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Place, Scope, ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import LOCK_NAME
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import Disk, InMemoryVectorStore, Row
 from astrbot_plugin_scoped_memory.tests.support.native import NATIVE
@@ -161,7 +161,7 @@ def record(scope: str, memory_id: str, content_hash: str = "h", **metadata: str)
     return IndexRecord(Key(scope, memory_id), "text", content_hash, metadata)
 
 
-def reading_as(name: str, *, shelves: tuple[Shelf, ...] = ()) -> ScopeFilter:
+def reading_as(name: str, *, shelves: tuple[Place, ...] = ()) -> ScopeFilter:
     return ScopeFilter.reading_as(Scope.parse(name, derived=True), shelves=shelves)
 
 
