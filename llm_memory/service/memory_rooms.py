@@ -185,6 +185,7 @@ class MemoryRooms:
             self.near,
             self.corrected,
             self.closings,
+            self.parts.weights.newer,
             self.clock,
         )
 

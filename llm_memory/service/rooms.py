@@ -17,7 +17,6 @@ from ..migration.source import Source
 from ..models.status import IndexState
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.model_histories import ModelHistories
-from ..remember.contradictions import ContradictingWrites
 from ..roles.role_notes import RoleNotes
 from ..scopes.access import Access
 from ..scopes.origins import Origins
@@ -171,7 +170,6 @@ class EngineRooms(LoopRooms):
             self.corrections,
             self.intents,
             self.bringing,
-            ContradictingWrites(self.handlers, self.near, self.corrected, parts.weights.newer),
             self.learning,
             TaskList(
                 parts.vault,

@@ -27,7 +27,6 @@ from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.feedback_applier import FeedbackApplier
-from ..remember.contradictions import ContradictingWrites
 from ..remember.edit import MemoryEditor, Requester
 from ..remember.memory_handlers import MemoryHandlers
 from ..roles.role_notes import RoleNotes
@@ -52,7 +51,6 @@ class Writes(Door):
     _settings: EngineSettings
     _book: ScopeBook
     _handlers: MemoryHandlers
-    _contradicting: ContradictingWrites
     _applier: FeedbackApplier
     _editor: MemoryEditor
     _tasks: TaskList
@@ -83,7 +81,7 @@ class Writes(Door):
         ):
             return Stored(known)
         write = partial(
-            self._contradicting.write,
+            self._handlers.remember,
             draft,
             scope,
             conversation=conversation_id.umo,
