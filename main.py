@@ -23,7 +23,6 @@ from .core.turn.group_events import GroupChatter, MovedChats
 from .llm_memory.texts import Texts, chosen_language
 
 if TYPE_CHECKING:
-    from .core.commands.commands import Command
     from .core.deepmind import DeepMind
     from .core.plugin_context import PluginContext
     from .core.plugin_parts import Parts
@@ -233,8 +232,7 @@ class ScopedMemoryPlugin(Star):
             if parts.commands is None:
                 reply = parts.off
             else:
-                command: Command = getattr(parts.commands, name)
-                reply = await parts.commands.answer(event, command)
+                reply = await parts.commands.answer(event, name)
                 closed = parts  # if there is no reply, nothing was done; newer ones may be there
         if reply is None:
             reply = self._why_not() if closed is None else self._say("outcome.reloaded")

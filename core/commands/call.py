@@ -1,4 +1,4 @@
-"""One command as a person gave it; the decorators of admins' and of slow commands, and the yes."""
+"""One command as a person gave it, and the yes that it asks for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from time import monotonic
 from typing import NamedTuple
-
-from astrbot.api import logger
 
 from ...llm_memory import (
     Actor,
@@ -31,17 +29,15 @@ from ...llm_memory.text.safe_text import cut
 from ...llm_memory.texts import Texts
 from ..latest import Latest
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import ENDS, Enough, error_text, refusal_text
+from ..replies.outcome_text import Enough, refusal_text
 from ..replies.status_text import moment
-from ..turn.first_message import tell
+from .command_table import ADMINS
 from .command_words import first_word, is_command_word, unknown_text
 
 ENGINE_SECONDS = 1.0
 """How long a reply waits for an engine that is still opening, where it can do without."""
 ASKED_SECONDS = 600.0
 """How long a yes is waited for; the texts say ten minutes."""
-
-_NO_MATTER = frozenset({"一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 type Handler = Callable[[Call], Awaitable[str]]
 type Person = tuple[str, str]
@@ -172,9 +168,9 @@ class Call:
         """True for one that there is; to anybody but an admin, none is."""
         return self.actor.admin and name in await self.service.admin.scopes()
 
-    def refused(self, outcome: NotAllowed | NotVisible | Rejected, code: str = "") -> str:
+    def refused(self, outcome: NotAllowed | NotVisible | Rejected, code: str = ADMINS) -> str:
         """Why nothing was changed. ``code``: of the text for who may not."""
-        return refusal_text(self.texts, code or "outcome.admins_only", outcome)
+        return refusal_text(self.texts, code, outcome)
 
     def split(self) -> tuple[str, str]:
         """Returns the first word, and what follows it."""
@@ -186,19 +182,7 @@ class Call:
         return replace(self, rest=self.split()[1])
 
 
-def no_words(handler: Handler) -> Handler:
-    """Says so where words stand behind a command that takes none, and does nothing."""
-
-    @wraps(handler)
-    async def checked(call: Call) -> str:
-        if not call.rest or call.rest.lower() in _NO_MATTER:
-            return await handler(call)
-        return call.unread_words(call.rest)
-
-    return checked
-
-
-def admin(handler: Handler) -> Handler:
+def admin(handler: Handler, refusal: str = ADMINS) -> Handler:
     """Refuses a command to anybody else; if the engine is off, says so."""
 
     @wraps(handler)
@@ -206,61 +190,24 @@ def admin(handler: Handler) -> Handler:
         if call.actor.admin:
             return await handler(call)
         await call.opened()
-        return call.say("outcome.admins_only")
+        return call.say(refusal)
 
     return checked
-
-
-_PATIENCE_SECONDS = 15.0
-"""A model takes its time, and most answers come within this."""
-
-
-def slow(handler: Handler) -> Handler:
-    """What takes longer than ``_PATIENCE_SECONDS`` goes on behind; its end is told in the
-    conversation, and what stopped it is in the log."""
-
-    @wraps(handler)
-    async def answered(call: Call) -> str:
-        task = asyncio.ensure_future(handler(call))
-        done, _ = await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
-        if done:
-            return await task
-        call.plugin.spawn(_finish(call, task))
-        return call.say("slow.goes_on")
-
-    return answered
-
-
-async def _finish(call: Call, task: Awaitable[str]) -> None:
-    try:
-        said = await task
-        logger.debug(said)  # it may repeat what somebody said
-    except ENDS as error:
-        said = error_text(call.texts, error)
-        logger.error(said)
-    except Exception as error:  # noqa: BLE001  (no one waits for it any more: the log has it)
-        said = call.say("outcome.failed", detail=type(error).__name__)
-        logger.exception(call.say("log.command_failed"))
-    await tell(call.plugin, call.where.umo, said)
 
 
 async def yes(call: Call) -> str:
     """Do what the person was asked last; else what the notices have an admin confirm."""
     if call.rest:  # a question that only begins like a yes
-        return unknown_text(call.texts, call.rest, admin=call.actor.admin) or call.say(
-            "asked.nothing"
-        )
+        unknown = unknown_text(call.texts, call.rest, admin=call.actor.admin)
+        return unknown or call.say("asked.nothing")
     asked = call.asked.pop(call.person, None)
     if asked is None:
-        return await _confirm(call)
+        return await admin(_confirm)(call)
     if monotonic() >= asked.until:
         return call.say("asked.late")
-    if asked.admin and not call.actor.admin:
-        return call.say("outcome.admins_only")
-    return await asked.do(call)
+    return await (admin(asked.do) if asked.admin else asked.do)(call)
 
 
-@no_words
 async def no(call: Call) -> str:
     """Drop what waits for this person's yes, and say what it was."""
     asked = call.asked.pop(call.person, None)
@@ -271,7 +218,6 @@ async def no(call: Call) -> str:
     return call.say("asked.dropped", deed=asked.short)
 
 
-@admin
 async def _confirm(call: Call) -> str:
     """Entries that disappeared from the files are deleted; the map, where nothing else waits."""
     service = call.service

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 
 from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 
 from ...llm_memory import (
     Actor,
-    ConversationId,
     EngineClosed,
     MemoryDraft,
     Rejected,
@@ -19,16 +18,15 @@ from ...llm_memory import (
     ScopedMemoryError,
     Source,
     Stored,
-    StoredMemory,
 )
 from ...llm_memory.models.data_models import Topic
 from ...llm_memory.models.vault_layout import topic_of
-from ..host.panel_map import NotSaved
 from ..latest import Latest
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import Enough, added_text, error_text
-from ..turn.first_message import announce_conversation, strangers_warning
-from .call import Asked, Call, Handler, Person, no, yes
+from ..replies.outcome_text import ENDS, added_text, error_text
+from ..turn.first_message import announce_conversation, strangers_warning, tell
+from .call import Asked, Call, Handler, Person, admin, no, yes
+from .command_table import COMMANDS
 from .command_words import unknown_text
 from .correct_commands import edit, forget, move, undo
 from .decide_commands import decide
@@ -38,14 +36,16 @@ from .loop_commands import letters, migrate, pause, reflect, resume, sleep
 from .scope_commands import join, scope
 from .soul_commands import soul
 
-Command = Callable[[ConversationId, Actor, str], Awaitable[str]]
 _LISTS = 500
 """Persons whose last list is kept, of all conversations together."""
 _ASKED = 100
 """Persons whose yes is waited for."""
+_PATIENCE_SECONDS = 15.0
+"""A model takes its time, and most answers come within this."""
 
 _MORE = {"管理": "manage", "manage": "manage", "维护": "upkeep", "upkeep": "upkeep"}
 _MOVING = frozenset({"搬家", "moving", "move"})
+_NO_MATTER = frozenset({"", "一下", "吧", "了", "now", "please", "现在", "马上", "立即", "立刻"})
 
 
 async def help_(call: Call) -> str:
@@ -71,15 +71,13 @@ async def add(call: Call) -> str:
     outcome = await call.service.remember(draft, conversation_id=call.where)
     said = added_text(call.texts, outcome)
     if isinstance(outcome, Rejected) and outcome.reason is RejectReason.OFF_THE_RECORD:
-        said += f"\n{call.how_to_resume}"
-    if isinstance(outcome, Stored) and _is_rule(outcome.memory):
-        call.list_of([outcome.memory.memory.memory_id])
-        said = call.say("add.rule")
+        return f"{said}\n{call.how_to_resume}"
+    if isinstance(outcome, Stored):
+        stored = outcome.memory
+        if topic_of(stored.path) is Topic.INSTRUCTIONS and stored.memory.provenance.trusted:
+            call.list_of([stored.memory.memory_id])
+            return call.say("add.rule")
     return said
-
-
-def _is_rule(stored: StoredMemory) -> bool:
-    return topic_of(stored.path) is Topic.INSTRUCTIONS and stored.memory.provenance.trusted
 
 
 _ALL = (
@@ -89,50 +87,37 @@ _ALL = (
 )  # fmt: skip
 _HANDLERS: Mapping[str, Handler] = {one.__name__.removesuffix("_"): one for one in _ALL}
 """By the name in the table of commands; the underscore keeps clear of a name of Python's."""
+_ROWS = {row.name: row for row in COMMANDS}
 
 
 class Commands:
-    """Each command is an attribute: conversation, actor and the words behind it -> the reply."""
+    """Answers the commands of one load of the plugin."""
 
     def __init__(self, plugin: PluginContext) -> None:
         self._plugin = plugin
-        lists = Latest[Person, Mapping[int, str]](_LISTS)
-        asked = Latest[Person, Asked](_ASKED)
-        self._call = partial(Call, plugin, lists=lists, asked=asked)
+        self._lists = Latest[Person, Mapping[int, str]](_LISTS)
+        self._asked = Latest[Person, Asked](_ASKED)
 
-    def __getattr__(self, name: str) -> Command:
-        handler = _HANDLERS.get(name.removesuffix("_"))
-        if handler is None:
-            raise AttributeError(name)
-
-        async def command(where: ConversationId, actor: Actor, rest: str) -> str:
-            call = self._call(where, actor, rest)
-            if handler not in (yes, no):  # a later yes would mean something else
-                call.asked.pop(call.person, None)
-            try:
-                return await handler(call)
-            except (Enough, NotSaved) as end:
-                return error_text(self._plugin.texts, end)
-
-        return command
-
-    async def answer(self, event: AstrMessageEvent, command: Command) -> str | None:
-        """Run a command for an event. None where the engine was closed before anything was done."""
-        plugin = self._plugin
+    async def answer(self, event: AstrMessageEvent, name: str) -> str | None:
+        """Run a command of the table for an event. None where the engine was closed before anything
+        was done. What takes longer than ``_PATIENCE_SECONDS``, or is not waited for any more, goes
+        on behind, and its end is told in the conversation."""
+        plugin, turns = self._plugin, self._plugin.turns
         plugin.astrbot_is_up()
-        conversation_id = await plugin.turns.conversation_id(event)
-        actor = await plugin.turns.actor(event)
+        where, actor = await turns.conversation_id(event), await turns.actor(event)
+        plugin.spawn(announce_conversation(plugin, where, actor))
+        rest = turns.command_rest(event, 2)
+        call = Call(plugin, where, actor, rest, self._lists, self._asked)
+        if name not in ("yes", "no"):  # a later yes would mean something else
+            self._asked.pop(call.person, None)
+        task, done = asyncio.ensure_future(_said(call, name)), set[asyncio.Future[str | None]]()
         try:
-            plugin.spawn(announce_conversation(plugin, conversation_id, actor))
-            reply = await command(conversation_id, actor, plugin.turns.command_rest(event, 2))
-            return reply + await self._beside(reply, actor)
-        except EngineClosed:
-            return None
-        except ScopedMemoryError as error:
-            return error_text(plugin.texts, error)
-        except Exception as error:  # noqa: BLE001  (a command answers something; the log has more)
-            logger.exception(plugin.texts.say("log.command_failed"))
-            return plugin.texts.say("outcome.failed", detail=type(error).__name__)
+            done, _ = await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
+        finally:
+            if not done:
+                plugin.spawn(_tell_later(call, task))
+        said = task.result() if done else call.say("slow.goes_on")
+        return None if said is None else said + await self._beside(said, actor)
 
     async def _beside(self, reply: str, actor: Actor) -> str:
         """Returns the warnings that an admin was not told in chat yet."""
@@ -141,3 +126,25 @@ class Commands:
             if warning and warning not in reply:
                 return "\n" + self._plugin.texts.say("status.warning", text=warning)
         return ""
+
+
+async def _said(call: Call, name: str) -> str | None:
+    """The reply, whatever happens; None where the engine was closed. What is no expected end of a
+    command is in the log."""
+    row, handler = _ROWS[name], _HANDLERS[name]
+    try:
+        if row.bare and call.rest.lower() not in _NO_MATTER:
+            return call.unread_words(call.rest)
+        return await (admin(handler, row.refusal) if row.refusal else handler)(call)
+    except EngineClosed:
+        return None
+    except ENDS as error:
+        return error_text(call.texts, error)
+    except Exception as error:  # noqa: BLE001  (a command answers something; the log has more)
+        logger.exception(call.say("log.command_failed"))
+        return call.say("outcome.failed", detail=type(error).__name__)
+
+
+async def _tell_later(call: Call, task: asyncio.Future[str | None]) -> None:
+    said = await task
+    await tell(call.plugin, call.where.umo, call.say("outcome.reloaded") if said is None else said)

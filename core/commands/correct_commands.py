@@ -23,7 +23,7 @@ from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import Enough, redacted_text
-from .call import Call, slow
+from .call import Call
 from .command_words import scope_named
 from .memory_reference import (
     bare,
@@ -77,7 +77,7 @@ async def forget_all(call: Call, whose: str, *, for_good: bool) -> str | None:
     lines = [call.say("forget.ask", who=who, count=len(ids))] if ids else []
     lines += call.texts.counted("forget", ask_unread=len(turns), ask_for_good=for_good)
     ask = "\n".join(lines)
-    do = slow(partial(_forget_all, person=person, for_good=for_good))
+    do = partial(_forget_all, person=person, for_good=for_good)
     return call.ask(ask, do, short=call.say("forget.deed"))
 
 
@@ -205,7 +205,6 @@ async def move(call: Call) -> str:
     return call.say("move.done", text=words, source=next(places), scope=next(places))
 
 
-@slow
 async def undo(call: Call) -> str:
     """Take back the last forget, edit or move: of an entry, or of this person here; or the last
     bringing along, as a whole. What was changed since is passed over."""

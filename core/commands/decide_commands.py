@@ -26,7 +26,7 @@ from ...llm_memory.models.decisions import (
 )
 from ...llm_memory.text.safe_text import cut
 from ..replies.outcome_text import added_text
-from .call import Call, admin
+from .call import Call
 from .command_words import folded_word
 from .memory_reference import named_one
 
@@ -42,7 +42,6 @@ _WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"D-(\d{1,9})", re.IGNORECASE)
 
 
-@admin
 async def decide(call: Call) -> str:
     """List, settle, accept, supersede, reject or withdraw. What would be written is shown, and is
     written after a yes."""

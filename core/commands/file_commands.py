@@ -38,13 +38,12 @@ from ..host.panel_map import MAP_KEY, NotSaved
 from ..plugin_names import ROOT
 from ..replies.memory_line import place_text
 from ..replies.outcome_text import error_text
-from .call import Call, admin, no_words
+from .call import Call
 
 _SHOWN = 5
 _ANYWAY = ("anyway", "仍要")
 
 
-@no_words
 async def export(call: Call) -> str:
     """All memories that this conversation sees, into a file on the bot's machine."""
     outcome = await call.service.export(conversation_id=call.where, actor=call.actor)
@@ -126,8 +125,6 @@ _WORDS = 1000
 _LINKS = "identity_links"
 
 
-@admin
-@no_words
 async def backup(call: Call) -> str:
     """Write the file, and say where it is and what to do with it. It holds all scopes."""
     try:
@@ -148,7 +145,6 @@ def moving(call: Call) -> str:
     return "\n".join(lines)
 
 
-@admin
 async def restore(call: Call) -> str:
     """``<file>`` shows what would change, and a yes does it. With ``anyway``, what was corrected
     since is restored too."""

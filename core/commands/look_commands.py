@@ -14,14 +14,13 @@ from ..replies.explanation import attached, fate_text, primed_text, why_text
 from ..replies.outcome_text import entry_text, error_text, note_text
 from ..replies.status_text import loop_lines
 from ..services.injection_service import found_text
-from .call import ENGINE_SECONDS, Call, no_words
+from .call import ENGINE_SECONDS, Call
 from .command_words import PUBLIC, scope_named
 from .correct_commands import ME
 from .memory_reference import bare, named_one, numbered, numbered_hits, shown_lines
 from .scope_commands import left_text
 
 
-@no_words
 async def status(call: Call) -> str:
     """Show the status; what concerns other conversations is for admins only."""
     plugin, say, is_admin = call.plugin, call.say, call.actor.admin

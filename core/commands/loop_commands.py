@@ -22,7 +22,7 @@ from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
 from ..replies.outcome_text import Enough
 from ..replies.status_text import fault_words, moment, numbers_text, state_text
-from .call import Call, Handler, admin, no_words, slow
+from .call import Call, Handler
 
 
 async def pause(call: Call) -> str:
@@ -40,7 +40,6 @@ async def pause(call: Call) -> str:
     return call.refused(outcome, "pause.not_allowed")
 
 
-@no_words
 async def resume(call: Call) -> str:
     """As before the pause."""
     async with _written(call):
@@ -63,9 +62,6 @@ _RETRY = frozenset({"retry", "重试"})
 _DROP = frozenset({"drop", "丢弃"})
 
 
-@admin
-@no_words
-@slow
 async def reflect(call: Call) -> str:
     """Read at once what waits of this conversation: that costs money."""
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine
@@ -74,7 +70,6 @@ async def reflect(call: Call) -> str:
     return _report(call, await call.engine.loop.reflection.reflect(conversation=call.where.umo))
 
 
-@admin
 async def letters(call: Call) -> str:
     """What was given up; ``retry [id]`` reads it again, ``drop <id>`` forgets it."""
     await call.service.admin.map_summary()
@@ -127,7 +122,6 @@ _STATUS = frozenset({"status", "状态"})
 _ERRORS = 5
 
 
-@admin
 async def sleep(call: Call) -> str:
     """Nothing: begin one, or tell of the one that goes on or was just made. ``status``: tell of it.
     ``now``: begin one all the same."""
@@ -180,8 +174,6 @@ def _done_at_night(call: Call, report: SleepReport) -> str:
     return said or call.say("counts.nothing")
 
 
-@admin
-@slow
 async def migrate(call: Call) -> str:
     """``status`` (or nothing), ``dry-run``, ``start``, ``undo``, ``take-back <batch>``,
     ``broken``. It tells of all scopes."""

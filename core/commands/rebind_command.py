@@ -20,7 +20,7 @@ from ...llm_memory.texts import Texts
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text
-from .call import Call, admin, slow
+from .call import Call, admin
 
 _UNDO = frozenset({"undo", "撤销", "恢复"})
 _ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
@@ -31,7 +31,6 @@ _PLATFORM = Actor(person="", name="", admin=True)
 
 
 @admin
-@slow
 async def rebind(call: Call) -> str:
     """``<old> <new>``, ``<old>`` for this conversation, ``undo`` for the last one."""
     names = [canonical_key(clean(name)) for name in call.rest.translate(_ARROWS).split()]

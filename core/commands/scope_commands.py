@@ -36,12 +36,11 @@ from ...llm_memory.texts import Texts
 from ..replies.memory_line import place_text
 from ..turn.first_message import scope_line, tell
 from ..turn.turn_reader import is_admin
-from .call import ASKED_SECONDS, Asked, Call, Handler, admin, slow
+from .call import ASKED_SECONDS, Asked, Call, Handler, admin
 from .command_words import PUBLIC, folded_word, scope_named
 from .rebind_command import rebind
 
 
-@slow
 async def bring(call: Call) -> str:
     """This conversation's, or that of the former scopes that are named. Where others see the
     target, too, it is asked about first."""
@@ -55,7 +54,7 @@ async def _bring(call: Call, *, names: list[str]) -> str:
     if isinstance(outcome, MustBeNamed):
         lines = [_left(call.texts, one, "scope.shared") for one in outcome.left]
         agreed = [*names, *(one.target for one in outcome.left)]
-        do = slow(partial(_bring, names=agreed))
+        do = partial(_bring, names=agreed)
         return call.ask("\n".join(lines), do, short=call.say("scope.bring"))
     lines = [brought_text(call.texts, one) for one in outcome]
     return "\n".join(lines) or call.say("scope.nothing_left")
@@ -101,7 +100,7 @@ async def rename(call: Call) -> str:
     exists = await call.service.admin.plan_rename(old, new, moved)
     if isinstance(exists, Rejected):
         return call.refused(exists)
-    do = slow(partial(_rename, old=old, new=new))
+    do = partial(_rename, old=old, new=new)
     if not exists or not moved:
         return await do(call)
     asked = call.say("scope.merges", source=old, target=new, count=len(moved))

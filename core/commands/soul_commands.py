@@ -20,7 +20,7 @@ from ...llm_memory.models.soul_requests import (
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import safe
 from ...llm_memory.texts import Spoken
-from .call import Call, slow
+from .call import Call
 
 _ACTIONS: Final = {
     "提议": "propose", "生效": "apply", "应用": "apply", "否决": "veto", "撤销": "undo",
@@ -37,7 +37,6 @@ _LOG: Final = 10
 """Lines."""
 
 
-@slow
 async def soul(call: Call) -> str:
     """Show, or do what is asked and say what became of it."""
     word, rest = call.split()

@@ -17,7 +17,6 @@ from astrbot.core.agent.message import TextPart
 from astrbot.core.star.filter.command import CommandFilter
 from astrbot.core.star.filter.command_group import CommandGroupFilter
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
@@ -29,7 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
+from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot, pytest.mark.asyncio(loop_scope="module")]
@@ -213,8 +212,7 @@ async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of_just_befor
     plugin.histories[""] = "c2"  # /new
     assert not await is_told(plugin)
     await talked(plugin)
-    command: Any = Commands(cast("Any", plugin))
-    await command.forget(group(777), person(10001), "m-0000000000")
+    await Desk(talking, plugin=plugin)("forget m-0000000000", sender="10001", admin=False)
     assert not await is_told(plugin)
     service, here = talking.engine.service, group(777)
     await service.pause(conversation_id=here, actor=ADMIN)

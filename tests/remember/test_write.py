@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Feedback,
@@ -37,6 +36,7 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
     running,
 )
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
+    Desk,
     FakeEvent,
     FakePlugin,
     holding,
@@ -227,8 +227,7 @@ async def test_a_task_and_a_list_name_no_speaker_for_what_a_model_worded(tmp_pat
         event, attack = of_dad("今天晚饭吃什么好呢"), f"去办：{ATTACK}"
         await call(rig, TasksTool, event, action="add", tasks=[attack])
         listed = await call(rig, TasksTool, hello(), action="list")
-        commands = Commands(plugin_of(rig))
-        newest = await commands.list(HERE, person(2, "小雯"), "")
+        newest = await Desk(rig, plugin=plugin_of(rig), sender="2", name="小雯")("list")
     for text in (listed, newest):
         assert "老孟" in text
         assert "爸爸" not in text.replace("爸爸（机器人转述）", "")

@@ -207,8 +207,7 @@ class BotCast:
         word = rest.split(maxsplit=1)[0] if rest else "help"
         name = _WORDS.get(word, "help")
         event.message_str = event.message_str if word in _WORDS else f"memory help {rest}"
-        command = getattr(self._commands, name)
-        return await self._commands.answer(cast("Any", event), command) or "-"
+        return await self._commands.answer(cast("Any", event), name) or "-"
 
     async def _message(self, event: FakeEvent) -> str:
         request = ProviderRequest(prompt=event.message_str)

@@ -202,8 +202,8 @@ class Desk:
 
     async def told(self, event: FakeEvent) -> str:
         """What is answered to a command of any event."""
-        command = getattr(self._commands, event.message_str.split()[1])
-        answer = await self._commands.answer(cast("Any", event), command)
+        name = event.message_str.split()[1]
+        answer = await self._commands.answer(cast("Any", event), name)
         await self.plugin.settled()
         return answer or ""
 

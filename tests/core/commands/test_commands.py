@@ -25,7 +25,13 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 PEANUTS = "奶奶对花生过敏"
 NAMES = [row.name for row in command_table.COMMANDS]
-_ALONE = ("scope", "soul", "yes", "status", "pause", "resume", "export")
+_ALONE = (
+    "scope",
+    "soul",
+    "yes",
+    "pause",
+    *(row.name for row in command_table.COMMANDS if row.bare),
+)
 
 
 async def test_add_keeps_the_words_as_they_stand(rig: Rig) -> None:

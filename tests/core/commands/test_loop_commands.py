@@ -9,20 +9,17 @@ import logging
 from collections.abc import AsyncIterator
 from datetime import UTC
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import call as call_module
+from astrbot_plugin_scoped_memory.core.commands import commands
 from astrbot_plugin_scoped_memory.core.commands.call import Call
-from astrbot_plugin_scoped_memory.core.latest import Latest
 from astrbot_plugin_scoped_memory.core.services.sleep_schedule import SchedulePace, SleepSchedule
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
-from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
-from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, group, person, running
+from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, Ticker, running
 from astrbot_plugin_scoped_memory.tests.support.nights import NIGHT, find_useless, passive, plant
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk, FakePlugin
 
@@ -84,47 +81,47 @@ async def test_while_it_waits_the_answer_says_so(tmp_path: Path) -> None:
         assert "索引还在建" in await desk("sleep")
 
 
+@pytest.mark.parametrize("gone", [False, True])
 @pytest.mark.parametrize(
     ("end", "said", "logged"),
     [
-        (StateUnavailable("disk", "state.sqlite"), "StateUnavailable", 1),
+        (StateUnavailable("disk", "state.sqlite"), "StateUnavailable", 0),
         (KeyError("x"), "KeyError", 1),
         ("找回了：我的病叫zqk", "找回了：我的病叫zqk", 0),  # and no word of it is in the log
     ],
 )
-async def test_its_end_is_told(
+async def test_the_end_of_what_is_not_waited_for_is_told(
+    rig: Rig,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     end: str | Exception,
     said: str,
     logged: int,
+    gone: bool,
 ) -> None:
-    texts, behind, go_on = Texts("zh-CN"), list[asyncio.Future[None]](), asyncio.Event()
-    told: list[tuple[str, str]] = []
-    monkeypatch.setattr(call_module, "_PATIENCE_SECONDS", 0.0)
+    """``gone``: whoever waited for it is cancelled before."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
 
-    @call_module.slow
     async def work(_: Call) -> str:
+        begun.set()
         await go_on.wait()
         if isinstance(end, Exception):
             raise end
         return end
 
-    async def send(umo: str, chain: Any) -> None:
-        told.append((umo, chain.get_plain_text()))
-
-    plugin: Any = SimpleNamespace(
-        texts=texts,
-        spawn=lambda work: behind.append(asyncio.ensure_future(work)),
-        astrbot=SimpleNamespace(send_message=send),
-    )
-    lists, drafts = Latest[Any, Any](1), Latest[Any, Any](1)
+    monkeypatch.setitem(commands._HANDLERS, "undo", work)  # type: ignore[index]
+    if not gone:
+        monkeypatch.setattr(commands, "_PATIENCE_SECONDS", 0.0)
+    desk = Desk(rig)
+    asked = asyncio.create_task(desk("undo"))
+    await begun.wait()
+    if gone:
+        asked.cancel()
+    go_on.set()
     with caplog.at_level(logging.INFO):
-        answer = await work(Call(plugin, group(777), person(1), "", lists, drafts))
-        assert answer == texts.say("slow.goes_on")
-        go_on.set()
-        await behind[0]
-    ((umo, text),) = told
-    assert umo == group(777).umo
-    assert said in text
-    assert len(caplog.records) == logged
+        answer = (await asyncio.gather(asked, return_exceptions=True))[0]
+        await desk.plugin.settled()
+    assert isinstance(answer, BaseException) if gone else answer == desk.say("slow.goes_on")
+    (told,) = desk.sent
+    assert said in told
+    assert len([one for one in caplog.records if "zqk" in one.message or one.exc_info]) == logged

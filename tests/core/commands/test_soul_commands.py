@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import call as call_module
+from astrbot_plugin_scoped_memory.core.commands import commands
 from astrbot_plugin_scoped_memory.harness.waiting import until_true
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, running
@@ -121,7 +121,7 @@ async def test_a_number_may_be_written_as_people_do(bot: Rig) -> None:
 async def test_what_a_model_takes_long_for_is_told_later(
     bot: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_module, "_PATIENCE_SECONDS", 1e-9)
+    monkeypatch.setattr(commands, "_PATIENCE_SECONDS", 1e-9)
     desk = desk_of(bot)
     for words, said in ((f"soul 提议 {WISH}", "生效 1"), ("soul 生效", WISH)):
         assert await desk(words) == desk.say("slow.goes_on")
