@@ -24,7 +24,7 @@ from ...llm_memory.models.vault_layout import topic_of
 from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, added_text, error_text
-from ..turn.first_message import announce_conversation, strangers_warning, tell
+from ..turn.first_message import announce_conversation, news_beside, tell
 from .call import Asked, Call, Handler, Person, admin, no, yes
 from .command_table import COMMANDS
 from .command_words import unknown_text
@@ -122,7 +122,7 @@ class Commands:
     async def _beside(self, reply: str, actor: Actor) -> str:
         """Returns the warnings that an admin was not told in chat yet."""
         with suppress(ScopedMemoryError):  # the command's own reply has said it
-            warning = await strangers_warning(self._plugin, actor) if actor.admin else ""
+            warning = await news_beside(self._plugin, actor) if actor.admin else ""
             if warning and warning not in reply:
                 return "\n" + self._plugin.texts.say("status.warning", text=warning)
         return ""

@@ -3,7 +3,8 @@ panel."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 
 from astrbot.api import logger
 from astrbot.api.event import MessageChain
@@ -14,6 +15,7 @@ from ...llm_memory import (
     ConversationKind,
     EngineClosed,
     EngineOff,
+    Notice,
     ReadPublicOnly,
     Refused,
     Usable,
@@ -51,35 +53,28 @@ async def log_first_message(
         )
 
 
-async def strangers_warning(plugin: PluginContext, actor: Actor) -> str:
-    """What an admin is told once in chat: that others write privately and share the public scope,
-    which conversations are held since they seem to be another one, and what was proposed or changed
-    of the bot's manner. Empty for anybody else."""
-    conversations, say = plugin.service.conversations, plugin.texts.say
-    count = await conversations.claim_strangers_warning(actor)
-    warnings = [say("notice.strangers_in_public")] if count else []
-    warnings += [
-        say("notice.successor", key=key, former=former)
-        for key, former in await conversations.claim_successors(actor)
-    ]
-    decisions = await conversations.claim_decisions(actor)
-    warnings += [notice_text(plugin.texts, notice) for notice in decisions]
-    return "\n".join(warnings)
+async def news_beside(plugin: PluginContext, actor: Actor) -> str:
+    """What an admin is told once in chat, to be said beside an answer; empty for anybody else."""
+    conversations = plugin.service.conversations
+    news = await conversations.claim_news(actor)
+    await conversations.settle_news(news, said=True)
+    return _text(plugin, news)
+
+
+def _text(plugin: PluginContext, news: Sequence[Notice]) -> str:
+    return "\n".join(notice_text(plugin.texts, notice) for notice in news)
 
 
 async def warn_admin(plugin: PluginContext, conversation_id: ConversationId, actor: Actor) -> None:
-    """Send the warning to an admin who has just written in a private chat."""
+    """Send it to an admin who has just written in a private chat."""
     if not actor.admin or conversation_id.kind is not ConversationKind.PRIVATE:
         return
-    try:
-        warning = await strangers_warning(plugin, actor)
-    except (EngineClosed, EngineOff):
-        return
-    if not warning:
-        return
-    said = plugin.texts.say("status.warning", text=warning)
-    if not await tell(plugin, conversation_id.umo, said):
-        await plugin.service.conversations.return_strangers_warning()
+    conversations = plugin.service.conversations
+    with suppress(EngineClosed, EngineOff):
+        if news := await conversations.claim_news(actor):
+            said = plugin.texts.say("status.warning", text=_text(plugin, news))
+            reached = await tell(plugin, conversation_id.umo, said)
+            await conversations.settle_news(news, said=reached)
 
 
 async def tell(plugin: PluginContext, umo: str, text: str) -> bool:

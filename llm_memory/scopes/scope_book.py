@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
@@ -22,17 +21,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from .map_guard import Accounts, MapGuard
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
-
-_REPORTED: Final = "told:"
-"""Begins a mark in the state: an admin was told of this."""
-
-_STRANGERS: Final = "strangers"
-"""Behind it, in such a mark: strangers write privately in public."""
-
-_SUCCESSOR: Final = "successor:"
-"""Behind it, in such a mark: the key of a conversation on hold."""
-
-_TO_DECIDE: Final = (NoticeCode.SOUL_WAITS, NoticeCode.SOUL_APPLIED)
+from .told_once import ToldOnce
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +66,7 @@ class ScopeBook:
         )
         self._met: set[str] = set()
         self._public_peers: frozenset[str] = frozenset()
-        self._claimed: list[str] = []
-        """The marks of what an admin is being told."""
+        self.told = ToldOnce(state, notices)
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
@@ -228,6 +216,8 @@ class ScopeBook:
             await self._keep(self._state.mark_seen, key)
         if actor.admin and actor.person in self._public_peers:
             self._public_peers -= {actor.person}
+            if not self.strangers_in_public:
+                self._notices.clear(NoticeCode.STRANGERS_IN_PUBLIC)
             await self._keep(self._state.drop_public_peer, actor.person)
         if (
             not actor.admin
@@ -261,59 +251,6 @@ class ScopeBook:
         """True once anybody but an admin wrote privately while the chat fell to public, and still
         would."""
         return bool(self._public_peers) and bool(self._persons())
-
-    async def claim_strangers_warning(self) -> int:
-        """How many strangers an admin is to be told of in chat; 0 for none, and once it was
-        claimed, also before a restart. Asked first of what an admin is told: what was claimed
-        before was said."""
-        self._claimed = []
-        if not self.strangers_in_public:
-            return 0
-        return sum(await self._claim({_STRANGERS: len(self._persons())}))
-
-    async def claim_unreported(self, names: Sequence[str], most: int | None = None) -> list[str]:
-        """Of these, what was not claimed yet, also before a restart: it is said once. ``most``: the
-        first so many of them, and the others another time."""
-        marked = [f"{_REPORTED}{name}" for name in names]
-        try:
-            reported = await asyncio.to_thread(
-                lambda: [self._state.has_mark(one) for one in marked]
-            )
-        except StateUnavailable as error:
-            logger.warning("state_not_read", error=error)
-            return []
-        unreported = [name for name, known in zip(names, reported, strict=True) if not known]
-        unreported = unreported[:most]
-        for name in unreported:
-            await self._keep(self._state.set_mark, f"{_REPORTED}{name}")
-        return unreported
-
-    async def claim_successors(self) -> list[tuple[str, str]]:
-        """Of the conversations on hold, with the one that each seems to go on for, those that were
-        not claimed yet, also before a restart: an admin is told once in chat."""
-        marks = {f"{_SUCCESSOR}{new}": (new, old) for new, old in self.successors.items()}
-        return await self._claim(marks)
-
-    async def claim_decisions(self) -> list[Notice]:
-        """The notices on souls that stand and were not claimed yet, also before a restart: an
-        admin is told once in chat."""
-        marks = {
-            f"{notice.code}:{notice.subject}:{notice.params['number']}": notice
-            for notice in self._notices.standing()
-            if notice.code in _TO_DECIDE
-        }
-        return await self._claim(marks)
-
-    async def _claim[T](self, marks: Mapping[str, T]) -> list[T]:
-        names = await self.claim_unreported(list(marks))
-        self._claimed += [f"{_REPORTED}{name}" for name in names]
-        return [marks[name] for name in names]
-
-    async def return_strangers_warning(self) -> None:
-        """What was claimed could not be said: another time, then."""
-        claimed, self._claimed = self._claimed, []
-        for mark in claimed:
-            await self._keep(partial(self._state.set_mark, there=False), mark)
 
     def _persons(self) -> frozenset[str]:
         """Who wrote privately and fell to public, and would again by an account of now."""

@@ -175,7 +175,9 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
             for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.readable)
             if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
         }
-        unreported = await self._book.claim_unreported(list(found), most=_RULES_TOLD)
+        told = self._book.told
+        unreported = await told.claim(list(found), most=_RULES_TOLD)
+        await told.settle(unreported, said=True)
         return [found[memory_id] for memory_id in unreported]
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,28 +60,16 @@ class Conversations:
         await self._life.begun()
         return await self._origins.on_behalf_of(conversation_id, sender)
 
-    async def claim_strangers_warning(self, actor: Actor) -> int:
-        """How many persons but admins write privately in public, for an admin who was not told of
-        it yet; 0 for anybody else, and from then on. Asked first of what an admin is told."""
+    async def claim_news(self, actor: Actor) -> list[Notice]:
+        """What an admin is told once in chat and was not told yet; none for anybody else. Whoever
+        claims it settles it."""
         await self._life.ready()
-        return await self._book.claim_strangers_warning() if actor.admin else 0
+        return await self._book.told.claim_news() if actor.admin else []
 
-    async def claim_successors(self, actor: Actor) -> list[tuple[str, str]]:
-        """The conversations that are held since they seem to go on for another one, with the key of
-        that, for an admin who was not told of them yet; none for anybody else, and from then on."""
+    async def settle_news(self, news: Sequence[Notice], *, said: bool) -> None:
+        """The admin who claimed it was told, or could not be reached: then it is another time."""
         await self._life.ready()
-        return await self._book.claim_successors() if actor.admin else []
-
-    async def claim_decisions(self, actor: Actor) -> list[Notice]:
-        """What was proposed or changed of the bot's manner, for an admin who was not told of it
-        yet; none for anybody else, and from then on."""
-        await self._life.ready()
-        return await self._book.claim_decisions() if actor.admin else []
-
-    async def return_strangers_warning(self) -> None:
-        """The admin who claimed it, with all that was claimed after it, could not be reached."""
-        await self._life.ready()
-        await self._book.return_strangers_warning()
+        await self._book.told.settle_news(news, said=said)
 
     def paused_since(self, conversation_id: ConversationId) -> datetime | None:
         """When it was paused; None where it is not, or that is not known yet."""

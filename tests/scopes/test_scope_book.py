@@ -123,7 +123,6 @@ async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strang
     await book.meet(private(1), admin, book.resolve(private(1)))
     await book.meet(group(5), person(3), book.resolve(group(5)))
     assert not book.strangers_in_public
-    assert await book.claim_strangers_warning() == 0
     await book.meet(private(2), person(2), book.resolve(private(2)))
     assert book.strangers_in_public
     assert books.notice(NoticeCode.STRANGERS_IN_PUBLIC)
@@ -132,23 +131,12 @@ async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strang
     assert not books.start({}, settings=isolated).strangers_in_public
 
 
-async def test_an_admin_is_told_of_strangers_once_whatever_restarts(books: Restarts) -> None:
-    book = books.start({})
-    await book.meet(private(2), person(2), book.resolve(private(2)))
-    assert await book.claim_strangers_warning() == 1
-    await book.return_strangers_warning()  # it could not be sent
-    book = books.start({})
-    await book.meet(private(3), person(3), book.resolve(private(3)))
-    assert await book.claim_strangers_warning() == 2
-    assert await book.claim_strangers_warning() == 0
-    assert await books.start({}).claim_strangers_warning() == 0
-
-
 async def test_who_has_become_an_admin_is_no_stranger(books: Restarts) -> None:
     book = books.start({})
     await book.meet(private(2), person(2), book.resolve(private(2)))
     await book.meet(private(2), person(2, admin=True), book.resolve(private(2)))
     assert not book.strangers_in_public
+    assert not books.notice(NoticeCode.STRANGERS_IN_PUBLIC)
     assert not books.start({}).strangers_in_public
 
 
@@ -160,7 +148,7 @@ async def test_linked_ids_are_one_stranger_and_mapped_chats_none(books: Restarts
     assert not book.strangers_in_public
     for number in (1, 2):
         await book.meet(private(number), person(number), book.resolve(private(number)))
-    assert await book.claim_strangers_warning() == 1
+    assert book.strangers_in_public
 
 
 async def test_who_shares_public_is_told_by_the_policy_of_the_account(books: Restarts) -> None:

@@ -179,15 +179,16 @@ async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -
         assert await warned(rig) == {"soul_waits": (CAT, str(number))}
         assert injected(rig) == ""
         conversations = rig.engine.service.conversations
-        assert await conversations.claim_decisions(person(1)) == []
-        (told,) = await conversations.claim_decisions(ADMIN)
+        assert await conversations.claim_news(person(1)) == []
+        (told,) = await conversations.claim_news(ADMIN)
         assert told.code is NoticeCode.SOUL_WAITS
-        assert await conversations.claim_decisions(ADMIN) == []
-        await conversations.return_strangers_warning()  # it could not be sent
-        assert len(await conversations.claim_decisions(ADMIN)) == 1
+        assert await conversations.claim_news(ADMIN) == []
+        await conversations.settle_news([told], said=False)  # it could not be sent
+        assert await conversations.claim_news(ADMIN) == [told]
+        await conversations.settle_news([told], said=True)
     async with engine(tmp_path, chat=chat) as rig:
         assert await warned(rig) == {"soul_waits": (CAT, str(number))}
-        assert await rig.engine.service.conversations.claim_decisions(ADMIN) == []
+        assert await rig.engine.service.conversations.claim_news(ADMIN) == []
         await night(rig)
         await ask(rig, ApplySoul(number))
         assert injected(rig) == BLOCK
@@ -204,7 +205,7 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
         await night(rig)
         assert injected(rig) == BLOCK
         assert await warned(rig) == {"soul_applied": (CAT, str(number))}
-        (told,) = await rig.engine.service.conversations.claim_decisions(ADMIN)
+        (told,) = await rig.engine.service.conversations.claim_news(ADMIN)
         assert told.code is NoticeCode.SOUL_APPLIED
     (kept,) = (tmp_path / "memory" / "soul" / CAT / "evals").iterdir()
     verdict = kept.read_text("utf-8")
