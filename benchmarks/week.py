@@ -49,7 +49,7 @@ checkout.register()
 
 from retrieval_run import BenchClock, named_embedder, seconds_to_fill  # noqa: E402
 
-from astrbot_plugin_scoped_memory.core.config import PluginConfig  # noqa: E402
+from astrbot_plugin_scoped_memory.core.config import read_config  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
     Actor,
     ContextLine,
@@ -128,7 +128,7 @@ async def asked(case: dict[str, Any]) -> Verdict:
             for voice in (Voice.BOT if one["who"] == "bot" else Voice.ASKER,)
             if one["who"] in ("bot", case["who"])
         ]
-        config = PluginConfig()
+        config = read_config()
         recall = await engine.service.recall(
             case["ask"],
             conversation_id=ROOM,

@@ -1,10 +1,14 @@
-"""What the panel holds, read once at load. A bad value becomes a warning, never an exception."""
+"""What the panel holds, read once at load by ``_conf_schema.json``, which says of each setting its
+type, default, options and bounds. A bad value becomes a warning, never an exception."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,30 +28,22 @@ from ..llm_memory.models.soul import SoulEvolution
 from ..llm_memory.models.workflow import Workflow
 from ..llm_memory.storage.workflow_file import read_workflow
 from ..llm_memory.texts import LANGUAGES, Said
+from .plugin_names import ROOT
 
-PRIVACY_MODES = tuple(PrivacyMode)
-EVOLUTIONS = (SoulEvolution.REVIEW, SoulEvolution.OFF, SoulEvolution.AUTO)
-"""The first one stands in for a typo: nothing takes effect without an admin."""
-MIGRATION_MODES = tuple(MigrationMode)
 _LOADING_SHARE = 0.3
 _EMBEDDING_SHARE = 0.6
 _INDEX_SHARE = 0.25
 _RERANK_SHARE = 0.4
 _RERANKED_BY = 0.9
-"""Of the deadline; the rest is for writing the memories down."""
+"""Of the deadline; the rest is for a search without vectors, and for writing the memories down."""
 _HOST = re.compile(r"[A-Za-z0-9._:%-]+")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _TIME = re.compile(r"([01]?[0-9]|2[0-3])[:：]([0-5][0-9])", re.ASCII)
 _COLLECTION = re.compile(r"[a-zA-Z0-9._-]{3,512}")
 _OUR_COLLECTIONS = "memories-"
-_SHOWN = 80
-"""Characters of a value in a warning."""
-_SET_BY_HTTP = (
-    *("accept-encoding", "connection", "content-length", "content-type", "expect", "host"),
-    *("keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
-)
-"""Headers that the HTTP client sets itself."""
+_SHOWN, _SENTENCE = 80, 1000
+"""Characters of a value in a warning, and of what is said of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,335 +55,282 @@ class ConfigWarning:
     used: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PluginConfig:
-    """The panel's settings, parsed.
+    """The panel's settings, parsed; what they mean stands in the schema.
 
     Attributes:
-        embedding: ``auto``, ``bundled``, ``lexical``, a provider id, or a local model's folder or
-            name.
-        auto_inject_topk: Memories a turn, 0 for none.
-        inject_token_budget: Estimated tokens of all injected previews.
-        recall_tool_tokens: Estimated tokens of what the recall tool returns.
-        recall_deadline_ms: After this long a turn goes on without memories.
-        rerank_provider: The id of a rerank provider, empty for none.
-        memory_root: Another place for the Markdown tree.
         workflow: What the ``workflow.toml`` that is named says. Its root is not looked at.
-        inject_into_prompt: For third-party runners, which read nothing but the prompt.
         reflection_provider: A provider's id, ``auto`` for the conversation's own model, or ``off``.
             Off it is with no tokens a day, too: see ``engine.loop.reads_turns``.
-        observe_groups: Turns of a group that do not address the bot are read, too.
         mcp_share: Where coding agents may ask for memories, ``host:port``; empty for a free port of
             this machine alone, None where they may not.
     """
 
-    enabled: bool = True
-    language: str = LANGUAGES[0]
-    embedding: str = "auto"
-    auto_inject_topk: int = 3
-    inject_token_budget: int = 600
-    recall_tool_tokens: int = 4000
-    recall_deadline_ms: int = 800
-    rerank_provider: str = ""
-    memory_root: Path | None = None
-    workflow: Workflow | None = None
-    inject_into_prompt: bool = False
-    reflection_provider: str = "auto"
-    observe_groups: bool = False
-    mcp_share: str | None = None
-    engine: EngineSettings = field(default_factory=EngineSettings)
-    warnings: tuple[ConfigWarning, ...] = ()
+    enabled: bool
+    language: str
+    embedding: str
+    auto_inject_topk: int
+    inject_token_budget: int
+    recall_tool_tokens: int
+    recall_deadline_ms: int
+    rerank_provider: str
+    memory_root: Path | None
+    workflow: Workflow | None
+    inject_into_prompt: bool
+    reflection_provider: str
+    observe_groups: bool
+    mcp_share: str | None
+    engine: EngineSettings
+    warnings: tuple[ConfigWarning, ...]
 
 
-def read_config(raw: Mapping[str, Any] | None) -> PluginConfig:
+def read_config(raw: object = None) -> PluginConfig:
     """The config of the panel, which may hold anything."""
-    reader = _Reader(raw if isinstance(raw, Mapping) else {})
-    advanced = _Reader(reader.table("advanced"), "advanced.", reader.warnings)
-    deadline_ms = advanced.number("recall_deadline_ms", 800, 50, 60_000)
-    reader_of_turns = reader.text("reflection_provider", "auto") or "auto"
-    daily_tokens = reader.number("reflection_daily_tokens", 50_000, 0, 100_000_000)
-    language = reader.choice("language", LANGUAGES)
-    english = language != LANGUAGES[0]
-    workflow = advanced.workflow(english=english)
-    evolution = SoulEvolution(reader.choice("soul_evolution", EVOLUTIONS))
+    panel = _Level(raw if isinstance(raw, Mapping) else {}, _schema())
+    more = _Level(panel["advanced"], _schema()["advanced"]["items"], "advanced.", panel.warnings)
+    deadline = more["recall_deadline_ms"] / 1000
+    english = panel["language"] != LANGUAGES[0]
+    reader, tokens = panel["reflection_provider"] or "auto", panel["reflection_daily_tokens"]
+    workflow = _workflow(more, english=english)
+    evolution = SoulEvolution(panel["soul_evolution"])
+    scope_map = panel.raw.get("conversation_scope_map", {})
     engine = EngineSettings(
-        scope_map=reader.scope_map(),
-        dm_scope=reader.policy("dm_scope", DmScope.PUBLIC),
-        dm_scope_by_account=advanced.policies("dm_scope_by_account"),
-        group_scope=reader.policy("group_scope", GroupScope.PUBLIC),
-        identity_links=reader.links(),
-        scope_filter_enabled=advanced.flag("scope_filter_enabled", default=True),
-        preview_chars=advanced.number("preview_chars", 240, 40, 2000),
-        relevance_floor=advanced.floor(),
-        load_seconds=deadline_ms / 1000 * _LOADING_SHARE,
-        # The rest of the deadline is for a search without vectors, where the embedder is too slow.
-        embed_query_seconds=deadline_ms / 1000 * _EMBEDDING_SHARE,
-        rerank_seconds=deadline_ms / 1000 * _RERANK_SHARE,
-        rerank_within_seconds=deadline_ms / 1000 * _RERANKED_BY,
-        pace=IndexPace(query_seconds=deadline_ms / 1000 * _INDEX_SHARE),
-        chroma_url=advanced.address("chroma_url"),
-        chroma_headers=advanced.headers("chroma_headers"),
-        chroma_collection=advanced.collection("chroma_collection", "personal_memory_v1"),
-        model_mirror=advanced.address("model_mirror"),
-        migration_mode=MigrationMode(advanced.choice("migration_mode", MIGRATION_MODES)),
-        migration_paused=advanced.flag("migration_paused", default=False),
-        walk_pace=WalkPace(batch=advanced.number("migration_batch", 200, 1, 200)),
-        # A typo must not keep secrets: what is no mode hides them.
-        privacy_mode=PrivacyMode(reader.choice("privacy_mode", PRIVACY_MODES)),
+        # What is no map at all is None, and the engine's to tell.
+        scope_map=dict(scope_map) if isinstance(scope_map, Mapping) else None,
+        dm_scope=panel.read("dm_scope", DmScope),
+        dm_scope_by_account=_policies(more),
+        group_scope=panel.read("group_scope", GroupScope),
+        identity_links=_links(panel),
+        scope_filter_enabled=more["scope_filter_enabled"],
+        preview_chars=more["preview_chars"],
+        relevance_floor=more.read("relevance_floor", _floor),
+        load_seconds=deadline * _LOADING_SHARE,
+        embed_query_seconds=deadline * _EMBEDDING_SHARE,
+        rerank_seconds=deadline * _RERANK_SHARE,
+        rerank_within_seconds=deadline * _RERANKED_BY,
+        pace=IndexPace(query_seconds=deadline * _INDEX_SHARE),
+        # Another server would build another index, somewhere else, because of a typo.
+        chroma_url=more.read("chroma_url", server_address, shown=_without_secrets),
+        chroma_headers=_headers(more),
+        chroma_collection=more.read("chroma_collection", _collection) or "",
+        model_mirror=more.read("model_mirror", server_address, shown=_without_secrets),
+        migration_mode=MigrationMode(more["migration_mode"]),
+        migration_paused=more["migration_paused"],
+        walk_pace=WalkPace(batch=more["migration_batch"]),
+        privacy_mode=PrivacyMode(panel["privacy_mode"]),
         soul_evolution=evolution,
-        adopt_legacy=reader.flag("adopt_legacy", default=False),
+        adopt_legacy=panel["adopt_legacy"],
         loop=LoopSettings(
             # The panel's picker of providers offers no "off": no tokens means the same.
-            reads_turns=reader_of_turns != "off" and daily_tokens > 0,
-            daily_tokens=daily_tokens,
-            after_turns=advanced.number("reflect_after_turns", 10, 1, 40),
-            idle_minutes=float(advanced.number("reflect_idle_minutes", 10, 1, 1440)),
-            prime_after_hours=float(advanced.number("prime_after_hours", 6, 0, 8760)),
-            prime_tokens=advanced.number("prime_tokens", 1000, 100, 8000),
-            sleep_at=advanced.local_time("sleep_at", "04:00"),
-            backups_keep=advanced.number("backups_keep", 7, 0, 365),
+            reads_turns=reader != "off" and tokens > 0,
+            daily_tokens=tokens,
+            after_turns=more["reflect_after_turns"],
+            idle_minutes=float(more["reflect_idle_minutes"]),
+            prime_after_hours=float(more["prime_after_hours"]),
+            prime_tokens=more["prime_tokens"],
+            sleep_at=more.read("sleep_at", _local_time, instead=(4, 0)) or None,
+            backups_keep=more["backups_keep"],
             english=english,
             proposes=workflow is not None,
             counts_manner=evolution is not SoulEvolution.OFF,
         ),
     )
-    topk = reader.number("auto_inject_topk", 3, 0, 20)
-    if workflow is not None and workflow.topk is not None:
-        topk = workflow.topk
+    topk = panel["auto_inject_topk"]
     return PluginConfig(
-        enabled=reader.flag("enabled", default=True),
-        language=language,
-        embedding=reader.text("embedding", "auto") or "auto",
-        auto_inject_topk=topk,
-        inject_token_budget=reader.number("inject_token_budget", 600, 50, 20_000),
-        recall_tool_tokens=advanced.number("recall_tool_tokens", 4000, 200, 20_000),
-        recall_deadline_ms=deadline_ms,
-        rerank_provider=advanced.text("rerank_provider", ""),
-        memory_root=advanced.folder("memory_root"),
+        enabled=panel["enabled"],
+        language=panel["language"],
+        embedding=panel["embedding"] or "auto",
+        auto_inject_topk=topk if workflow is None or workflow.topk is None else workflow.topk,
+        inject_token_budget=panel["inject_token_budget"],
+        recall_tool_tokens=more["recall_tool_tokens"],
+        recall_deadline_ms=more["recall_deadline_ms"],
+        rerank_provider=more["rerank_provider"],
+        memory_root=more.read("memory_root", _folder),
         workflow=workflow,
-        inject_into_prompt=advanced.flag("inject_into_prompt", default=False),
-        reflection_provider=reader_of_turns,
-        observe_groups=advanced.flag("observe_groups", default=False),
-        mcp_share=advanced.share(),
+        inject_into_prompt=more["inject_into_prompt"],
+        reflection_provider=reader,
+        observe_groups=more["observe_groups"],
+        mcp_share=more.read("mcp_share_address", _share) if more["mcp_share"] else None,
         engine=engine,
-        warnings=tuple(reader.warnings),
+        warnings=tuple(dict.fromkeys(panel.warnings)),
     )
 
 
-def server_address(value: str) -> str | None:
-    """A server's URL without what we would not use; None if it is none that we can use."""
-    text = value.strip()
-    if not text:
-        return ""
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:  # a port of letters, half an IPv6 address
-        return None
-    host = parts.hostname or ""
-    extra = parts.username or parts.password or parts.query or parts.fragment or "@" in parts.netloc
-    if parts.scheme not in ("http", "https") or extra or port == 0 or not _HOST.fullmatch(host):
-        return None
-    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+@cache
+def _schema() -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = json.loads((ROOT / "_conf_schema.json").read_text("utf-8"))
+    return schema
 
 
-class _Reader:
-    """Reads one level of the config and notes what was not usable."""
+class _Level:
+    """One level of the config; notes what was not usable. ``level[name]`` is the value if it is
+    what the schema says, a number the nearest that is, else the schema's default."""
 
     def __init__(
         self,
         raw: Mapping[str, Any],
+        schema: Mapping[str, Any],
         prefix: str = "",
         warnings: list[ConfigWarning] | None = None,
     ) -> None:
-        self._raw = raw
-        self._prefix = prefix
+        self.raw = raw
         self.warnings: list[ConfigWarning] = [] if warnings is None else warnings
+        self._schema = schema
+        self._prefix = prefix
 
-    def _warn(self, name: str, used: object = "-", *, shown: str | None = None) -> None:
-        """``shown``: what the warning tells of the value, where that is not the value itself."""
-        value = repr(self._raw.get(name)) if shown is None else shown
-        self.warnings.append(ConfigWarning(self._prefix + name, value[:_SHOWN], str(used)))
+    def warn(self, name: str, shown: str, used: object = "-", *, most: int = _SHOWN) -> None:
+        """``shown``: what the warning tells of the value."""
+        self.warnings.append(ConfigWarning(self._prefix + name, shown[:most], str(used)))
 
-    def table(self, name: str) -> Mapping[str, Any]:
-        value = self._raw.get(name, {})
-        if isinstance(value, Mapping):
-            return value
-        self._warn(name, {})
-        return {}
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        value = self._raw.get(name, default)
-        if isinstance(value, bool):
-            return value
-        self._warn(name, default)
-        return default
-
-    def number(self, name: str, default: int, low: int, high: int) -> int:
-        value = self._raw.get(name, default)
-        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        if isinstance(value, bool) or not whole:
-            self._warn(name, default)
+    def __getitem__(self, name: str) -> Any:
+        item = self._schema[name]
+        default = item.get("default", {})
+        value = self.raw.get(name, default)
+        if isinstance(value, float) and item["type"] == "int" and value.is_integer():
+            value = int(value)
+        wanted: Any = {"bool": bool, "int": int, "string": str}.get(item["type"], Mapping)
+        wrong_kind = not isinstance(value, wanted) or (wanted is int and isinstance(value, bool))
+        if wrong_kind or ("options" in item and value not in item["options"]):
+            self.warn(name, repr(value), default)
             return default
-        if not low <= value <= high:
-            used = min(max(int(value), low), high)
-            self._warn(name, used)
+        if wanted is int:
+            used = min(max(value, item["minimum"]), item["maximum"])
+            if used != value:
+                self.warn(name, repr(value), used)
             return used
-        return int(value)
+        return value.strip() if wanted is str else value
 
-    def text(self, name: str, default: str) -> str:
-        value = self._raw.get(name, default)
-        if isinstance(value, str):
-            return value.strip()
-        self._warn(name, default)
-        return default
-
-    def folder(self, name: str) -> Path | None:
-        """A folder's path, None for the default one."""
-        value = self.text(name, "")
+    def read[T](
+        self,
+        name: str,
+        made: Callable[[str], T | None],
+        *,
+        instead: T | None = None,
+        shown: Callable[[str], str] = str,
+    ) -> T | None:
+        """What is ``made`` of a text; ``instead`` where that raises ValueError."""
+        value = self.raw.get(name, self._schema[name]["default"])
         try:
-            if "\0" not in value:
-                return Path(value).expanduser() if value else None
-        except RuntimeError:  # ~somebody, whom this machine does not know
-            pass
-        self._warn(name)
-        return None
+            return made(value.strip())
+        except (ValueError, AttributeError):
+            told = repr(shown(value)) if isinstance(value, str) else type(value).__name__
+            self.warn(name, told, self._schema[name]["default"] if instead is not None else "-")
+            return instead
 
-    def workflow(self, *, english: bool) -> Workflow | None:
-        """What a ``workflow.toml`` says, None where no file is named or it cannot be used."""
-        path = self.folder("workflow_file")
-        if path is None:
-            return None
-        found = None
-        fault = Said("workflow.missing", path=path)
-        try:
-            if path.is_absolute() and str(path).isprintable():
-                found = read_workflow(path)
-        except HomeError as error:
-            fault = error.said
-        name = f"{self._prefix}workflow_file"
-        for said in (fault,) if found is None else found.warnings:
-            self.warnings.append(ConfigWarning(name, said.text("en" if english else "zh"), "-"))
-        return found
 
-    def local_time(self, name: str, default: str) -> tuple[int, int] | None:
-        """Hour and minute; None for an empty text, which is never."""
-        value = self.text(name, default)
-        if not value:
-            return None
-        found = _TIME.fullmatch(value)
-        if found is None:
-            self._warn(name, default)
-            found = _TIME.fullmatch(default)
-        return (int(found[1]), int(found[2])) if found else None
-
-    def share(self) -> str | None:
-        """Where the memory is shared; None where it is not, or where is not said rightly."""
-        address = self.text("mcp_share_address", "")
-        if not self.flag("mcp_share", default=False):
-            return None
-        host, _, port = address.rpartition(":")
-        if address and not (host and port.isascii() and port.isdecimal() and int(port) < 65_536):
-            self._warn("mcp_share_address", shown=repr(address))
-            return None
-        return address
-
-    def address(self, name: str) -> str | None:
-        """A server's URL; empty for none; None for what is no URL, and then nothing is used.
-
-        Falling back to the default would build another index, somewhere else, because of a typo.
-        """
-        value = self._raw.get(name, "")
-        used = server_address(value) if isinstance(value, str) else None
-        if used is None:
-            # Who writes a password into a URL has not written it for the log.
-            plain = re.split("[?#]", value.rpartition("@")[2])[0] if isinstance(value, str) else ""
-            self._warn(name, shown=repr(plain) if isinstance(value, str) else type(value).__name__)
-        return used
-
-    def collection(self, name: str, default: str) -> str:
-        """A pre-scope plugin's collection; empty for none, and for what can be no such name: ours
-        hold copies of a vault, which must never be taken for a person's memories."""
-        value = self.text(name, default)
-        if not value or (_COLLECTION.fullmatch(value) and not value.startswith(_OUR_COLLECTIONS)):
-            return value
-        self._warn(name)
+def server_address(text: str) -> str:
+    """A server's URL without what we would not use; empty for none. Raises ValueError for what is
+    none that we can use."""
+    if not text:
         return ""
+    parts = urlsplit(text)
+    port, host = parts.port, parts.hostname or ""
+    extra = parts.query or parts.fragment or "@" in parts.netloc
+    if parts.scheme not in ("http", "https") or extra or port == 0 or not _HOST.fullmatch(host):
+        raise ValueError(text)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
-    def headers(self, name: str) -> dict[str, str]:
-        """HTTP headers. Their values are secrets: a warning shows the name of one, no more."""
-        given = self._raw.get(name, {})
-        if not isinstance(given, Mapping):
-            self._warn(name, shown=type(given).__name__)
-            return {}
-        headers = {}
-        for key, value in given.items():
-            header, content = str(key).strip(), value.strip() if isinstance(value, str) else ""
-            plain = _HEADER.fullmatch(header) and _PLAIN.fullmatch(content)
-            if plain and header.lower() not in _SET_BY_HTTP:
-                headers[header] = content
-            else:
-                self._warn(name, shown=f"{header}: …")
-        return headers
 
-    def choice(self, name: str, options: tuple[str, ...]) -> str:
-        value = self._raw.get(name, options[0])
-        if value in options:
-            return str(value)
-        self._warn(name, options[0])
-        return options[0]
+def _without_secrets(url: str) -> str:
+    """Who writes a password into a URL has not written it for the log."""
+    return re.split("[?#]", url.rpartition("@")[2])[0]
 
-    def policy[P: (DmScope, GroupScope)](self, name: str, default: P) -> P | None:
-        """None for a value that is no policy: the engine then keeps unmapped chats to themselves.
 
-        Falling back to the default would publish them because of a typo.
-        """
-        value = self._raw.get(name, default.value)
-        try:
-            return type(default)(value)
-        except ValueError:
-            self._warn(name)
-            return None
-
-    def policies(self, name: str) -> Mapping[str, DmScope | None] | None:
-        """By bot account; None for a value that is no policy, and for what is no table."""
-        given = self._raw.get(name, {})
-        if not isinstance(given, Mapping):
-            self._warn(name)
-            return None
-        found: dict[str, DmScope | None] = {}
-        for key, value in given.items():
-            account = str(key).strip()
-            known = value.strip() if isinstance(value, str) else None
-            found[account] = next((policy for policy in DmScope if policy == known), None)
-            if found[account] is None:
-                self._warn(name, shown=f"{account}: {value!r}")
-        return found
-
-    def scope_map(self) -> Mapping[str, object] | None:
-        """The raw map; None if it is no map at all."""
-        value = self._raw.get("conversation_scope_map", {})
-        return dict(value) if isinstance(value, Mapping) else None
-
-    def links(self) -> dict[str, str]:
-        links = {}
-        for key, value in self.table("identity_links").items():
-            if isinstance(value, str) and value.strip() and ":" in str(key):
-                links[str(key).strip()] = value.strip()
-            else:
-                self._warn("identity_links", shown=f"{key}: {value!r}")
-        return links
-
-    def floor(self) -> float | None:
-        """``auto`` or a number from 0 to 1; the panel sends either as text."""
-        value = self._raw.get("relevance_floor", "auto")
-        if value == "auto":
-            return None
-        try:
-            number = -1.0 if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = -1.0
-        if 0.0 <= number < 1.0:
-            return number
-        self._warn("relevance_floor", "auto")
+def _floor(text: str) -> float | None:
+    """``auto`` or a number from 0 to 1; the panel sends either as text."""
+    if text == "auto":
         return None
+    if not 0.0 <= (number := float(text)) < 1.0:
+        raise ValueError(text)
+    return number
+
+
+def _local_time(text: str) -> tuple[int, int] | None:
+    """Hour and minute; None for an empty text, which is never."""
+    if text and (found := _TIME.fullmatch(text)) is None:
+        raise ValueError(text)
+    return (int(found[1]), int(found[2])) if text and found else None
+
+
+def _folder(text: str) -> Path | None:
+    """A folder's path, None for the default one."""
+    if "\0" in text:
+        raise ValueError(text)
+    try:
+        return Path(text).expanduser() if text else None
+    except RuntimeError as error:  # ~somebody, whom this machine does not know
+        raise ValueError(text) from error
+
+
+def _share(address: str) -> str:
+    host, _, port = address.rpartition(":")
+    if address and not (host and port.isascii() and port.isdecimal() and int(port) < 65_536):
+        raise ValueError(address)
+    return address
+
+
+def _collection(name: str) -> str:
+    """A pre-scope plugin's collection: ours hold copies of a vault, which must never be taken for a
+    person's memories."""
+    if name and (not _COLLECTION.fullmatch(name) or name.startswith(_OUR_COLLECTIONS)):
+        raise ValueError(name)
+    return name
+
+
+def _workflow(level: _Level, *, english: bool) -> Workflow | None:
+    """What a ``workflow.toml`` says, None where no file is named or it cannot be used."""
+    path = level.read("workflow_file", _folder)
+    if path is None:
+        return None
+    found, faults = None, (Said("workflow.missing", path=path),)
+    try:
+        if path.is_absolute() and str(path).isprintable():
+            found = read_workflow(path)
+    except HomeError as error:
+        faults = (error.said,)
+    for said in faults if found is None else found.warnings:
+        level.warn("workflow_file", said.text("en" if english else "zh"), most=_SENTENCE)
+    return found
+
+
+def _policies(level: _Level) -> Mapping[str, DmScope | None] | None:
+    """By bot account; None for a value that is no policy, and for what is no table: nothing is
+    published because of a typo."""
+    given = level.raw.get("dm_scope_by_account", {})
+    if not isinstance(given, Mapping):
+        level.warn("dm_scope_by_account", repr(given))
+        return None
+    found: dict[str, DmScope | None] = {str(account).strip(): None for account in given}
+    for account, value in given.items():
+        with suppress(ValueError):
+            found[str(account).strip()] = DmScope(value.strip() if isinstance(value, str) else "")
+            continue
+        level.warn("dm_scope_by_account", f"{str(account).strip()}: {value!r}")
+    return found
+
+
+def _links(level: _Level) -> dict[str, str]:
+    links = {}
+    for key, value in level["identity_links"].items():
+        if isinstance(value, str) and value.strip() and ":" in str(key):
+            links[str(key).strip()] = value.strip()
+        else:
+            level.warn("identity_links", f"{key}: {value!r}")
+    return links
+
+
+def _headers(level: _Level) -> dict[str, str]:
+    """HTTP headers. Their values are secrets: a warning shows the name of one, no more."""
+    given = level.raw.get("chroma_headers", {})
+    if not isinstance(given, Mapping):
+        level.warn("chroma_headers", type(given).__name__)
+        return {}
+    headers = {}
+    for key, value in given.items():
+        header, content = str(key).strip(), value.strip() if isinstance(value, str) else ""
+        if _HEADER.fullmatch(header) and _PLAIN.fullmatch(content):
+            headers[header] = content
+        else:
+            level.warn("chroma_headers", f"{header}: …")
+    return headers

@@ -84,15 +84,10 @@ def test_a_hint_is_short_and_the_long_form_stands_in_the_page(make_docs: ModuleT
 
 
 def names_read() -> set[str]:
-    """The texts that core/config.py looks things up by."""
+    """The texts that core/config.py holds."""
     tree = module_at(ROOT / "core" / "config.py").tree
-    return {
-        str(argument.value)
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        for argument in call.args[:1]
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
-    }
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {value for value in constants if isinstance(value, str)}
 
 
 def test_every_setting_is_read_by_its_name() -> None:

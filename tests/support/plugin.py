@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 from astrbot_plugin_scoped_memory.core.commands.commands import Commands
 from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
-from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
@@ -111,7 +111,7 @@ class FakePlugin:
         self.clock = rig.clock
         self.talk = RecentTalk()
         self.rate = TypingRate()
-        self.config = PluginConfig(language=language)
+        self.config = replace(read_config(), language=language)
         self.panel_map = PanelMap(panel)
         self.texts = Texts(language)
         agents = WokenAgents(lambda _: None, lambda: self.service, self.texts)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
@@ -31,7 +32,7 @@ class TurnPlugin(FakePlugin):
         **config: Any,
     ) -> None:
         super().__init__(rig, persona=persona)
-        self.config = PluginConfig(**{"recall_deadline_ms": PATIENT, **config})
+        self.config = replace(read_config(), **{"recall_deadline_ms": PATIENT, **config})
         agent_runner = None if runner is None else {"runner_type": runner}
         self.astrbot.get_config = lambda umo: {"agent_runner": agent_runner}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from astrbot.core.provider.entities import ProviderType
 
-from astrbot_plugin_scoped_memory.core.config import PluginConfig
+from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host.late_start import providers_are_loaded
 from astrbot_plugin_scoped_memory.core.host.providers import (
     AstrBotEmbedding,
@@ -87,7 +87,7 @@ def chosen(
     """The embedder for a setting."""
     context = FakeContext([FakeProvider(name) for name in providers])
     paths = EnginePaths.under(folder)
-    config = PluginConfig(embedding=embedding)
+    config = replace(read_config(), embedding=embedding)
     return choose_embedder(
         context,
         config,
@@ -220,7 +220,7 @@ async def test_a_provider_that_goes_away_fails_and_one_with_another_model_is_pre
     assert await embedder.prepare() != before
     chosen_one = choose_embedder(
         context,
-        PluginConfig(embedding="one"),
+        replace(read_config(), embedding="one"),
         EnginePaths.under(Path("nowhere")),
         None,
         FakeEmbedder,
@@ -274,7 +274,7 @@ class FakeRerankProvider:
 
 def reranker_of(context: FakeContext, provider_id: str = "r") -> Any:
     """The reranker of a setting."""
-    return choose_reranker(context, PluginConfig(rerank_provider=provider_id))
+    return choose_reranker(context, replace(read_config(), rerank_provider=provider_id))
 
 
 def test_no_rerank_provider_is_asked_unless_one_is_named() -> None:
