@@ -34,7 +34,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MemoryKind,
     Recall,
-    Rejected,
+    Refused,
     Source,
     build_engine,
 )
@@ -148,7 +148,7 @@ async def _learn(engine: Any, cast: Cast, clock: BenchClock, asks: bool) -> None
         )
         where = cast.places[talk.where].of(cast.actor(talk.who)).where
         outcome = await engine.service.remember(draft, conversation_id=where)
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, Refused):
             sys.stderr.write(f"  not stored ({outcome.reason}): {lesson['judgment']}\n")
     clock.now = cast.end + timedelta(hours=1)
 

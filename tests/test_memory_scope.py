@@ -15,9 +15,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     ConversationKind,
     ReadPublicOnly,
+    ReadsNothing,
+    Reason,
     Refused,
-    Rejected,
-    RejectReason,
     Usable,
     WhyCode,
 )
@@ -67,8 +67,8 @@ NONSENSE = replace(NOWHERE, umo="nonsense")
         (group(5), {group(5).umo: ""}, {}, ReadPublicOnly, WhyCode.ILLEGAL_NAME),
         (group(5), {}, {"group_scope": None}, ReadPublicOnly, WhyCode.UNKNOWN_POLICY),
         (private(5), {}, {"dm_scope": None}, ReadPublicOnly, WhyCode.UNKNOWN_POLICY),
-        (NONSENSE, {}, {}, Refused, WhyCode.MALFORMED_ID),
-        (NOWHERE, {}, {}, Refused, WhyCode.MALFORMED_ID),
+        (NONSENSE, {}, {}, ReadsNothing, WhyCode.MALFORMED_ID),
+        (NOWHERE, {}, {}, ReadsNothing, WhyCode.MALFORMED_ID),
     ],
 )
 async def test_whatever_cannot_be_told_writes_nothing_and_sees_nothing_private(
@@ -86,8 +86,8 @@ async def test_whatever_cannot_be_told_writes_nothing_and_sees_nothing_private(
         assert type(report.resolution) is outcome
         assert report.resolution.why.code is why
         refused = await rig.tell(TEXT, where)
-        assert isinstance(refused, Rejected)
-        assert refused.reason in (RejectReason.READ_ONLY, RejectReason.REFUSED)
+        assert isinstance(refused, Refused)
+        assert refused.reason in (Reason.READ_ONLY, Reason.REFUSED)
         assert await rig.texts("奶奶能吃花生吗", where) == []
 
 

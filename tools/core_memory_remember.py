@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.outcome_text import remembered_text
-from ..llm_memory import MemoryDraft, MemoryKind, Rejected, Source
+from ..llm_memory import MemoryDraft, MemoryKind, Refused, Source
 from ..llm_memory.reflection.rules.tags import usable_asks, usable_tags
 from ..llm_memory.remember.rules.normalise import (
     MAX_ASK,
@@ -98,7 +98,7 @@ class RememberTool(MemoryTool):
             talk=call.talk,
         )
         outcome = await plugin.service.remember(draft, conversation_id=where)
-        if not isinstance(outcome, Rejected):
+        if not isinstance(outcome, Refused):
             call.stored.append(outcome.memory.memory.memory_id)
-        word = "error" if isinstance(outcome, Rejected) else "ok"
+        word = "error" if isinstance(outcome, Refused) else "ok"
         return f"{word} {remembered_text(plugin.texts, outcome)}"

@@ -14,9 +14,8 @@ from ..core.turn.histories import kept_history
 from ..llm_memory import (
     ExpandedNote,
     Forgotten,
-    PointerNotVisible,
     Purged,
-    Rejected,
+    Refused,
     TaskAction,
     TaskChange,
 )
@@ -47,7 +46,7 @@ class ExpandTool(MemoryTool):
         if call.plugin.service.conversations.paused_since(call.conversation_id):
             return f"error {call.plugin.texts.say('pause.recalled_nothing')}"
         expansion = await call.plugin.service.expand(pointer, conversation_id=call.conversation_id)
-        if isinstance(expansion, PointerNotVisible):
+        if isinstance(expansion, Refused):
             return f"error {call.plugin.texts.say('outcome.no_such_pointer')}"
         if isinstance(expansion, ExpandedNote):
             shown = note_text(call.plugin.texts, expansion.section)
@@ -63,7 +62,7 @@ class ExpandTool(MemoryTool):
         talk = await call.plugin.service.transcript(
             pointer, conversation_id=call.conversation_id, kept=kept
         )
-        if isinstance(talk, PointerNotVisible):  # forgotten, or paused, a moment ago
+        if isinstance(talk, Refused):  # forgotten, or paused, a moment ago
             return f"error {call.plugin.texts.say('outcome.no_such_pointer')}"
         return f"ok {shown}\n{talk_text(call.plugin.texts, talk)}"
 
@@ -148,7 +147,7 @@ class TasksTool(MemoryTool):
         report = await call.plugin.service.update_tasks(
             change, conversation_id=call.conversation_id, actor=call.actor
         )
-        if isinstance(report, Rejected):
+        if isinstance(report, Refused):
             return f"error {call.plugin.texts.said(refusal_words(report))}"
         call.stored.extend(one.stored.memory.memory_id for one in report.outcomes if one.stored)
         told = await call.plugin.service.told(

@@ -16,10 +16,8 @@ from ...llm_memory import (
     ConversationId,
     Engine,
     EngineClosed,
-    NotAllowed,
-    NotVisible,
     Paused,
-    Rejected,
+    Refused,
     Usable,
 )
 from ...llm_memory.models.conversation import ConversationKind
@@ -168,7 +166,7 @@ class Call:
         """True for one that there is; to anybody but an admin, none is."""
         return self.actor.admin and name in await self.service.admin.scopes()
 
-    def refused(self, outcome: NotAllowed | NotVisible | Rejected, code: str = ADMINS) -> str:
+    def refused(self, outcome: Refused, code: str = ADMINS) -> str:
         """Why nothing was changed. ``code``: of the text for who may not."""
         return refusal_text(self.texts, code, outcome)
 

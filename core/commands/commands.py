@@ -13,8 +13,8 @@ from ...llm_memory import (
     Actor,
     EngineClosed,
     MemoryDraft,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     ScopedMemoryError,
     Source,
     Stored,
@@ -70,7 +70,7 @@ async def add(call: Call) -> str:
     draft = MemoryDraft(call.rest, source=Source.COMMAND, actor=call.actor)
     outcome = await call.service.remember(draft, conversation_id=call.where)
     said = added_text(call.texts, outcome)
-    if isinstance(outcome, Rejected) and outcome.reason is RejectReason.OFF_THE_RECORD:
+    if isinstance(outcome, Refused) and outcome.reason is Reason.OFF_THE_RECORD:
         return f"{said}\n{call.how_to_resume}"
     if isinstance(outcome, Stored):
         stored = outcome.memory

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
+from typing import TypeGuard
 
 from ...llm_memory import (
     BroughtBack,
     Edited,
     Forgotten,
     Moved,
-    NotAllowed,
-    NotVisible,
     Purged,
-    Rejected,
+    Reason,
+    Refused,
     Restored,
     Undone,
+    is_denied,
 )
 from ...llm_memory.models.data_models import ForgetOutcome
 from ...llm_memory.text.normalising import preview
@@ -81,6 +82,10 @@ async def forget_all(call: Call, whose: str, *, for_good: bool) -> str | None:
     return call.ask(ask, do, short=call.say("forget.deed"))
 
 
+def _not_written(outcome: ForgetOutcome) -> TypeGuard[Refused]:
+    return isinstance(outcome, Refused) and outcome.reason is Reason.NOT_WRITTEN
+
+
 async def _forget_all(call: Call, person: str, *, for_good: bool) -> str:
     ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
     outcomes = await call.service.forget_many(
@@ -88,7 +93,7 @@ async def _forget_all(call: Call, person: str, *, for_good: bool) -> str:
     )
     gone = [isinstance(one, Forgotten | Purged) for one in outcomes]
     count = sum(gone[: len(ids)])
-    refused = next((one for one in outcomes if isinstance(one, Rejected)), None)
+    refused = next(filter(_not_written, outcomes), None)
     if refused is not None and not any(gone):
         return call.refused(refused, "forget.not_allowed")
     done = {"purged" if for_good else "all_done": count or len(turns)}
@@ -130,14 +135,14 @@ async def forget(call: Call) -> str:
     return "\n".join(lines)
 
 
-def _forgotten(call: Call, outcome: ForgetOutcome | Rejected) -> str:
+def _forgotten(call: Call, outcome: ForgetOutcome | Refused) -> str:
     """What became of one; empty for what is gone for good, which is counted."""
     match outcome:
         case Purged(unfinished=why):
             return call.say("forget.purge_unfinished", detail=safe(why)) if why else ""
         case Forgotten(stored):
             return call.say("forget.done", text=shown_words(call.texts, stored.memory))
-    same = isinstance(outcome, NotAllowed) and outcome.who == call.actor.name
+    same = is_denied(outcome) and outcome.who == call.actor.name
     return call.refused(outcome, "forget.another" if same else "forget.not_allowed")
 
 
@@ -224,13 +229,13 @@ async def undo(call: Call) -> str:
         case BroughtBack(memories=memories, left=left):
             said = call.say("undo.brought_back", count=memories)
             return "\n".join([said, *call.texts.counted("undo", left=left)])
-        case NotVisible() if named:
+        case Refused(Reason.NOT_VISIBLE | Reason.FORGOTTEN) if named:
             return call.say("undo.not_found", id=cut(named))
-        case NotVisible(""):
+        case Refused(Reason.NOT_VISIBLE, detail=""):
             # Who means the pause, by the word that ends one elsewhere.
             pause = call.service.conversations.pause_of(call.where)
             return call.paused(pause) if pause else call.say("undo.nothing")
-        case NotVisible(changed):
+        case Refused(Reason.NOT_VISIBLE, detail=changed):
             return call.say("undo.changed", id=changed)
     return call.refused(outcome, "undo.not_allowed")
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from ...llm_memory import MemoryDraft, Rejected, Source
+from ...llm_memory import MemoryDraft, Refused, Source
 from ...llm_memory.catalogue.rules.decision_words import item_line, outcome_words
 from ...llm_memory.catalogue.rules.proposals import proposal_of
 from ...llm_memory.models.decisions import (
@@ -74,7 +74,7 @@ async def _settled(call: Call, more: str, to: RecordFile | None) -> str:
     draft = MemoryDraft(words, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True)
     stored = await call.service.remember(draft, conversation_id=call.where)
     said = added_text(call.texts, stored)
-    if isinstance(stored, Rejected) or proposal_of(stored.memory.memory) is None:
+    if isinstance(stored, Refused) or proposal_of(stored.memory.memory) is None:
         return said
     return await _told(call, Accept(stored.memory.memory.memory_id, to=to))
 

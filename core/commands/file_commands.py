@@ -15,10 +15,9 @@ from astrbot.api import logger
 from ...llm_memory import (
     Exported,
     Imported,
-    NotAllowed,
     NotTransferred,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     ScopedMemoryError,
     TransferFault,
     find_backup,
@@ -53,7 +52,7 @@ async def export(call: Call) -> str:
             counted = (f"{place_text(call.texts, scope)} {count}" for scope, count in by_scope)
             scopes = call.say("common.and").join(counted) or "-"
             return call.say("transfer.exported", scopes=scopes, name=name)
-        case NotAllowed():
+        case Refused(Reason.NOT_ALLOWED):
             return call.say("transfer.for_the_owner")
     return _why_not(call, "export", outcome)
 
@@ -79,7 +78,7 @@ def named_file(words: str) -> tuple[str, bool]:
     return (name.strip(), True) if anyway else (words, False)
 
 
-def _why_not(call: Call, what: str, outcome: NotTransferred | NotAllowed | Rejected) -> str:
+def _why_not(call: Call, what: str, outcome: NotTransferred | Refused) -> str:
     if not isinstance(outcome, NotTransferred):
         return call.refused(outcome)
     why = fault_text(call.texts, outcome.fault, outcome.detail)
@@ -102,7 +101,7 @@ def imported_text(texts: Texts, imported: Imported) -> str:
     lines += texts.counted("transfer", redacted=imported.redacted, passed_by=imported.passed_by)
     lines += [texts.said(line_words(refused)) for refused in imported.lines[:_SHOWN]]
     rejected = [one.rejected for one in imported.lines if one.rejected is not None]
-    if any(one.reason is RejectReason.CORRECTED for one in rejected):
+    if any(one.reason is Reason.CORRECTED for one in rejected):
         lines.append(say("transfer.anyway"))
     more = imported.refused - min(len(imported.lines), _SHOWN)
     lines += texts.counted("transfer", more=max(more, 0))

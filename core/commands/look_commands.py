@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Collection, Sequence
 
-from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Expanded, PointerNotVisible
+from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Expanded, Refused
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe
@@ -208,8 +208,8 @@ async def _of_one(call: Call, words: Sequence[str], *, details: bool) -> str:
     if named is None:
         return call.say("explain.usage")
     whole = await service.expand(named, conversation_id=call.where)
-    if isinstance(whole, PointerNotVisible):
-        return call.say("pointed.absent", id=named)
+    if isinstance(whole, Refused):
+        return call.refused(whole)
     if isinstance(whole, Expanded):
         hits = await service.told(
             [whole.memory], conversation_id=call.where, actor=call.actor, chars=_WHOLE

@@ -16,9 +16,8 @@ from ...llm_memory import (
     LeftBehind,
     MapChange,
     MustBeNamed,
-    NotAllowed,
+    ReadsNothing,
     Refused,
-    Rejected,
     Usable,
 )
 from ...llm_memory.models.consent import is_private_chat
@@ -49,7 +48,7 @@ async def bring(call: Call) -> str:
 
 async def _bring(call: Call, *, names: list[str]) -> str:
     outcome = await call.service.admin.bring(names, conversation_id=call.where, actor=call.actor)
-    if isinstance(outcome, NotAllowed | Rejected):
+    if isinstance(outcome, Refused):
         return call.refused(outcome)
     if isinstance(outcome, MustBeNamed):
         lines = [_left(call.texts, one, "scope.shared") for one in outcome.left]
@@ -98,7 +97,7 @@ async def rename(call: Call) -> str:
     await call.check_scope({call.where.map_key: new}, call.where)
     _, moved = with_renamed(call.plugin.panel_map.read(), old, new)
     exists = await call.service.admin.plan_rename(old, new, moved)
-    if isinstance(exists, Rejected):
+    if isinstance(exists, Refused):
         return call.refused(exists)
     do = partial(_rename, old=old, new=new)
     if not exists or not moved:
@@ -116,7 +115,7 @@ async def _rename(call: Call, *, old: str, new: str) -> str:
         done = await call.service.admin.rename(
             old, new, changed, moved, conversation_id=call.where, actor=call.actor
         )
-    if isinstance(done, NotAllowed | Rejected):
+    if isinstance(done, Refused):
         return call.refused(done)
     if not moved:
         return brought_text(call.texts, done)
@@ -249,7 +248,7 @@ async def set_scope(
     name = None if folded_word(word) in _OFF else scope_named(word)
     service, panel_map = call.service, call.plugin.panel_map
     report = await service.describe(conversation_id=where)
-    if isinstance(report.resolution, Refused):
+    if isinstance(report.resolution, ReadsNothing):
         return scope_line(call.plugin, report.resolution)
     async with panel_map.changing:
         raw = panel_map.read()
@@ -262,7 +261,7 @@ async def set_scope(
         await call.check_scope(changed, where)
         await panel_map.save(changed)
         change = await service.admin.change_map(changed, conversation_id=where, actor=call.actor)
-    if isinstance(change, NotAllowed):
+    if isinstance(change, Refused):
         return call.refused(change)
     said = _changed(call, change, name, place)
     if elsewhere:

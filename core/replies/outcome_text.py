@@ -9,12 +9,11 @@ from ...llm_memory import (
     EngineOff,
     Hit,
     Memory,
-    NotAllowed,
     NoteSection,
     NoticeCode,
-    NotVisible,
     PrivateKind,
-    Rejected,
+    Reason,
+    Refused,
     RememberOutcome,
     Replaced,
     ScopedMemoryError,
@@ -27,7 +26,7 @@ from ...llm_memory.scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_de
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import private_words, refusal_words
-from ...llm_memory.text.safe_text import cut, note_title, safe, safe_line, safe_pointer, shown_name
+from ...llm_memory.text.safe_text import note_title, safe, safe_line, safe_pointer, shown_name
 from ...llm_memory.texts import Texts
 from ..host.panel_map import NotSaved
 from .memory_line import place_text
@@ -59,7 +58,7 @@ def added_text(texts: Texts, outcome: RememberOutcome) -> str:
 
 
 def _remembered(texts: Texts, group: str, outcome: RememberOutcome) -> str:
-    if isinstance(outcome, Rejected):
+    if isinstance(outcome, Refused):
         return texts.say("outcome.rejected", why=refusal_words(outcome))
     stored, place = outcome.memory, place_text(texts, outcome.memory.scope.name)
     params = {"id": stored.memory.memory_id, "pointer": stored.pointer, "scope": place}
@@ -92,23 +91,18 @@ def redacted_text(texts: Texts, redacted: Sequence[PrivateKind]) -> str:
     return texts.say("outcome.redacted", kinds=private_words(redacted))
 
 
-def refusal_text(texts: Texts, code: str, outcome: NotAllowed | NotVisible | Rejected) -> str:
+def refusal_text(texts: Texts, code: str, outcome: Refused) -> str:
     """Why nothing was corrected: whose words they are, or where they may be changed; that no such
     memory lives here. ``code``: of the text for who may not."""
-    match outcome:
-        case Rejected():
+    match outcome.reason:
+        case Reason.NOT_ALLOWED if outcome.scope:
+            return texts.say("pointed.elsewhere", scope=place_text(texts, outcome.scope))
+        case Reason.NOT_ALLOWED:
+            return texts.say(code, who=shown_name(outcome.who) or texts.say("inject.nobody"))
+        case Reason.NOT_VISIBLE if is_note_id(pointed_id(outcome.detail) or ""):
+            return texts.say("pointed.note")
+        case _:
             return texts.said(refusal_words(outcome))
-        case NotAllowed(who=who, scope=scope):
-            if scope:
-                return texts.say("pointed.elsewhere", scope=place_text(texts, scope))
-            return texts.say(code, who=shown_name(who) or texts.say("inject.nobody"))
-        case NotVisible(memory_id, forgotten):
-            named = pointed_id(memory_id)
-            if is_note_id(named or ""):
-                return texts.say("pointed.note")
-            if forgotten:
-                return texts.say("pointed.forgotten", id=named)
-            return texts.say("pointed.absent", id=cut(memory_id))
 
 
 def _standing(memory: Memory) -> str:

@@ -17,7 +17,7 @@ from ...llm_memory import (
     EngineOff,
     Notice,
     ReadPublicOnly,
-    Refused,
+    ReadsNothing,
     Usable,
 )
 from ...llm_memory.scopes.scope_book import FirstContact
@@ -87,7 +87,7 @@ async def tell(plugin: PluginContext, umo: str, text: str) -> bool:
         return False
 
 
-def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refused) -> str:
+def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | ReadsNothing) -> str:
     """One sentence: the scope and why."""
     texts = plugin.texts
     why = resolution.why
@@ -97,5 +97,5 @@ def scope_line(plugin: PluginContext, resolution: Usable | ReadPublicOnly | Refu
             return texts.say("scope.usable", scope=place_text(texts, scope.name), why=reason)
         case ReadPublicOnly():
             return texts.say("scope.read_public_only", why=reason)
-        case Refused():
+        case ReadsNothing():
             return texts.say("scope.refused", why=reason)

@@ -13,7 +13,7 @@ from functools import partial
 from ..composition.engine import build_engine
 from ..composition.export_restore import export_store, owned, restore_store
 from ..composition.paths import EnginePaths, local_now
-from ..models.data_models import Rejected
+from ..models.data_models import Refused
 from ..models.transfer import Imported, NotTransferred, RefusedLine, StoreRestored, TransferFault
 from ..storage.files import replace_durably
 from ..text.refusal_words import line_words
@@ -130,13 +130,13 @@ def import_(args: argparse.Namespace, store: BotStore) -> int:
             return PARTLY if outcome.stopped_at else status
         case NotTransferred():
             return tell_fault(outcome.fault, outcome.detail)
-        case Rejected():
+        case Refused():
             return fail("store.new_scope", scope=args.scope)
 
 
 async def _imported(
     args: argparse.Namespace, store: BotStore
-) -> Imported | NotTransferred | Rejected:
+) -> Imported | NotTransferred | Refused:
     settings = store.settings(privacy=args.privacy)
     with closing(LineFile(args.file)) as lines:
         engine = build_engine(store.paths, settings, version=plugin_version(), remembers=False)

@@ -11,12 +11,14 @@ from ..mcp_server.levels import PROJECT
 from ..models.data_models import (
     Edited,
     Forgotten,
-    NotAllowed,
-    NotVisible,
-    Rejected,
+    Reason,
+    Refused,
     Restored,
     StoredMemory,
     Undone,
+    absent,
+    is_absent,
+    is_denied,
     shown_day,
 )
 from ..models.status import Listing
@@ -114,13 +116,12 @@ async def _nearest(
     levels: Sequence[OwnerLevel], memory_id: str, ask: _Ask
 ) -> tuple[OwnerLevel, Any]:
     """Returns what the nearest level says that has the memory, else that it is not visible."""
-    nowhere = levels[0], NotVisible(memory_id)
+    nowhere = levels[0], absent(memory_id)
     for one in levels if memory_id else stores_here(levels):
         answer = await ask(one, memory_id)
-        if isinstance(answer, NotVisible):
-            says_more = answer.forgotten or answer.memory_id != memory_id
-            nowhere = (one, answer) if says_more else nowhere
-        elif not isinstance(answer, NotAllowed):  # that one stands at the other level
+        if is_absent(answer):
+            nowhere = nowhere if answer == nowhere[1] else (one, answer)
+        elif not is_denied(answer):  # that one stands at the other level
             return one, answer
     return nowhere
 
@@ -144,14 +145,16 @@ def _told(memory_id: str, one: OwnerLevel, answer: Any) -> _Told:
 
 def _why_not(memory_id: str, answer: object) -> Said:
     match answer:
-        case Rejected():
-            return Said("memories.not_changed", why=refusal_words(answer))
-        case NotVisible(_, forgotten=True):
+        case Refused(Reason.FORGOTTEN):
             return Said("memories.forgotten_before", id=memory_id)
-        case NotVisible("") if not memory_id:
-            return Said("memories.nothing_to_undo")
-        case NotVisible(last) if not memory_id:
-            return Said("memories.changed_since", id=last)
+        case Refused(Reason.NOT_VISIBLE, detail=last) if not memory_id:
+            return (
+                Said("memories.changed_since", id=last)
+                if last
+                else Said("memories.nothing_to_undo")
+            )
+        case Refused() if not is_absent(answer) and not is_denied(answer):
+            return Said("memories.not_changed", why=refusal_words(answer))
     # The same for one that is nowhere and one of another project's.
     return Said("memories.not_here", id=memory_id)
 

@@ -32,7 +32,7 @@ from ..models.data_models import (
     MemoryDraft,
     MemoryKind,
     Provenance,
-    Rejected,
+    Refused,
     Source,
     Topic,
 )
@@ -164,7 +164,7 @@ class DayJournals:
         tags = (DIGEST_TAG,)
         draft = MemoryDraft(words, tags=tags, kind=MemoryKind.EVENT, source=Source.REFLECTION)
         passed = await self._checks.examine(draft, scope)
-        if isinstance(passed, Rejected):
+        if isinstance(passed, Refused):
             logger.debug("a journal was not admitted: {}", passed.reason)
             return None
         said = passed.draft.judgment

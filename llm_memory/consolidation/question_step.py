@@ -12,7 +12,7 @@ from ..catalogue.catalogue import Catalogue, entry_key
 from ..catalogue.recallable_memories import RecallableMemories
 from ..errors import ChatFailed
 from ..log import logger
-from ..models.data_models import MemoryDraft, Rejected, StoredMemory
+from ..models.data_models import MemoryDraft, Refused, StoredMemory
 from ..models.passages import Key
 from ..models.scope import Scope
 from ..reflection.model_calls import ModelCalls
@@ -93,7 +93,7 @@ class QuestionStep:
         """Write the questions that pass the checks of drafts. A person's edit meanwhile wins."""
         draft = MemoryDraft(stored.memory.judgment, asks=asks)
         passed = await self._checks.examine(draft, stored.scope)
-        if isinstance(passed, Rejected) or not passed.draft.asks:
+        if isinstance(passed, Refused) or not passed.draft.asks:
             return False
         asked = replace(stored.memory, asks=passed.draft.asks)
         async with self._living.writing:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import NotVisible, Rejected, RestoreOutcome
+from ..models.data_models import Refused, RestoreOutcome, absent, is_absent
 from ..models.resolution import Usable
 from ..models.scope import PUBLIC_NAME
 from ..models.status import IndexState, Listing, Notice, NoticeCode, StoreStatus, StoreWarning
@@ -57,7 +57,7 @@ class OwnerDoor:
 
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId
-    ) -> RestoreOutcome | Rejected:
+    ) -> RestoreOutcome | Refused:
         """Take back what was done last to a memory of the conversation's own scope. Without an id:
         what the owner did last in that scope or in the public one and that can still be undone."""
         if not memory_id:
@@ -66,21 +66,21 @@ class OwnerDoor:
             memory_id, conversation_id=conversation_id, actor=self._owner
         )
 
-    async def _undo_last(self, conversation_id: ConversationId) -> RestoreOutcome | Rejected:
+    async def _undo_last(self, conversation_id: ConversationId) -> RestoreOutcome | Refused:
         service, changed = self._engine.service, ""
         report = await service.describe(conversation_id=conversation_id)
         if not isinstance(report.resolution, Usable):
-            return NotVisible("")
+            return absent()
         sources = {report.resolution.scope.name, PUBLIC_NAME}
         ledger = self._engine.parts.vault.ledger
         for done in await asyncio.to_thread(ledger.undo_records, person=PERSON):
             if done.source in sources and done.kind is not UndoKind.BRING:
                 where = ConversationId.parse(done.conversation)
                 outcome = await service.undo(done, conversation_id=where, actor=self._owner)
-                if not isinstance(outcome, NotVisible):
+                if not is_absent(outcome):
                     return outcome
-                changed = changed or outcome.memory_id
-        return NotVisible(changed)
+                changed = changed or outcome.detail
+        return absent(changed)
 
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus:
         """Returns how the store is doing now."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..models.data_models import (
+    Refused,
     Reinforced,
-    Rejected,
     RememberOutcome,
     Replaced,
     StoredMemory,
@@ -47,7 +47,7 @@ class Answer:
 
 def log_answer(outcome: RememberOutcome, level: Level, stored: str, note: str = "") -> Answer:
     """Returns what became of a statement; ``note`` stands below one that was stored."""
-    if isinstance(outcome, Rejected):
+    if isinstance(outcome, Refused):
         return Answer(refusal_words(outcome).text("en"), FAILED)
     where = _pointer(level, outcome.memory)
     if isinstance(outcome, Replaced):
@@ -107,7 +107,7 @@ def overview_lines(found: Overview, level: Level) -> list[str]:
 
 def task_answer(
     changes: Sequence[TaskChange],
-    reports: Sequence[TaskReport | Rejected],
+    reports: Sequence[TaskReport | Refused],
     level: Level,
     budget: int,
 ) -> Answer:
@@ -116,14 +116,14 @@ def task_answer(
     refused = 0
     for change, report in zip(changes, reports, strict=False):
         title = safe(change.titles[0])[:_PREVIEW]
-        if isinstance(report, Rejected):
+        if isinstance(report, Refused):
             report = TaskReport((TaskOutcome(title, TaskFate.REFUSED, rejected=report),))
         for one in report.outcomes:
             why = f": {refusal_words(one.rejected).text('en')}" if one.rejected else ""
             lines.append(f"- {title}: {FATES.get(one.fate, one.fate)}{why}")
             refused += one.rejected is not None
     code = PARTLY if 0 < refused < len(lines) else FAILED if refused else 0
-    if isinstance(report := reports[-1], Rejected):
+    if isinstance(report := reports[-1], Refused):
         return Answer(fit("", lines, budget), code or FAILED)
     lines.append(f"{len(report.open)} open:" if report.open else "no open tasks")
     lines += [f"- [ ] {_preview(stored)} ({_pointer(level, stored)})" for stored in report.open]
@@ -160,10 +160,10 @@ def role_line(role: str, seat: RoleLease | NotHeld) -> str:
     return f"You hold the role {safe(role)}." if isinstance(seat, RoleLease) else _held(role, seat)
 
 
-def note_answer(role: str, noted: Noted | NotHeld | NotNoted | Rejected, level: Level) -> Answer:
+def note_answer(role: str, noted: Noted | NotHeld | NotNoted | Refused, level: Level) -> Answer:
     """Returns what became of a session's summary, and each line that was left out."""
     match noted:
-        case Rejected():
+        case Refused():
             return Answer(refusal_words(noted).text("en"), FAILED)
         case NotHeld():
             return Answer(f"{_held(role, noted)} Nothing was written.", FAILED)

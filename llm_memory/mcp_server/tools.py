@@ -18,7 +18,7 @@ from typing import Any, Final
 from ..errors import InvalidConversationId, NoOwner, ScopedMemoryError
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import MemoryDraft, MemoryKind, Rejected, RememberOutcome, Topic
+from ..models.data_models import MemoryDraft, MemoryKind, Refused, RememberOutcome, Topic
 from ..models.recall import Arm, FileText, Hit, Recall
 from ..models.roles import NotHeld, RoleLease, RoleNote
 from ..models.scope import SHARED_FOLDER
@@ -202,7 +202,7 @@ class MemoryTools:
             content, _, why = content.strip().partition("\n\n")
         draft = MemoryDraft(content, why, kind=kind, topic=topic, proposed=proposed)
         outcome = await self._remember(draft, level)
-        if proposed and not isinstance(outcome, Rejected):
+        if proposed and not isinstance(outcome, Refused):
             own = self.levels.writes_global
             who, command = ("the owner", "scoped-memory") if own else ("an admin", "/memory")
             note = _PROPOSED.format(who=who, command=command, id=outcome.memory.memory.memory_id)

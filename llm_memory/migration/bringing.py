@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import ConversationId
-from ..models.data_models import Rejected, RejectReason
+from ..models.data_models import Reason, Refused
 from ..models.migration import Added
 from ..models.passages import Key
 from ..models.resolution import Brought, BroughtBack, MustBeNamed, Remainder
@@ -61,7 +61,7 @@ class Bringing:
 
     async def bring_named(
         self, names: Collection[str], conversation_id: ConversationId, requester: Requester
-    ) -> list[Brought] | MustBeNamed | Rejected:
+    ) -> list[Brought] | MustBeNamed | Refused:
         """What ``ScopeAdmin.bring`` does, for whoever may."""
         here = self._former.of(conversation_id)
         everywhere = await self._former.everywhere() if requester.actor.admin else []
@@ -73,7 +73,7 @@ class Bringing:
         if strange:
             target = self._former.private_scope(conversation_id)
             deserted = await self._deserted(strange, target, requester)
-            if isinstance(deserted, Rejected):
+            if isinstance(deserted, Refused):
                 return deserted
             return [await self.bring_all(one, target, requester) for one in deserted if target]
         unnamed = tuple(one for one in left if one.shared and one.target not in names)
@@ -83,16 +83,16 @@ class Bringing:
 
     async def _deserted(
         self, names: set[str], target: Scope | None, requester: Requester
-    ) -> list[Scope] | Rejected:
+    ) -> list[Scope] | Refused:
         """The scopes that an admin names beside the target, if the map gives them to nobody."""
         standing = {one.name: one for one in await asyncio.to_thread(self._holdings.vault.scopes)}
         named = sorted(names - {target.name if target else ""})
         for name in named:
             in_use = name in self._former.mapped()
             if not (in_use or name in standing) or not requester.actor.admin:
-                return Rejected(RejectReason.UNKNOWN_SCOPE, detail=name)
+                return Refused(Reason.UNKNOWN_SCOPE, detail=name)
             if in_use or target is None or not is_mapped_name(name):
-                return Rejected(RejectReason.NOT_LEFT, detail=name)
+                return Refused(Reason.NOT_LEFT, detail=name)
         return [standing[name] for name in named]
 
     async def bring_all(

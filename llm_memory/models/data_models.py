@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from .conversation import Actor
 from .json_fields import BadField, JsonFields
@@ -299,8 +299,8 @@ class PrivateKind(StrEnum):
     PHONE = "phone"
 
 
-class RejectReason(StrEnum):
-    """Why a draft was not stored. Each has a text in the i18n files."""
+class Reason(StrEnum):
+    """Why something was refused. Each has a text in the i18n files."""
 
     EMPTY = "empty"
     TOO_LONG = "too_long"
@@ -321,6 +321,12 @@ class RejectReason(StrEnum):
     NOT_LEFT = "not_left"
     """A scope that is not to be brought here: others have it, or everybody would see it here."""
     CORRECTED = "corrected"
+    NOT_ALLOWED = "not_allowed"
+    """Only its speaker or an admin may, and only in its scope."""
+    NOT_VISIBLE = "not_visible"
+    """There is no such thing for this conversation, whether or not it exists elsewhere."""
+    FORGOTTEN = "forgotten"
+    """The same, and the archive of its own scope holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,20 +358,42 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """Nothing was stored.
+class Refused:
+    """Nothing was stored, changed or shown.
 
-    ``why`` tells how the conversation came to write nothing, ``detail`` what the disk said,
-    ``private`` what was found that is not to be kept.
+    Attributes:
+        why: How the conversation came to write nothing.
+        detail: What was named, or what the disk said.
+        private: What was found that is not to be kept.
+        who: Who said the memory that only that person may change.
+        scope: Where it stands; empty where that is the conversation's own.
     """
 
-    reason: RejectReason
+    reason: Reason
     why: Why | None = None
     detail: str = ""
     private: tuple[PrivateKind, ...] = ()
+    who: str = field(default="", compare=False)
+    scope: str = field(default="", compare=False)
 
 
-RememberOutcome = Stored | Reinforced | Replaced | Rejected
+def absent(named: str = "") -> Refused:
+    """Returns that there is no such thing for the conversation."""
+    return Refused(Reason.NOT_VISIBLE, detail=named)
+
+
+def is_absent(outcome: object) -> TypeGuard[Refused]:
+    """True for what the conversation does not see, forgotten or never there."""
+    gone = {Reason.NOT_VISIBLE, Reason.FORGOTTEN}
+    return isinstance(outcome, Refused) and outcome.reason in gone
+
+
+def is_denied(outcome: object) -> TypeGuard[Refused]:
+    """True for what only others may do."""
+    return isinstance(outcome, Refused) and outcome.reason is Reason.NOT_ALLOWED
+
+
+RememberOutcome = Stored | Reinforced | Replaced | Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,30 +426,6 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True)
-class NotAllowed:
-    """The memory is visible, but only its speaker or an admin may do this, and only in its scope.
-
-    ``who`` said it; ``scope`` is the one where it stands, empty where that is the conversation's
-    own.
-    """
-
-    memory_id: str
-    who: str = field(default="", compare=False)
-    scope: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class NotVisible:
-    """There is no such memory for this conversation, whether or not it exists elsewhere.
-
-    ``forgotten``: the archive of its own scope holds it, and the conversation may see that.
-    """
-
-    memory_id: str
-    forgotten: bool = field(default=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Edited:
     """An entry has other words; ``before`` are those it had. ``redacted``: what was hidden in the
     new ones."""
@@ -447,7 +451,7 @@ class Undone:
     moved: bool
 
 
-EditOutcome = Edited | NotAllowed | NotVisible
-MoveOutcome = Moved | NotAllowed | NotVisible
-ForgetOutcome = Forgotten | Purged | NotAllowed | NotVisible
-RestoreOutcome = Restored | Undone | BroughtBack | NotAllowed | NotVisible
+EditOutcome = Edited | Refused
+MoveOutcome = Moved | Refused
+ForgetOutcome = Forgotten | Purged | Refused
+RestoreOutcome = Restored | Undone | BroughtBack | Refused

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Final
 
-from .data_models import StoredMemory
+from .data_models import Refused, StoredMemory
 from .passages import NoteSection
 from .turns import NO_TALK, TalkUsed
 
@@ -248,11 +248,4 @@ class FileText:
     first: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class PointerNotVisible:
-    """No such entry for this conversation, whether or not it exists elsewhere."""
-
-    pointer: str
-
-
-Expansion = Expanded | ExpandedNote | PointerNotVisible
+Expansion = Expanded | ExpandedNote | Refused

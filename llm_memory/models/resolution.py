@@ -68,13 +68,13 @@ class ReadPublicOnly:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ReadsNothing:
     """The conversation reads and writes nothing."""
 
     why: Why
 
 
-Resolution = Usable | ReadPublicOnly | Refused
+Resolution = Usable | ReadPublicOnly | ReadsNothing
 
 
 @dataclass(frozen=True, slots=True)

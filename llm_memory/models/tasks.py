@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .data_models import PrivateKind, Rejected, StoredMemory
+from .data_models import PrivateKind, Refused, StoredMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class TaskOutcome:
     title: str
     fate: TaskFate
     stored: StoredMemory | None = None
-    rejected: Rejected | None = None
+    rejected: Refused | None = None
     redacted: tuple[PrivateKind, ...] = ()
 
 

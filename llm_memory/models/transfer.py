@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from .data_models import NO_TIME, Memory, Rejected
+from .data_models import NO_TIME, Memory, Refused
 
 
 class EntryState(StrEnum):
@@ -136,7 +136,7 @@ class RefusedLine:
     number: int
     fault: LineFault | None = None
     detail: str = ""
-    rejected: Rejected | None = None
+    rejected: Refused | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from .conversation import Actor
-from .data_models import MemoryDraft, NotAllowed, Rejected, RememberOutcome
+from .data_models import MemoryDraft, Refused, RememberOutcome
 from .resolution import Why
 from .soul import MannerWish
 
@@ -145,8 +145,8 @@ class Resumed:
     before: bool = False
 
 
-PauseOutcome = Paused | NotAllowed | Rejected
-ResumeOutcome = Resumed | NotAllowed
+PauseOutcome = Paused | Refused
+ResumeOutcome = Resumed | Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..errors import ChatFailed, ScopedMemoryError
 from ..log import logger
-from ..models.data_models import Rejected, RejectReason, Replaced, Stored
+from ..models.data_models import Reason, Refused, Replaced, Stored
 from ..models.loop import BatchState, ReflectionReport, Resting
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
 from ..remember.corrected_statements import CorrectedStatements
@@ -174,10 +174,10 @@ class BatchReader:
         except Exception as error:  # noqa: BLE001  (one answer must not stop the others)
             logger.error("reading_not_applied", error=repr(error))
             return await self._give_up(reading, f"internal: {type(error).__name__}", report)
-        refused = [one.reason for one in applied.outcomes if isinstance(one, Rejected)]
-        if RejectReason.NOT_WRITTEN in refused:
+        refused = [one.reason for one in applied.outcomes if isinstance(one, Refused)]
+        if Reason.NOT_WRITTEN in refused:
             return replace(report, error="not_written")
-        if not applied.known or RejectReason.LEARNING_PAUSED in refused:
+        if not applied.known or Reason.LEARNING_PAUSED in refused:
             return replace(report)
         stored = sum(isinstance(one, Stored | Replaced) for one in applied.outcomes)
         logger.debug("{} turns read, {} memories stored", len(reading.turns), stored)

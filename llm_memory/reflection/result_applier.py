@@ -22,9 +22,9 @@ from ..models.data_models import (
     MemoryDraft,
     MemoryKind,
     Provenance,
+    Reason,
+    Refused,
     Reinforced,
-    Rejected,
-    RejectReason,
     RememberOutcome,
     Replaced,
     Source,
@@ -124,7 +124,7 @@ class ResultApplier:
         if isinstance(standing, StoredMemory):
             return Stored(standing)
         if standing:  # it was written before, and was replaced or deleted since
-            return Rejected(RejectReason.REFUSED, detail="archived")
+            return Refused(Reason.REFUSED, detail="archived")
         vouched = self._said_already(draft, actor, said_at, context.scope)
         if vouched is not None:
             return Reinforced(vouched)
@@ -149,7 +149,7 @@ class ResultApplier:
         if isinstance(standing, StoredMemory):
             return Stored(standing)
         if standing:
-            return Rejected(RejectReason.REFUSED, detail="archived")
+            return Refused(Reason.REFUSED, detail="archived")
         draft = MemoryDraft(
             rule,
             strength=_RULE_STRENGTH,
@@ -190,7 +190,7 @@ class ResultApplier:
             closing = old is not None and self._may_close(old, contradiction, context)
             former = old if closing else None
             outcome = await self.learn(replace(draft, active=False), context, memory_id, former)
-            if old is not None and closing and not isinstance(outcome, Rejected):
+            if old is not None and closing and not isinstance(outcome, Refused):
                 again = await self._handlers.close(old, outcome.memory) or again
             return outcome, again
         draft = replace(
@@ -263,7 +263,7 @@ class ResultApplier:
     async def _supersede(self, olds: Sequence[StoredMemory], outcome: RememberOutcome) -> bool:
         """Archive the old entries, after the new one was written. Returns False if one could not
         be."""
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, Refused):
             return False
         successor, stayed = outcome.memory, 0
         for old in olds:

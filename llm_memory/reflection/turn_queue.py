@@ -13,7 +13,7 @@ from typing import Final
 from ..errors import EngineClosed, StateUnavailable, VaultWriteFailed
 from ..log import logger
 from ..models.conversation import ConversationId, ConversationKind
-from ..models.data_models import Rejected
+from ..models.data_models import Refused
 from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.status import Notice, NoticeCode, Severity
@@ -87,11 +87,11 @@ class TurnQueue:
         self._written = written
 
     async def put(
-        self, turn: Turn, scope: Scope | Rejected, conversation_id: ConversationId
+        self, turn: Turn, scope: Scope | Refused, conversation_id: ConversationId
     ) -> ObserveOutcome:
         """A ticket, once the turn is on disk. Never raises for a disk that refuses it: the turn is
         ``held``, or ``not_written`` where too many are."""
-        if isinstance(scope, Rejected):
+        if isinstance(scope, Refused):
             return NotObserved(scope.why)
         if not self._settings.reads_turns:
             return NotObserved(note="off")

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..catalogue.unread_turns import Unread, UnreadTurns
 from ..models.conversation import Actor
-from ..models.data_models import MemoryDraft, MemoryKind, Rejected, Source, StoredMemory, Topic
+from ..models.data_models import MemoryDraft, MemoryKind, Refused, Source, StoredMemory, Topic
 from ..models.scope import Scope
 from ..models.turns import QueuedTurn
 from ..models.vault_layout import topic_path
@@ -103,7 +103,7 @@ class UnreadFollower:
             role=turn.persona,
             memory_id=unread_id(turn.ticket_id),
         )
-        if isinstance(memory, Rejected):
+        if isinstance(memory, Refused):
             return None
         stored = StoredMemory(scope, topic_path(Topic.JOURNAL, memory.created_at), memory)
         folded = fold(embedded_text(memory))

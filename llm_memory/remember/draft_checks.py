@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..models.data_models import MemoryDraft, PrivateKind, Rejected, RejectReason
+from ..models.data_models import MemoryDraft, PrivateKind, Reason, Refused
 from ..models.scope import Scope
 from ..models.settings import PrivacyMode
 from ..models.status import Notice, NoticeCode, Severity
@@ -32,20 +32,20 @@ class DraftChecks:
         self._mode = mode
         self._finder = finder
 
-    async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Rejected:
+    async def examine(self, draft: MemoryDraft, scope: Scope) -> Protected | Refused:
         """Returns the draft as it may be stored in the scope, or why it is rejected."""
         return await asyncio.to_thread(self._examined, draft, scope)
 
-    def _examined(self, draft: MemoryDraft, scope: Scope) -> Protected | Rejected:
+    def _examined(self, draft: MemoryDraft, scope: Scope) -> Protected | Refused:
         # Tidied first: invisible characters must not hide a number from the privacy rules.
         tidied = tidy(draft)
-        if isinstance(tidied, Rejected):
+        if isinstance(tidied, Refused):
             return tidied
         reason = flaw(tidied.judgment)
         if reason is not None:
-            return Rejected(reason)
+            return Refused(reason)
         if is_off_the_record(draft.heard or "") or is_off_the_record(tidied.judgment):
-            return Rejected(RejectReason.NOT_TO_BE_KEPT)
+            return Refused(Reason.NOT_TO_BE_KEPT)
         said = (tidied.judgment, tidied.reasoning, *tidied.tags, *tidied.asks, tidied.context)
         refused = self._book.no_confidence(scope)
         if refused is not None and any(map(is_confidence, (*said, draft.heard or ""))):
@@ -53,11 +53,11 @@ class DraftChecks:
         return protect(tidied, self._mode, self._finder)
 
 
-def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Rejected:
+def not_written(error: VaultWriteFailed, notices: NoticeBoard) -> Refused:
     """Post a notice for the owner's status. Returns the answer for the caller."""
     params = {"detail": str(error)}
     notices.post(Notice(NoticeCode.VAULT_UNWRITABLE, params=params, severity=Severity.ERROR))
-    return Rejected(RejectReason.NOT_WRITTEN, detail=str(error))
+    return Refused(Reason.NOT_WRITTEN, detail=str(error))
 
 
 _REGIONS = ("CN", "US")

@@ -20,7 +20,7 @@ from ..models.data_models import (
     Memory,
     MemoryDraft,
     Moved,
-    Rejected,
+    Refused,
     Source,
     StoredMemory,
     Undone,
@@ -70,14 +70,14 @@ class MemoryEditor:
 
     async def edit(
         self, stored: StoredMemory, text: str, requester: Requester, *, own: bool
-    ) -> Edited | Rejected | None:
+    ) -> Edited | Refused | None:
         """Replace an entry's words; its speaker and all else are kept. ``own``: its speaker edits
         it. Else the words are another's from now on, and are marked so."""
         actor = requester.actor
         by = "" if own else escape_inline(actor.name or actor.person, also="·")
         draft = MemoryDraft(text, source=Source.COMMAND, actor=requester.actor)
         passed = await self._checks.examine(draft, stored.scope)
-        if isinstance(passed, Rejected):
+        if isinstance(passed, Refused):
             return passed
         now = self._clock().replace(microsecond=0)
         words = await asyncio.to_thread(resolve_dates, passed.draft.judgment, now)
@@ -101,7 +101,7 @@ class MemoryEditor:
 
     async def amend(
         self, stored: StoredMemory, made: Callable[[Memory], Memory], requester: Requester
-    ) -> StoredMemory | Rejected | None:
+    ) -> StoredMemory | Refused | None:
         """Apply ``made`` to an entry as it is now; the former version is archived. The bot does it
         for the requester: an undo takes it back by the id alone, not as the person's last deed."""
 
@@ -123,7 +123,7 @@ class MemoryEditor:
 
     async def annotate(
         self, stored: StoredMemory, made: Callable[[Memory], Memory]
-    ) -> StoredMemory | Rejected | None:
+    ) -> StoredMemory | Refused | None:
         """Apply ``made`` to the fields of an entry as it is now. No undo takes it back."""
 
         def step() -> StoredMemory:
@@ -137,7 +137,7 @@ class MemoryEditor:
 
     async def move(
         self, stored: StoredMemory, target: Scope, requester: Requester
-    ) -> Moved | Rejected | None:
+    ) -> Moved | Refused | None:
         """Move the entry to the other scope."""
         moved = await self._corrected_by(
             CorrectionKind.MOVED,
@@ -184,12 +184,12 @@ class MemoryEditor:
         """Returns the names of the scopes in whose files anything stands."""
         return await asyncio.to_thread(self._vault.inhabited)
 
-    async def take_back(self, undo_record: UndoRecord) -> Undone | Rejected | None:
+    async def take_back(self, undo_record: UndoRecord) -> Undone | Refused | None:
         """Undo an edit or a move."""
         stored = self.standing(undo_record.target, undo_record.memory_id)
         if stored is None:
             return None
-        back: StoredMemory | Rejected | None
+        back: StoredMemory | Refused | None
         if undo_record.kind is UndoKind.MOVE:
             home = self._vault.named(undo_record.source)
             if home is None:
@@ -283,7 +283,7 @@ class MemoryEditor:
         step: Callable[[], StoredMemory | None],
         requester: Requester,
         target: Scope | None = None,
-    ) -> StoredMemory | Rejected | None:
+    ) -> StoredMemory | Refused | None:
         """Record the correction first: a kill in between must not lose it."""
         number = await self._corrected.note(
             kind,
@@ -299,7 +299,7 @@ class MemoryEditor:
 
     async def _change(
         self, stored: StoredMemory, step: Callable[[], StoredMemory | None]
-    ) -> StoredMemory | Rejected | None:
+    ) -> StoredMemory | Refused | None:
         async with self._recallable.writing:
             try:
                 changed = await asyncio.to_thread(step)

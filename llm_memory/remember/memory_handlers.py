@@ -36,9 +36,9 @@ from ..models.data_models import (
     MemoryDraft,
     MemoryKind,
     Provenance,
+    Reason,
+    Refused,
     Reinforced,
-    Rejected,
-    RejectReason,
     RememberOutcome,
     Replaced,
     Source,
@@ -125,7 +125,7 @@ class MemoryHandlers:
         rejected or forgotten is not proposed again.
         """
         passed = await self._checks.examine(draft, scope)
-        if isinstance(passed, Rejected):
+        if isinstance(passed, Refused):
             return passed
         step = partial(self._memory, passed.draft, conversation=conversation, trusted=trusted)
         memory = replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
@@ -136,7 +136,7 @@ class MemoryHandlers:
         async with self._lock:
             if not asked and await self._is_corrected(scope, memory, said_at):
                 logger.debug("not stored: corrected, moved or turned down since it was said")
-                return Rejected(RejectReason.CORRECTED)
+                return Refused(Reason.CORRECTED)
             # Said anew it is remembered; to propose it again is left to people.
             if not asked and is_proposed(memory) and await self._revives(scope, memory, EVER):
                 memory = unproposed(memory)
@@ -182,10 +182,10 @@ class MemoryHandlers:
 
     async def as_memory(
         self, draft: MemoryDraft, scope: Scope, *, conversation: str, role: str, memory_id: str
-    ) -> Memory | Rejected:
+    ) -> Memory | Refused:
         """Returns what would be stored of an unvouched draft, or why it would be rejected."""
         passed = await self._checks.examine(draft, scope)
-        if isinstance(passed, Rejected):
+        if isinstance(passed, Refused):
             return passed
         step = partial(self._memory, passed.draft, conversation=conversation, trusted=False)
         return replace(await asyncio.to_thread(step, role=role), memory_id=memory_id)
@@ -404,7 +404,7 @@ class MemoryHandlers:
 
     async def archive(
         self, found: Sequence[StoredMemory], by: Actor, at: datetime
-    ) -> tuple[list[StoredMemory], Rejected | None]:
+    ) -> tuple[list[StoredMemory], Refused | None]:
         """Archive entries, a file at a time. Returns those that it did archive, and why not all, if
         the vault cannot be written; what a person has deleted already is passed over."""
         by_file: dict[tuple[str, str], list[StoredMemory]] = {}
@@ -461,7 +461,7 @@ class MemoryHandlers:
 
     async def restore(
         self, scope: Scope, memory_ids: Collection[str]
-    ) -> tuple[list[StoredMemory], Rejected | None]:
+    ) -> tuple[list[StoredMemory], Refused | None]:
         """Returns the restored entries, without those that the archive does not have, and why not
         all, if the vault cannot be written."""
         refused = None

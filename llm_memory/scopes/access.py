@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import pointed_id
 from ..models.conversation import Actor, ConversationId, ConversationKind
-from ..models.data_models import NotAllowed, NotVisible, Rejected, RejectReason, StoredMemory
+from ..models.data_models import Reason, Refused, StoredMemory, absent
 from ..models.passages import place_name
 from ..models.recall import Hit
-from ..models.resolution import ReadPublicOnly, Refused, Resolution, Usable
+from ..models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usable
 from ..models.scope import PUBLIC, Place, Scope, ScopeFilter
 from ..models.settings import EngineSettings
 from ..text.normalising import content_hash
@@ -33,8 +33,8 @@ class ConversationView:
     conversation_id: ConversationId
     resolution: Resolution
     readable: ScopeFilter | None
-    writable: Scope | Rejected
-    exportable: ScopeFilter | Rejected
+    writable: Scope | Refused
+    exportable: ScopeFilter | Refused
 
     @property
     def mark(self) -> str:
@@ -101,21 +101,21 @@ class Access:
             self._exportable(conversation_id, resolution),
         )
 
-    def _writable(self, resolution: Resolution) -> Scope | Rejected:
+    def _writable(self, resolution: Resolution) -> Scope | Refused:
         if not self._settings.scope_filter_enabled:
-            return Rejected(RejectReason.LEARNING_PAUSED)
+            return Refused(Reason.LEARNING_PAUSED)
         match resolution:
             case Usable(scope, _):
                 return scope
             case ReadPublicOnly(why):
-                return Rejected(RejectReason.READ_ONLY, why)
-            case Refused(why):
-                return Rejected(RejectReason.REFUSED, why)
+                return Refused(Reason.READ_ONLY, why)
+            case ReadsNothing(why):
+                return Refused(Reason.REFUSED, why)
 
     def _readable(
         self, conversation_id: ConversationId, resolution: Resolution
     ) -> ScopeFilter | None:
-        if isinstance(resolution, Refused):
+        if isinstance(resolution, ReadsNothing):
             return None
         if not self._settings.scope_filter_enabled:
             return ScopeFilter((PUBLIC,), everything=True)
@@ -126,9 +126,9 @@ class Access:
 
     def _exportable(
         self, conversation_id: ConversationId, resolution: Resolution
-    ) -> ScopeFilter | Rejected:
-        if isinstance(resolution, Refused):
-            return Rejected(RejectReason.REFUSED, resolution.why)
+    ) -> ScopeFilter | Refused:
+        if isinstance(resolution, ReadsNothing):
+            return Refused(Reason.REFUSED, resolution.why)
         scope = resolution.scope if isinstance(resolution, Usable) else PUBLIC
         return ScopeFilter.reading_as(scope, shelves=self._own_shelves(conversation_id))
 
@@ -147,21 +147,26 @@ class Access:
 
     def for_admin(
         self, memory_id: str, view: ConversationView, actor: Actor
-    ) -> StoredMemory | NotAllowed | NotVisible:
+    ) -> StoredMemory | Refused:
         """What an admin may change here. Others hear no more than that they may not."""
         stored = self.find(memory_id, view)
         if stored is None:
-            return NotVisible(memory_id)
+            return absent(memory_id)
         if not self.governs(stored.scope, view, actor):
             return self.refusal(stored, view)
         return stored
 
     @staticmethod
-    def refusal(stored: StoredMemory, view: ConversationView) -> NotAllowed:
+    def refusal(stored: StoredMemory, view: ConversationView) -> Refused:
         """Why a visible memory may not be changed from this conversation."""
-        own = isinstance(view.writable, Rejected) or stored.scope == view.writable
+        own = isinstance(view.writable, Refused) or stored.scope == view.writable
         elsewhere = "" if own else stored.scope.name
-        return NotAllowed(stored.memory.memory_id, stored.memory.who, elsewhere)
+        return Refused(
+            Reason.NOT_ALLOWED,
+            detail=stored.memory.memory_id,
+            who=stored.memory.who,
+            scope=elsewhere,
+        )
 
     @staticmethod
     def governs(scope: Scope, view: ConversationView, actor: Actor) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor, ConversationId, SeenSender
-from ..models.resolution import Refused, Resolution, Usable
+from ..models.resolution import ReadsNothing, Resolution, Usable
 from ..models.scope import PUBLIC
 from ..storage.state_store import SqliteStateStore
 from .rules.origins import complete, on_behalf_of, titled
@@ -75,7 +75,7 @@ class Origins:
             sender: The id of the person who set the timer, empty if the job names none.
         """
         resolution = self._book.resolve(conversation_id)
-        if isinstance(resolution, Refused):
+        if isinstance(resolution, ReadsNothing):
             return None
         found = on_behalf_of(conversation_id, await self._senders(conversation_id.umo), sender)
         if found is not None and found.scope not in (PUBLIC.name, scope_of(resolution)):

@@ -12,8 +12,8 @@ from ..errors import InvalidConversationId, StateUnavailable
 from ..log import logger
 from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
-from ..models.data_models import Rejected, RejectReason
-from ..models.resolution import Rebinding, Refused, Resolution, Usable, WhyCode
+from ..models.data_models import Reason, Refused
+from ..models.resolution import ReadsNothing, Rebinding, Resolution, Usable, WhyCode
 from ..models.scope import Place, Scope
 from ..models.settings import BY_ACCOUNT, DmScope, EngineSettings, ScopeSettings
 from ..models.status import MapSummary, Notice, NoticeCode, Severity
@@ -134,17 +134,17 @@ class ScopeBook:
     def _keys_of(self, scope: Scope) -> list[str]:
         return [key for key, value in self._guard.scope_map.entries.items() if value == scope]
 
-    def no_confidence(self, scope: Scope) -> Rejected | None:
+    def no_confidence(self, scope: Scope) -> Refused | None:
         """Why what is said in confidence is not stored in a scope: others read it. None where that
         is one private chat's alone."""
         if scope.is_public:
-            return Rejected(RejectReason.CONFIDENCE)
+            return Refused(Reason.CONFIDENCE)
         keys = self._keys_of(scope)
         if len(keys) > 1:
-            return Rejected(RejectReason.CONFIDENCE_SHARED, detail=scope.name)
+            return Refused(Reason.CONFIDENCE_SHARED, detail=scope.name)
         private = is_private_chat(keys[0]) if keys else not scope.name.startswith("group-")
         alone = private and scope != ALL_PRIVATE_CHATS
-        return None if alone else Rejected(RejectReason.CONFIDENCE_HERE)
+        return None if alone else Refused(Reason.CONFIDENCE_HERE)
 
     def mapped(self) -> frozenset[str]:
         """The names of the scopes that the map gives to conversations."""
@@ -185,7 +185,7 @@ class ScopeBook:
     def resolve(self, conversation_id: ConversationId) -> Resolution:
         """The scope of a conversation. A malformed id is refused and said in the log."""
         resolution = resolve(conversation_id, self._settings_now())
-        if isinstance(resolution, Refused) and resolution.why.code is WhyCode.MALFORMED_ID:
+        if isinstance(resolution, ReadsNothing) and resolution.why.code is WhyCode.MALFORMED_ID:
             params = {"id": repr(conversation_id.umo)[:200]}
             self._notices.clear(NoticeCode.REFUSED_ID)  # the latest stands, and each is said
             self._notices.post(
@@ -201,7 +201,7 @@ class ScopeBook:
         self, conversation_id: ConversationId, actor: Actor, resolution: Resolution
     ) -> FirstContact:
         """Note that a message came from a conversation whose scope resolved to ``resolution``."""
-        if isinstance(resolution, Refused):
+        if isinstance(resolution, ReadsNothing):
             return FirstContact(resolution, first=False)
         umo, map_key = conversation_id.umo, conversation_id.map_key
         # Of a group that the platform splits by member, the group's: it is what an owner maps.

@@ -51,7 +51,8 @@ class ToldOnce:
         """What was claimed was said, or could not be: then it is another time."""
         if said:
             try:
-                await asyncio.to_thread(lambda: [self._state.set_mark(_TOLD + n) for n in names])
+                for name in names:
+                    await asyncio.to_thread(self._state.set_mark, _TOLD + name)
             except StateUnavailable as error:
                 logger.warning("state_not_written", error=error)
                 return  # said once since the start all the same

@@ -10,14 +10,13 @@ from ..catalogue.rules.talk_anchor import anchor_of
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import (
-    NotAllowed,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Source,
     StoredMemory,
     Topic,
 )
-from ..models.recall import Expanded, ExpandedNote, PointerNotVisible
+from ..models.recall import Expanded, ExpandedNote
 from ..models.scope import PUBLIC
 from ..models.status import ScopeReport
 from ..models.turns import (
@@ -108,7 +107,7 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
 
     async def transcript(
         self, pointer: str, *, conversation_id: ConversationId, kept: KeptHistory
-    ) -> Transcript | NoTalk | PointerNotVisible:
+    ) -> Transcript | NoTalk | Refused:
         """The talk that a memory or a decision came from, or those of a day's journal, only in the
         conversation and the scope in which it was said. Nothing is stored. Raises what ``kept``
         raises."""
@@ -118,8 +117,8 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
                 return await self._transcripts.of(stored, view, kept)
             case ExpandedNote(section):
                 return await self._transcripts.of_record(section, view, kept)
-            case PointerNotVisible() as absent:
-                return absent
+            case Refused() as refused:
+                return refused
 
     async def overview(
         self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
@@ -142,10 +141,10 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
         """
         scope = (await self._view(conversation_id)).writable
         if not _may_pause(conversation_id, actor):
-            return NotAllowed("")
-        if isinstance(scope, Rejected) and scope.reason is RejectReason.REFUSED:
+            return Refused(Reason.NOT_ALLOWED)
+        if isinstance(scope, Refused) and scope.reason is Reason.REFUSED:
             return scope
-        name = PUBLIC.name if isinstance(scope, Rejected) else scope.name
+        name = PUBLIC.name if isinstance(scope, Refused) else scope.name
         asked = Pause(name, self._clock(), until)
         paused, before = await self._life.finish(
             lambda: self._paused_conversations.pause(conversation_id, asked)
@@ -157,7 +156,7 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
         """On the record again, by a person who may pause it. Raises StateUnavailable."""
         await self._life.ready()
         if not _may_pause(conversation_id, actor):
-            return NotAllowed("")
+            return Refused(Reason.NOT_ALLOWED)
         was = await self._life.finish(lambda: self._paused_conversations.resume(conversation_id))
         await self._unread.review()
         return Resumed(before=not was)

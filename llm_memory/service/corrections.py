@@ -22,14 +22,15 @@ from ..models.data_models import (
     Forgotten,
     Moved,
     MoveOutcome,
-    NotAllowed,
-    NotVisible,
     Purged,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Restored,
     RestoreOutcome,
     StoredMemory,
+    absent,
+    is_absent,
+    is_denied,
 )
 from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
@@ -72,7 +73,7 @@ class Corrections(Door):
         conversation_id: ConversationId,
         actor: Actor,
         for_good: bool = False,
-    ) -> ForgetOutcome | Rejected:
+    ) -> ForgetOutcome | Refused:
         """Move an entry to the archive: its speaker wherever it is seen, an admin where he
         may edit it.
 
@@ -90,10 +91,10 @@ class Corrections(Door):
         conversation_id: ConversationId,
         actor: Actor,
         for_good: bool = False,
-    ) -> list[ForgetOutcome | Rejected]:
+    ) -> list[ForgetOutcome | Refused]:
         """The same of several as one deed, with one undo: an outcome for each id."""
         view = await self._view(conversation_id)
-        outcomes: dict[str, ForgetOutcome | Rejected] = {}
+        outcomes: dict[str, ForgetOutcome | Refused] = {}
         found: dict[str, StoredMemory] = {}
         unread: dict[str, StoredMemory] = {}
         for number, memory_id in enumerate(ids):
@@ -121,10 +122,10 @@ class Corrections(Door):
         named, seen = pointed_id(memory_id), view.readable
         return None if named is None or seen is None else self._unread.find(named, seen)
 
-    async def _absent(self, memory_id: str, view: ConversationView) -> NotVisible:
+    async def _absent(self, memory_id: str, view: ConversationView) -> Refused:
         """No such memory lives here: it may have been forgotten."""
         seen = await self._archived(memory_id, view)
-        return NotVisible(memory_id, forgotten=seen is not None)
+        return Refused(Reason.NOT_VISIBLE if seen is None else Reason.FORGOTTEN, detail=memory_id)
 
     async def _archived(self, memory_id: str, view: ConversationView) -> StoredMemory | None:
         """A forgotten entry or turn that the conversation sees."""
@@ -153,7 +154,7 @@ class Corrections(Door):
         requester: Requester,
         *,
         for_good: bool,
-    ) -> dict[str, ForgetOutcome | Rejected]:
+    ) -> dict[str, ForgetOutcome | Refused]:
         """The corrections are noted first: a kill between must not lose them. What is not read yet
         has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
         leave the queue at night."""
@@ -174,7 +175,7 @@ class Corrections(Door):
         if gone or unread:
             await self._follower.follow()
         left = await self._purge(list(found.values())) if for_good and refused is None else {}
-        outcomes: dict[str, ForgetOutcome | Rejected] = {}
+        outcomes: dict[str, ForgetOutcome | Refused] = {}
         for number, (memory_id, stored) in enumerate(found.items()):
             if number % _SLICE == 0:
                 await asyncio.sleep(0)
@@ -183,7 +184,7 @@ class Corrections(Door):
             elif entry_key(stored) in keys:
                 outcomes[memory_id] = Forgotten(stored)
             else:
-                outcomes[memory_id] = refused or NotVisible(memory_id)
+                outcomes[memory_id] = refused or absent(memory_id)
         for memory_id, turn in unread.items():
             outcomes[memory_id] = Purged(_id(turn)) if for_good else Forgotten(turn)
         return outcomes
@@ -204,34 +205,30 @@ class Corrections(Door):
 
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> EditOutcome | Rejected:
+    ) -> EditOutcome | Refused:
         """Give an entry other words. Admins only: of the conversation's own scope, and in their
         own private chat whatever they see there."""
         view = await self._view(conversation_id)
         stored = self._access.for_admin(memory_id, view, actor)
-        if isinstance(stored, NotVisible):
-            return await self._absent(memory_id, view)
-        if isinstance(stored, NotAllowed):
-            return stored
+        if isinstance(stored, Refused):
+            return stored if is_denied(stored) else await self._absent(memory_id, view)
         requester = Requester(actor, view.conversation_id.umo)
         own = self._book.same_person(actor.person, stored.memory.provenance.person)
         edited = await self._carry_out(lambda: self._editor.edit(stored, text, requester, own=own))
-        return NotVisible(memory_id) if edited is None else edited
+        return absent(memory_id) if edited is None else edited
 
     async def move(
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> MoveOutcome | Rejected:
+    ) -> MoveOutcome | Refused:
         """Move an entry to another scope, by whom it may be edited."""
         view = await self._view(conversation_id)
         stored = self._access.for_admin(memory_id, view, actor)
-        if isinstance(stored, NotVisible):
-            return await self._absent(memory_id, view)
-        if isinstance(stored, NotAllowed):
-            return stored
+        if isinstance(stored, Refused):
+            return stored if is_denied(stored) else await self._absent(memory_id, view)
         known = {*self._book.summary().by_scope, *await self._editor.folders()}
         target = target_scope(scope_name, known)
         if target is None:
-            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+            return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
         if target == stored.scope:
             return Moved(stored, target.name)
         refused = self._book.no_confidence(target)
@@ -239,7 +236,7 @@ class Corrections(Door):
             return refused
         requester = Requester(actor, view.conversation_id.umo)
         moved = await self._carry_out(lambda: self._editor.move(stored, target, requester))
-        return NotVisible(memory_id) if moved is None else moved
+        return absent(memory_id) if moved is None else moved
 
     async def _carry_out[T](self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Finish a step and what follows from it, even if the caller is cancelled. Raises
@@ -254,12 +251,12 @@ class Corrections(Door):
 
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
-    ) -> RestoreOutcome | Rejected:
+    ) -> RestoreOutcome | Refused:
         """Take back what was done last to an entry that the conversation sees or saw: forgotten,
         it comes back; edited, it has its former words; moved, it is here again.
 
         Without an id: the last that this person did in this conversation and that can still be
-        undone; if that was to bring what was left behind, all of it goes back. NotVisible names
+        undone; if that was to bring what was left behind, all of it goes back. NOT_VISIBLE names
         what was changed since, if that is why nothing can. Raises StateUnavailable, EngineClosed.
         """
         view = await self._view(conversation_id)
@@ -267,74 +264,74 @@ class Corrections(Door):
             return await self._undo_last(view, actor)
         named = pointed_id(memory_id)
         if named is None:
-            return NotVisible(memory_id)
+            return absent(memory_id)
         done = await self._editor.undo_record(named, view.changeable)
         if done is not None and done.kind is not UndoKind.FORGET:
             if done.kind is UndoKind.MOVE and not actor.admin:
-                return NotVisible(memory_id)  # whether it still lives there is not for everybody
+                return absent(memory_id)  # whether it still lives there is not for everybody
             if self._editor.standing(done.target, done.memory_id) is not None:
                 return await self._undo(done, view, actor)
             done = None
         archived = await self._archived(memory_id, view)
         if archived is None:
-            return NotVisible(memory_id)
+            return absent(memory_id)
         outcome = await self._bring_back([archived], view, actor)
         if isinstance(outcome, Restored) and done is not None:
             await self._editor.drop_undo_record(done)
         return outcome
 
-    async def _undo_last(self, view: ConversationView, actor: Actor) -> RestoreOutcome | Rejected:
+    async def _undo_last(self, view: ConversationView, actor: Actor) -> RestoreOutcome | Refused:
         changed = ""
         for done in await self._editor.undo_records(Requester(actor, view.conversation_id.umo)):
             outcome = await self._undo(done, view, actor)
-            if not isinstance(outcome, NotVisible | NotAllowed):
+            if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
-            if isinstance(outcome, NotVisible):
-                changed = changed or outcome.memory_id
-        return NotVisible(changed)
+            if is_absent(outcome):
+                changed = changed or outcome.detail
+        return absent(changed)
 
     async def undo(
         self, done: UndoRecord, *, conversation_id: ConversationId, actor: Actor
-    ) -> RestoreOutcome | Rejected:
+    ) -> RestoreOutcome | Refused:
         """Take back this very deed, and no other one: what was done to the entry since stays.
-        NotVisible without a name where it is not the conversation's to know why."""
+        NOT_VISIBLE without a name where it is not the conversation's to know why."""
         return await self._undo(done, await self._view(conversation_id), actor)
 
     async def _undo(
         self, done: UndoRecord, view: ConversationView, actor: Actor
-    ) -> RestoreOutcome | Rejected:
+    ) -> RestoreOutcome | Refused:
         if done.kind is UndoKind.BRING:
             to = next((one for one in view.changeable if one.name == done.target), PUBLIC)
             may = self._access.trusts(actor, view, to)
-            return await self._bringing.take_back(done) if may else NotAllowed("")
+            return await self._bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
         if done.kind in (UndoKind.FORGET, UndoKind.SEVERAL):
             return await self._recover(done, view, actor)
         standing = self._editor.standing(done.target, done.memory_id)
         scope = next((one for one in view.changeable if one.name == done.source), None)
         if scope is None:
-            return NotVisible("")
+            return absent()
         if standing is None:
-            return NotVisible(done.memory_id if actor.admin else "")
+            return absent(done.memory_id if actor.admin else "")
         if done.kind is UndoKind.REPLACE:
             return await self._swap_back(done, standing, view, actor)
         if done.kind is UndoKind.EDIT and not view.sees(standing):
-            return NotVisible(done.memory_id)
+            return absent(done.memory_id)
         if not self._access.governs(scope, view, actor):
             return self._access.refusal(standing, view)
         undone = await self._carry_out(partial(self._editor.take_back, done))
-        return NotVisible(done.memory_id) if undone is None else undone
+        return absent(done.memory_id) if undone is None else undone
 
     async def _swap_back(
         self, done: UndoRecord, new: StoredMemory, view: ConversationView, actor: Actor
-    ) -> RestoreOutcome | Rejected:
+    ) -> RestoreOutcome | Refused:
         """Take back that an entry replaced another one."""
         former = next(iter(await self._handlers.archived(new.scope, [done.words])), None)
         if former is None:
-            return NotVisible(done.memory_id)
+            return absent(done.memory_id)
         if not all(self._access.may_forget(one, view, actor) for one in (new, former)):
             return self._access.refusal(new, view)
 
-        async def step() -> Restored | NotVisible | Rejected:
+        async def step() -> Restored | Refused:
             # It stays taken back, whatever turn that is not read yet says it.
             numbers = await self._corrected.forgotten([new], actor.name or actor.person)
             back, refused = await self._restored([former])
@@ -342,7 +339,7 @@ class Corrections(Door):
             if not swapped:
                 await self._corrected.drop(numbers)
             if not back:
-                return refused or NotVisible(done.memory_id)
+                return refused or absent(done.memory_id)
             await self._editor.drop_undo_record(done)
             again = Requester(replace(actor, person=""), done.conversation)  # by its id alone
             await self._editor.note_replaced(back[0], new, again)
@@ -352,7 +349,7 @@ class Corrections(Door):
 
     async def _recover(
         self, done: UndoRecord, view: ConversationView, actor: Actor
-    ) -> RestoreOutcome | Rejected:
+    ) -> RestoreOutcome | Refused:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
         forgotten, found, changed = done.forgotten, list[StoredMemory](), ""
@@ -369,7 +366,7 @@ class Corrections(Door):
                 else:
                     found.append(one)
         if not found:
-            return NotVisible(changed)
+            return absent(changed)
         outcome = await self._bring_back(found, view, actor)
         if isinstance(outcome, Restored):
             await self._editor.drop_undo_record(done)
@@ -377,7 +374,7 @@ class Corrections(Door):
 
     async def _bring_back(
         self, archived: Sequence[StoredMemory], view: ConversationView, actor: Actor
-    ) -> Restored | NotAllowed | NotVisible | Rejected:
+    ) -> Restored | Refused:
         """Out of the archive, what this person may take back here; what comes of it for the first
         one, if that is nothing."""
         mine, first = list[StoredMemory](), archived[0]
@@ -388,17 +385,17 @@ class Corrections(Door):
                 mine.append(one)
         if not mine:
             seen = view.sees(first)
-            return self._access.refusal(first, view) if seen else NotVisible(_id(first))
+            return self._access.refusal(first, view) if seen else absent(_id(first))
         back, refused = await self._carry_out(lambda: self._restored(mine))
         if back:
             turns = {_id(one) for one in mine if one.path != ARCHIVE}
             told = [one for one in back if _id(one) not in turns] or back
             return Restored(told[0], len(told) - 1)
-        return refused or NotVisible(_id(first))
+        return refused or absent(_id(first))
 
     async def _restored(
         self, archived: Sequence[StoredMemory]
-    ) -> tuple[list[StoredMemory], Rejected | None]:
+    ) -> tuple[list[StoredMemory], Refused | None]:
         turns = [one for one in archived if one.path != ARCHIVE]
         back, by_scope = list[StoredMemory](), dict[Scope, list[str]]()
         for one in archived:

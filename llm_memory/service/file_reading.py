@@ -13,8 +13,8 @@ from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import ConversationId
-from ..models.data_models import StoredMemory
-from ..models.recall import Expanded, ExpandedNote, FileText, PointerNotVisible
+from ..models.data_models import Refused, StoredMemory, absent
+from ..models.recall import Expanded, ExpandedNote, FileText
 from ..models.scope import ROLES_FOLDER, SHARED, Place, Scope, ScopeFilter
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..scopes.access import ConversationView
@@ -43,33 +43,31 @@ class FileReading(Recalls):
 
     _pages: PagesOnDisk
 
-    async def read(
-        self, where: str, *, conversation_id: ConversationId
-    ) -> FileText | PointerNotVisible:
+    async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
         """What a pointer leads to, or a file of the conversation's own scope or of ``shared/`` by
         its path, without what the conversation may not see. What is absent and what is not to be
         seen are answered alike."""
         view = await self._view(conversation_id)
         seen = view.readable
         if seen is None or self._paused_conversations.of(conversation_id):
-            return PointerNotVisible(where)
+            return absent(where)
         if pointed_id(where) is not None:
             return await self._pointed(where, view)
         path = legal_path(where)
         if path is None:
-            return PointerNotVisible(where)
+            return absent(where)
         for shelf in seen.shelves:
             if shelf.folder and path.startswith(f"{shelf.folder}/"):
                 text = await self._notes.text(shelf, path.removeprefix(f"{shelf.folder}/"))
                 if text is None:
-                    return PointerNotVisible(where)
+                    return absent(where)
                 return FileText(path, text.rstrip("\n"))
         if path.startswith("./"):
-            return PointerNotVisible(where)
+            return absent(where)
         found = await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
-        return found or PointerNotVisible(where)
+        return found or absent(where)
 
-    async def _pointed(self, where: str, view: ConversationView) -> FileText | PointerNotVisible:
+    async def _pointed(self, where: str, view: ConversationView) -> FileText | Refused:
         match await self._expand_in(where, view):
             case Expanded(stored):
                 origin = replace(stored.memory.provenance, person="", conversation="")
@@ -77,8 +75,8 @@ class FileReading(Recalls):
                 return FileText(stored.path, render(shown).rstrip("\n"))
             case ExpandedNote(section):
                 return FileText(section.chunk.file, section.text, section.first)
-            case PointerNotVisible() as absent:
-                return absent
+            case Refused() as refused:
+                return refused
 
     def _of_scope(self, own: Scope, path: str, view: ConversationView) -> FileText | None:
         """Blocks."""

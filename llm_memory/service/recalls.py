@@ -16,7 +16,7 @@ from ..catalogue.rules.pointers import is_note_id, pointed_id
 from ..catalogue.unread_turns import UnreadTurns
 from ..index.pending_records import PendingRecords
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import StoredMemory, Topic
+from ..models.data_models import StoredMemory, Topic, absent
 from ..models.recall import (
     OFF_THE_RECORD,
     Expanded,
@@ -24,7 +24,6 @@ from ..models.recall import (
     Expansion,
     Explained,
     Hit,
-    PointerNotVisible,
     Recall,
     Told,
     Trace,
@@ -196,7 +195,7 @@ class Recalls(Door):
     async def _expand_in(self, pointer: str, view: ConversationView) -> Expansion:
         named, seen = pointed_id(pointer), view.readable
         if named is None or seen is None or self._paused_conversations.of(view.conversation_id):
-            return PointerNotVisible(pointer)
+            return absent(pointer)
         if is_note_id(named):
             return await self._expand_note(pointer, named, seen)
         stored = (
@@ -205,12 +204,12 @@ class Recalls(Door):
             or self._pending.find(named, seen)
             or self._unread.find(named, seen)
         )
-        return PointerNotVisible(pointer) if stored is None else Expanded(stored)
+        return absent(pointer) if stored is None else Expanded(stored)
 
     async def _expand_note(self, pointer: str, note_id: str, seen: ScopeFilter) -> Expansion:
         chunk = self._notes.find(note_id, seen)
         if chunk is None:
-            return PointerNotVisible(pointer)
+            return absent(pointer)
         return ExpandedNote(await self._notes.section(chunk))
 
     async def newest(

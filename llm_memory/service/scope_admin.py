@@ -11,7 +11,7 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..migration.bringing import Bringing, batches_of
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId
-from ..models.data_models import NotAllowed, Rejected, RejectReason
+from ..models.data_models import Reason, Refused
 from ..models.resolution import Brought, MustBeNamed, RebindFault, Rebinding, Rebound, Usable
 from ..models.scope import PUBLIC, is_mapped_name
 from ..models.settings import EngineSettings, IllegalName
@@ -52,7 +52,7 @@ class ScopeAdmin:
 
     async def bring(
         self, names: Collection[str] = (), *, conversation_id: ConversationId, actor: Actor
-    ) -> list[Brought] | MustBeNamed | NotAllowed | Rejected:
+    ) -> list[Brought] | MustBeNamed | Refused:
         """Bring what was left behind where it belongs now: this conversation's, or that of the
         former scopes in ``names``. Where others see the target, too, it has to be named as well.
         Admins; of a private chat that has a scope to itself its person, too.
@@ -62,9 +62,9 @@ class ScopeAdmin:
         await self._life.ready()
         own = bool(actor.person) and actor.person == conversation_id.person
         if not (actor.admin or (own and self._former.has_its_own(conversation_id))):
-            return NotAllowed("")
+            return Refused(Reason.NOT_ALLOWED)
         if not self._settings.scope_filter_enabled:
-            return Rejected(RejectReason.LEARNING_PAUSED)
+            return Refused(Reason.LEARNING_PAUSED)
         requester = Requester(actor, conversation_id.umo)
         return await self._bringing.bring_named(names, conversation_id, requester)
 
@@ -89,12 +89,12 @@ class ScopeAdmin:
 
     async def change_map(
         self, raw: Mapping[str, object], *, conversation_id: ConversationId, actor: Actor
-    ) -> MapChange | NotAllowed:
+    ) -> MapChange | Refused:
         """Go by a map in which an admin has set or dropped this conversation's entry: from the next
         message on. ``raw`` is saved already; turns that go on end in the view they began with."""
         await self._life.ready()
         if not actor.admin:
-            return NotAllowed("")
+            return Refused(Reason.NOT_ALLOWED)
         before = self._book.resolve(conversation_id)
         await self._go_by(raw, {conversation_id.umo, conversation_id.map_key})
         after = self._book.resolve(conversation_id)
@@ -106,16 +106,16 @@ class ScopeAdmin:
         await self._life.finish(lambda: self._book.change_map(raw, keys, folders))
         self._former.look_again()
 
-    async def plan_rename(self, old: str, new: str, moved: Collection[str]) -> bool | Rejected:
+    async def plan_rename(self, old: str, new: str, moved: Collection[str]) -> bool | Refused:
         """Whether there is a scope of the new name already. Refused where there is none of the old
         one, or neither a conversation that is to ``moved`` nor another one has the new one."""
         await self._life.ready()
         if not self._settings.scope_filter_enabled:
-            return Rejected(RejectReason.LEARNING_PAUSED)
+            return Refused(Reason.LEARNING_PAUSED)
         known = self._book.mapped() | {*await self._editor.folders()}
         for name, there in ((old, known), (new, known if not moved else {new})):
             if not is_mapped_name(name) or name not in there:
-                return Rejected(RejectReason.UNKNOWN_SCOPE, detail=name)
+                return Refused(Reason.UNKNOWN_SCOPE, detail=name)
         return new in known
 
     async def rename(
@@ -127,16 +127,16 @@ class ScopeAdmin:
         *,
         conversation_id: ConversationId,
         actor: Actor,
-    ) -> Brought | NotAllowed | Rejected:
+    ) -> Brought | Refused:
         """Go by a map in which the keys ``moved`` have the new name, and bring what stands under
         the old one. As ``bring`` does; it is undone as that is, where no keys moved. What
         ``plan_rename`` refuses is not for it."""
         await self._life.ready()
         if not actor.admin:
-            return NotAllowed("")
+            return Refused(Reason.NOT_ALLOWED)
         source, target = target_scope(old, {old}), target_scope(new, {new})
         if source is None or target is None:
-            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=old)
+            return Refused(Reason.UNKNOWN_SCOPE, detail=old)
         if moved:
             await self._go_by(raw, moved)
         requester = Requester(actor, conversation_id.umo)

@@ -12,9 +12,8 @@ from ..errors import InvalidScope
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import (
     MemoryDraft,
-    NotAllowed,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     RememberOutcome,
     Replaced,
     Stored,
@@ -61,10 +60,10 @@ class Writes(Door):
     _paused_conversations: PausedConversations
     _clock: Clock
 
-    def _recording(self, view: ConversationView) -> Scope | Rejected:
+    def _recording(self, view: ConversationView) -> Scope | Refused:
         """Where what is said goes, unless it is off the record."""
         if self._paused_conversations.of(view.conversation_id):
-            return Rejected(RejectReason.OFF_THE_RECORD)
+            return Refused(Reason.OFF_THE_RECORD)
         return view.writable
 
     async def remember(
@@ -73,7 +72,7 @@ class Writes(Door):
         """Store a draft in the conversation's own scope. What returns Stored is on disk."""
         view = await self._view(conversation_id)
         scope = self._recording(view)
-        if isinstance(scope, Rejected):
+        if isinstance(scope, Refused):
             return scope
         memory_id = derived_id("m", scope.name, draft.key) if draft.key else ""
         if memory_id and isinstance(
@@ -101,19 +100,19 @@ class Writes(Door):
 
     async def update_tasks(
         self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
-    ) -> TaskReport | Rejected:
+    ) -> TaskReport | Refused:
         """Add tasks to the conversation's own scope, say that some are done, or list those that it
         sees. None is ever dropped. Every speaker there may."""
         view = await self._view(conversation_id)
         where, scope, seen = view.conversation_id, view.writable, view.readable
         if self._paused_conversations.of(where):
-            return Rejected(RejectReason.OFF_THE_RECORD)
+            return Refused(Reason.OFF_THE_RECORD)
         if seen is not None and change.action is TaskAction.LIST:
             return self._tasks.report(seen)
-        if isinstance(scope, Rejected):
+        if isinstance(scope, Refused):
             return scope
         if seen is None:
-            return Rejected(RejectReason.REFUSED)
+            return Refused(Reason.REFUSED)
         trusted = self._access.trusts(actor, view, scope)
         by = TaskRequester(scope, Requester(actor, where.umo), trusted, where.persona or "")
         outcomes = await self._life.finish(lambda: self._tasks.change(change, by, seen))
@@ -128,12 +127,12 @@ class Writes(Door):
 
     async def note_role(
         self, note: RoleNote, *, conversation_id: ConversationId
-    ) -> NoteOutcome | Rejected:
+    ) -> NoteOutcome | Refused:
         """Append what a session did to the day's file of the role that the caller holds, and renew
         that role's MEMORY.md; recall finds it from then on. The same words of today or yesterday
         are one block."""
         scope = self._recording(await self._view(conversation_id))
-        if isinstance(scope, Rejected):
+        if isinstance(scope, Refused):
             return scope
         write = partial(asyncio.to_thread, self._role_notes.append, note, self._clock())
         outcome = await self._life.finish(lambda: shielded(write()))
@@ -148,25 +147,25 @@ class Writes(Door):
         """
         await self._life.ready()
         if not self._settings.scope_filter_enabled:
-            return FeedbackReport(known=True, outcomes=(Rejected(RejectReason.LEARNING_PAUSED),))
+            return FeedbackReport(known=True, outcomes=(Refused(Reason.LEARNING_PAUSED),))
         return await self._life.finish(lambda: self._applier.apply(feedback, ticket))
 
     async def export(
         self, *, conversation_id: ConversationId, actor: Actor
-    ) -> Exported | NotTransferred | NotAllowed | Rejected:
+    ) -> Exported | NotTransferred | Refused:
         """All living memories that the conversation sees, its own scope's and the public ones, in a
         new file below ``exports/``: for admins, who alone reach that folder."""
         view = await self._view(conversation_id)
         if not actor.admin:
-            return NotAllowed("")
+            return Refused(Reason.NOT_ALLOWED)
         seen = view.exportable
-        if isinstance(seen, Rejected):
+        if isinstance(seen, Refused):
             return seen
         return await self._life.finish(lambda: self._transfer.export(seen))
 
     async def import_(
         self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
-    ) -> Imported | NotTransferred | NotAllowed | Rejected:
+    ) -> Imported | NotTransferred | Refused:
         """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
         file says, through the doors that every draft goes through. Admins only.
 
@@ -177,9 +176,9 @@ class Writes(Door):
         """
         view = await self._view(conversation_id)
         if not actor.admin:
-            return NotAllowed("")
+            return Refused(Reason.NOT_ALLOWED)
         scope = self._recording(view)
-        if isinstance(scope, Rejected):
+        if isinstance(scope, Refused):
             return scope
         terms = Terms(scope, conversation_id.umo, anyway=anyway)
         return await self._transfer.import_named(name, terms, self._life.finish)
@@ -192,7 +191,7 @@ class Writes(Door):
         keep_trust: bool,
         new: bool,
         anyway: bool = False,
-    ) -> Imported | NotTransferred | Rejected:
+    ) -> Imported | NotTransferred | Refused:
         """The same for the owner of the files, from an open file into a scope by its name.
 
         Args:
@@ -207,7 +206,7 @@ class Writes(Door):
         except InvalidScope:
             scope = None
         if scope is None:
-            return Rejected(RejectReason.UNKNOWN_SCOPE, detail=scope_name)
+            return Refused(Reason.UNKNOWN_SCOPE, detail=scope_name)
         await self._book.bring(scope)
         terms = Terms(scope, keep_trust=keep_trust, anyway=anyway)
         return await self._transfer.import_from(source, terms, self._life.finish)

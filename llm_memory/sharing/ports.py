@@ -9,12 +9,12 @@ from ..models.data_models import (
     EditOutcome,
     ForgetOutcome,
     MemoryDraft,
-    Rejected,
+    Refused,
     RememberOutcome,
     RestoreOutcome,
 )
 from ..models.decisions import DecisionChange, DecisionOutcome
-from ..models.recall import FileText, PointerNotVisible, Recall
+from ..models.recall import FileText, Recall
 from ..models.roles import NoteOutcome, RoleNote
 from ..models.status import Listing, StoreStatus
 from ..models.tasks import TaskChange, TaskReport
@@ -41,11 +41,9 @@ class SharedMemory(Protocol):
 
     async def update_tasks(
         self, change: TaskChange, *, conversation_id: ConversationId, actor: Actor
-    ) -> TaskReport | Rejected: ...
+    ) -> TaskReport | Refused: ...
 
-    async def read(
-        self, where: str, *, conversation_id: ConversationId
-    ) -> FileText | PointerNotVisible: ...
+    async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused: ...
 
     async def overview(
         self, *, conversation_id: ConversationId, actor: Actor, token_budget: int
@@ -55,7 +53,7 @@ class SharedMemory(Protocol):
 
     async def note_role(
         self, note: RoleNote, *, conversation_id: ConversationId
-    ) -> NoteOutcome | Rejected: ...
+    ) -> NoteOutcome | Refused: ...
 
 
 class OwnerMemory(Protocol):
@@ -69,15 +67,15 @@ class OwnerMemory(Protocol):
 
     async def forget(
         self, memory_id: str, *, conversation_id: ConversationId
-    ) -> ForgetOutcome | Rejected: ...
+    ) -> ForgetOutcome | Refused: ...
 
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId
-    ) -> EditOutcome | Rejected: ...
+    ) -> EditOutcome | Refused: ...
 
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId
-    ) -> RestoreOutcome | Rejected: ...
+    ) -> RestoreOutcome | Refused: ...
 
     async def status(self, *, conversation_id: ConversationId) -> StoreStatus: ...
 

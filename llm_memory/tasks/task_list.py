@@ -22,7 +22,7 @@ from ..models.data_models import (
     MemoryKind,
     PrivateKind,
     Provenance,
-    Rejected,
+    Refused,
     Source,
     StoredMemory,
     Topic,
@@ -112,7 +112,7 @@ class TaskList:
         self, title: str, change: TaskChange, by: TaskRequester, scope_filter: ScopeFilter
     ) -> TaskOutcome:
         words = await self._examined(title, change, by)
-        if isinstance(words, Rejected):
+        if isinstance(words, Refused):
             return TaskOutcome(title, TaskFate.REFUSED, rejected=words)
         own = self._own(by.scope)
         known = same_task(words.title, own) or same_task(title, own)
@@ -146,7 +146,7 @@ class TaskList:
         if is_done(known):
             return TaskOutcome(title, TaskFate.UNCHANGED, known)
         words = await self._examined(task_of(known.memory).title, change, by)
-        if isinstance(words, Rejected):
+        if isinstance(words, Refused):
             # Its title is stored already: the note is refused, but the task is done.
             words = _NO_WORDS
         words = _fit_for(known, words, by)
@@ -170,14 +170,14 @@ class TaskList:
         match amended:
             case None:  # a person has just deleted it
                 return TaskOutcome(title, TaskFate.UNKNOWN)
-            case Rejected():
+            case Refused():
                 return TaskOutcome(title, TaskFate.REFUSED, known, amended)
             case StoredMemory():
                 return TaskOutcome(title, fate, amended, redacted=hidden)
 
     async def _examined(
         self, title: str, change: TaskChange, by: TaskRequester
-    ) -> _Words | Rejected:
+    ) -> _Words | Refused:
         """Run the checks of every memory: private data is hidden, or the draft refused."""
         passed = await self._checks.examine(
             MemoryDraft(
@@ -190,7 +190,7 @@ class TaskList:
             ),
             by.scope,
         )
-        if isinstance(passed, Rejected):
+        if isinstance(passed, Refused):
             return passed
         now, draft = self._clock(), passed.draft
         said = (draft.judgment, draft.reasoning, draft.context)

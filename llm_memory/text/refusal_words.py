@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..models.data_models import PrivateKind, Rejected
+from ..models.data_models import PrivateKind, Refused
 from ..models.transfer import RefusedLine
 from ..texts import Said
 from .safe_text import safe
@@ -14,7 +14,7 @@ _DETAIL: Final = 200
 """Characters of what the disk said, say."""
 
 
-def refusal_words(rejected: Rejected) -> Said:
+def refusal_words(rejected: Refused) -> Said:
     """Returns why nothing was stored. What fills it in is safe to show."""
     why: Said | str = ""
     if rejected.why is not None:

@@ -18,9 +18,9 @@ from ..models.conversation import Actor
 from ..models.data_models import (
     Memory,
     MemoryDraft,
+    Reason,
+    Refused,
     Reinforced,
-    Rejected,
-    RejectReason,
     RememberOutcome,
     Replaced,
     Source,
@@ -256,12 +256,12 @@ class _Import:
                 report = replace(report, reinforced=report.reinforced + 1)
             case Replaced():
                 report = replace(report, replaced=report.replaced + 1)
-            case Rejected(reason=RejectReason.NOT_WRITTEN):
+            case Refused(reason=Reason.NOT_WRITTEN):
                 # The disk takes no more: the others would be refused one by one.
                 self.stop()
                 self._refuse(RefusedLine(number, rejected=outcome))
                 return
-            case Rejected():
+            case Refused():
                 self._refuse(RefusedLine(number, rejected=outcome))
                 return
         if outcome.redacted:

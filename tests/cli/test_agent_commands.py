@@ -14,7 +14,7 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.tests.support.agents import agents
 from astrbot_plugin_scoped_memory.tests.support.agents.agents import refusal
 from astrbot_plugin_scoped_memory.tests.support.agents.shell import Shell
@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.tests.support.dictionary import put_dictionary
 pytestmark = [pytest.mark.engine, pytest.mark.process]
 
 EMPTY, NOTHING = "nothing is remembered yet\n", "nothing relevant is remembered\n"
-NO_WORDS, FILLER = map(refusal, (RejectReason.EMPTY, RejectReason.FILLER))
+NO_WORDS, FILLER = map(refusal, (Reason.EMPTY, Reason.FILLER))
 
 
 def test_what_a_script_writes_and_reads(

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, NotVisible, Purged
+from astrbot_plugin_scoped_memory.llm_memory import Actor, Forgotten, Purged
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.worker_store import (
     WorkerStore,
     worker_command,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_absent
 from astrbot_plugin_scoped_memory.tests.fakes.chat import Call, ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, person, running
@@ -167,7 +168,7 @@ async def test_an_archive_that_cannot_be_read_purges_nothing(bot: Bot) -> None:
     path.write_bytes(whole)
     await night(bot, bot.clock)
     restored = await bot.restore(memory_id, FAMILY, ADMIN)
-    assert not isinstance(restored, NotVisible)
+    assert not is_absent(restored)
 
 
 async def test_what_was_purged_is_known_by_a_keyed_hash_and_comes_back_from_no_import(

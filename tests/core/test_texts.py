@@ -27,8 +27,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Postponed,
     PrimerPart,
     PrivateKind,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Resting,
     ScopedMemoryError,
     ScopeFault,
@@ -64,7 +64,7 @@ FILE_REASONS = {
     "outgrown", "marks",
 }  # fmt: skip
 CODES: dict[str, tuple[Iterable[str], bool]] = {
-    "reject": (RejectReason, True),
+    "reject": (Reason, True),
     "private": (PrivateKind, True),
     "why": (WhyCode, True),
     "fault": (ScopeFault, True),
@@ -200,8 +200,8 @@ def test_every_notice_says_what_it_was_posted_with(texts: Texts, code: NoticeCod
 
 @pytest.mark.parametrize("code", WhyCode)
 def test_every_reason_can_be_said_in_a_refusal(texts: Texts, code: WhyCode) -> None:
-    for reason in RejectReason:
-        refused = Rejected(reason, Why(code, "{key}", "{0}{x!r}"), "{}", (PrivateKind.CARD,))
+    for reason in Reason:
+        refused = Refused(reason, Why(code, "{key}", "{0}{x!r}"), "{}", (PrivateKind.CARD,))
         assert texts.said(refusal_words(refused))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
-    Rejected,
+    Refused,
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.proposals import proposal_key
@@ -68,7 +68,7 @@ async def test_what_is_shown_names_nobody(tmp_path: Path, named: str) -> None:
                 for words, why in ((text, "洗过了"), (f"窗帘选第 {number} 种", text)):
                     draft = MemoryDraft(words, why, actor=person(10001), proposed=True)
                     stored = await service.remember(draft, conversation_id=FAMILY)
-                    if isinstance(stored, Rejected):
+                    if isinstance(stored, Refused):
                         continue
                     change = Publish(stored.memory.memory.memory_id, Reference("12"))
                     outcome = await service.decide(change, **at)

@@ -12,7 +12,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.home.owned_store import OwnedStore
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import PointerNotVisible
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_absent
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.marked_block import BEGIN, END
 from astrbot_plugin_scoped_memory.tests.support.agents.own_store import own_store
@@ -122,7 +122,7 @@ async def test_a_bots_root_is_read_by_nobody_and_that_is_said_once(tmp_path: Pat
                 assert not (await bot.recall("lighthouse", where)).hits
                 for path in ("./MEMORY.md", "./handbook.md", "MEMORY.md", "handbook.md"):
                     read = await bot.engine.service.read(path, conversation_id=where)
-                    assert isinstance(read, PointerNotVisible)
+                    assert is_absent(read)
             said = [one for one in bot.notices if one.code is NoticeCode.ROOT_UNREAD]
             assert len(said) == (not start)
             (standing,) = bot.engine.notices

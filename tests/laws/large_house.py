@@ -17,13 +17,10 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     Memory,
     MemoryKind,
-    NotAllowed,
     NotObserved,
     NotTransferred,
-    NotVisible,
-    PointerNotVisible,
     Provenance,
-    Rejected,
+    Refused,
     Source,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import NotRecorded
@@ -44,13 +41,10 @@ _NAMES = ("小明", "大伟", "小雯")
 _THINGS = ("旧书", "雨伞", "相册", "茶具", "毛衣", "球拍", "吉他", "药箱", "工具", "花种", "邮票")
 _PLACES = ("柜子", "阳台", "车库", "阁楼", "抽屉", "书架", "床底", "地下室", "厨房", "走廊")
 _REFUSED = (
-    NotAllowed,
     NotObserved,
     NotRecorded,
     NotTransferred,
-    NotVisible,
-    PointerNotVisible,
-    Rejected,
+    Refused,
 )
 
 

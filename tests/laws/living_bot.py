@@ -32,11 +32,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     LoopSettings,
     MemoryDraft,
     Moved,
-    NotAllowed,
-    NotVisible,
     Purged,
+    Refused,
     Reinforced,
-    Rejected,
     Restored,
     Stored,
     TaskAction,
@@ -54,6 +52,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.embedded import Embedd
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import ChromaVectorStore
 from astrbot_plugin_scoped_memory.llm_memory.log import logger
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, is_denied
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import (
     Accept,
     NotRecorded,
@@ -335,7 +334,7 @@ class LivingBot:
         report = await self.rig.engine.service.update_tasks(
             change, conversation_id=conversation(place), actor=actor(who)
         )
-        return _no(report) if isinstance(report, Rejected) else str(report.outcomes[0].fate)
+        return _no(report) if isinstance(report, Refused) else str(report.outcomes[0].fate)
 
     async def forget(self, place: Place, who: Person, name: str, *, for_good: bool = False) -> str:
         """By command."""
@@ -381,7 +380,7 @@ class LivingBot:
         service = self.rig.engine.service
         change = service.pause if on else service.resume
         outcome = await change(conversation_id=conversation(place), actor=actor(who))
-        if isinstance(outcome, NotAllowed):
+        if is_denied(outcome):
             return _no(outcome)
         return "paused" if on else "resumed"
 
@@ -409,7 +408,7 @@ class LivingBot:
         raw, moved = with_renamed({**ANCHOR, **self.scope_map}, old, new)
         admin = self.rig.engine.service.admin
         planned = await admin.plan_rename(old, new, moved)
-        if isinstance(planned, Rejected):
+        if isinstance(planned, Refused):
             return _no(planned)
         outcome = await admin.rename(
             old, new, raw, moved, conversation_id=conversation(place), actor=actor(who)
@@ -534,11 +533,11 @@ def _parsed(text: str) -> tuple[Entry, ...]:
     return parse_file(text, fallback_time=NO_TIME).entries
 
 
-def _no(refused: Rejected | NotAllowed | NotVisible) -> str:
+def _no(refused: Refused) -> str:
     """Whoever is refused something is not told the words of it."""
     assert not words_in(repr(refused)), refused
-    reason = refused.reason if isinstance(refused, Rejected) else _REFUSALS[type(refused)]
-    return str(reason).replace("_", " ")
+    gone = refused.reason is Reason.FORGOTTEN
+    return "not visible" if gone else str(refused.reason).replace("_", " ")
 
 
 def _observed(outcome: object) -> str:
@@ -552,7 +551,7 @@ def _stored(outcome: object) -> tuple[str, str]:
             return "stored", one.memory.memory_id
         case Reinforced(one):
             return "stronger", one.memory.memory_id
-        case Rejected():
+        case Refused():
             return _no(outcome), ""
     raise AssertionError(outcome)
 
@@ -566,11 +565,10 @@ _WORDS: dict[type, str] = {
     Undone: "undone",
     BroughtBack: "brought back",
 }
-_REFUSALS: dict[type, str] = {NotAllowed: "not allowed", NotVisible: "not visible"}
 
 
 def _word(outcome: object) -> str:
-    is_refused = isinstance(outcome, Rejected | NotAllowed | NotVisible)
+    is_refused = isinstance(outcome, Refused)
     return _no(outcome) if is_refused else _WORDS[type(outcome)]
 
 

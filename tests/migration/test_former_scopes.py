@@ -22,16 +22,15 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     GroupScope,
     MemoryDraft,
     MustBeNamed,
-    NotAllowed,
-    NotVisible,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Restored,
     Ticket,
     Turn,
     Usable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration import bringing
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent, is_absent, is_denied
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     QUICK,
@@ -81,7 +80,7 @@ async def left(rig: Rig, where: ConversationId) -> dict[str, int]:
 
 async def bring(
     rig: Rig, where: ConversationId, *names: str, actor: Actor = ADMIN
-) -> list[Brought] | MustBeNamed | NotAllowed | Rejected:
+) -> list[Brought] | MustBeNamed | Refused:
     """What comes of asking for it."""
     return await rig.engine.service.admin.bring(names, conversation_id=where, actor=actor)
 
@@ -116,7 +115,7 @@ async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_its_person_brin
         assert await rig.texts(QUESTION, ONE) == []
         assert await left(rig, ONE) == {former: 2}
         assert [one.source for one in (await rig.engine.status()).left if one.source == former]
-        assert isinstance(await bring(rig, ONE, actor=person(2)), NotAllowed)
+        assert is_denied(await bring(rig, ONE, actor=person(2)))
         assert counted(await bring(rig, ONE, actor=person(1))) == [(2, 0)]
         assert await left(rig, ONE) == {}
         assert await rig.texts(QUESTION, ONE) == ["存折放在饼干盒里"]
@@ -135,7 +134,7 @@ async def test_a_change_of_name_leaves_nothing_behind_unsaid_and_its_person_brin
         assert await left(rig, ONE) == {former: 2}
         assert await rig.texts(QUESTION, ONE) == []
         again = await rig.engine.service.restore(conversation_id=ONE, actor=ADMIN)
-        assert isinstance(again, NotVisible)
+        assert is_absent(again)
         assert counted(await bring(rig, ONE)) == [(2, 0)]
 
 
@@ -189,8 +188,8 @@ async def test_where_others_see_the_target_too_it_has_to_be_named(
         assert [(one.source, one.target) for one in refused.left] == [(former, target)]
         assert await rig.texts(QUESTION, TWO) == []
         odd = await bring(rig, ONE, target, "邻居")
-        assert isinstance(odd, Rejected)
-        assert (odd.reason, odd.detail) == (RejectReason.UNKNOWN_SCOPE, "邻居")
+        assert isinstance(odd, Refused)
+        assert (odd.reason, odd.detail) == (Reason.UNKNOWN_SCOPE, "邻居")
         assert counted(await bring(rig, ONE, target)) == [(1, 0)]
         assert await rig.texts(QUESTION, TWO) == ["存折放在饼干盒里"]
 
@@ -220,7 +219,7 @@ async def test_an_admin_brings_anothers_from_afar_by_its_name(tmp_path: Path) ->
         assert len(told) == 1
         assert await left(rig, OFFICE) == {}
         assert counted(await bring(rig, OFFICE)) == []
-        assert isinstance(await bring(rig, OFFICE, "dm-9-xxxxxxxx"), Rejected)
+        assert isinstance(await bring(rig, OFFICE, "dm-9-xxxxxxxx"), Refused)
         assert counted(await bring(rig, OFFICE, former)) == [(1, 0)]
         assert await rig.texts(QUESTION, ONE) == ["存折放在饼干盒里"]
         assert await rig.texts(QUESTION, OFFICE) == []
@@ -301,8 +300,8 @@ async def test_nothing_is_brought_while_the_filter_is_off(tmp_path: Path) -> Non
     off = to(DmScope.PER_CHANNEL_PEER, scope_filter_enabled=False)
     async with running(tmp_path, settings=off, follow=False) as rig:
         refused = await bring(rig, ONE)
-        assert isinstance(refused, Rejected)
-        assert refused.reason is RejectReason.LEARNING_PAUSED
+        assert isinstance(refused, Refused)
+        assert refused.reason is Reason.LEARNING_PAUSED
 
 
 @pytest.mark.parametrize("earlier", [False, True])
@@ -329,7 +328,7 @@ async def test_two_pairs_of_scopes_whose_names_run_together_go_back_one_by_one(
         for where, source in ((TWO, two), (ONE, one)):
             back = await undo("", conversation_id=where, actor=ADMIN)
             assert back == BroughtBack(source, now[where.umo], 1, 0)
-            assert await undo("", conversation_id=where, actor=ADMIN) == NotVisible("")
+            assert await undo("", conversation_id=where, actor=ADMIN) == absent()
             assert await left(rig, where) == {source: 1}
         assert await rig.texts("存折放在哪里", ONE) == []
 
@@ -353,4 +352,4 @@ async def test_a_bringing_is_undone_in_its_turn(tmp_path: Path) -> None:
         assert back == BroughtBack(former, "家人", 1, 0)
         assert isinstance(await service.restore("", conversation_id=ONE, actor=ADMIN), Restored)
         left_over = await service.restore("", conversation_id=ONE, actor=ADMIN)
-        assert left_over == NotVisible(ids[1])
+        assert left_over == absent(ids[1])

@@ -13,9 +13,7 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import StoredMemory, Ticket, Turn
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Forgotten,
-    NotAllowed,
-    NotVisible,
-    Rejected,
+    Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.third_person import third_person
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, private
@@ -94,7 +92,7 @@ async def correct(bot: Bot, how: str, stored: StoredMemory) -> None:
     """A minute later a person does it, and may."""
     bot.clock.forward(minutes=1)
     done = await CORRECTIONS[how](bot, stored)
-    assert not isinstance(done, NotAllowed | NotVisible | Rejected), done
+    assert not isinstance(done, Refused), done
 
 
 async def talk(rig: Rig, sayings: tuple[str, ...]) -> StoredMemory:

@@ -24,8 +24,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     NotObserved,
     ObserveOutcome,
     PrivacyMode,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Source,
     Stored,
     Ticket,
@@ -370,8 +370,8 @@ async def test_what_the_disk_refused_stays_in_the_queue(
     with monkeypatch.context() as patch:
         patch.setattr(files, "write_all", full)
         (refused,) = (await settle(rig, ticket)).outcomes
-    assert isinstance(refused, Rejected)
-    assert refused.reason is RejectReason.NOT_WRITTEN
+    assert isinstance(refused, Refused)
+    assert refused.reason is Reason.NOT_WRITTEN
     assert (await rig.engine.status()).queue == 1
     (stored,) = (await settle(rig, ticket)).outcomes
     assert isinstance(stored, Stored)

@@ -19,11 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Edited,
     Expanded,
     Forgotten,
-    NotAllowed,
-    NotVisible,
-    PointerNotVisible,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Restored,
     StateUnavailable,
     Stored,
@@ -31,6 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     TaskChange,
     Undone,
 )
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent, is_absent
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 
 pytestmark = pytest.mark.engine
@@ -40,6 +38,11 @@ HERE = group(777)
 SPEAKER, STRANGER, ADMIN = person(1), person(2, "小红"), person(3, "管理员", admin=True)
 NOBODY = Actor("", "小明")
 FILE = "memory/scopes/家人/preferences.md"
+
+
+def not_for(memory_id: str) -> Refused:
+    """Who asks is not the one who may."""
+    return Refused(Reason.NOT_ALLOWED, detail=memory_id)
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -64,7 +67,7 @@ async def test_an_edit_changes_the_words_alone_and_can_be_taken_back(
         assert isinstance(outcome, Undone)
         assert not outcome.moved
         assert archive.read_text("utf-8").strip() == ""
-        assert await rig.restore("", HERE, ADMIN) == NotVisible("")
+        assert await rig.restore("", HERE, ADMIN) == absent()
         await rig.engine.reconcile()
         assert await rig.newest(HERE) == [PEANUTS]
 
@@ -74,28 +77,28 @@ async def test_only_an_admin_edits_and_moves_and_only_its_speaker_forgets_beside
     rig: Rig, who: Actor
 ) -> None:
     memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
-    assert await rig.edit(memory_id, WALNUTS, HERE, who) == NotAllowed(memory_id)
-    assert await rig.move(memory_id, "公司", HERE, who) == NotAllowed(memory_id)
+    assert await rig.edit(memory_id, WALNUTS, HERE, who) == not_for(memory_id)
+    assert await rig.move(memory_id, "公司", HERE, who) == not_for(memory_id)
     await rig.edit(memory_id, WALNUTS, HERE, ADMIN)
-    assert await rig.restore(memory_id, HERE, who) == NotAllowed(memory_id)
-    assert await rig.restore("", HERE, who) == NotVisible("")
+    assert await rig.restore(memory_id, HERE, who) == not_for(memory_id)
+    assert await rig.restore("", HERE, who) == absent()
     forgotten = await rig.forget(memory_id, HERE, who)
     assert isinstance(forgotten, Forgotten) is (who is SPEAKER)
     assert await rig.newest(HERE) == ([] if who is SPEAKER else [WALNUTS])
     # Of what nobody is known to have said an admin alone.
     unsigned = await rig.stored_id("门牌是301", HERE, NOBODY)
-    assert await rig.forget(unsigned, HERE, who) == NotAllowed(unsigned)
+    assert await rig.forget(unsigned, HERE, who) == not_for(unsigned)
     assert isinstance(await rig.forget(unsigned, HERE, ADMIN), Forgotten)
 
 
 async def test_what_may_not_be_stored_is_no_edit_and_a_typo_makes_no_scope(rig: Rig) -> None:
     memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
     for text in ("", "  \u200b", "x" * 2001):
-        assert isinstance(await rig.edit(memory_id, text, HERE, ADMIN), Rejected)
+        assert isinstance(await rig.edit(memory_id, text, HERE, ADMIN), Refused)
     for name in ("家人们", "公 司", "", "quarantine", "../公司", "PUBLIC", "con"):
         outcome = await rig.move(memory_id, name, HERE, ADMIN)
-        assert isinstance(outcome, Rejected)
-        assert outcome.reason is RejectReason.UNKNOWN_SCOPE
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Reason.UNKNOWN_SCOPE
     assert await rig.newest(HERE) == [PEANUTS]
 
 
@@ -104,9 +107,9 @@ async def test_while_the_scope_filter_is_off_nothing_is_changed(tmp_path: Path) 
         memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
     off = replace(QUICK, scope_filter_enabled=False)
     async with running(tmp_path, settings=off) as rig:
-        assert await rig.edit(memory_id, WALNUTS, HERE, ADMIN) == NotAllowed(memory_id)
-        assert await rig.move(memory_id, "公司", HERE, ADMIN) == NotAllowed(memory_id)
-        assert await rig.forget(memory_id, HERE, ADMIN) == NotAllowed(memory_id)
+        assert await rig.edit(memory_id, WALNUTS, HERE, ADMIN) == not_for(memory_id)
+        assert await rig.move(memory_id, "公司", HERE, ADMIN) == not_for(memory_id)
+        assert await rig.forget(memory_id, HERE, ADMIN) == not_for(memory_id)
 
 
 async def test_a_pointer_to_nothing_is_not_visible_and_a_path_in_one_opens_no_file(
@@ -116,11 +119,11 @@ async def test_a_pointer_to_nothing_is_not_visible_and_a_path_in_one_opens_no_fi
     expand = rig.engine.service.expand
     nowhere = ("", "x", "m-00000000000000", "../公司/preferences.md", "m-\0", "m-" + "z" * 400)
     for pointer in nowhere:
-        assert await rig.forget(pointer, HERE, ADMIN) == NotVisible(pointer)
-        assert await rig.restore(pointer, HERE, ADMIN) == NotVisible(pointer)
-        assert await expand(pointer, conversation_id=HERE) == PointerNotVisible(pointer)
+        assert await rig.forget(pointer, HERE, ADMIN) == absent(pointer)
+        assert await rig.restore(pointer, HERE, ADMIN) == absent(pointer)
+        assert await expand(pointer, conversation_id=HERE) == absent(pointer)
     pointer = f"../家人/preferences.md#{memory_id}"
-    assert isinstance(await expand(pointer, conversation_id=group(888)), PointerNotVisible)
+    assert is_absent(await expand(pointer, conversation_id=group(888)))
     assert isinstance(await expand(pointer, conversation_id=HERE), Expanded)
 
 
@@ -137,7 +140,7 @@ async def test_a_persons_edit_of_the_file_is_not_written_over(rig: Rig) -> None:
 async def test_what_a_person_deleted_by_hand_meanwhile_is_gone(rig: Rig) -> None:
     memory_id = await rig.stored_id(PEANUTS, HERE, SPEAKER)
     (rig.root / FILE).unlink()
-    assert await rig.forget(memory_id, HERE, SPEAKER) == NotVisible(memory_id)
+    assert await rig.forget(memory_id, HERE, SPEAKER) == absent(memory_id)
     assert await rig.newest(HERE) == []
     assert isinstance(await rig.tell(PEANUTS, HERE, SPEAKER), Stored)
 
@@ -149,7 +152,7 @@ async def test_a_move_onto_another_entry_of_that_id_moves_nothing(rig: Rig) -> N
     other.mkdir()
     text = file.read_text("utf-8").replace(PEANUTS, WALNUTS)
     other.joinpath(file.name).write_text(text, "utf-8")
-    assert isinstance(await rig.move(memory_id, "公司", HERE, ADMIN), NotVisible)
+    assert is_absent(await rig.move(memory_id, "公司", HERE, ADMIN))
     assert PEANUTS in file.read_text("utf-8")
     assert WALNUTS in other.joinpath(file.name).read_text("utf-8")
 
@@ -248,7 +251,7 @@ async def test_what_cannot_be_undone_any_more_is_passed_over(rig: Rig, story: st
     assert isinstance(outcome, Restored), outcome
     assert await seen(rig, HERE) == sorted([*here, FIRST])
     for _ in range(2):
-        assert isinstance(await rig.restore("", HERE, ADMIN), NotVisible)
+        assert is_absent(await rig.restore("", HERE, ADMIN))
     await rig.engine.reconcile()
     assert await seen(rig, HERE) == sorted([*here, FIRST])
     assert await seen(rig, WORK) == at_work
@@ -262,13 +265,13 @@ async def test_of_what_is_gone_the_answer_names_it_and_by_its_id_it_comes_back(
     memory_id = await rig.stored_id(SECOND, HERE, SPEAKER)
     for step in GONE[story]:
         await step(rig, memory_id)
-    assert await rig.restore("", HERE, ADMIN) == NotVisible(memory_id)
+    assert await rig.restore("", HERE, ADMIN) == absent(memory_id)
     assert await seen(rig, HERE) == []
     assert isinstance(await rig.restore(memory_id, HERE, ADMIN), Restored)
     assert await seen(rig, HERE) == [REWORDED]
     assert isinstance(await rig.restore("", HERE, ADMIN), Undone)
     assert await seen(rig, HERE) == [SECOND]
-    assert await rig.restore("", HERE, ADMIN) == NotVisible("")
+    assert await rig.restore("", HERE, ADMIN) == absent()
 
 
 async def test_a_member_takes_back_what_the_member_did(rig: Rig) -> None:
@@ -282,7 +285,7 @@ async def test_a_member_takes_back_what_the_member_did(rig: Rig) -> None:
     await rig.forget(first, HERE, SPEAKER)
     await rig.edit(second, REWORDED, HERE, once_admin)
     assert isinstance(await rig.restore("", HERE, SPEAKER), Restored)
-    assert await rig.restore("", HERE, SPEAKER) == NotVisible("")
+    assert await rig.restore("", HERE, SPEAKER) == absent()
     assert REWORDED in await seen(rig, HERE)
     assert isinstance(await rig.restore("", HERE, once_admin), Undone)
 

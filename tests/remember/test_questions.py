@@ -18,9 +18,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     Moved,
     Purged,
+    Reason,
+    Refused,
     Reinforced,
-    Rejected,
-    RejectReason,
     Restored,
     Undone,
 )
@@ -159,8 +159,8 @@ async def test_what_was_said_in_confidence_is_not_public_by_a_question(tmp_path:
     async with running(tmp_path, follow=False) as rig:
         draft = MemoryDraft("小明要换工作", asks=("这件事别告诉任何人",), actor=SPEAKER)
         refused = await rig.engine.service.remember(draft, conversation_id=OPEN)
-        assert isinstance(refused, Rejected)
-        assert refused.reason is RejectReason.CONFIDENCE
+        assert isinstance(refused, Refused)
+        assert refused.reason is Reason.CONFIDENCE
 
 
 async def test_what_is_purged_takes_its_questions_along(rig: Rig) -> None:

@@ -16,8 +16,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     PrivacyMode,
     PrivateKind,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Source,
     Stored,
     Ticket,
@@ -69,7 +69,7 @@ def vault_text(root: Path) -> str:
 async def test_what_is_not_worth_it_is_not_written(tmp_path: Path) -> None:
     async with running(tmp_path, follow=False) as rig:
         for text in ("可能吧", "可\u200b能\u200b吧"):
-            assert await rig.tell(text, HERE) == Rejected(RejectReason.FILLER)
+            assert await rig.tell(text, HERE) == Refused(Reason.FILLER)
         assert (await rig.engine.status()).total == 0
 
 
@@ -91,7 +91,7 @@ async def test_a_number_is_hidden_before_anything_is_written(tmp_path: Path) -> 
 async def test_an_owner_has_numbers_refused_or_kept(tmp_path: Path) -> None:
     async with running(tmp_path / "strict", follow=False, settings=STRICT) as rig:
         outcome = await rig.tell(PHONE, HERE)
-    assert outcome == Rejected(RejectReason.PRIVATE, private=(PrivateKind.PHONE,))
+    assert outcome == Refused(Reason.PRIVATE, private=(PrivateKind.PHONE,))
     assert "房东" not in vault_text(tmp_path)
     async with running(tmp_path / "open", follow=False, settings=OPEN) as rig:
         outcome = await rig.tell(PHONE, HERE)
@@ -111,7 +111,7 @@ async def test_what_a_turn_taught_goes_through_the_same_checks(tmp_path: Path) -
     stored, refused = report.outcomes
     assert isinstance(stored, Stored)
     assert stored.redacted == (PrivateKind.PHONE,)
-    assert refused == Rejected(RejectReason.FILLER)
+    assert refused == Refused(Reason.FILLER)
 
 
 async def test_a_persons_own_file_is_read_as_it_stands(tmp_path: Path) -> None:

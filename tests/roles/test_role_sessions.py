@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Rejected
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Refused
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import RejectReason
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
 from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
     NotHeld,
     RoleLease,
@@ -40,7 +40,7 @@ async def test_without_the_lease_or_off_the_record_nothing_is_written(tmp_path: 
         assert await note(rig, "x" * 43) == NotHeld()
         file = held(tmp_path)
         await rig.engine.service.pause(conversation_id=HERE, actor=person(1, admin=True))
-        assert await note(rig, file.token) == Rejected(RejectReason.OFF_THE_RECORD)
+        assert await note(rig, file.token) == Refused(Reason.OFF_THE_RECORD)
         file.release()
     assert not (tmp_path / "memory" / "roles").exists()
 
@@ -48,6 +48,6 @@ async def test_without_the_lease_or_off_the_record_nothing_is_written(tmp_path: 
 async def test_where_the_map_is_broken_no_role_is_written(tmp_path: Path) -> None:
     async with running(tmp_path, {HERE.umo: "no/scope"}, follow=False) as rig:
         file = held(tmp_path)
-        assert isinstance(await note(rig, file.token), Rejected)
+        assert isinstance(await note(rig, file.token), Refused)
         file.release()
     assert not (tmp_path / "memory" / "roles").exists()

@@ -20,9 +20,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Imported,
     MemoryDraft,
     MemoryKind,
-    NotVisible,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Replaced,
     Stored,
     StoredMemory,
@@ -32,6 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -56,7 +56,7 @@ CHAT, OTHERS_CHAT, ROOM, FAMILY = private(5001), private(5002), group(999), grou
 ELSEWHERE = (OTHERS_CHAT, ROOM, FAMILY)
 MOVE, SECRET = "小明打算年底搬出去住", "别告诉别人：我打算年底搬出去"
 QUESTION = "小明年底有什么打算"
-CONFIDENCE = Rejected(RejectReason.CONFIDENCE)
+CONFIDENCE = Refused(Reason.CONFIDENCE)
 SETTINGS = replace(QUICK, relevance_floor=0.0)
 PER_PEER = replace(SETTINGS, dm_scope=DmScope.PER_PEER)
 
@@ -174,14 +174,14 @@ async def test_a_confidence_is_stored_in_public_by_nobody(rig: Rig, where: Conve
     assert await rig.tell(MOVE, where, ADMIN, heard=SECRET) == CONFIDENCE
     change = TaskChange(TaskAction.ADD, ("年底搬家",), heard=SECRET)
     report = await service.update_tasks(change, conversation_id=where, actor=MING)
-    assert not isinstance(report, Rejected)
+    assert not isinstance(report, Refused)
     assert report.outcomes[0].rejected == CONFIDENCE
     turn = Turn(MING, SECRET, "好的")
     assert not isinstance(await service.observe(turn, conversation_id=where), Ticket)
     assert (await rig.engine.status()).total == 0
 
 
-SHARED = Rejected(RejectReason.CONFIDENCE_SHARED, detail="家人")
+SHARED = Refused(Reason.CONFIDENCE_SHARED, detail="家人")
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ SHARED = Rejected(RejectReason.CONFIDENCE_SHARED, detail="家人")
     [
         (FAMILY, SHARED),
         (private(1002), SHARED),
-        (group(888), Rejected(RejectReason.CONFIDENCE_HERE)),
+        (group(888), Refused(Reason.CONFIDENCE_HERE)),
         (private(5003), None),
     ],
 )
@@ -208,14 +208,14 @@ SHARED = Rejected(RejectReason.CONFIDENCE_SHARED, detail="家人")
     ],
 )
 async def test_a_confidence_is_stored_where_its_speaker_alone_reads(
-    rig: Rig, where: ConversationId, refused: Rejected | None, text: str
+    rig: Rig, where: ConversationId, refused: Refused | None, text: str
 ) -> None:
     told = await rig.tell(text, where, MING)
     plain = await rig.tell("小明三月要走", where, MING, heard=text)
     ticket = await rig.engine.service.observe(Turn(MING, text, "好的"), conversation_id=where)
     if refused is not None:
         assert (told, plain) == (refused, refused)
-    assert [isinstance(one, Rejected) for one in (told, plain)] == [refused is not None] * 2
+    assert [isinstance(one, Refused) for one in (told, plain)] == [refused is not None] * 2
     assert isinstance(ticket, Ticket) is (refused is None)
 
 
@@ -277,10 +277,10 @@ async def test_tasks_that_were_only_heard_are_done_by_their_person_and_seen_by_n
     for where, who, fate in ((OTHERS_CHAT, HONG, "unknown"), (ROOM, MING, "unknown"),
                              (CHAT, MING, "done")):  # fmt: skip
         report = await rig.engine.service.update_tasks(done, conversation_id=where, actor=who)
-        assert not isinstance(report, Rejected)
+        assert not isinstance(report, Refused)
         assert report.outcomes[0].fate == fate
     for where, who in ((ROOM, ADMIN), (ROOM, MING), (OTHERS_CHAT, HONG)):
-        assert await rig.restore(task, where, who) == NotVisible(task)
+        assert await rig.restore(task, where, who) == absent(task)
 
 
 @pytest.mark.parametrize("action", [TaskAction.ADD, TaskAction.DONE])

@@ -18,12 +18,11 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationKind,
     LoopSettings,
     MemoryDraft,
-    NotAllowed,
     NoticeCode,
     NotObserved,
     Paused,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Source,
     StateUnavailable,
     Stored,
@@ -34,6 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import is_denied
 from astrbot_plugin_scoped_memory.llm_memory.scopes.paused_conversations import NAME
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -101,9 +101,9 @@ async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_witho
         assert isinstance(await pause(rig), Paused)
         assert (await rig.recall(QUESTION, FAMILY)).trace.notes == (OFF_THE_RECORD,)
         nowhere = await pause(rig, replace(FAMILY, umo="x", group=None))
-        assert isinstance(nowhere, Rejected)
+        assert isinstance(nowhere, Refused)
         unknown = replace(private(5), kind=ConversationKind.OTHER)
-        assert isinstance(await pause(rig, unknown, person(5)), NotAllowed)
+        assert is_denied(await pause(rig, unknown, person(5)))
     told = json.loads((tmp_path / "memory" / NAME).read_text("utf-8"))["paused"]
     assert [one["scope"] for one in told.values()] == ["public"]
 
@@ -133,7 +133,7 @@ async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
 async def test_an_import_into_a_paused_conversation_stores_nothing(rig: Rig) -> None:
     await pause(rig)
     outcome = await rig.engine.service.import_("x.jsonl", conversation_id=FAMILY, actor=ADMIN)
-    assert outcome == Rejected(RejectReason.OFF_THE_RECORD)
+    assert outcome == Refused(Reason.OFF_THE_RECORD)
 
 
 class Hands:
@@ -208,7 +208,7 @@ async def test_a_message_that_is_not_to_be_kept_is_neither_queued_nor_stored(
         assert outcome == NotObserved(note="not_to_be_kept")
         draft = MemoryDraft("小明把礼物藏在柜子里", source=Source.TOOL, actor=MING, heard=said)
         refused = await service.remember(draft, conversation_id=FAMILY)
-        assert refused == Rejected(RejectReason.NOT_TO_BE_KEPT)
+        assert refused == Refused(Reason.NOT_TO_BE_KEPT)
         task = TaskChange(TaskAction.ADD, ("把柜子里的礼物拿出来",), heard=said)
         done = await service.update_tasks(task, conversation_id=FAMILY, actor=MING)
         assert isinstance(done, TaskReport)

@@ -14,7 +14,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
     ConversationKind,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
-    Refused,
+    ReadsNothing,
     Usable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Place, Scope
@@ -191,7 +191,7 @@ async def test_a_malformed_id_is_refused_and_said(books: Restarts) -> None:
     book = books.start({})
     bad = ConversationId("nonsense", None, "", ConversationKind.OTHER)
     meeting = await book.meet(bad, person(1), book.resolve(bad))
-    assert isinstance(meeting.resolution, Refused)
+    assert isinstance(meeting.resolution, ReadsNothing)
     assert not meeting.first
     assert "nonsense" in books.told(NoticeCode.REFUSED_ID).params["id"]
 

@@ -22,8 +22,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Expanded,
     MemoryDraft,
     NoticeCode,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
@@ -214,7 +214,7 @@ async def test_the_emergency_downgrade_reads_all_and_learns_nothing(tmp_path: Pa
         outcome = await rig.engine.service.remember(
             MemoryDraft("新的一件事"), conversation_id=group(777)
         )
-        assert isinstance(outcome, Rejected)
-        assert outcome.reason is RejectReason.LEARNING_PAUSED
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Reason.LEARNING_PAUSED
     async with running_on_vectors(tmp_path) as rig:
         assert await rig.texts("花生过敏", group(888)) == []

@@ -17,8 +17,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Hit,
     MemoryDraft,
     MemoryKind,
+    Refused,
     Reinforced,
-    Rejected,
     Stored,
     StoredMemory,
     Topic,
@@ -82,7 +82,7 @@ async def tell(
         if isinstance(outcome, Stored | Reinforced):
             kept.append((said, outcome.memory))
         else:
-            assert isinstance(outcome, Rejected)
+            assert isinstance(outcome, Refused)
             assert said.is_attack, f"harmless, and refused: {said.text} {outcome}"
     return kept
 

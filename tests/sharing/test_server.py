@@ -31,7 +31,8 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     ScopedMemoryError,
 )
 from astrbot_plugin_scoped_memory.llm_memory.home.memory_home import connect
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused, absent
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
 from astrbot_plugin_scoped_memory.llm_memory.sharing import server as server_module
 from astrbot_plugin_scoped_memory.llm_memory.sharing.calls import AGENT
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import (
@@ -174,10 +175,10 @@ async def test_an_unmapped_agent_reads_public_and_writes_nothing(owner: Owner, u
     assert (status, answer["value"]["hits"]) == (200, [])
     for path in ("entities.md", "journal/2026-11-21.md"):
         _, answer = await owner.post("read", reading(path, umo))
-        assert answer["type"] == "PointerNotVisible"
+        assert answer["type"] == "Refused"
     draft = {"draft": {"judgment": "陌生人来过这里看过米缸"}, "conversation_id": umo}
     _, answer = await owner.post("remember", draft)
-    assert (answer["type"], answer["value"]["reason"]) == ("Rejected", "read_only")
+    assert (answer["type"], answer["value"]["reason"]) == ("Refused", "read_only")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +261,7 @@ async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:
         assert answer.split(b" ")[1] in (b"413", b"400"), (length, answer)
     # One that is as long as it says, and no longer than may be, is read.
     status, answer = await owner.post("read", reading("x" * (MOST_BYTES // 2)))
-    assert (status, answer["type"]) == (200, "PointerNotVisible")
+    assert (status, answer["type"]) == (200, "Refused")
 
 
 async def test_the_same_key_is_one_write(owner: Owner) -> None:
@@ -352,7 +353,7 @@ async def test_the_endpoint_is_private_and_goes_with_the_server(tmp_path: Path) 
 @pytest.mark.parametrize("half", ["", "POST /v1/read HTTP/1.1\r\nHost: x", "{head}\r\n\r\n", "{"])
 async def test_who_says_nothing_or_half_of_it_is_closed(tmp_path: Path, half: str) -> None:
     """Before the token is shown, and behind it, where a body is promised and does not come."""
-    async with served(failing(answer=PointerNotVisible("x")), tmp_path, seconds=0.2) as (there, _):
+    async with served(failing(answer=absent("x")), tmp_path, seconds=0.2) as (there, _):
         head = f"POST /v1/read HTTP/1.1\r\nAuthorization: Bearer {there.token}\r\nContent-Length: 9"
         reader, writer = await asyncio.open_connection(there.host, there.port)
         writer.write(half.replace("{head}", head).encode())
@@ -390,7 +391,7 @@ def connections(endpoint: Endpoint) -> list[Any]:
 
 
 async def test_five_hundred_idle_connections_take_no_descriptor_of_a_call(tmp_path: Path) -> None:
-    memory = failing(answer=PointerNotVisible("x"))
+    memory = failing(answer=absent("x"))
     async with served(memory, tmp_path, seconds=60) as (endpoint, remote):
         idle = [
             await asyncio.open_connection(endpoint.host, endpoint.port)
@@ -399,7 +400,7 @@ async def test_five_hundred_idle_connections_take_no_descriptor_of_a_call(tmp_pa
         async with asyncio.timeout(30):  # the oldest make room
             assert {await reader.read() for reader, _ in idle[:400]} == {b""}
         assert len(connections(endpoint)) <= MOST_STRANGERS
-        assert await remote.memory.read("x", conversation_id=SITE) == PointerNotVisible("x")
+        assert await remote.memory.read("x", conversation_id=SITE) == absent("x")
         for _, writer in idle:
             writer.close()
 
@@ -411,9 +412,9 @@ async def test_more_calls_than_the_owner_takes_at_once_are_asked_again_later(
     goes_on = asyncio.Event()
 
     class Waiting(Failing):
-        async def read(self, **_: object) -> PointerNotVisible:
+        async def read(self, **_: object) -> Refused:
             await goes_on.wait()
-            return PointerNotVisible("x")
+            return absent("x")
 
     async with served(Waiting(), tmp_path) as (_, remote):
         calls = [
@@ -424,7 +425,7 @@ async def test_more_calls_than_the_owner_takes_at_once_are_asked_again_later(
             done.pop().result()
         goes_on.set()
         answers = await asyncio.gather(*calls, return_exceptions=True)
-        assert answers.count(PointerNotVisible("x")) == 3
+        assert answers.count(absent("x")) == 3
 
 
 @pytest.mark.parametrize(

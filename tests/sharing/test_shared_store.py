@@ -22,8 +22,8 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import (
     ScopedMemoryError,
 )
 from astrbot_plugin_scoped_memory.llm_memory.home.shared_store import SharedStore
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import NotVisible
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText, PointerNotVisible
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused, absent
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
 from astrbot_plugin_scoped_memory.llm_memory.sharing.endpoint import FILE_NAME, Endpoint
 from astrbot_plugin_scoped_memory.llm_memory.sharing.server import SharingServer
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
@@ -43,20 +43,20 @@ class Memory:
         self.goes_on.set()
         self.error: Exception | None = None
 
-    async def read(self, where: str, **_: object) -> FileText | PointerNotVisible:
+    async def read(self, where: str, **_: object) -> FileText | Refused:
         if not where:
-            return PointerNotVisible(where)  # as a follower knocks
+            return absent(where)  # as a follower knocks
         self.asked += 1
         await self.goes_on.wait()
         if self.error is not None:
             raise self.error
         return FileText(where, self.name)
 
-    async def restore(self, memory_id: str = "", **_: object) -> NotVisible:
+    async def restore(self, memory_id: str = "", **_: object) -> Refused:
         self.asked += 1
         if self.error is not None:
             raise self.error
-        return NotVisible(memory_id)
+        return absent(memory_id)
 
 
 class Opened:
@@ -158,7 +158,7 @@ async def test_what_the_owner_asks_is_asked_once(tmp_path: Path, store: Stores) 
         await follower.owner.restore(conversation_id=HOME)
     assert old.memory.asked == 3
     await owner.close()
-    assert await follower.owner.restore("m-1234", conversation_id=HOME) == NotVisible("m-1234")
+    assert await follower.owner.restore("m-1234", conversation_id=HOME) == absent("m-1234")
     assert new.memory.asked == 1
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.llm_memory import Expanded, PointerNotVisible
+from astrbot_plugin_scoped_memory.llm_memory import Expanded
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
 from astrbot_plugin_scoped_memory.tests.fakes.watcher import FakeWatcher
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
@@ -56,7 +57,7 @@ async def test_entries_and_notes_are_followed(tmp_path: Path) -> None:
         await until(followed, within=30, what="an entry and a note as they are in the files")
         (chunk,) = rig.engine.notes.all()
         found = await service.expand(chunk.pointer, conversation_id=group(777))
-        assert not isinstance(found, Expanded | PointerNotVisible)
+        assert not isinstance(found, Expanded | Refused)
 
 
 async def test_a_closed_engine_writes_nothing_more(tmp_path: Path) -> None:

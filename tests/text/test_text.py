@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     Provenance,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import (
     clean,
@@ -181,9 +181,9 @@ def test_the_same_words_are_always_on_a_long_enough_list(text: str, others: list
 HAN = re.compile("[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
 
 
-@pytest.mark.parametrize("reason", RejectReason)
-def test_each_reason_is_told_in_one_language_with_what_is_filled_in(reason: RejectReason) -> None:
-    said = refusal_words(Rejected(reason, detail="{0.__class__}"))
+@pytest.mark.parametrize("reason", Reason)
+def test_each_reason_is_told_in_one_language_with_what_is_filled_in(reason: Reason) -> None:
+    said = refusal_words(Refused(reason, detail="{0.__class__}"))
     zh, en = said.text("zh"), said.text("en")
     assert HAN.search(zh)
     assert not HAN.search(en)

@@ -22,10 +22,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Exported,
     Imported,
-    NotAllowed,
     NotTransferred,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Source,
     TransferFault,
 )
@@ -52,7 +51,7 @@ PEANUTS = "奶奶对花生过敏"
 OFFICE = "公司的门禁每周一换密码锁"
 SHUT = "图书馆周一闭馆"
 ADMIN = person(1, "管理员", admin=True)
-type ImportOutcome = Imported | NotTransferred | NotAllowed | Rejected
+type ImportOutcome = Imported | NotTransferred | Refused
 HEADER: dict[str, Any] = {"type": "header", "format": "scoped-memory", "version": 1}
 
 
@@ -178,19 +177,20 @@ NOWHERE = ConversationId("", None, "", ConversationKind.OTHER)
 @pytest.mark.parametrize(
     ("where", "who", "refused"),
     [
-        (group(777), person(10001), NotAllowed),
-        (private(1002), person(1002), NotAllowed),
-        (NOWHERE, ADMIN, Rejected),
+        (group(777), person(10001), Reason.NOT_ALLOWED),
+        (private(1002), person(1002), Reason.NOT_ALLOWED),
+        (NOWHERE, ADMIN, Reason.REFUSED),
     ],
 )
 async def test_who_may_not_or_is_nowhere_exports_and_imports_nothing(
-    rig: Rig, where: ConversationId, who: Actor, refused: type[NotAllowed | Rejected]
+    rig: Rig, where: ConversationId, who: Actor, refused: Reason
 ) -> None:
     await told(rig)
     put(rig, HEADER, memory("冰箱的保修卡在书柜左边"))
     exported = await rig.engine.service.export(conversation_id=where, actor=who)
     for outcome in (exported, await ask(rig, where, who=who)):
-        assert isinstance(outcome, refused)
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is refused
     assert not (rig.root / "exports").exists()
     assert (await rig.engine.status()).total == 3
 
@@ -295,13 +295,13 @@ async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stor
     assert found == {
         4: LineFault.NOT_JSON,
         5: LineFault.NOT_AN_OBJECT,
-        6: RejectReason.EMPTY,
+        6: Reason.EMPTY,
         7: LineFault.NOT_UTF8,
-        8: RejectReason.FILLER,
+        8: Reason.FILLER,
         9: LineFault.MISSING,
         10: LineFault.UNKNOWN_TYPE,
         11: LineFault.WRONG,
-        13: RejectReason.PRIVATE,
+        13: Reason.PRIVATE,
     }
     assert report.cut_short
 

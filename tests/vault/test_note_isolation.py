@@ -18,9 +18,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
     ExpandedNote,
-    PointerNotVisible,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import role_folder
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import InMemoryLexicalIndex, Shelf
@@ -100,7 +100,7 @@ async def check(rig: Rig, root: Path, who: list[Reader]) -> None:
                 assert isinstance(opened, ExpandedNote)
                 assert opened.section.chunk.note_id == note_id
             else:
-                assert opened == PointerNotVisible(chunk.pointer)
+                assert opened == absent(chunk.pointer)
 
 
 async def live(story: list[Step], who: list[Reader]) -> None:

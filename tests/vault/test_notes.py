@@ -14,10 +14,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EngineSettings,
     ExpandedNote,
     Hit,
-    NotVisible,
-    PointerNotVisible,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Rig,
@@ -99,7 +98,7 @@ async def test_a_conversation_that_is_none_reads_no_note(tmp_path: Path) -> None
         nowhere = ConversationId("x", None, "", group(1).kind)
         assert (await rig.recall(ASK_RUNBOOK, nowhere)).hits == ()
         expansion = await rig.engine.service.expand(hit.pointer, conversation_id=nowhere)
-        assert expansion == PointerNotVisible(hit.pointer)
+        assert expansion == absent(hit.pointer)
 
 
 async def test_a_pointer_opens_the_whole_section_for_those_who_see_it(tmp_path: Path) -> None:
@@ -116,7 +115,7 @@ async def test_a_pointer_opens_the_whole_section_for_those_who_see_it(tmp_path: 
         (trip,) = await notes_for(rig, ASK_TRIP, group(777))
         for pointer in (trip.pointer, trip.memory_id, f"shared/RUNBOOK.md#{trip.memory_id}"):
             assert isinstance(await expand(pointer, conversation_id=private(1002)), ExpandedNote)
-            assert await expand(pointer, conversation_id=group(888)) == PointerNotVisible(pointer)
+            assert await expand(pointer, conversation_id=group(888)) == absent(pointer)
 
 
 async def test_notes_and_memories_share_the_limit_and_the_budget(tmp_path: Path) -> None:
@@ -147,7 +146,7 @@ async def test_a_note_is_no_memory_that_could_be_forgotten(tmp_path: Path) -> No
         admin = person(1, admin=True)
         service = rig.engine.service
         gone = await service.forget(hit.memory_id, conversation_id=group(999), actor=admin)
-        assert gone == NotVisible(hit.memory_id)
+        assert gone == absent(hit.memory_id)
         assert await service.newest(conversation_id=group(999), limit=9) == []
         assert (await service.describe(conversation_id=group(999))).visible == 0
 

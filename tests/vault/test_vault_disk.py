@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, NoticeCode, Rejected, RejectReason
+from astrbot_plugin_scoped_memory.llm_memory import MemoryDraft, NoticeCode, Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
 from astrbot_plugin_scoped_memory.llm_memory.storage import files
@@ -184,8 +184,8 @@ async def refusal(rig: Rig, text: str = "奶奶喜欢豆浆") -> str:
     outcome = await rig.engine.service.remember(
         MemoryDraft(text, actor=person(10001)), conversation_id=group(777)
     )
-    assert isinstance(outcome, Rejected)
-    assert outcome.reason is RejectReason.NOT_WRITTEN
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Reason.NOT_WRITTEN
     return outcome.detail
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...models.conversation import Actor
-from ...models.data_models import MAX_STRENGTH, MIN_STRENGTH, MemoryDraft, Rejected, RejectReason
+from ...models.data_models import MAX_STRENGTH, MIN_STRENGTH, MemoryDraft, Reason, Refused
 from ...text.normalising import clean, normalise, one_line
 
 MAX_JUDGMENT = 2_000
@@ -17,7 +17,7 @@ MAX_ASK = 80
 MAX_NAME = 64
 
 
-def tidy(draft: MemoryDraft) -> MemoryDraft | Rejected:
+def tidy(draft: MemoryDraft) -> MemoryDraft | Refused:
     """Returns the draft as it may be stored: visible characters only, lengths bounded.
 
     A text that is too long is rejected rather than cut: half a memory is a wrong memory. Tags,
@@ -26,10 +26,10 @@ def tidy(draft: MemoryDraft) -> MemoryDraft | Rejected:
     judgment = clean(draft.judgment)
     reasoning = clean(draft.reasoning)
     if not normalise(judgment):
-        return Rejected(RejectReason.EMPTY)
+        return Refused(Reason.EMPTY)
     for text, most in ((judgment, MAX_JUDGMENT), (reasoning, MAX_REASONING)):
         if len(text) > most:
-            return Rejected(RejectReason.TOO_LONG, detail=str(most))
+            return Refused(Reason.TOO_LONG, detail=str(most))
     tags = dict.fromkeys(one_line(clean(tag))[:MAX_TAG].rstrip() for tag in draft.tags)
     asks = dict.fromkeys(one_line(clean(ask))[:MAX_ASK].rstrip() for ask in draft.asks)
     return replace(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ...models.data_models import MemoryDraft, PrivateKind, Rejected, RejectReason
+from ...models.data_models import MemoryDraft, PrivateKind, Reason, Refused
 from ...models.settings import PrivacyMode
 from .private_keys import Span, keys, numbers, passwords, searchable
 
@@ -84,7 +84,7 @@ class Protected:
     hidden: tuple[PrivateKind, ...] = ()
 
 
-def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Protected | Rejected:
+def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Protected | Refused:
     """Returns the draft without private data, or why it is rejected.
 
     A draft without any content besides private data is rejected in either mode.
@@ -109,7 +109,7 @@ def protect(draft: MemoryDraft, mode: PrivacyMode, finder: Finder = find) -> Pro
     )
     refused = bool(kinds) and (mode is PrivacyMode.REJECT or not _says_more(cleared.judgment))
     if refused:
-        return Rejected(RejectReason.PRIVATE, private=tuple(kinds))
+        return Refused(Reason.PRIVATE, private=tuple(kinds))
     if draft.actor is not None:
         name = draft.actor.name
         name = hide(name, finder(name), chinese=chinese)

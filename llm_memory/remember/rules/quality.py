@@ -11,7 +11,7 @@ import json
 import re
 from typing import Final
 
-from ...models.data_models import RejectReason
+from ...models.data_models import Reason
 from ...text.lazy_pattern import lazy_pattern
 from ...text.scripts import WIDE, fold
 
@@ -51,14 +51,14 @@ _TITLE = re.compile(
 _FENCED = re.compile(r"\s*(```|~~~)[^\n]*\n.*\n?\s*\1\s*", re.DOTALL)
 
 
-def flaw(judgment: str) -> RejectReason | None:
+def flaw(judgment: str) -> Reason | None:
     """Returns why a text is not worth a memory, None if it is."""
     words = _words(judgment)
     if _is_filler(words):
-        return RejectReason.FILLER
+        return Reason.FILLER
     if _weight(words) < _LEAST or _is_title(judgment):
-        return RejectReason.TOO_SHORT
-    return RejectReason.CODE if _is_code(judgment.strip()) else None
+        return Reason.TOO_SHORT
+    return Reason.CODE if _is_code(judgment.strip()) else None
 
 
 def _words(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from ...models.conversation import ConversationId
 from ...models.data_models import Topic
-from ...models.resolution import Refused, Resolution, Usable
+from ...models.resolution import ReadsNothing, Resolution, Usable
 from ...models.scope import ROOT_NOTES, SHARED, Place
 from ...models.vault_layout import MEMORY_PAGE, is_markdown, is_recalled
 
@@ -62,7 +62,7 @@ def shelves_of(
     A conversation that the owner's map is wrong about reads what is everybody's, and no more: its
     persona may be what the map would have kept apart.
     """
-    if isinstance(resolution, Refused):
+    if isinstance(resolution, ReadsNothing):
         return ()
     persona = conversation_id.persona if isinstance(resolution, Usable) else None
     everybodys = (SHARED, ROOT_NOTES) if reads_root else (SHARED,)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind
-from ...models.resolution import ReadPublicOnly, Refused, Resolution, Usable, Why, WhyCode
+from ...models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usable, Why, WhyCode
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
 from ...models.settings import AgentScope, DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
 from ...text.normalising import clean
@@ -28,7 +28,7 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     """
     parts = conversation_id.umo.split(":", 2)
     if len(parts) != 3 or not all(part.strip() for part in parts):
-        return Refused(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
+        return ReadsNothing(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
     found = _by_keys(_own_keys(conversation_id), settings.scope_map)
     if found is None and (now := followed(conversation_id, settings.scope_map.rebound)):
         conversation_id = now  # what still comes under the former name belongs to the new one
@@ -150,7 +150,7 @@ def _private(conversation_id: ConversationId, settings: ScopeSettings) -> Resolu
         return Usable(ALL_PRIVATE_CHATS, why)
     adapter, peer = conversation_id.adapter, conversation_id.peer
     if not adapter:
-        return Refused(Why(WhyCode.NO_ADAPTER, policy))
+        return ReadsNothing(Why(WhyCode.NO_ADAPTER, policy))
     if not peer:
         return Usable(_derive("dm", "nobody", ["umo", conversation_id.umo]), why)
     link = settings.identity_links.get(f"{adapter}:{peer}")
@@ -173,7 +173,7 @@ def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resoluti
     if policy is GroupScope.PUBLIC:
         return Usable(PUBLIC, why)
     if not conversation_id.adapter:
-        return Refused(Why(WhyCode.NO_ADAPTER, policy))
+        return ReadsNothing(Why(WhyCode.NO_ADAPTER, policy))
     group = conversation_id.group
     if not group:
         return Usable(_derive("group", "unnamed", ["umo", conversation_id.umo]), why)

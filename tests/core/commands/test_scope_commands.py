@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Feedback,
     MemoryDraft,
     NoticeCode,
-    Rejected,
+    Refused,
     Ticket,
     Turn,
 )
@@ -116,7 +116,7 @@ async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
                 assert await rig.texts(QUESTION, group(number)) == []
             draft = MemoryDraft("灯绳在门后面", actor=person(10001))
             outcome = await rig.engine.service.remember(draft, conversation_id=group(555))
-            assert isinstance(outcome, Rejected)
+            assert isinstance(outcome, Refused)
     async with running(tmp_path, MAP, follow=False) as rig:
         desk = Desk(rig, panel=Panel(dict(MAP)))
         await desk("scope 家人", 555)

@@ -14,9 +14,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Imported,
     LineFault,
+    Reason,
+    Refused,
     RefusedLine,
-    Rejected,
-    RejectReason,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import export_store
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import local_now
@@ -38,7 +38,7 @@ def test_a_report_tells_all_that_it_knows(language: str) -> None:
         refused=17, stopped_at=99,
         lines=(
             RefusedLine(5, LineFault.NOT_JSON, "x ^m-01jd3q8z7kab"),
-            RefusedLine(6, rejected=Rejected(RejectReason.FILLER)),
+            RefusedLine(6, rejected=Refused(Reason.FILLER)),
         ),
     )  # fmt: skip
     said = imported_text(Texts(language), report)

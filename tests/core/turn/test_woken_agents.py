@@ -24,9 +24,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MemoryKind,
     ReadPublicOnly,
+    Reason,
+    Refused,
     Reinforced,
-    Rejected,
-    RejectReason,
     Source,
     Stored,
     WhyCode,
@@ -330,8 +330,8 @@ async def test_a_pause_and_a_held_key_of_its_group_bind_it(tmp_path: Path) -> No
         await bot.service.pause(conversation_id=where, actor=admin)
         there = await bot.turns.conversation_id(timer)
         outcome = await bot.service.remember(MemoryDraft("甲乙丙丁"), conversation_id=there)
-        assert isinstance(outcome, Rejected)
-        assert outcome.reason is RejectReason.OFF_THE_RECORD
+        assert isinstance(outcome, Refused)
+        assert outcome.reason is Reason.OFF_THE_RECORD
         assert GATE not in await bot.use(RecallTool, timer, query="后门的密码在哪里")
         await bot.service.resume(conversation_id=where, actor=admin)
     async with running(tmp_path, {}) as rig:  # the map has lost all it had

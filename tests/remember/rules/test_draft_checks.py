@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MemoryDraft,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import is_quotation
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
@@ -30,7 +30,7 @@ any_text = st.text(st.characters(), max_size=80)
 
 @pytest.mark.parametrize("text", ["", "  \n", "……", "\u200b\u2060", "\ud800", "!?"])
 def test_what_says_nothing_is_refused(text: str) -> None:
-    assert tidy(MemoryDraft(text)) == Rejected(RejectReason.EMPTY)
+    assert tidy(MemoryDraft(text)) == Refused(Reason.EMPTY)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_short_and_odd_openings_pass(text: str) -> None:
 )
 def test_what_is_too_long_is_refused_whole(draft: MemoryDraft) -> None:
     outcome = tidy(draft)
-    assert isinstance(outcome, Rejected)
-    assert outcome.reason is RejectReason.TOO_LONG
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Reason.TOO_LONG
 
 
 def test_the_longest_draft_passes_unchanged() -> None:
@@ -81,7 +81,7 @@ def test_a_tidied_draft_is_bounded_and_tidying_again_changes_nothing(
         judgment, reasoning, tuple(tags), strength=strength, actor=actor, context=context
     )
     tidied = tidy(draft)
-    if isinstance(tidied, Rejected):
+    if isinstance(tidied, Refused):
         return
     assert tidy(tidied) == tidied
     assert len(tidied.tags) == len(set(tidied.tags)) <= MAX_TAGS
@@ -94,7 +94,7 @@ def test_a_tidied_draft_is_bounded_and_tidying_again_changes_nothing(
     (tidied.judgment + tidied.reasoning + tidied.actor.name + tidied.context).encode()
 
 
-R = RejectReason
+R = Reason
 KEPT = [
     "好的咖啡店在三楼", "Surekha is my sister", "from Beijing he moved to Xi'an", "奶奶对花生过敏",
     "吃素", "A型血", "同样的话", "会议室", "行李在车上", "对面是银行", "对花生过敏", "可以吃花生",
@@ -158,13 +158,13 @@ def test_what_says_something_is_kept(text: str) -> None:
         *((text, R.CODE) for text in CODE),
     ],
 )
-def test_what_says_nothing_is_refused_with_its_reason(text: str, reason: RejectReason) -> None:
+def test_what_says_nothing_is_refused_with_its_reason(text: str, reason: Reason) -> None:
     assert flaw(text) is reason
 
 
 @pytest.mark.parametrize("text", FILLER)
 def test_chatter_before_a_fact_does_not_hide_the_fact(text: str) -> None:
-    assert flaw(f"{text} 奶奶对花生过敏") is not RejectReason.FILLER
+    assert flaw(f"{text} 奶奶对花生过敏") is not Reason.FILLER
 
 
 @pytest.mark.parametrize("code", CODE)

@@ -20,8 +20,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import Actor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     MemoryDraft,
     PrivateKind,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.remember.draft_checks import PrivateData
@@ -136,7 +136,7 @@ def test_every_part_of_a_draft_is_hidden_alike() -> None:
 def test_one_secret_anywhere_refuses_the_draft_where_the_owner_wants_so(part: str) -> None:
     value = (PHONE,) if part == "tags" else PHONE
     outcome = protect(replace(MemoryDraft("房东姓王"), **{part: value}), PrivacyMode.REJECT)
-    assert outcome == Rejected(RejectReason.PRIVATE, private=(PrivateKind.PHONE,))
+    assert outcome == Refused(Reason.PRIVATE, private=(PrivateKind.PHONE,))
 
 
 def test_a_speakers_name_is_hidden_and_refuses_nothing() -> None:
@@ -166,8 +166,8 @@ def test_a_speakers_name_is_hidden_and_refuses_nothing() -> None:
 )
 def test_what_says_nothing_beside_its_secret_is_refused(text: str) -> None:
     outcome = protect(MemoryDraft(text), PrivacyMode.REDACT)
-    assert isinstance(outcome, Rejected)
-    assert outcome.reason is RejectReason.PRIVATE
+    assert isinstance(outcome, Refused)
+    assert outcome.reason is Reason.PRIVATE
 
 
 def test_off_keeps_every_character() -> None:

@@ -15,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.conversation import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import (
     ReadPublicOnly,
-    Refused,
+    ReadsNothing,
     Usable,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
@@ -137,7 +137,7 @@ def test_under_isolation_no_conversation_is_public_by_omission(
     match resolve(chat, panel):
         case Usable(scope, _):
             assert not scope.is_public
-        case ReadPublicOnly() | Refused():
+        case ReadPublicOnly() | ReadsNothing():
             pass
 
 
@@ -194,7 +194,7 @@ def test_the_first_key_that_the_map_knows_decides(
     scope_map = replace(read_scope_map(raw, ()), held=kept)
     found = resolve(chat, ScopeSettings(scope_map, dm, groups))
     if not all(piece.strip() for piece in chat.umo.split(":", 2)):
-        assert isinstance(found, Refused)
+        assert isinstance(found, ReadsNothing)
         return
     first = next((key for key in keys if key in scope_map.entries or key in kept), None)
     if first is None:

@@ -13,8 +13,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Engine,
     IndexState,
     PrivateKind,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
@@ -45,9 +45,9 @@ def pointer_in(text: str) -> str:
     return found[0]
 
 
-def refusal(reason: RejectReason, detail: str = "", *private: PrivateKind) -> str:
+def refusal(reason: Reason, detail: str = "", *private: PrivateKind) -> str:
     """What an agent is told of a refusal."""
-    return refusal_words(Rejected(reason, detail=detail, private=private)).text("en")
+    return refusal_words(Refused(reason, detail=detail, private=private)).text("en")
 
 
 def levels(memory: SharedMemory, project: str = "shop") -> Levels:

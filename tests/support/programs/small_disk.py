@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     MemoryDraft,
-    Rejected,
-    RejectReason,
+    Reason,
+    Refused,
     Stored,
 )
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown_vault import MarkdownVault
@@ -86,9 +86,9 @@ async def write(rig: Rig, text: str, where: ConversationId, reasoning: str = "")
 def told(outcome: object) -> str:
     """``ok``, or the reason."""
     match outcome:
-        case Rejected(reason=RejectReason.NOT_WRITTEN, detail=detail):
+        case Refused(reason=Reason.NOT_WRITTEN, detail=detail):
             return detail
-        case Rejected():
+        case Refused():
             return f"unexpected: {outcome}"
     return "ok"
 
