@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
-from typing import Any, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from .conversation import Actor
-from .json_fields import BadField, JsonFields
 from .resolution import BroughtBack, Why
 from .scope import Scope
 
@@ -64,7 +62,28 @@ def shown_day(moment: date, unknown: str) -> str:
     return unknown if moment == NO_TIME else f"{moment:%Y-%m-%d}"
 
 
+_YEARS: Final = range(1900, 2200)
 _ID: Final = re.compile(r"m-[0-9a-z]{4,32}")
+
+
+def is_plausible(day: date) -> bool:
+    """Whether something can be of that day; days and moments of other years are not taken from
+    files, people or models."""
+    return day.year in _YEARS
+
+
+def moment_in(text: str) -> datetime | None:
+    """The plausible moment in ISO 8601 with its time zone, None for anything else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None and is_plausible(moment) else None
+
+
+def is_memory_id(text: str) -> bool:
+    """Whether an entry can be called so."""
+    return _ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,71 +189,6 @@ class Memory:
         unspoken = self.model_worded or self.provenance.source is Source.AGENT
         return "" if unspoken else self.provenance.account
 
-    def to_dict(self, *, memory_scope: str) -> dict[str, object]:
-        """The memory as JSON fields; docs/transfer.md tells what each is.
-
-        ``memory_scope``: the name of the scope that it is kept in, which it does not hold itself.
-        """
-        origin = self.provenance
-        return {
-            "memory_scope": memory_scope,
-            "id": self.memory_id,
-            "judgment": self.judgment,
-            "reasoning": self.reasoning,
-            "tags": list(self.tags),
-            **({"asks": list(self.asks)} if self.asks else {}),
-            "kind": self.kind.value,
-            "active": self.active,
-            "strength": self.strength,
-            "created_at": self.created_at.isoformat(),
-            "who": origin.who,
-            "person": origin.person,
-            "conversation": origin.conversation,
-            "source": origin.source.value,
-            "trusted": origin.trusted,
-            **({"denied": True} if origin.denied else {}),
-            "quoted": self.quoted,
-            "role": self.role,
-            "context": self.context,
-            "extra": list(self.extra),
-        }
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Memory:
-        """What ``to_dict`` has written: ``from_dict(memory.to_dict(…)) == memory``.
-
-        Only ``judgment`` must be there: an id that is not said is empty, a time ``NO_TIME``. A
-        memory holds no scope, so ``memory_scope`` is for the caller to read and to check. Raises
-        BadField.
-        """
-        read = JsonFields(fields)
-        memory_id = read.text("id", "")
-        if memory_id and not _ID.fullmatch(memory_id):
-            raise BadField("id")
-        return cls(
-            memory_id=memory_id,
-            judgment=read.text("judgment"),
-            created_at=read.time("created_at", NO_TIME),
-            reasoning=read.text("reasoning", ""),
-            tags=read.texts("tags"),
-            asks=read.texts("asks"),
-            kind=read.option("kind", MemoryKind.KNOWLEDGE),
-            active=read.flag("active", default=True),
-            strength=read.number("strength", 50, low=MIN_STRENGTH, high=MAX_STRENGTH),
-            provenance=Provenance(
-                who=read.text("who", ""),
-                person=read.text("person", ""),
-                conversation=read.text("conversation", ""),
-                source=read.option("source", Source.PERSON),
-                trusted=read.flag("trusted", default=False),
-                denied=read.flag("denied", default=False),
-            ),
-            role=read.text("role", ""),
-            context=read.text("context", ""),
-            extra=read.texts("extra"),
-            quoted=read.flag("quoted", default=False),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
@@ -243,10 +197,6 @@ class StoredMemory:
     scope: Scope
     path: str
     memory: Memory
-
-    def to_dict(self) -> dict[str, object]:
-        """The memory as JSON fields, with its scope and its path inside it."""
-        return {**self.memory.to_dict(memory_scope=self.scope.name), "path": self.path}
 
     @property
     def pointer(self) -> str:

@@ -26,10 +26,10 @@ class Header:
     conversation sees."""
 
     version: int
-    plugin: str
-    exported_at: datetime
-    scopes: tuple[str, ...]
-    whole: bool
+    plugin: str = ""
+    exported_at: datetime = NO_TIME
+    scopes: tuple[str, ...] = ()
+    whole: bool = False
     vault_format: int = 1
 
     def latest(self, now: datetime) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -22,10 +23,10 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
     DIGEST_TAG,
     MADE_OF_ENTRIES,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Voice
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
+from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import LineBroken, read_line
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.fakes.lexical_index import NoWords
 from astrbot_plugin_scoped_memory.tests.support.days import (
@@ -174,8 +175,8 @@ async def test_a_moment_that_no_zone_can_shift_is_not_taken_and_ends_no_recall(
         ):
             await days.recall(query, FAMILY)
         assert await days.told("嫁妆在哪里") == ["奶奶的嫁妆在柜子里"]
-    with pytest.raises(BadField):
-        Memory.from_dict({"judgment": "嫁妆", "created_at": moment})
+    with pytest.raises(LineBroken):
+        read_line(json.dumps({"type": "memory", "judgment": "嫁妆", "created_at": moment}))
 
 
 async def test_days_are_those_of_the_own_scope_and_public_and_of_no_other(days: Days) -> None:

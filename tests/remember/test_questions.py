@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +30,8 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import FileText
+from astrbot_plugin_scoped_memory.llm_memory.models.transfer import MemoryRecord
+from astrbot_plugin_scoped_memory.llm_memory.transfer.rules.format import line_of, read_line
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.remember.test_by_command import ADMIN, SPEAKER
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, running
@@ -176,6 +177,6 @@ async def test_what_is_purged_takes_its_questions_along(rig: Rig) -> None:
 
 def test_json_has_them_where_there_are_any() -> None:
     memory = Memory("m-0000", PEANUTS, datetime(2026, 11, 21, tzinfo=UTC), asks=ASKS)
-    line = json.loads(json.dumps(memory.to_dict(memory_scope="家人")))
-    assert Memory.from_dict(line) == memory
-    assert "asks" not in replace(memory, asks=()).to_dict(memory_scope="家人")
+    record = MemoryRecord("家人", "entities.md", memory)
+    assert read_line(line_of(record)) == record
+    assert "asks" not in line_of(replace(record, memory=replace(memory, asks=())))

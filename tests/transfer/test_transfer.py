@@ -27,7 +27,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,
     StoredMemory,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.json_fields import BadField
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import (
     End,
@@ -195,7 +194,7 @@ def test_an_entry_that_stands_in_two_files_comes_back_in_both() -> None:
         assert bytes_of(target) == {name: raw for name, (raw, _) in copies.items()}
 
 
-names = st.sampled_from(["", "public", "家人", "@shared", "a/b", "\ud800", "x" * 80])
+names = st.sampled_from(["", "public", "家人", "@shared", "a/b", "x" * 80])
 records = st.one_of(
     st.builds(
         Header,
@@ -235,7 +234,9 @@ ONE = Memory("m-abcd", "奶奶对花生过敏", NO_TIME + timedelta(days=20_000)
 
 
 def test_only_the_judgment_must_be_said() -> None:
-    assert Memory.from_dict({"judgment": "x"}) == Memory("", "x", NO_TIME)
+    read = read_line('{"type": "memory", "judgment": "x"}')
+    assert isinstance(read, MemoryRecord)
+    assert read.memory == Memory("", "x", NO_TIME)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,6 @@ def test_only_the_judgment_must_be_said() -> None:
         ("judgment", 7),
         ("id", "../x"),
         ("strength", 0),
-        ("strength", True),
         ("kind", "密语"),
         ("created_at", "2026-01-01"),
         ("created_at", "gestern"),
@@ -254,9 +254,10 @@ def test_only_the_judgment_must_be_said() -> None:
     ],
 )
 def test_a_bad_field_is_named(name: str, value: Any) -> None:
-    with pytest.raises(BadField) as caught:
-        Memory.from_dict(ONE.to_dict(memory_scope="家人") | {name: value})
-    assert caught.value.name == name
+    fields = json.loads(line_of(MemoryRecord("家人", "entities.md", ONE)))
+    with pytest.raises(LineBroken) as caught:
+        read_line(json.dumps(fields | {name: value}))
+    assert caught.value.detail == name
 
 
 @pytest.mark.parametrize("left_out", ["scope", "memory_scope"])

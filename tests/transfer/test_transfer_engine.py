@@ -284,7 +284,7 @@ async def test_each_refused_line_is_told_with_its_number_and_the_others_are_stor
     put(
         rig, HEADER, "", memory(PEANUTS), "{half", "[]", memory(""), b"\xff\xfe",
         memory("好的，谢谢"), {"type": "memory"}, {"type": "odd"},
-        memory(SHUT, strength="80"), memory("冰箱的保修卡在书柜左边"),
+        memory(SHUT, strength="many"), memory("冰箱的保修卡在书柜左边"),
         memory("13800138000"),
     )  # fmt: skip
     report = await bring(rig, group(777))
@@ -335,7 +335,7 @@ async def test_forgotten_entries_and_files_are_passed_by(rig: Rig) -> None:
         (['{"judgment": "x"}'], TransferFault.NO_HEADER),
         ([memory(PEANUTS), HEADER], TransferFault.NO_HEADER),
         ([{**HEADER, "format": "other"}], TransferFault.NO_HEADER),
-        ([{**HEADER, "version": "1"}], TransferFault.NO_HEADER),
+        ([{**HEADER, "version": "one"}], TransferFault.NO_HEADER),
         ([{**HEADER, "version": 2, "plugin": "v9"}, memory(PEANUTS)], TransferFault.NEWER),
     ],
 )

@@ -15,8 +15,7 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from ...models.data_models import NO_TIME, Memory, MemoryKind
-from ...models.json_fields import is_plausible
+from ...models.data_models import NO_TIME, Memory, MemoryKind, is_plausible
 from ...text.dates.expressions import BARE, Precision, TimeSpan, find_times, is_date
 from ...text.dates.words import FEASTS, WEEKDAYS, chinese, english
 from ...text.numerals import number

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
 
 from ...models.data_models import Memory, MemoryKind, StoredMemory, Topic
-from ...models.json_fields import day_in
 from ...models.passages import Passage, moment_of, place_name
 from ...text.dates.spans import TimeSpan
 from .event_day import has_day as names_its_day
@@ -60,7 +59,10 @@ def local_day(passage: Passage, zone: tzinfo | None) -> date:
         shown = written_day(passage)
         if is_digest(passage.memory) or shown != moment.date():
             return shown
-    return day_in(moment, zone)
+    try:
+        return (moment if zone is None else moment.astimezone(zone)).date()
+    except OverflowError:  # where the calendar ends
+        return moment.date()
 
 
 def _file_day(path: str) -> date | None:

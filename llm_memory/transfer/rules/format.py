@@ -7,17 +7,24 @@ fields.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from dataclasses import fields as fields_of
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from ...models.data_models import NO_TIME, Memory
-from ...models.json_fields import BadField, JsonFields
+from ...models.data_models import (
+    MAX_STRENGTH,
+    MIN_STRENGTH,
+    NO_TIME,
+    Provenance,
+    is_memory_id,
+    moment_in,
+)
 from ...models.transfer import (
     End,
-    EntryState,
     FileRecord,
     Header,
     LineFault,
@@ -25,10 +32,23 @@ from ...models.transfer import (
     Record,
     SettingsRecord,
 )
-from ...text.normalising import is_sendable
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 FORMAT: Final = "scoped-memory"
 VERSION: Final = 1
+_KINDS: Final[Mapping[str, type[Record]]] = {
+    "header": Header,
+    "settings": SettingsRecord,
+    "memory": MemoryRecord,
+    "file": FileRecord,
+    "end": End,
+}
+_NAMES: Final = {kind: name for name, kind in _KINDS.items()}
+_SPEAKER: Final = tuple(one.name for one in fields_of(Provenance))
+_NEVER: Final = 1 << 63
+"""Later than any time of a file, in nanoseconds."""
 
 
 class LineBroken(ValueError):
@@ -66,60 +86,32 @@ def counted(records: Iterable[Record]) -> Iterator[Record]:
 
 def line_of(record: Record) -> str:
     """The record as one line, without its end."""
+    fields: dict[str, Any] = {"type": _NAMES[type(record)], **asdict(record)}
     match record:
         case Header():
-            return _dump(
-                {
-                    "type": "header",
-                    "format": FORMAT,
-                    "version": record.version,
-                    "plugin": record.plugin,
-                    "vault_format": record.vault_format,
-                    "exported_at": record.exported_at.isoformat(),
-                    "scopes": list(record.scopes),
-                    "whole": record.whole,
-                }
-            )
-        case SettingsRecord(values):
-            return _dump({"type": "settings", "values": values})
+            fields["format"] = FORMAT
         case MemoryRecord():
-            return _dump(_memory_fields(record))
+            fields = _flat(fields)
         case FileRecord():
-            return _dump(_file_fields(record))
-        case End():
-            return _dump({"type": "end", "memories": record.memories, "files": record.files})
+            fields |= _spelt(fields.pop("content"))
+    return json.dumps(fields, ensure_ascii=False, default=datetime.isoformat)
 
 
-def _dump(fields: dict[str, object]) -> str:
-    line = json.dumps(fields, ensure_ascii=False)
-    # Half a surrogate pair cannot be written as it is.
-    return line if is_sendable(line) else json.dumps(fields)
+def _flat(fields: dict[str, Any]) -> dict[str, Any]:
+    """An entry with the fields of its memory and of its speaker beside its own. ``scope`` is what
+    older readers look for."""
+    memory, missing = fields.pop("memory"), fields.pop("missing")
+    fields |= {"memory_scope": fields["scope"], "id": memory.pop("memory_id")}
+    fields |= memory.pop("provenance") | memory
+    unsaid = {*missing, *(name for name in ("asks", "denied") if not fields[name])}
+    return {name: value for name, value in fields.items() if name not in unsaid}
 
 
-def _memory_fields(record: MemoryRecord) -> dict[str, object]:
-    said = record.memory.to_dict(memory_scope=record.scope)
-    fields: dict[str, object] = {
-        "type": "memory",
-        "scope": record.scope,  # what readers of before look for
-        "path": record.path,
-        "topic": record.topic,
-        "state": record.state.value,
-        **said,
-    }
-    return {name: value for name, value in fields.items() if name not in record.missing}
-
-
-def _file_fields(record: FileRecord) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "type": "file",
-        "scope": record.scope,
-        "path": record.path,
-        "modified": record.modified,
-    }
+def _spelt(content: bytes) -> dict[str, str]:
     try:
-        return {**fields, "text": record.content.decode()}
+        return {"text": content.decode()}
     except UnicodeDecodeError:
-        return {**fields, "base64": base64.b64encode(record.content).decode()}
+        return {"base64": base64.b64encode(content).decode()}
 
 
 def read_line(line: str) -> Record:
@@ -134,72 +126,74 @@ def read_line(line: str) -> Record:
         raise LineBroken(LineFault.NOT_JSON, str(error)[:80]) from error
     if not isinstance(fields, dict):
         raise LineBroken(LineFault.NOT_AN_OBJECT)
-    read = JsonFields(fields)
+    name = fields.get("type")
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise LineBroken(LineFault.UNKNOWN_TYPE, repr(name)[:40])
+    # Null is as good as nothing.
+    return _read(kind, {name: value for name, value in fields.items() if value is not None})
+
+
+def _read(kind: type[Record], said: dict[str, Any]) -> Record:
+    from pydantic import ValidationError
+
+    for name in ("created_at", "exported_at"):
+        if name in said:
+            said[name] = _sound(moment_in(str(said[name])), name)
+    if kind is Header:
+        _sound(said.get("format") == FORMAT, "format")
+    elif kind is MemoryRecord:
+        said = _nested(said)
+    elif kind is FileRecord:
+        said["content"] = _content(said)
     try:
-        return _record(fields, read)
-    except BadField as error:
-        fault = LineFault.MISSING if error.missing else LineFault.WRONG
-        raise LineBroken(fault, error.name) from error
+        record: Record = _adapter(kind).validate_python(said)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        fault = LineFault.MISSING if first["type"] == "missing" else LineFault.WRONG
+        names = [step for step in first["loc"] if isinstance(step, str)]
+        raise LineBroken(fault, names[-1]) from error
+    if isinstance(record, MemoryRecord):
+        _sound(MIN_STRENGTH <= record.memory.strength <= MAX_STRENGTH, "strength")
+    if isinstance(record, FileRecord):
+        _sound(0 <= record.modified < _NEVER, "modified")
+    return record
 
 
-def _record(fields: dict[str, Any], read: JsonFields) -> Record:
-    match fields.get("type"):
-        case "header":
-            return _header(read)
-        case "memory":
-            return _memory(fields, read)
-        case "file":
-            return _file(read)
-        case "settings":
-            values = fields.get("values")
-            if not isinstance(values, dict):
-                raise LineBroken(LineFault.WRONG, "values")
-            return SettingsRecord(values)
-        case "end":
-            return End(read.number("memories", low=0), read.number("files", low=0))
-        case other:
-            raise LineBroken(LineFault.UNKNOWN_TYPE, repr(other)[:40])
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
-def _header(read: JsonFields) -> Header:
-    if read.text("format") != FORMAT:
-        raise LineBroken(LineFault.WRONG, "format")
-    return Header(
-        version=read.number("version", low=1),
-        plugin=read.text("plugin", ""),
-        exported_at=read.time("exported_at", NO_TIME),
-        scopes=read.texts("scopes"),
-        whole=read.flag("whole", default=False),
-        vault_format=read.number("vault_format", 1, low=1),
-    )
+def _sound[T](value: T, name: str) -> T:
+    if not value:
+        raise LineBroken(LineFault.WRONG, name)
+    return value
 
 
-def _memory(fields: dict[str, Any], read: JsonFields) -> MemoryRecord:
-    missing = frozenset(name for name in ("id", "created_at") if not read.has(name))
-    scope = read.text("scope", "")
-    if read.text("memory_scope", scope) != scope and read.has("scope"):
-        raise LineBroken(LineFault.WRONG, "memory_scope")  # two scopes: which one is unknown
-    memory = Memory.from_dict(fields)
-    return MemoryRecord(
-        scope=read.text("memory_scope", scope),
-        path=read.text("path", ""),
-        memory=memory,
-        state=read.option("state", EntryState.LIVING),
-        topic=read.text("topic", ""),
-        missing=missing,
-    )
+def _nested(said: dict[str, Any]) -> dict[str, Any]:
+    scope = said.get("memory_scope", said.get("scope", ""))
+    # Two scopes: which one is meant is unknown.
+    _sound(said.get("scope", scope) == scope, "memory_scope")
+    _sound("id" not in said or is_memory_id(str(said["id"])), "id")
+    memory = {
+        **said,
+        "memory_id": said.get("id", ""),
+        "created_at": said.get("created_at", NO_TIME),
+        "provenance": {name: said[name] for name in _SPEAKER if name in said},
+    }
+    missing = {"id", "created_at"} - said.keys()
+    return {"path": "", **said, "scope": scope, "memory": memory, "missing": missing}
 
 
-def _file(read: JsonFields) -> FileRecord:
-    if read.has("base64"):
-        try:
-            content = base64.b64decode(read.text("base64"), validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise LineBroken(LineFault.WRONG, "base64") from error
-    else:
-        text = read.text("text")
-        if not is_sendable(text):
-            raise LineBroken(LineFault.WRONG, "text")
-        content = text.encode()
-    modified = read.number("modified", low=0)
-    return FileRecord(read.text("scope"), read.text("path"), content, modified)
+def _content(said: dict[str, Any]) -> bytes:
+    if "base64" not in said and "text" not in said:
+        raise LineBroken(LineFault.MISSING, "text")
+    try:
+        if "base64" in said:
+            return base64.b64decode(str(said["base64"]), validate=True)
+        return str(said["text"]).encode()
+    except ValueError as error:  # half a surrogate pair, too
+        raise LineBroken(LineFault.WRONG, "base64" if "base64" in said else "text") from error

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ...models.data_models import moment_in
 from ...models.decisions import DecisionState, Reference, record_name
-from ...models.json_fields import moment_in
 from ...text.normalising import clean, one_line
 from .appended_block import body_lines, inline
 from .blocks import Kind, blocks_of, lines_of

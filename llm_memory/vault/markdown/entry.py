@@ -26,8 +26,8 @@ from ...models.data_models import (
     MemoryKind,
     Provenance,
     Source,
+    moment_in,
 )
-from ...models.json_fields import moment_in
 from ...text.scripts import Language, language_of
 from .escaping import (
     escape_asks,
