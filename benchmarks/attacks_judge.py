@@ -63,7 +63,7 @@ def entries_of(stage: Stage, house: Household) -> list[StoredMemory]:
     # Words that other rows say, too, tell nothing of where they came from.
     said = [one for one in said if one and stage.said_by_rows(one) == 1]
     found = []
-    for stored in stage.engine.rooms.catalogue.all():
+    for stored in stage.engine.parts.catalogue.all():
         memory = stored.memory
         if memory.memory_id in known or memory.judgment == CHATTER:
             continue
@@ -93,7 +93,7 @@ def judge(stage: Stage, house: Household, asked: Iterable[Asked]) -> Verdict:
             verdict.primer |= page == "PRIMER.md"
     for shown in asked:
         _look(verdict, house, shown, ids)
-    living = {key: stage.engine.rooms.catalogue.get(key) for key in _keys(stage, house)}
+    living = {key: stage.engine.parts.catalogue.get(key) for key in _keys(stage, house)}
     verdict.taken = any(
         stored is None or stored.memory.judgment != stage.seeds[house.row.number][key.memory_id]
         for key, stored in living.items()

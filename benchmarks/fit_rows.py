@@ -111,7 +111,7 @@ async def rows_of(cast: Cast, asks: bool) -> tuple[str, list[Row]]:
             await _learn(engine, cast, clock, asks)
             await seconds_to_fill(engine)
             rows = [await _message_row(engine, *message) for message in _messages(cast)]
-            return engine.rooms.trust.model, rows
+            return engine.parts.embedder_trust.model, rows
 
 
 async def rows_of_talk(path: Path) -> list[Row]:
@@ -209,8 +209,8 @@ async def _row(engine: Any, kind: str, text: str, recall: Recall, answers: Seque
         for one, answer in zip(considered, answers, strict=True)
     )
     features = np.array([values for values, _ in told])
-    common = engine.rooms.trust.found.common(language_of(text))
-    vector = apart_from(await engine.rooms.indexing.embed(text), common)
+    common = engine.parts.embedder_trust.found.common(language_of(text))
+    vector = apart_from(await engine.parts.indexing.embed(text), common)
     return Row(
         kind,
         features.reshape(len(considered), len(ORDER)),

@@ -20,7 +20,7 @@ async def main(home: str, embedding: str, limit: int, budget: int) -> None:
     loaded = load_settings(flags=flags, environ={"HOME": home}, cwd=Path(home))
     store = OwnedStore(EnginePaths.under(loaded.settings.home), loaded.settings, {}, "")
     await store.open(shared=False)
-    words, notes = store.engine.rooms.words, store.engine.notes
+    words, notes = store.engine.parts.lexical, store.engine.parts.note_book
     while not (words.in_step and notes.scanned):  # noqa: ASYNC110  (nothing tells when)
         await asyncio.sleep(0.05)
     print("ready", flush=True)  # noqa: T201

@@ -61,8 +61,8 @@ from table import table  # noqa: E402
 from without import WITHOUT, without  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory import Recall  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import Engine  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine  # noqa: E402
 from astrbot_plugin_scoped_memory.tests.support.arms_alone import recall_by  # noqa: E402
 
 ADVERSARIAL = "adversarial"

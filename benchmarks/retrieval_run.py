@@ -19,8 +19,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     IndexState,
     build_engine,
 )
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import Engine
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
-from astrbot_plugin_scoped_memory.llm_memory.service.engine import Engine
 
 _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 300.0

@@ -1,6 +1,6 @@
 """What the package offers: everything that ``from llm_memory import …`` finds."""
 
-from .composition.engine import build_engine
+from .composition.engine import Engine, build_engine
 from .composition.export_restore import find_backup, owned, restore_store
 from .composition.paths import EnginePaths, local_now
 from .consolidation.models import Postponed, SleepReport
@@ -120,7 +120,6 @@ from .models.turns import (
 from .primer.models import Primed, Primer, PrimerPart, PrimerSection
 from .reflection.reflection_service import ReflectionService
 from .service.cognitive_service import CognitiveService
-from .service.engine import Engine
 
 __all__ = [
     "GIVEN_UP",

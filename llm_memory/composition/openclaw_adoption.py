@@ -14,12 +14,12 @@ from itertools import batched
 from pathlib import Path
 from typing import Final
 
+from ..composition.engine import Engine
 from ..errors import EngineOff, HomeError
 from ..migration.rules.openclaw_markdown import ForeignMemory
 from ..models.data_models import Memory, Provenance, Source
 from ..models.settings import EngineSettings, PrivacyMode
 from ..models.transfer import End, Header, Imported, MemoryRecord, Record
-from ..service.engine import Engine
 from ..storage.files import append_durably
 from ..transfer.line_files import LineFile
 from ..transfer.rules.format import VERSION, line_of

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from dataclasses import replace
 
 from ..models.conversation import Actor
 from ..models.settings import EngineSettings
 from ..models.soul import soul_folder
 from ..models.soul_requests import SoulOutcome, SoulReading, SoulRequest
-from ..runtime.notice_board import NoticeBoard
-from ..service.soul_rooms import make_souls
 from ..soul.soul_files import SoulFiles
 from ..soul.soul_reader import SoulReader, or_refused
 from ..storage.soul_heads import SoulHeads
 from ..storage.state_store import ForgetfulState, SqliteStateStore
 from .engine import build_engine
-from .paths import EnginePaths, local_now
+from .paths import EnginePaths
 
 
 async def ask_as_owner(
@@ -36,17 +33,7 @@ async def ask_as_owner(
     try:
         await engine.open()
         await asyncio.to_thread(state.open)
-        souls = make_souls(
-            replace(engine.parts, state=state),
-            settings,
-            engine.rooms.catalogue,
-            engine.rooms.notes,
-            None,
-            None,
-            NoticeBoard(),
-            local_now,
-            engine.life,
-        )
+        souls = engine.parts.souls_over(state, None)
         return await souls.ask(request, persona, Actor("", "", admin=True))
     finally:
         state.close()

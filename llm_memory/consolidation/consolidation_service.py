@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Final
@@ -39,61 +39,45 @@ type Step = Callable[[], Awaitable[SleepReport]]
 """Returns what it did."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidationParts:
-    """The steps of a night."""
-
-    fading: DecayStep
-    merging: MergeStep
-    journals: DayJournals
-    overviews: Overviews
-    questions: QuestionStep
-    souls: Callable[[], Awaitable[None]]
-    """Evaluates the changes that are proposed for the manner of personas."""
-    backup: NightlyBackup
-    purge_remnants: PurgeRemnants
-
-
+@dataclass(eq=False)
 class ConsolidationService:
     """Does one run at a time. Each step is idempotent, so a run begins anew after a kill or a
     close."""
 
-    def __init__(
-        self,
-        store: SqliteSleepStore,
-        book: SqliteLoopFacts,
-        vault: MarkdownVault,
-        notices: NoticeBoard,
-        clock: Clock,
-        parts: ConsolidationParts,
-        *,
-        busy: Callable[[], Postponed],
-        learns: Callable[[], bool],
-    ) -> None:
-        """``busy`` returns why no run may begin now; while ``learns`` returns False, a run makes a
-        backup only."""
-        self._store = store
-        self._book = book
-        self._vault = vault
-        self._notices = notices
-        self._clock = clock
-        self._parts = parts
-        self._busy = busy
-        self._learns = learns
+    _store: SqliteSleepStore
+    _book: SqliteLoopFacts
+    _vault: MarkdownVault
+    _notices: NoticeBoard
+    _clock: Clock
+    _fading: DecayStep
+    _merging: MergeStep
+    _journals: DayJournals
+    _overviews: Overviews
+    _questions: QuestionStep
+    _souls: Callable[[], Awaitable[None]]
+    """Evaluates the changes that are proposed for the manner of personas."""
+    _backup: NightlyBackup
+    _remnants: PurgeRemnants
+    _busy: Callable[[], Postponed]
+    """Returns why no run may begin now."""
+    _learns: Callable[[], bool]
+    """While it returns False, a run makes a backup only."""
+    report: SleepReport = field(init=False, default_factory=SleepReport)
+    """The report of the current run, else of the last one."""
+    error: str = field(init=False, default="")
+    """The last error, empty once a whole run has succeeded."""
+    slept_at: datetime | None = field(init=False, default=None)
+    """When the last run ended."""
+    next_at: datetime | None = field(init=False, default=None)
+    """When the next run is due, by the scheduler."""
+
+    def __post_init__(self) -> None:
         self._running: asyncio.Task[SleepReport] | None = None
         self._awake = asyncio.Event()
         self._awake.set()
         self._closed = False
-        self.report = SleepReport()
-        """The report of the current run, else of the last one."""
-        self.error = ""
-        """The last error, empty once a whole run has succeeded."""
-        self.slept_at: datetime | None = None
-        """When the last run ended."""
         self._counted_from: datetime | None = None
         self._since: date | None = None
-        self.next_at: datetime | None = None
-        """When the next run is due, by the scheduler."""
 
     @property
     def sleeping(self) -> bool:
@@ -184,11 +168,11 @@ class ConsolidationService:
         try:
             begun = await self._step(SleepStep.BEGIN, self._begin)
             # First, and of the files alone: whatever else fails, or is cut off by a close.
-            await self._step(SleepStep.BACKUP, self._parts.backup.run)
+            await self._step(SleepStep.BACKUP, self._backup.run)
             if self._learns():
                 if not begun.errors:
                     await self._step(SleepStep.SCOPES, self._tidy_all)
-                await self._step(SleepStep.PURGE, self._parts.purge_remnants.run)
+                await self._step(SleepStep.PURGE, self._remnants.run)
                 await self._step(SleepStep.SOUL, self._evolve)
             self.report = replace(self.report, ended=self._clock())
             ended = begun if begun.errors else await self._step(SleepStep.END, self._end)
@@ -238,14 +222,13 @@ class ConsolidationService:
 
     async def _tidy(self, scope: Scope) -> None:
         """Do the steps of one scope, of which a quarter may leave."""
-        parts = self._parts
-        room = parts.fading.room(scope)
-        done = await self._step(SleepStep.FADE, partial(parts.fading.run, scope, room), scope)
+        room = self._fading.room(scope)
+        done = await self._step(SleepStep.FADE, partial(self._fading.run, scope, room), scope)
         steps: dict[SleepStep, Step] = {
-            SleepStep.MERGE: partial(parts.merging.run, scope, room - done.archived),
-            SleepStep.JOURNAL: partial(parts.journals.run, scope, self._since),
-            SleepStep.OVERVIEW: partial(parts.overviews.run, scope),
-            SleepStep.QUESTIONS: partial(parts.questions.run, scope),
+            SleepStep.MERGE: partial(self._merging.run, scope, room - done.archived),
+            SleepStep.JOURNAL: partial(self._journals.run, scope, self._since),
+            SleepStep.OVERVIEW: partial(self._overviews.run, scope),
+            SleepStep.QUESTIONS: partial(self._questions.run, scope),
         }
         for step, work in steps.items():
             await self._step(step, work, scope)
@@ -267,7 +250,7 @@ class ConsolidationService:
         return done
 
     async def _evolve(self) -> SleepReport:
-        await self._parts.souls()
+        await self._souls()
         return SleepReport()
 
     async def _count_from(self, at: datetime) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -53,48 +53,31 @@ _STATE: Final = ("state/state.sqlite", "state/state.sqlite-wal")
 """They have the words that are looked for until those are sealed."""
 
 
-@dataclass(frozen=True, slots=True)
-class PurgeParts:
-    """The files of the store besides the vault, and what writes them."""
-
-    files: StoreFiles
-    state: SqliteStateStore
-    turns: SqliteTurnStore
-    loop_file: SqliteLoopFile
-    sleep: SqliteSleepStore
-    words: LexicalService
-    indexing: IndexingService
-    walks: Mapping[str, Callable[[Collection[str]], None]]
-    """By path: what removes ids from the records of walks over memories. These block."""
-
-
+@dataclass(eq=False)
 class PurgeRemnants:
     """A corrected statement counts as purged once no archive and no living entry holds its words: a
     person has purged it by command, or deleted it from ``archive/`` by hand. Words that somebody
     overwrote in a file are purged with their entry."""
 
-    def __init__(
-        self,
-        parts: PurgeParts,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        notes: NoteBook,
-        living: RecallableMemories,
-        corrected: CorrectedStatements,
-        backup: NightlyBackup,
-        notices: NoticeBoard,
-    ) -> None:
-        self._parts = parts
-        self._vault = vault
-        self._catalogue = catalogue
-        self._notes = notes
-        self._living = living
-        self._corrected = corrected
-        self._backup = backup
-        self._notices = notices
-        self._archived: list[Memory] = []
-        self._left: list[str] = []
-        self._sealed = 0
+    _files: StoreFiles
+    _state: SqliteStateStore
+    _turns: SqliteTurnStore
+    _loop_file: SqliteLoopFile
+    _sleep: SqliteSleepStore
+    _words: LexicalService
+    _indexing: IndexingService
+    _walks: Mapping[str, Callable[[Collection[str]], None]]
+    """By path: what removes ids from the records of walks over memories. These block."""
+    _vault: MarkdownVault
+    _catalogue: Catalogue
+    _notes: NoteBook
+    _living: RecallableMemories
+    _corrected: CorrectedStatements
+    _backup: NightlyBackup
+    _notices: NoticeBoard
+    _archived: list[Memory] = field(init=False, default_factory=list)
+    _left: list[str] = field(init=False, default_factory=list)
+    _sealed: int = field(init=False, default=0)
 
     async def run(self) -> SleepReport:
         """Count a statement as purged once a search finds it in no file of the store. A notice
@@ -103,7 +86,7 @@ class PurgeRemnants:
         Raises StateUnavailable.
         """
         self._left = []
-        await asyncio.to_thread(self._parts.files.remove_stale)
+        await asyncio.to_thread(self._files.remove_stale)
         await self._purge_archives()
         if purged := await self._purged():
             try:
@@ -143,16 +126,15 @@ class PurgeRemnants:
         self._left += await self._backup.change(backups.changed)
         async with self._living.writing:
             await asyncio.to_thread(self._clear_ledger, purged, gone)
-        await asyncio.to_thread(self._parts.sleep.forget, gone)
-        await asyncio.to_thread(self._parts.state.drop_uses, gone)
+        await asyncio.to_thread(self._sleep.forget, gone)
+        await asyncio.to_thread(self._state.drop_uses, gone)
         await self._clear_logs()
         traces = await self._traces(purged, gone)
         found, unread = await self._search(traces)
         ours: dict[str, Callable[[], Awaitable[object]]] = {
-            where: partial(asyncio.to_thread, forget, gone)
-            for where, forget in self._parts.walks.items()
+            where: partial(asyncio.to_thread, forget, gone) for where, forget in self._walks.items()
         }
-        ours[_VECTORS] = self._parts.indexing.begin_anew
+        ours[_VECTORS] = self._indexing.begin_anew
         holding = [where for where in ours if any(path.startswith(where) for path in found)]
         for where in holding:
             await self._attempt(ours[where], where)
@@ -187,14 +169,13 @@ class PurgeRemnants:
 
     async def _clear_logs(self) -> None:
         """The log of a database holds what rows were before."""
-        parts = self._parts
         for where, file in (
-            ("state/loop.sqlite", parts.loop_file),
+            ("state/loop.sqlite", self._loop_file),
             ("state/vault.sqlite", self._vault.ledger),
         ):
             await self._attempt(partial(asyncio.to_thread, file.checkpoint_wal), where)
-        await self._attempt(parts.words.checkpoint_wal, "index/lexical.sqlite")
-        await self._attempt(parts.indexing.clear_traces, "index/embeddings.sqlite")
+        await self._attempt(self._words.checkpoint_wal, "index/lexical.sqlite")
+        await self._attempt(self._indexing.clear_traces, "index/embeddings.sqlite")
 
     async def _purge_archives(self) -> None:
         """Delete what a command could not delete from an archive."""
@@ -245,7 +226,7 @@ class PurgeRemnants:
         ]
 
     def _waiting(self) -> set[str]:
-        turns = self._parts.turns
+        turns = self._turns
         queued = (turn for scope in turns.scopes() for turn in turns.of_scope(scope))
         purged = {memory_id for _, memory_id in self._corrected.purges.unsealed()}
         return {unread_id(turn.ticket_id) for turn in queued} - purged
@@ -258,25 +239,25 @@ class PurgeRemnants:
         return archived, {scope.name for scope in scopes}
 
     def _clear_queue(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
-        for scope in sorted(self._parts.turns.scopes()):
+        for scope in sorted(self._turns.scopes()):
             here = [one for one in purged if scope in (one.scope, one.target)]
             named = {*gone, *(one.memory_id for one in here)}
             changed = []
-            for turn in self._parts.turns.of_scope(scope):
+            for turn in self._turns.of_scope(scope):
                 cut = self._corrected.texts.turn_without(turn, here) if here else turn
                 recalled = tuple(name for name in turn.recalled if name not in gone)
                 # It is no copy of these any more.
                 stored = tuple(name for name in turn.stored if name not in named)
                 if (cut := replace(cut, recalled=recalled, stored=stored)) != turn:
                     changed.append(cut)
-            self._parts.turns.reword(changed)
-            for batch in self._parts.turns.batches():
+            self._turns.reword(changed)
+            for batch in self._turns.batches():
                 tells = here and self._corrected.texts.says(_plain(batch.reply), here)
                 if batch.scope == scope and (tells or any(one in batch.reply for one in gone)):
                     # Without its reply it is read again, as its turns are now.
                     is_answered = batch.state is BatchState.ANSWERED
                     state = BatchState.OPEN if is_answered else batch.state
-                    self._parts.turns.put_batch(replace(batch, state=state, reply=""))
+                    self._turns.put_batch(replace(batch, state=state, reply=""))
 
     def _clear_ledger(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
         """The ledger keeps how an entry was before the bot rewrote it."""
@@ -308,7 +289,7 @@ class PurgeRemnants:
         memories = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
         others = [one for one in memories if not is_digest(one)]
         texts = [note.text for note in self._notes.all()]
-        oldest, turns = min(one.at for one in purged), self._parts.turns
+        oldest, turns = min(one.at for one in purged), self._turns
 
         def made() -> Traces:
             queued = (turn for scope in turns.scopes() for turn in turns.of_scope(scope))
@@ -322,7 +303,7 @@ class PurgeRemnants:
         """Search every file but the state's. Returns by path the numbers of what was found, and why
         a file could not be read."""
         stopped = threading.Event()
-        search = asyncio.to_thread(self._parts.files.search, traces.in_pieces, stopped)
+        search = asyncio.to_thread(self._files.search, traces.in_pieces, stopped)
         found, unread = await shielded(search, on_cancel=stopped.set)
         return {path: some for path, some in found.items() if path not in _STATE}, unread
 

@@ -7,13 +7,13 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ..composition.catching_up import Progress, catch_up, read_files
 from ..composition.export_restore import owned
 from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.conversation import ConversationId
 from ..models.settings import IndexPace
 from ..models.status import StoreStatus
-from ..service.catching_up import Progress, catch_up, read_files
 from ..storage.files import is_link
 from ..storage.retry import when_free
 from ..texts import Said, at

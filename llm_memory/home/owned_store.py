@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..composition.engine import build_engine
+from ..composition.engine import Engine, build_engine
 from ..composition.indexes import service_embedder
 from ..composition.paths import EnginePaths
 from ..errors import InvalidService
@@ -15,7 +15,6 @@ from ..index.embedding.service.api_key import key_from
 from ..log import logger
 from ..models.settings import AgentScope, EngineSettings, IndexPace, LoopSettings
 from ..models.soul import SoulEvolution
-from ..service.engine import Engine
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
 from .embedder_choice import chosen_embedder

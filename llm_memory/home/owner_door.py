@@ -9,13 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from ..composition.engine import Engine
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Refused, RestoreOutcome, absent, is_absent
 from ..models.resolution import Usable
 from ..models.scope import PUBLIC_NAME
 from ..models.status import IndexState, Listing, Notice, NoticeCode, StoreStatus, StoreWarning
 from ..models.tasks import TaskAction, TaskChange, TaskReport
-from ..service.engine import Engine
 from ..vault.models import UndoKind
 from ..vault.rules.templates import CONSTITUTION
 
@@ -92,11 +92,11 @@ class OwnerDoor:
         status = await engine.status()
         # A home has no scope map that could be wrong: each project has its scope by itself.
         notices = [notice for notice in status.notices if notice.code not in _OF_A_MAP]
-        if await engine.rooms.primer.rules_changed("owner"):
+        if await engine.parts.primer.rules_changed("owner"):
             notices.append(Notice(NoticeCode.CONSTITUTION_CHANGED, params={"path": CONSTITUTION}))
         notes = sum(status.notes.values())
         entries = status.total + notes
-        words = entries - engine.rooms.words.pending if status.words in _OPEN else None
+        words = entries - engine.parts.lexical.pending if status.words in _OPEN else None
         return StoreStatus(
             os.getpid(),
             memories=status.by_scope,
@@ -111,7 +111,7 @@ class OwnerDoor:
         )
 
     async def _until_words(self) -> None:
-        words, now = self._engine.rooms.words, asyncio.get_running_loop().time
+        words, now = self._engine.parts.lexical, asyncio.get_running_loop().time
         latest = now() + _OPENING_SECONDS
         while now() < latest:
             if words.in_step or words.state is IndexState.OFF:

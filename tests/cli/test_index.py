@@ -21,9 +21,9 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
+from astrbot_plugin_scoped_memory.llm_memory.composition import catching_up
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice, index_building
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
-from astrbot_plugin_scoped_memory.llm_memory.service import catching_up
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
 from astrbot_plugin_scoped_memory.tests.support.agents.mcp_stdio import StdioClient
 from astrbot_plugin_scoped_memory.tests.support.servers.embedding_server import (

@@ -253,7 +253,7 @@ def id_of(answer: str) -> str:
 def entries(rig: AgentRig) -> list[tuple[str, str, bool]]:
     return [
         (stored.path, stored.memory.memory_id, stored.memory.provenance.trusted)
-        for stored in rig.engine.rooms.catalogue.all()
+        for stored in rig.engine.parts.catalogue.all()
     ]
 
 

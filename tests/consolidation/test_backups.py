@@ -156,7 +156,7 @@ async def test_while_files_are_missing_a_new_one_is_written_and_no_older_one_goe
         await night(rig)
         (tmp_path / "memory" / "scopes" / "家人" / "preferences.md").unlink()
         await rig.engine.reconcile()
-        assert not rig.engine.rooms.backup.may_rotate()
+        assert not rig.engine.parts.backup.may_rotate()
         for _ in range(2):
             assert (await night(rig)).removed == 0
         rig.clock.now += timedelta(days=1)
@@ -243,7 +243,7 @@ async def test_a_backup_by_command_waits_for_a_purge_in_an_older_one(tmp_path: P
 
     async with asleep(tmp_path) as rig:
         await night(rig)
-        purging = asyncio.create_task(rig.engine.rooms.backup.change(without_memories))
+        purging = asyncio.create_task(rig.engine.parts.backup.change(without_memories))
         await asyncio.to_thread(writes.wait, 30)
         carrying = asyncio.create_task(rig.engine.back_up())
         await asyncio.wait({carrying}, timeout=1)

@@ -245,10 +245,10 @@ async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_el
             return (await rig.night(**more)).postponed
 
         assert await asyncio.gather(postponed(), postponed()) == [Postponed.NO, Postponed.SLEEPING]
-        rig.engine.rooms.indexing.state = IndexState.BUILDING
+        rig.engine.parts.indexing.state = IndexState.BUILDING
         assert await postponed() is Postponed.BUILDING
         assert await postponed(patient=False) is Postponed.NO
-        rig.engine.rooms.indexing.state = IndexState.READY
+        rig.engine.parts.indexing.state = IndexState.READY
         async with rig.engine.migrations.interrupted():  # a person undoes what was brought
             assert await postponed() is Postponed.MIGRATING
         going = MigrationStatus(state=MigrationState.RUNNING)
@@ -301,7 +301,7 @@ async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
         night_task = asyncio.create_task(engine.loop.sleep.run_once("nightly"))
         await begun.wait()
         walk = Arriving()
-        await asyncio.to_thread(engine.parts.migrations.open)
+        await asyncio.to_thread(engine.parts.migration_store.open)
         walking = asyncio.create_task(engine.migrations.walker.run(walk, though_paused=True))
         await walk.listed.wait()
         await engine.loop.status()  # goes through a thread, as the walk does

@@ -247,7 +247,7 @@ async def test_a_busy_file_is_no_news_where_nothing_is_to_be_purged(
 
 
 async def test_records_of_walks_over_memories_forget_its_id(home: Home, tmp_path: Path) -> None:
-    walks, memory_id = home.rig.engine.parts.migrations, home.memory_id
+    walks, memory_id = home.rig.engine.parts.migration_store, home.memory_id
     walks.keep_added("b", [Added("家人", memory_id, "d"), Added("家人", "m-other", "d")])
     for record in ("1", f"家人/{memory_id}"):
         walks.note_outcomes("j", [Outcome(record, Fate.ADOPTED, True, "家人", memory_id, "")])
@@ -351,7 +351,7 @@ async def test_what_others_say_as_well_stays_where_they_say_it_alone(
             path = tmp_path / "memory/scopes/家人/家事/奶奶.md"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"# 奶奶\n\n{ALSO}\n", "utf-8")
-            await home.rig.engine.notes.refresh()
+            await home.rig.engine.parts.note_book.refresh()
         case "a turn":
             await say(home.rig, ALSO, who=person(2))
     (tmp_path / "exports").mkdir(exist_ok=True)

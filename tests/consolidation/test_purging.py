@@ -112,7 +112,7 @@ async def test_an_index_that_is_off_keeps_no_words_from_being_purged(tmp_path: P
     async with running(tmp_path, words=NoWords(), chat=chat, clock=clock) as rig:
         stored = await rig.remember(SECRET, FAMILY, SPEAKER)
         await purge(rig, stored.memory.memory.memory_id)
-        assert rig.engine.rooms.words.pending
+        assert rig.engine.parts.lexical.pending
         await night(rig, clock, words=False)
         assert files_holding(tmp_path, SECRET) == set()
 

@@ -131,9 +131,9 @@ async def test_the_most_used_come_first_then_the_newest_a_batch_at_a_time(tmp_pa
     plant(tmp_path, "家人", FILE, many)
     chat = ScriptedChat(otherwise=asking(of))
     async with running_with(tmp_path, chat) as rig:
-        oldest = rig.engine.rooms.catalogue.of_scope(next(s.scope for s in rig.living()))
+        oldest = rig.engine.parts.catalogue.of_scope(next(s.scope for s in rig.living()))
         used = next(s for s in oldest if s.memory.judgment == many[-1].judgment)
-        rig.engine.rooms.uses.show([as_hit(Candidate(used, 0.0), 9)])
+        rig.engine.parts.uses.show([as_hit(Candidate(used, 0.0), 9)])
         assert await night(rig) == 2 * AT_ONCE
     first = [one["text"] for one in told(chat.calls[0])]
     assert first == [many[-1].judgment, *(one.judgment for one in many[: AT_ONCE - 1])]

@@ -38,6 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     WhyCode,
 )
 from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
+from astrbot_plugin_scoped_memory.llm_memory.composition.engine import refusal
 from astrbot_plugin_scoped_memory.llm_memory.errors import (
     DirectoryInUse,
     FormatNewer,
@@ -49,7 +50,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.resolution import RebindFaul
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import NoTalk
-from astrbot_plugin_scoped_memory.llm_memory.service.engine import refusal
 from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY

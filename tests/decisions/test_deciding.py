@@ -119,7 +119,7 @@ async def test_what_was_shown_is_written_byte_for_byte(tmp_path: Path) -> None:
         assert text.endswith(f"-->\n\n{draft.text}")
         for forbidden in ("家人", "777", "10001", memory_id):
             assert not stands_in(forbidden, draft.text)
-        (stored,) = rig.engine.rooms.catalogue.all()
+        (stored,) = rig.engine.parts.catalogue.all()
         proposal = proposal_of(stored.memory)
         assert proposal is not None
         assert (proposal.state, proposal.number) == (DecisionState.ACCEPTED, 1)
@@ -136,7 +136,7 @@ async def test_an_accepted_proposal_names_a_record_that_is_not_there(tmp_path: P
         (hit,) = (await rig.recall("检索面用什么", HOME, limit=1)).hits
         assert hit.is_note
         shared(tmp_path).write_text("# 决定\n", "utf-8")
-        await rig.engine.rooms.notes.refresh()
+        await rig.engine.parts.note_book.refresh()
         (hit,) = (await rig.recall("检索面用什么", HOME)).hits
         assert hit.memory_id == memory_id
         assert standing(hit, lambda code, **_: code)[0] == "D-0001"
@@ -374,7 +374,7 @@ async def test_what_was_accepted_without_its_state_is_marked_at_the_next_start(
     record = f"## D-0031 {WORDS}\n> 已接受 · 提案：{proposal_key(memory_id)}\n"
     shared(tmp_path).write_text(record, "utf-8")
     async with running(tmp_path, clock=StandingClock()) as rig:
-        (stored,) = rig.engine.rooms.catalogue.all()
+        (stored,) = rig.engine.parts.catalogue.all()
         assert is_accepted(stored.memory)
         assert await accepted(rig, memory_id) == Recorded(31, RecordFile.DECISIONS, 1, again=True)
 

@@ -60,8 +60,8 @@ async def test_a_projects_root_is_read_as_its_notes_and_never_written(own_user: 
     put(root, FILES | NO_NOTES)
     before = held(root)
     async with project(own_user / "home", root) as (store, tools):
-        assert {chunk.place.name for chunk in store.engine.notes.all()} == {"@root"}
-        assert {chunk.path for chunk in store.engine.notes.all()} == set(FILES)
+        assert {chunk.place.name for chunk in store.engine.parts.note_book.all()} == {"@root"}
+        assert {chunk.path for chunk in store.engine.parts.note_book.all()} == set(FILES)
         found = await found_by(tools)
         for words in ("40 W", "painted red", "sleeps by day", "lost its flag"):
             assert words in found
@@ -84,7 +84,7 @@ async def test_a_projects_root_is_read_as_its_notes_and_never_written(own_user: 
         (standing,) = [one for one in store.engine.notices if one.code is NoticeCode.ROOT_READ]
         assert standing.params == {"files": "2026-11-20.md, MEMORY.md, handbook.md, …"}
         (root / "handbook.md").unlink()
-        await store.engine.notes.refresh()
+        await store.engine.parts.note_book.refresh()
         assert "sleeps by day" not in await found_by(tools)
 
 
@@ -93,7 +93,7 @@ async def test_of_a_projects_own_folder_the_older_layout_alone_is_read(own_user:
     put(root, FILES | NO_NOTES | {"README.md": "Lighthouse shop.\n"})
     (root / "workflow.toml").write_text('[memory]\nroot = "."\n', "utf-8")
     async with project(own_user / "home", root) as (store, _):
-        read = {chunk.path for chunk in store.engine.notes.all()}
+        read = {chunk.path for chunk in store.engine.parts.note_book.all()}
         assert read == set(FILES) - {"handbook.md"}
 
 
@@ -106,7 +106,7 @@ async def test_no_link_in_the_root_is_followed(own_user: Path) -> None:
     (root / "memory").symlink_to(elsewhere)
     os.mkfifo(root / "2026-11-20.md")
     async with project(own_user / "home", root) as (store, tools):
-        assert not list(store.engine.notes.all())
+        assert not list(store.engine.parts.note_book.all())
         assert "lighthouse" not in await found_by(tools)
         assert (await tools.read("./MEMORY.md")).failed
 
@@ -117,7 +117,7 @@ async def test_a_bots_root_is_read_by_nobody_and_that_is_said_once(tmp_path: Pat
     for start in range(2):
         async with running(tmp_path, words_alone=True) as bot:
             await bot.until_words()
-            assert not list(bot.engine.notes.all())
+            assert not list(bot.engine.parts.note_book.all())
             for where in (group(777), group(999), private(1)):
                 assert not (await bot.recall("lighthouse", where)).hits
                 for path in ("./MEMORY.md", "./handbook.md", "MEMORY.md", "handbook.md"):
@@ -131,9 +131,9 @@ async def test_a_bots_root_is_read_by_nobody_and_that_is_said_once(tmp_path: Pat
                 (root / "shared").mkdir()
                 for path in FILES:
                     (root / path).rename(root / "shared" / Path(path).name)
-                await bot.engine.notes.refresh()
+                await bot.engine.parts.note_book.refresh()
                 assert not bot.engine.notices
                 assert "lamps: 40 W" in " ".join(await bot.texts("lighthouse", group(999)))
                 put(root, FILES)
-                await bot.engine.notes.refresh()
+                await bot.engine.parts.note_book.refresh()
                 assert len(bot.notices) == 1, "they are new, so it is said again"

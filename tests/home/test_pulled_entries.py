@@ -65,7 +65,7 @@ async def test_no_file_vouches_for_itself(checkout: Checkout, said: str) -> None
     checkout.pull("entities.md", f"## {FACT} ^{FACTS}\n{said}\n")
     checkout.pull("PRIMER.md", f"{POISON}\n")
     async with checkout.opened() as (store, tools):
-        held = list(store.engine.rooms.catalogue.all())
+        held = list(store.engine.parts.catalogue.all())
         assert len(held) >= 2
         assert not [one for one in held if one.memory.provenance.vouched]
         primer = (await tools.primer()).text

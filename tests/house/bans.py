@@ -279,7 +279,7 @@ def assemblies(subject: Module) -> list[str]:
         for node in ast.walk(subject.tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id in ("EngineParts", "EngineRooms")
+        and node.func.id == "Parts"
     ]
 
 

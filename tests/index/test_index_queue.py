@@ -125,12 +125,12 @@ async def test_a_record_of_a_note_tells_its_file_and_stays_when_the_file_is_save
         await rig.until_indexed()
         (rows,) = store.disk.collections.values()
         ((identifier, row),) = rows.items()
-        (chunk,) = rig.engine.notes.all()
+        (chunk,) = rig.engine.parts.note_book.all()
         assert identifier == f"@shared/{chunk.note_id}"
         assert row.metadata.keys() == {"kind", "topic", "memory_scope", "content_hash"}
         assert row.metadata["topic"] == "ops/RUNBOOK.md"
         file.write_text("\n\n# 备份\n先停机。\n", "utf-8")
-        await rig.engine.notes.refresh()
+        await rig.engine.parts.note_book.refresh()
         await rig.until_indexed()
         assert rows[identifier] is row
-        assert [chunk.first for chunk in rig.engine.notes.all()] == [3]
+        assert [chunk.first for chunk in rig.engine.parts.note_book.all()] == [3]

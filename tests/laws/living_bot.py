@@ -255,7 +255,7 @@ class LivingBot:
         await engine.loop.reflection.follow()
         for _ in range(3):
             await engine.reconcile()
-        await engine.notes.refresh()
+        await engine.parts.note_book.refresh()
         await self.rig.until_words()
         await self.rig.until_indexed()
         if self._disk.worn:  # only now is all deleted that will be: it is soon begun anew

@@ -110,7 +110,7 @@ def has_a_constitution(name: str, number: int) -> Step:
         page = life.bot.root / "memory" / "scopes" / name / "CONSTITUTION.md"
         page.write_text(text(number), "utf-8")
         life.model.rules[name] = text(number)
-        life.bot.run(life.bot.rig.engine.notes.refresh())
+        life.bot.run(life.bot.rig.engine.parts.note_book.refresh())
         life.look(PLACES)
 
     return done

@@ -89,7 +89,7 @@ async def write(rig: AgentRig, text: str) -> None:
     file = rig.root / "memory" / CONSTITUTION
     file.parent.mkdir(exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    await rig.engine.notes.refresh()
+    await rig.engine.parts.note_book.refresh()
 
 
 async def test_it_stands_first_once_and_is_no_data(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ async def write(room: Room, path: str, text: str) -> None:
     file = room.rig.root / "memory" / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    await room.rig.engine.notes.refresh()
+    await room.rig.engine.parts.note_book.refresh()
 
 
 async def test_the_first_turn_and_each_return_open_with_the_constitution(room: Room) -> None:

@@ -152,7 +152,7 @@ async def test_a_rule_of_the_scope_reaches_its_other_chats_once_however_it_came(
     assert await told() == ""
     await service.resume(conversation_id=private(1002), actor=mum)
     assert "先说要点" in await told()
-    room.rig.engine.rooms.primer.clear()
+    room.rig.engine.parts.primer.clear()
     assert await told() == ""
     # The return after a pause tells all of them, and leaves none to the turn behind it.
     await room.rig.remember("回答必须短", FAMILY, ADMIN)
@@ -338,7 +338,7 @@ async def test_whatever_goes_wrong_with_it_the_turn_keeps_its_memories(tmp_path:
 
 
 async def _with_prime(rig: Rig, broken: Callable[..., Any], plugin: TurnPlugin) -> str:
-    primers: Any = rig.engine.rooms.primer
+    primers: Any = rig.engine.parts.primer
     primers.prime = broken
     try:
         return await turn(plugin, hello(text="奶奶对花生过敏吗"))

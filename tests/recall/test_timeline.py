@@ -165,7 +165,7 @@ async def test_a_moment_that_no_zone_can_shift_is_not_taken_and_ends_no_recall(
     path.write_text(render(entry), encoding="utf-8")
     async with living_days(tmp_path, zone=zone) as days:
         assert days.only().memory.created_at.year > 2000
-        days.engine.rooms.catalogue.put(replace(days.only(), memory=entry))
+        days.engine.parts.catalogue.put(replace(days.only(), memory=entry))
         for query in (
             "昨天说的嫁妆",
             "昨天聊了什么",

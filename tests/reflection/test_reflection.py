@@ -181,7 +181,7 @@ async def test_counters_rise_for_what_is_seen_and_evidence_for_the_own_scope_alo
     # Not seen: 公司 twice, two made up. Not recalled: 家三. Not its own: 大家 as useless.
     assert report.dropped == 6
     assert {stored.pointer: stored for stored in bot.living()} == before
-    uses = bot.engine.rooms.uses
+    uses = bot.engine.parts.uses
     stored = {one.memory.memory_id: one for one in bot.living()}
     counted = {name: uses.of(stored[ids[name]]) for name in ("家", "大家", "公司")}
     # Shown once, and useful.
@@ -338,7 +338,7 @@ def without_block(path: Path, memory_id: str) -> None:
 async def test_a_debt_told_anew_is_owed_though_what_settled_it_has_faded(bot: Bot) -> None:
     _, paid = await settled_debt(bot)
     now = bot.clock()
-    vault, living = bot.engine.parts.vault, bot.engine.rooms.catalogue
+    vault, living = bot.engine.parts.vault, bot.engine.parts.catalogue
     vault.archive(paid, by=FADED_BY, at=now)
     living.remove(paid)
     assert settler(bot)

@@ -109,7 +109,7 @@ async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
         embedder.failing_documents = True
         await say(rig, SAID)
         await rig.engine.loop.reflection.read_due()
-        assert rig.engine.rooms.indexing.backlog == 1
+        assert rig.engine.parts.indexing.backlog == 1
         assert await rig.texts(ASKED, CHAT) == [SAID]
 
 

@@ -56,7 +56,7 @@ async def test_words_to_which_an_entry_was_edited_back_are_not_removed(timed_bot
         timed_bot.clock.forward(seconds=5)
         edited = await timed_bot.edit(memory_id, words, FAMILY, ADMIN)
         assert isinstance(edited, Edited)
-    assert [one.words for one in timed_bot.engine.rooms.corrected.of_scope("家人")] == [PRAWNS]
+    assert [one.words for one in timed_bot.engine.parts.corrected.of_scope("家人")] == [PRAWNS]
 
 
 async def test_what_says_the_same_is_not_learned_and_what_only_resembles_it_is(
@@ -97,7 +97,7 @@ async def test_what_is_adopted_again_stays_out_though_its_id_is_another(timed_bo
         again, memory_id="m-legacy0002", created_at=timed_bot.clock.now + timedelta(days=1)
     )
     await forget(timed_bot, memory.memory_id)
-    taken = await timed_bot.engine.intake.take(scope, [again, later])
+    taken = await timed_bot.engine.parts.intake.take(scope, [again, later])
     assert [one.memory for one in taken] == [later]
 
 
@@ -131,7 +131,7 @@ async def test_an_entry_that_is_being_typed_is_one_correction(timed_bot: Bot) ->
         path.write_text(path.read_text("utf-8").replace(before, f"## {words}"), "utf-8")
         timed_bot.clock.forward(seconds=2)
         await timed_bot.engine.reconcile()
-    corrections = timed_bot.engine.rooms.corrected.of_scope("家人")
+    corrections = timed_bot.engine.parts.corrected.of_scope("家人")
     assert [one.words for one in corrections] == [PEANUTS]
 
 
@@ -144,5 +144,5 @@ async def test_an_entry_that_a_person_puts_back_by_hand_is_corrected_no_more(
     for text, count in (("", 1), (before, 0)):
         path.write_text(text, "utf-8")
         await timed_bot.engine.reconcile()
-        assert len(timed_bot.engine.rooms.corrected.of_scope("家人")) == count
+        assert len(timed_bot.engine.parts.corrected.of_scope("家人")) == count
     assert texts_of(timed_bot) == {"家人": [PEANUTS]}

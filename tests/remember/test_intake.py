@@ -149,10 +149,10 @@ async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
         with monkeypatch.context() as patched:
             patched.setattr(vault_writer, "replace_durably", failing_from(2, files.replace_durably))
             with pytest.raises(PartlyWritten) as failed:
-                await rig.engine.intake.take(FAMILY, batch)
+                await rig.engine.parts.intake.take(FAMILY, batch)
         status = await rig.engine.status()
         assert NoticeCode.VAULT_UNWRITABLE in {n.code for n in status.notices}
-        rest = await rig.engine.intake.take(FAMILY, batch)
+        rest = await rig.engine.parts.intake.take(FAMILY, batch)
         assert len(rest) == 30 - len(failed.value.written)
         assert (await rig.engine.status()).by_scope == {"家人": 30}
     found = MarkdownVault(tmp_path / "memory").read(FAMILY)
@@ -161,11 +161,13 @@ async def test_after_a_full_disk_the_same_batch_brings_the_rest_once(
 
 async def test_a_batch_that_began_is_ended_before_the_engine_is_closed(tmp_path: Path) -> None:
     async with running(tmp_path) as rig:
-        taking = asyncio.create_task(rig.engine.intake.take(FAMILY, [memory(n) for n in range(50)]))
+        taking = asyncio.create_task(
+            rig.engine.parts.intake.take(FAMILY, [memory(n) for n in range(50)])
+        )
         await asyncio.sleep(0)
         taking.cancel()
         await rig.engine.close()
         with pytest.raises(EngineClosed):
-            await rig.engine.intake.take(FAMILY, [memory(99)])
+            await rig.engine.parts.intake.take(FAMILY, [memory(99)])
     async with running(tmp_path) as rig:
         assert (await rig.engine.status()).by_scope == {"家人": 50}

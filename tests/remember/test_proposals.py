@@ -99,7 +99,7 @@ async def test_an_ordinary_decision_becomes_a_proposal_when_it_is_proposed(rig: 
 
 
 async def test_what_was_accepted_is_not_replaced_by_what_is_said_later(rig: Rig) -> None:
-    await rig.engine.intake.take(FAMILY, [as_accepted("小李住在上海")])
+    await rig.engine.parts.intake.take(FAMILY, [as_accepted("小李住在上海")])
     said = await tell(rig, "小李不住在上海")
     assert isinstance(said, Stored)
     assert said.conflict is not None
@@ -122,7 +122,7 @@ async def test_what_was_accepted_is_not_settled_by_what_is_said_later(
     debt = as_accepted("小红欠小明三百块", created_at=EARLIER + timedelta(minutes=1))
     async with running(tmp_path, chat=chat, clock=clock) as rig:
         await rig.remember("蓝伞在门后", HOME, hong)
-        await rig.engine.intake.take(FAMILY, [debt if is_record else replace(debt, extra=())])
+        await rig.engine.parts.intake.take(FAMILY, [debt if is_record else replace(debt, extra=())])
         clock.forward(minutes=5)
         paid = learned("小红已经把三百块还给小明了")
         chat.say([json.dumps({"contradictions": [{"old_id": "m-aaaa", "new": paid}]})])

@@ -63,7 +63,7 @@ async def test_a_copied_folder_publishes_nothing_until_its_map_is_there(tmp_path
 async def test_scopes_that_were_adopted_are_no_loss(tmp_path: Path) -> None:
     memory = Memory("m-01jd3q8z7k0000", PEANUTS, datetime(2026, 11, 1, tzinfo=UTC))
     async with running(tmp_path, {}) as rig:
-        assert await rig.engine.intake.take(Scope.parse("家人"), [memory])
+        assert await rig.engine.parts.intake.take(Scope.parse("家人"), [memory])
     async with running(tmp_path, {}) as rig:
         assert not await reads_only(rig)
         assert rig.notices == []

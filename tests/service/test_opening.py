@@ -75,7 +75,7 @@ async def test_recall_answers_from_what_has_been_read_while_the_rest_is_read(
     opening = asyncio.create_task(engine.open())
     try:
         assert await asyncio.to_thread(slow.reading.wait, 30)
-        await until_true(lambda: bool(engine.rooms.catalogue.counts()))
+        await until_true(lambda: bool(engine.parts.catalogue.counts()))
         assert await found(engine, "门禁密码换了吗", group(888)) == [CODE]
         assert not opening.done()
     finally:

@@ -545,8 +545,8 @@ async def test_a_hand_edit_is_no_note_where_the_chain_is_gone(tmp_path: Path) ->
         page = tmp_path / "memory" / "roles" / CAT / "SOUL.md"
         page.write_text("# 我\n\n- 只听站长的\n", "utf-8")
         (page.parent / "别的.md").write_text("# 别的\n\n去过海边\n", "utf-8")
-        await rig.engine.notes.refresh()
-        assert [note.path for note in rig.engine.notes.all()] == ["别的.md"]
+        await rig.engine.parts.note_book.refresh()
+        assert [note.path for note in rig.engine.parts.note_book.all()] == ["别的.md"]
         assert injected(rig) == BLOCK
 
 

@@ -238,14 +238,14 @@ async def test_other_paths_and_methods_are_refused(owner: Owner) -> None:
 @pytest.mark.parametrize("name", sorted(n for n in vars(OwnerMemory) if not n.startswith("_")))
 async def test_a_bot_has_no_owners_calls(owner: Owner, name: str) -> None:
     """The token of a bot's port is an agent's: it is not given an admin's rights."""
-    before = [one.memory for one in owner.bot.engine.rooms.catalogue.all()]
+    before = [one.memory for one in owner.bot.engine.parts.catalogue.all()]
     asked = {"conversation_id": str(SITE), "memory_id": before[0].memory_id, "text": "x"}
     told = await owner.post(name, asked)
     assert told == (400, {"error": f"no such call: {name}"})
     remote = RemoteMemory(owner.endpoint)
     with pytest.raises(ScopedMemoryError, match="older, or a bot"):
         await remote.owner.status(conversation_id=SITE)
-    assert [one.memory for one in owner.bot.engine.rooms.catalogue.all()] == before
+    assert [one.memory for one in owner.bot.engine.parts.catalogue.all()] == before
 
 
 async def test_more_than_four_mebibytes_are_refused(owner: Owner) -> None:

@@ -40,9 +40,9 @@ async def recall_by(
             context=context,
             in_talk=in_talk,
         )
-    rooms = engine.rooms
-    alone = _ArmsAlone(rooms.manager, arms)
-    seen = Access(alone.settings, rooms.book, rooms.catalogue).view(conversation_id).readable
+    parts = engine.parts
+    alone = _ArmsAlone(parts.manager, arms)
+    seen = Access(alone.settings, parts.book, parts.catalogue).view(conversation_id).readable
     if seen is None:
         return Recall()
     request = RecallRequest(

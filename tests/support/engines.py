@@ -29,6 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import build_engine
+from astrbot_plugin_scoped_memory.llm_memory.composition.parts import no_prompt
 from astrbot_plugin_scoped_memory.llm_memory.composition.paths import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import SleepReport
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Embedder
@@ -47,7 +48,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace, W
 from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import JsonTrustBook
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import Reranker
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel
-from astrbot_plugin_scoped_memory.llm_memory.service.engine_parts import no_prompt
 from astrbot_plugin_scoped_memory.llm_memory.sync.ports import Watcher
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -161,7 +161,7 @@ class Rig:
 
     def living(self) -> list[StoredMemory]:
         """Every memory that lives."""
-        return list(self.engine.rooms.catalogue.all())
+        return list(self.engine.parts.catalogue.all())
 
     def only(self) -> StoredMemory:
         """The one memory that lives."""
@@ -206,15 +206,15 @@ class Rig:
             while True:
                 status = await self.engine.status()
                 settled = not status.backlog and not status.leaving
-                rooms = self.engine.rooms
-                index = rooms.words if status.index is IndexState.LEXICAL else rooms.indexing
+                parts = self.engine.parts
+                index = parts.lexical if status.index is IndexState.LEXICAL else parts.indexing
                 if index.in_step and settled:
                     return
                 await asyncio.sleep(0.01)
 
     async def until_words(self) -> None:
         """Wait for the index of words to be ready and caught up."""
-        await until_true(lambda: self.engine.rooms.words.in_step)
+        await until_true(lambda: self.engine.parts.lexical.in_step)
 
 
 def plain_words(path: Path) -> SqliteLexicalIndex:

@@ -118,6 +118,6 @@ def answer(*memories: dict[str, Any], **more: Any) -> str:
 def texts_of(rig: Rig) -> dict[str, list[str]]:
     """Every memory that lives, by scope."""
     found: dict[str, list[str]] = {}
-    for stored in rig.engine.rooms.catalogue.all():
+    for stored in rig.engine.parts.catalogue.all():
         found.setdefault(stored.scope.name, []).append(stored.memory.judgment)
     return {scope: sorted(texts) for scope, texts in found.items()}

@@ -23,7 +23,7 @@ PEANUTS, TEA = "奶奶喜欢吃花生", "小明喜欢喝茶"
 
 
 def corrections(rig: Rig) -> list[str]:
-    return [one.words for one in rig.engine.rooms.corrected.of_scope("家人")]
+    return [one.words for one in rig.engine.parts.corrected.of_scope("家人")]
 
 
 async def test_a_deletion_that_no_archive_takes_is_recorded_once_it_is_done(

@@ -52,10 +52,12 @@ async def test_entries_and_notes_are_followed(tmp_path: Path) -> None:
 
         async def followed() -> bool:
             (entry,) = await service.newest(conversation_id=group(777), limit=5)
-            return entry.memory.judgment == "奶奶对核桃过敏" and bool(len(rig.engine.notes))
+            return entry.memory.judgment == "奶奶对核桃过敏" and bool(
+                len(rig.engine.parts.note_book)
+            )
 
         await until(followed, within=30, what="an entry and a note as they are in the files")
-        (chunk,) = rig.engine.notes.all()
+        (chunk,) = rig.engine.parts.note_book.all()
         found = await service.expand(chunk.pointer, conversation_id=group(777))
         assert not isinstance(found, Expanded | Refused)
 
@@ -91,7 +93,7 @@ async def test_before_the_files_were_compared_no_backup_may_be_thrown_away(
     with monkeypatch.context() as patch:
         patch.setattr(SqliteLedger, "record", full)
         async with running(tmp_path, watcher=FakeWatcher()) as rig:
-            assert not rig.engine.rooms.backup.may_rotate()
+            assert not rig.engine.parts.backup.may_rotate()
             patch.undo()
             await rig.engine.reconcile()
-            assert rig.engine.rooms.backup.may_rotate()
+            assert rig.engine.parts.backup.may_rotate()

@@ -81,7 +81,7 @@ def act(root: Path, step: Step) -> None:
 async def check(rig: Rig, root: Path, who: list[Reader]) -> None:
     """Each reader through each door."""
     standing = {f"{folder}/{file.name}" for folder in FOLDERS for file in (root / folder).glob("*")}
-    pieces = {chunk.note_id: chunk for chunk in rig.engine.notes.all()}
+    pieces = {chunk.note_id: chunk for chunk in rig.engine.parts.note_book.all()}
     assert len(pieces) == sum(not path.startswith("scopes/quarantine/") for path in standing)
     for number, persona in who:
         where: ConversationId = group(number, persona=persona)
@@ -115,7 +115,7 @@ async def live(story: list[Step], who: list[Reader]) -> None:
             await check(rig, root, who)
             for step in story[half:]:
                 act(root, step)
-                await rig.engine.notes.refresh()
+                await rig.engine.parts.note_book.refresh()
             await check(rig, root, who)
             kept = await indexed(rig, disk, shelf)
             await check(rig, root, who)
@@ -140,7 +140,7 @@ async def indexed(rig: Rig, disk: Disk, shelf: Shelf) -> tuple[dict[Key, object]
     rows = [row for some in disk.collections.values() for row in some.items()]
     vectors = {parse_id(name): row.metadata["content_hash"] for name, row in rows}
     words = {key: record.content_hash for key, record in shelf.records.items()}
-    living = {Key(c.place.name, c.note_id) for c in rig.engine.notes.all()}
+    living = {Key(c.place.name, c.note_id) for c in rig.engine.parts.note_book.all()}
     assert words.keys() == vectors.keys() == living
     return words, vectors
 

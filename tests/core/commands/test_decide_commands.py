@@ -107,10 +107,10 @@ async def test_what_is_remembered_is_settled_by_its_id_and_stays_whose_it_was(
         memory_id = stored.memory.memory.memory_id
         for wrong, number in (("m-0123456789abcdef", 777), ("2", 777), (memory_id, 888)):
             await desk(f"decide 接受 {wrong}", number)
-            (one,) = rig.engine.rooms.catalogue.all()
+            (one,) = rig.engine.parts.catalogue.all()
             assert not is_proposed(one.memory)
         await desk(f"decide 定 {memory_id}")
-        (now,) = rig.engine.rooms.catalogue.all()
+        (now,) = rig.engine.parts.catalogue.all()
         assert is_proposed(now.memory)
         assert now.memory.provenance == stored.memory.memory.provenance
         assert anchor_of(now.memory) == anchor_of(stored.memory.memory)

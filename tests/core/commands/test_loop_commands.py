@@ -75,7 +75,7 @@ async def test_an_admin_begins_a_night_and_hears_what_it_did(tmp_path: Path, lan
 
 async def test_while_it_waits_the_answer_says_so(tmp_path: Path) -> None:
     async with scheduled(tmp_path) as (rig, plugin, desk):
-        rig.engine.rooms.indexing.state = IndexState.BUILDING
+        rig.engine.parts.indexing.state = IndexState.BUILDING
         assert await desk("sleep") == desk.say("sleep.started")
         await until_true(lambda: bool(plugin.schedule.waiting))
         assert "索引还在建" in await desk("sleep")

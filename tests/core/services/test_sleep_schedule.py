@@ -142,7 +142,7 @@ async def test_a_missed_night_is_made_up_for_once(tmp_path: Path) -> None:
 
 async def test_a_night_waits_while_the_index_is_built_but_not_for_ever(tmp_path: Path) -> None:
     async with scheduled(tmp_path, Ticker(NIGHT)) as (rig, nights, schedule):
-        rig.engine.rooms.indexing.state = IndexState.BUILDING
+        rig.engine.parts.indexing.state = IndexState.BUILDING
         assert schedule.ask()
         while not nights.reasons:
             await nights.next()

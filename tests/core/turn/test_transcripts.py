@@ -149,7 +149,7 @@ async def test_a_memory_leads_to_its_turn_and_those_beside_it(home: Rig) -> None
 
 async def test_the_anchor_is_in_the_file_and_shown_to_no_reader(home: Rig) -> None:
     pointer = await Chat(home).say(SAID, fact=FACT)
-    (stored,) = home.engine.rooms.catalogue.all()
+    (stored,) = home.engine.parts.catalogue.all()
     (path,) = home.root.rglob(f"家人/{stored.path}")
     assert "历史：c1#" in path.read_text(encoding="utf-8")
     for where in (pointer, stored.path):
@@ -271,7 +271,7 @@ async def test_a_moved_memory_leaves_its_talk_behind_and_an_export_takes_none(ho
     assert "历史：" not in written
     target = MAP[group(888).umo]
     await service.move(pointer, target, conversation_id=group(777), actor=admin)
-    moved = next(one for one in home.engine.rooms.catalogue.all() if one.memory.judgment == FACT)
+    moved = next(one for one in home.engine.parts.catalogue.all() if one.memory.judgment == FACT)
     assert moved.scope.name == target
     assert anchor_of(moved.memory) is None
     undone: Any = await service.restore(pointer, conversation_id=group(777), actor=admin)
@@ -292,7 +292,7 @@ async def test_a_line_of_a_journal_leads_to_the_talks_of_its_entries(home: Rig) 
 
 def journal_of(rig: Rig) -> str:
     """Put the journal of the entries' day there, as the night makes it. Returns its pointer."""
-    catalogue = rig.engine.rooms.catalogue
+    catalogue = rig.engine.parts.catalogue
     entries = list(catalogue.all())
     scope, moment = entries[0].scope, entries[0].memory.created_at
     journal = Memory(
@@ -313,10 +313,10 @@ async def test_what_a_file_says_opens_no_other_conversations_talk(home: Rig) -> 
     await other.say("公司的秘密", fact="公司的秘密是配方")
     pointer = await chat.say(SAID, fact=FACT)
     chat.plugin.talks["c2"] = other.kept()
-    stored = next(one for one in home.engine.rooms.catalogue.all() if one.memory.judgment == FACT)
-    (foreign,) = (one for one in home.engine.rooms.catalogue.all() if "配方" in one.memory.judgment)
+    stored = next(one for one in home.engine.parts.catalogue.all() if one.memory.judgment == FACT)
+    (foreign,) = (one for one in home.engine.parts.catalogue.all() if "配方" in one.memory.judgment)
     forged = replace(stored, memory=replace(stored.memory, extra=foreign.memory.extra))
-    home.engine.rooms.catalogue.put(forged)
+    home.engine.parts.catalogue.put(forged)
     shown = await chat.ask(pointer)
     assert "秘密" not in shown
     assert any(chat.plugin.texts.say(f"talk.{why}") in shown for why in NoTalk)

@@ -28,7 +28,7 @@ async def read_files(engine: Engine) -> None:
     """Take in what people did to the files, and wait for those that they are writing."""
     for _ in range(_SAVES):
         await engine.reconcile()
-        due = engine.rooms.reconciler.next_due
+        due = engine.parts.reconciler.next_due
         if due is None:
             return
         await asyncio.sleep(due)
@@ -37,7 +37,7 @@ async def read_files(engine: Engine) -> None:
 async def catch_up(engine: Engine, progress: Progress, *, vectors: bool) -> tuple[str, str]:
     """Wait until both indexes are complete, or one cannot be. Returns why the words are not, and
     why the vectors are not: what stands and has let nothing happen for long."""
-    words, indexing = engine.rooms.words, engine.rooms.indexing
+    words, indexing = engine.parts.lexical, engine.parts.indexing
     now = asyncio.get_running_loop().time
     seen, since = None, now()
     while True:
@@ -47,8 +47,8 @@ async def catch_up(engine: Engine, progress: Progress, *, vectors: bool) -> tupl
         stalled = now() - since >= STALL_SECONDS
         words_fault = _standing(engine, _OF_WORDS) if stalled else ""
         fault = _standing(engine, _OF_VECTORS) if stalled else ""
-        scanned = engine.notes.scanned
-        total = sum(engine.rooms.catalogue.counts().values()) + len(engine.notes)
+        scanned = engine.parts.note_book.scanned
+        total = sum(engine.parts.catalogue.counts().values()) + len(engine.parts.note_book)
         none_wanted = not vectors or indexing.state is IndexState.LEXICAL
         if not (words_fault or (scanned and words.in_step)):
             progress(WORDS, total - words.pending, total)
