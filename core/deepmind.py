@@ -155,9 +155,9 @@ class DeepMind:
         return plugin.turns.is_a_persons(event) and bool(plugin.turns.user_text(event))
 
     def chat_moved(self, old: str, new: str) -> None:
-        """The platform says that a group goes on under another id: it keeps its scope. Until that
-        is done, the next moment, nothing of it is learned as anybody's."""
-        self._plugin.service.admin.rebinds.hold(new, old)
+        """The platform says that a group goes on under another id: from now on it is the
+        same."""
+        self._plugin.service.admin.chat_moved(old, new)
         self._plugin.spawn(rebind_moved(self._plugin, old, new))
 
     async def overheard(self, event: AstrMessageEvent) -> None:

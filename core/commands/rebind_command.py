@@ -5,18 +5,12 @@ from __future__ import annotations
 
 from astrbot.api import logger
 
-from ...llm_memory import Actor, EngineClosed, EngineOff
-from ...llm_memory.models.resolution import RebindFault, Rebound
-from ...llm_memory.scopes.rules.rebinding import (
-    chat_key,
-    is_account,
-    with_moved,
-    with_moved_back,
-)
+from ...llm_memory import EngineClosed, EngineOff
+from ...llm_memory.models.resolution import RebindFault
+from ...llm_memory.scopes.rules.rebinding import chat_key, is_account, renamed, with_moved_back
 from ...llm_memory.scopes.rules.scope_map import canonical_key
 from ...llm_memory.text.normalising import clean
 from ...llm_memory.text.safe_text import cut
-from ...llm_memory.texts import Texts
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, error_text
@@ -26,8 +20,6 @@ _UNDO = frozenset({"undo", "撤销", "恢复"})
 _ARROWS = str.maketrans(dict.fromkeys("→⇒", " "))
 _POLICIES = "dm_scope_by_account"
 _GROUP = "advanced"
-_PLATFORM = Actor(person="", name="", admin=True)
-"""The actor of a move that the platform announced."""
 
 
 @admin
@@ -39,85 +31,70 @@ async def rebind(call: Call) -> str:
     if len(names) == 1 and names[0].lower() in _UNDO:
         return await _undo(call)
     old, new = (*names, chat_key(call.where))[:2]
-    return await _rebind(call.plugin, old, new, call.where.umo, call.actor)
+    return await _rebind(call.plugin, old, new)
 
 
 async def rebind_moved(plugin: PluginContext, old: str, new: str) -> None:
-    """The platform says that a chat goes on under another id. What cannot be done now is left to an
-    admin: until then the chat reads public only."""
+    """The platform says that a chat goes on under another id."""
     try:
-        await plugin.service.admin.rebinds.keep_holds()
-        said = await _rebind(plugin, old, new, new, _PLATFORM)
+        said = await _rebind(plugin, old, new, told=True)
     except (EngineClosed, EngineOff):
-        return  # it is held, and the status says so
+        return
     except ENDS as error:
         said = error_text(plugin.texts, error)
     logger.warning(plugin.texts.say("rebind.platform", old=old, new=new, result=said))
 
 
-async def _rebind(
-    plugin: PluginContext, old: str, new: str, conversation: str, actor: Actor
-) -> str:
-    rebinds, panel = plugin.service.admin.rebinds, plugin.panel_map
+async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = False) -> str:
+    service, panel, texts = plugin.service.admin, plugin.panel_map, plugin.texts
     async with panel.changing:
         raw = panel.read()
-        # The policy for private chats that the panel gives this bot account alone.
         policy = str(panel.table(f"{_GROUP}.{_POLICIES}").get(old, ""))
-        plan = await rebinds.plan(raw, old, new, policy)
-        if isinstance(plan, RebindFault):
-            if plan is RebindFault.NOTHING and actor is _PLATFORM:
-                await rebinds.release(new)
-            names = {"old": cut(old), "new": cut(new)}
-            return plugin.texts.say(f"rebind.{plan}", **names)
-        changed = with_moved(raw, plan.moved)
-        await rebinds.begin(plan)
+        done = await service.rebind(old, new, raw, policy, told=told)
+        if isinstance(done, RebindFault):
+            return texts.say(f"rebind.{done}", old=cut(old), new=cut(new))
         try:
-            await _save(panel, raw, changed, policy, old, new)
+            await _save(panel, raw, done.raw, policy, old, new)
         except NotSaved:
-            await rebinds.give_up()
+            if not told:  # else it holds all the same, for the platform will not say it again
+                await service.undo_rebind(done.rebinding)
             raise
-        done = await rebinds.finish(changed, conversation, actor)
-    return _done_text(plugin.texts, done)
+        await service.go_by(done.raw, done.rebinding.moved)
+    kind = "account" if is_account(old) else "chat"
+    lines = [texts.say(f"rebind.done_{kind}", old=old, new=new)]
+    lines += texts.counted("rebind", entries=len(done.rebinding.moved), paused=done.paused)
+    return "\n".join([*lines, texts.say("rebind.undo")])
 
 
 async def _undo(call: Call) -> str:
-    rebinds, panel = call.service.admin.rebinds, call.plugin.panel_map
+    service, panel = call.service.admin, call.plugin.panel_map
     async with panel.changing:
-        last = await rebinds.last()
+        last = await service.last_rebinding()
         if last is None:
             return call.say("rebind.nothing_to_undo")
         raw = panel.read()
-        changed = with_moved_back(raw, last.moved)
+        changed = with_moved_back(raw, last)
         await _save(panel, raw, changed, last.policy, last.new, last.old)
-        done = await rebinds.undo(changed, call.where.umo, call.actor)
-    counts = {"entries": len(last.moved), "memories": done.memories if done else 0}
-    lines = [call.say("rebind.undone", old=last.old, new=last.new), *_moved(call.texts, **counts)]
-    return "\n".join(lines)
-
-
-def _done_text(texts: Texts, done: Rebound) -> str:
-    say, rebinding = texts.say, done.rebinding
-    kind = "account" if is_account(rebinding.old) else "chat"
-    lines = [say(f"rebind.done_{kind}", old=rebinding.old, new=rebinding.new)]
-    lines += _moved(texts, entries=len(rebinding.moved), memories=done.memories, turns=done.turns)
-    lines += texts.counted("rebind", paused=len(rebinding.paused), left=done.left)
-    return "\n".join([*lines, say("rebind.undo")])
-
-
-def _moved(texts: Texts, **counts: int) -> list[str]:
-    what = texts.listed("counts", **counts)
-    return [texts.say("rebind.moved", what=what)] if what else []
+        await service.undo_rebind(last)
+        moved = {to for key in last.moved if (to := renamed(key, last.old, last.new))}
+        await service.go_by(changed, moved)
+    lines = [call.say("rebind.undone", old=last.old, new=last.new)]
+    return "\n".join([*lines, *call.texts.counted("rebind", entries=len(last.moved))])
 
 
 async def _save(
-    panel: PanelMap, raw: dict[str, object], changed: dict[str, object], policy: str, *names: str
+    panel: PanelMap,
+    raw: dict[str, object],
+    changed: dict[str, object],
+    policy: str,
+    old: str,
+    new: str,
 ) -> None:
-    """The map, and the former account's policy under its new name. Raises NotSaved."""
+    """The map, and an account's policy under its other name. Raises NotSaved."""
     if policy:
-        old, new = names
         policies = panel.table(f"{_GROUP}.{_POLICIES}")
         policies.pop(old, None)
-        renamed = panel.table(_GROUP) | {_POLICIES: policies | {new: policy}}
-        await panel.save_all({MAP_KEY: changed, _GROUP: renamed})
+        renamed_too = panel.table(_GROUP) | {_POLICIES: policies | {new: policy}}
+        await panel.save_all({MAP_KEY: changed, _GROUP: renamed_too})
     elif changed != raw:
         await panel.save(changed)

@@ -92,7 +92,7 @@ from ..service.bylines import Bylines
 from ..service.cognitive_service import CognitiveService
 from ..service.conversations import Conversations
 from ..service.memory_loop import MemoryLoop
-from ..service.scope_admin import Rebinds, ScopeAdmin
+from ..service.scope_admin import ScopeAdmin
 from ..service.souls import SoulCalls, Souls
 from ..service.transcripts import Transcripts
 from ..soul.governance import Governance
@@ -557,17 +557,9 @@ class Parts(Given):
             p.editor,
             p.catalogue,
             p.reconciler,
+            p.paused_conversations,
+            p.unread,
             p.life,
-            Rebinds(
-                p.book,
-                p.access,
-                p.former,
-                p.bringing,
-                p.paused_conversations,
-                p.unread,
-                p.editor,
-                p.life,
-            ),
         )
     )
     service = part(

@@ -16,7 +16,6 @@ from ..models.data_models import StoredMemory
 from ..models.resolution import (
     DerivedScope,
     LeftBehind,
-    Rebinding,
     Remainder,
     Resolution,
     Usable,
@@ -24,7 +23,6 @@ from ..models.resolution import (
 )
 from ..models.scope import PUBLIC, Scope, ScopeFilter
 from ..reflection.turn_store import SqliteTurnStore
-from ..scopes.rules.rebinding import known_under, renamed
 from ..scopes.rules.scope_resolution import ALL_PRIVATE_CHATS, as_derived
 from ..scopes.scope_book import ScopeBook
 from ..storage.state_store import SqliteStateStore
@@ -49,8 +47,6 @@ class FormerScopes:
         self._noted: set[DerivedScope] = set()
         self._owners: dict[str, dict[str, ConversationId]] = {}
         self._names: dict[str, set[str]] = {}
-        self._moved: dict[str, ConversationId] = {}
-        """Conversations, by map key, that have another scope now than one that was noted."""
 
     def open(self) -> None:
         """Read what the state knows. Blocks; the scope book is open. A state that cannot be read
@@ -58,12 +54,6 @@ class FormerScopes:
         with contextlib.suppress(StateUnavailable):
             for record in self._state.derived_scopes():
                 self._take(record)
-
-    def look_again(self) -> None:
-        """Find anew, after a change of the map, the conversations that have another scope now."""
-        self._moved.clear()
-        for record in tuple(self._noted):
-            self._take(record)
 
     def _take(self, record: DerivedScope) -> None:
         try:
@@ -73,9 +63,6 @@ class FormerScopes:
         self._noted.add(record)
         self._owners.setdefault(record.scope, {})[record.conversation] = owner
         self._names.setdefault(record.conversation, set()).add(record.scope)
-        now = self.book.resolve(owner)
-        if not isinstance(now, Usable) or now.scope.name != record.scope:
-            self._moved[record.conversation] = owner
 
     async def note(self, conversation_id: ConversationId, resolution: Resolution) -> None:
         """A message came: keep which scope was derived for its conversation, and which earlier ones
@@ -109,23 +96,15 @@ class FormerScopes:
         return isinstance(now, Usable) and self.book.owns_alone(conversation_id, now.scope)
 
     async def everywhere(self) -> list[Remainder]:
-        """The same of all conversations that are noted and have another scope now: for admins."""
+        """The same of all conversations that are noted, for admins: looked at a few at once."""
         held = self._catalogue.counts().keys() | await self._queued()
+        noted = [(one, as_derived(one), self._owners[one]) for one in self._owners.keys() & held]
+        asked = [(scope, owner) for _, scope, owners in noted if scope for owner in owners.values()]
         found: dict[Remainder, None] = {}
-        for number, (key, owner) in enumerate(list(self._moved.items())):
-            scopes = {scope for name in self._names[key] & held if (scope := as_derived(name))}
-            found |= dict.fromkeys(self._among(scopes, owner))
+        for number, (scope, owner) in enumerate(asked):
+            found |= dict.fromkeys(self._among({scope}, owner))
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-        return list(found)
-
-    def of_renamed(self, rebinding: Rebinding) -> list[Remainder]:
-        """The same of the conversations that go on under another name."""
-        found: dict[Remainder, None] = {}
-        for key, owner in list(self._moved.items()):
-            if renamed(key, rebinding) is not None:
-                scopes = {scope for name in self._names[key] if (scope := as_derived(name))}
-                found |= dict.fromkeys(self._among(scopes, owner))
         return list(found)
 
     def mapped(self) -> frozenset[str]:
@@ -136,11 +115,6 @@ class FormerScopes:
         """The scope that a conversation has, unless everybody sees it."""
         now = self.book.resolve(conversation_id)
         return now.scope if isinstance(now, Usable) and not now.scope.is_public else None
-
-    def knows(self, name: str) -> bool:
-        """True if a policy has derived a scope for this conversation, or for one of this bot
-        account."""
-        return bool(known_under(name, self._names))
 
     async def _queued(self) -> frozenset[str]:
         """The scopes of queued turns. A queue that cannot be read holds nothing."""

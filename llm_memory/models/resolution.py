@@ -31,8 +31,6 @@ class WhyCode(StrEnum):
     """The map has this conversation under a bot account that does not exist."""
     UNREADABLE_KEY = "unreadable_key"
     """A key that is no conversation id seems to mean this conversation."""
-    SUCCESSOR = "successor"
-    """The conversation goes on for one that the map names: so its platform says."""
     UNKNOWN_POLICY = "unknown_policy"
     UNKNOWN_PERSONA = "unknown_persona"
     UNKNOWN_ORIGIN = "unknown_origin"
@@ -205,41 +203,25 @@ class RebindFault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MovedEntry:
-    """An entry of the owner's map that got another key: ``written`` is the key as it stood."""
-
-    written: str
-    value: str
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
 class Rebinding:
     """``old`` and ``new`` are two bot accounts, or the map keys of two conversations.
 
     Attributes:
-        moved: The entries of the owner's map that went along.
-        paused: Conversations that were paused because their former name was.
-        brought: Former and new scope of memories that were brought along.
+        moved: The keys of the owner's map that went along, as they were.
         policy: The former account's own policy for private chats, empty for none.
-        finished: False until everything has gone along.
     """
 
     old: str
     new: str
-    moved: tuple[MovedEntry, ...] = ()
-    paused: tuple[str, ...] = ()
-    brought: tuple[tuple[str, str], ...] = ()
+    moved: tuple[str, ...] = ()
     policy: str = ""
-    finished: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Rebound:
-    """What went along: entries of the map, pauses, and memories and queued turns that were brought
-    from scopes that a policy had derived. ``left`` memories could not be brought."""
+    """What is known under either name now. ``raw``: the owner's map with the new one, to be saved;
+    ``paused``: how many conversations stay off the record under it."""
 
     rebinding: Rebinding
-    memories: int = 0
-    turns: int = 0
-    left: int = 0
+    raw: dict[str, object]
+    paused: int = 0

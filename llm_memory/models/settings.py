@@ -79,8 +79,6 @@ class ScopeMap:
             reads public only.
         withheld: None, or why every conversation that would fall to public reads public only.
         rebound: Names that were replaced by others, in the order in which that was done.
-        successors: Conversations that seem to go on for a mapped one, by key, with the key of that
-            one. They read public only until an admin says what they are.
     """
 
     entries: Mapping[str, Scope | IllegalName] = field(default_factory=lambda: MappingProxyType({}))
@@ -89,7 +87,6 @@ class ScopeMap:
     gone: frozenset[str] = frozenset()
     withheld: WhyCode | None = None
     rebound: tuple[Rebinding, ...] = ()
-    successors: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 BY_ACCOUNT = "advanced.dm_scope_by_account"

@@ -103,7 +103,6 @@ class NoticeCode(StrEnum):
     MAP_WRITTEN_OVER = "map_written_over"
     MAP_UNKNOWN = "map_unknown"
     MAP_ACCOUNTS_GONE = "map_accounts_gone"
-    SUCCESSOR = "successor"
     POLICY_UNKNOWN = "policy_unknown"
     STRANGERS_IN_PUBLIC = "strangers_in_public"
     SCOPE_FILTER_OFF = "scope_filter_off"

@@ -70,8 +70,7 @@ class MapGuard:
         self._map = ScopeMap()
         self._written_over: frozenset[str] = frozenset()
         self._rebound: tuple[Rebinding, ...] = ()
-        self._successors: dict[str, str] = {}
-        self._held_back: frozenset[str] = frozenset()
+        self._told: tuple[Rebinding, ...] = ()
         self._raw = settings.scope_map
         self.seen: frozenset[str] = frozenset()
         """Conversations that a message came from, and keys of the map that one of them had."""
@@ -83,7 +82,6 @@ class MapGuard:
         never known a key of theirs: a copied folder. Where it has, the owner took the key out.
         """
         self._rebound = self._state.rebindings()
-        self._successors = self._state.successors() | self._successors
         self._take(self._look(self._raw or {}, folders))
 
     async def change(
@@ -174,24 +172,10 @@ class MapGuard:
         self._rebound = tuple(rebindings)
         self._weigh()
 
-    def suspect(self, key: str, former: str) -> None:
-        """The conversation seems to go on for a mapped one: from now on it reads public only."""
-        self._successors[key] = former
+    def tell(self, *told: Rebinding) -> None:
+        """Beside them, go by these until the next start, in the place of those told before."""
+        self._told = told
         self._weigh()
-
-    def settle(self, key: str) -> None:
-        """It is known what the conversation is, or is none."""
-        if self._successors.pop(key, None) is not None:
-            self._weigh()
-
-    @property
-    def successors(self) -> Mapping[str, str]:
-        """The conversations on hold, with the key of the one that each seems to go on for."""
-        return self._successors
-
-    def keep_successors(self) -> None:
-        """Keep them durably. Blocks. Raises StateUnavailable."""
-        self._state.put_successors(self._successors)
 
     @property
     def scope_map(self) -> ScopeMap:
@@ -255,17 +239,13 @@ class MapGuard:
         elif self._unnamed:
             withheld = WhyCode.MAP_UNKNOWN
         self._lost = lost
-        for key in self._map.entries.keys() & self._successors.keys():
-            del self._successors[key]
         self._map = replace(
             self._map,
             gone=lost.keys,
             withheld=withheld,
-            rebound=self._rebound,
-            successors=dict(self._successors),
+            rebound=(*self._rebound, *self._told),
         )
         self._report_accounts()
-        self._report_successors()
         self._report_unnamed()
 
     def _report_entries(self) -> None:
@@ -307,14 +287,6 @@ class MapGuard:
         self._notices.post(
             Notice(NoticeCode.MAP_ACCOUNTS_GONE, params=params, severity=Severity.ERROR)
         )
-
-    def _report_successors(self) -> None:
-        for key in self._held_back - self._successors.keys():
-            self._notices.clear(NoticeCode.SUCCESSOR, key)
-        self._held_back = frozenset(self._successors)
-        for key, former in self._successors.items():
-            params = {"key": key, "former": former}
-            self._notices.post(Notice(NoticeCode.SUCCESSOR, key, params, severity=Severity.ERROR))
 
     def _report_unnamed(self) -> None:
         if not self._unnamed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +20,8 @@ from ..storage.files import replace_durably
 
 NAME: Final = ".pauses.json"
 _MOST_BYTES: Final = 8 * 1024 * 1024
+type Renamed = Callable[[str], str | None]
+"""What a conversation is called by now, by what it was called; None where that is the same."""
 
 
 class PausedConversations:
@@ -98,7 +100,7 @@ class PausedConversations:
             if before is not None and before.until == pause.until:
                 return before, True
             made = pause if before is None else replace(before, until=pause.until)
-            await self._write({**self.all(), key: made})
+            await self._write(lambda now: {**now, key: made})
             return made, False
 
     async def resume(self, conversation_id: ConversationId) -> bool:
@@ -107,10 +109,22 @@ class PausedConversations:
         async with self._writing:
             if self.of_key(key) is None:
                 return False
-            await self._write({k: one for k, one in self.all().items() if k != key})
+            await self._write(lambda now: {k: one for k, one in now.items() if k != key})
             return True
 
-    async def _write(self, paused: Mapping[str, Pause]) -> None:
+    def follow(self, renamed: Renamed) -> int:
+        """What is paused is paused under its other name, too, at once: how many conversations have
+        one. Durable once ``keep`` returns."""
+        paused = self.all()
+        self._paused = _under_both(paused, renamed)
+        return sum(renamed(key) is not None for key in paused)
+
+    async def keep(self, renamed: Renamed) -> None:
+        """Raises StateUnavailable."""
+        async with self._writing:
+            await self._write(lambda now: _under_both(now, renamed))
+
+    async def _write(self, change: Callable[[dict[str, Pause]], dict[str, Pause]]) -> None:
         if self._all is not None:
             raise StateUnavailable("unreadable", NAME)
         told = {
@@ -119,11 +133,16 @@ class PausedConversations:
                 "since": one.since.isoformat(),
                 "until": one.until.isoformat() if one.until else None,
             }
-            for key, one in sorted(paused.items())
+            for key, one in sorted(change(self.all()).items())
         }
         content = json.dumps({"paused": told}, ensure_ascii=False, indent=1) + "\n"
         try:
             await asyncio.to_thread(replace_durably, self._path, content.encode())
         except VaultWriteFailed as error:
             raise StateUnavailable(str(error), NAME) from error
-        self._paused = paused
+        self._paused = change(self.all())  # one may have got another name meanwhile
+
+
+def _under_both(paused: Mapping[str, Pause], renamed: Renamed) -> dict[str, Pause]:
+    others = {name: one for key, one in paused.items() if (name := renamed(key)) is not None}
+    return {**others, **paused}

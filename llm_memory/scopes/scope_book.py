@@ -67,6 +67,7 @@ class ScopeBook:
         self._met: set[str] = set()
         self._public_peers: frozenset[str] = frozenset()
         self.told = ToldOnce(state, notices)
+        self._told: tuple[Rebinding, ...] = ()
 
     def open(self, folders: Collection[str]) -> None:
         """Read the map and compare it with what the state remembers, and with the scopes that have
@@ -81,7 +82,6 @@ class ScopeBook:
     ) -> None:
         """An admin has set or dropped these keys in chat: from now on the map is this one."""
         await self._guard.change(raw, keys, folders)
-        await self.keep_successors()
 
     @property
     def accounts(self) -> frozenset[str] | None:
@@ -104,28 +104,22 @@ class ScopeBook:
             policies[new] = policies.pop(old)
             self._scopes = replace(self._scopes, dm_scope_by_account=policies)
 
-    def hold(self, key: str, former: str) -> None:
-        """A conversation goes on, or seems to, for another one: it reads public only from now on,
-        until that is settled."""
-        self._guard.suspect(key, former)
+    def tell(self, old: str, new: str) -> None:
+        """The platform says that a chat goes on under another id: that holds at once, and is lost
+        with the next start unless ``rebind`` keeps it."""
+        self._told = (*self._told, Rebinding(old, new))
+        self._guard.tell(*self._told)
 
-    async def settle(self, keys: Collection[str]) -> None:
-        """It is known what these conversations are: their messages are no news, and none is held
-        because it seems to be another one."""
-        for key in keys:
-            self._guard.settle(key)
-            self._guard.see(key)
-            await self._keep(self._state.mark_seen, key)
-        await self.keep_successors()
+    def forget_told(self, old: str, new: str) -> None:
+        """It is kept, or was no news."""
+        self._told = tuple(one for one in self._told if (one.old, one.new) != (old, new))
+        self._guard.tell(*self._told)
 
-    @property
-    def successors(self) -> Mapping[str, str]:
-        """The conversations on hold, with the key of the one that each seems to go on for."""
-        return self._guard.successors
-
-    async def keep_successors(self) -> None:
-        """Have the holds outlast a restart."""
-        await self._keep(lambda _: self._guard.keep_successors(), None)
+    def has_met(self, name: str) -> bool:
+        """True if a message came from this conversation, or from one of this bot account."""
+        return any(
+            one == name or one.startswith((f"{name}:", f"{name}#")) for one in self._guard.seen
+        )
 
     def sharing(self, scope: Scope) -> int:
         """How many keys of the map give this scope."""
@@ -195,7 +189,7 @@ class ScopeBook:
 
     def derived_scopes(self, conversation_id: ConversationId) -> frozenset[Scope]:
         """Every private scope that some policy derives for a conversation, whatever holds now."""
-        return derived_scopes(conversation_id, self._scopes)
+        return derived_scopes(conversation_id, self._settings_now())
 
     async def meet(
         self, conversation_id: ConversationId, actor: Actor, resolution: Resolution

@@ -18,7 +18,6 @@ _TOLD: Final = "told:"
 _TO_ADMINS: Final = frozenset(
     {
         NoticeCode.STRANGERS_IN_PUBLIC,
-        NoticeCode.SUCCESSOR,
         NoticeCode.SOUL_WAITS,
         NoticeCode.SOUL_APPLIED,
     }

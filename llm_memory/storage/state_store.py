@@ -10,7 +10,7 @@ import json
 import secrets
 import sqlite3
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from ..errors import StateUnavailable
 from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
 from ..models.passages import Key
-from ..models.resolution import DerivedScope, MovedEntry, Rebinding
+from ..models.resolution import DerivedScope, Rebinding
 from ..models.turns import HistoryScope
 from .formats.peek import peek
 from .formats.state_schema import STATE
@@ -32,8 +32,6 @@ _RELEASED = "accounts_let_go"
 """In ``meta``: bot accounts as a JSON list."""
 _REBOUND = "rebound"
 """In ``meta``: rebindings as a JSON list."""
-_SUCCESSORS = "successors"
-"""In ``meta``: a JSON object, key of a conversation -> key of the one it seems to go on for."""
 _MARK = "mark:"
 """What the names of marks begin with in ``meta``."""
 
@@ -123,14 +121,6 @@ class SqliteStateStore(SqliteFile):
     def put_rebindings(self, rebindings: Sequence[Rebinding]) -> None:
         """Replace them all."""
         self._put_json(_REBOUND, [asdict(one) for one in rebindings])
-
-    def successors(self) -> dict[str, str]:
-        """Returns the conversations that seem to go on for another one, with the key of that."""
-        return {str(key): str(value) for key, value in (self._json(_SUCCESSORS) or {}).items()}
-
-    def put_successors(self, successors: Mapping[str, str]) -> None:
-        """Replace them all."""
-        self._put_json(_SUCCESSORS, dict(successors))
 
     def _json(self, name: str) -> Any:
         found = self.rows("SELECT value FROM meta WHERE name = ?", (name,))
@@ -296,15 +286,8 @@ class SqliteStateStore(SqliteFile):
 
 
 def _rebinding(fields: dict[str, Any]) -> Rebinding:
-    return Rebinding(
-        fields["old"],
-        fields["new"],
-        tuple(MovedEntry(**entry) for entry in fields["moved"]),
-        tuple(fields["paused"]),
-        tuple((source, target) for source, target in fields["brought"]),
-        fields["policy"],
-        bool(fields.get("finished", True)),
-    )
+    moved = tuple(map(str, fields["moved"]))
+    return Rebinding(fields["old"], fields["new"], moved, fields["policy"])
 
 
 def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:

@@ -19,10 +19,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord, Value
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import RebindFault
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.rebinding import (
-    with_moved,
-    with_moved_back,
-)
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.rebinding import with_moved_back
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     ADMIN,
@@ -38,9 +35,7 @@ from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
     opened,
 )
 from astrbot_plugin_scoped_memory.tests.laws.kill_facts import (
-    WRITTEN,
     Facts,
-    kinds,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -104,8 +99,8 @@ def on(account: str, where: ConversationId) -> ConversationId:
 
 
 class Rebind(Mapped):
-    """A bot account goes on under another name, with the map, the pauses, and the memories of
-    scopes that a policy derived."""
+    """A bot account goes on under another name, with the map, the pauses, and the scopes that a
+    policy derived."""
 
     in_steps = True
     places = tuple(on(name, one) for name in (ADAPTER, "qq2") for one in (FAMILY, WORK, SQUARE))
@@ -124,20 +119,14 @@ class Rebind(Mapped):
                 await rig.remember(words, where, person(31))
             await rig.engine.service.pause(conversation_id=WORK, actor=ADMIN)
 
-    def cut_off(self, found: Facts, start: Facts, whole: Facts) -> list[str]:
-        """What stands in a scope that nobody has any more is seen once it was brought along."""
-        return super().cut_off(*(kinds(facts, WRITTEN) for facts in (found, start, whole)))
-
     async def act(self, rig: Rig, tell: Tell) -> None:
-        rebinds, raw = rig.engine.service.admin.rebinds, self.map_of(rig.root)
-        plan = await rebinds.plan(raw, ADAPTER, "qq2")
-        if isinstance(plan, RebindFault):
-            assert plan is RebindFault.NOTHING
+        admin = rig.engine.service.admin
+        done = await admin.rebind(ADAPTER, "qq2", self.map_of(rig.root))
+        if isinstance(done, RebindFault):
+            assert done is RebindFault.NOTHING
             return
-        changed = with_moved(raw, plan.moved)
-        await rebinds.begin(plan)
-        self.save(rig.root, changed)
-        await rebinds.finish(changed, FAMILY.umo, ADMIN)
+        self.save(rig.root, done.raw)
+        await admin.go_by(done.raw, done.rebinding.moved)
 
 
 class UndoRebind(Rebind):
@@ -150,13 +139,14 @@ class UndoRebind(Rebind):
             await Rebind.act(self, rig, lambda *_: None)
 
     async def act(self, rig: Rig, tell: Tell) -> None:
-        rebinds, raw = rig.engine.service.admin.rebinds, self.map_of(rig.root)
-        last = await rebinds.last()
+        admin = rig.engine.service.admin
+        last = await admin.last_rebinding()
         if last is None:
             return
-        changed = with_moved_back(raw, last.moved)
+        changed = with_moved_back(self.map_of(rig.root), last)
         self.save(rig.root, changed)
-        await rebinds.undo(changed, FAMILY.umo, ADMIN)
+        await admin.undo_rebind(last)
+        await admin.go_by(changed, set(changed))
 
 
 class Bring(Deed):

@@ -5,12 +5,11 @@ A name is a bot account, or the map key of a conversation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ...errors import InvalidConversationId
 from ...models.conversation import ConversationId, ConversationKind
-from ...models.resolution import MovedEntry, RebindFault, Rebinding
+from ...models.resolution import RebindFault, Rebinding
 from .scope_map import (
     account_of,
     as_entry,
@@ -58,10 +57,9 @@ def chat_key(conversation_id: ConversationId) -> str:
     return f"{begin}:{chat_of(session)}"
 
 
-def renamed(key: str, rebinding: Rebinding) -> str | None:
-    """What a conversation is called by now; None if the rebinding does not concern it. A topic goes
-    with its group."""
-    old, new = rebinding.old, rebinding.new
+def renamed(key: str, old: str, new: str) -> str | None:
+    """What a conversation is called where ``new`` stands for ``old``; None if that does not concern
+    it. A topic goes with its group."""
     if not is_conversation_key(key):
         return None
     if is_account(old):
@@ -73,77 +71,63 @@ def renamed(key: str, rebinding: Rebinding) -> str | None:
     return new + session[len(chat) :] if f"{account}:{kind}:{chat}" == old else None
 
 
-def followed(
-    conversation_id: ConversationId, rebindings: Iterable[Rebinding]
-) -> ConversationId | None:
-    """The conversation under the name that it has now; None where it has the name that it had.
+def names_of(
+    conversation_id: ConversationId, rebound: Sequence[Rebinding]
+) -> tuple[ConversationId, ...]:
+    """The other names that a conversation has or had, the newest first: what comes under one of
+    them belongs to all. Policies derive its scope from the last.
 
-    ``rebindings``: in the order in which they were made.
+    Args:
+        rebound: In the order in which they were made.
     """
-    now = conversation_id
-    for rebinding in rebindings:
-        to = renamed(now.map_key, rebinding)
-        if to is None:
-            continue
-        if is_account(rebinding.old):
-            umo = f"{rebinding.new}:{without_account(now.umo)}"
-            now = replace(now, umo=umo, account=rebinding.new)
-            continue
-        named = ConversationId.parse(to)
-        group = named.session if now.kind is ConversationKind.GROUP else now.group
-        peer = named.peer if now.kind is ConversationKind.PRIVATE else now.peer
-        now = replace(now, umo=to, account=named.account, group=group, peer=peer)
-    return None if now == conversation_id else now
+    first = conversation_id
+    for one in reversed(rebound):
+        first = _under(first, one.new, one.old) or first
+    names = [first]
+    for one in rebound:
+        if (named := _under(names[-1], one.old, one.new)) is not None:
+            names.append(named)
+    return () if names == [conversation_id] else tuple(reversed(names))
 
 
-def moved_entries(
-    raw: Mapping[str, object], old: str, new: str
-) -> tuple[MovedEntry, ...] | RebindFault:
-    """The entries of the owner's map that name ``old``, each with its new key."""
-    rebinding = Rebinding(old, new)
-    entries = [(written, *as_entry(str(written), value)) for written, value in raw.items()]
-    there = {canonical_key(key): str(value) for _, key, value in entries}
-    moved = []
-    for written, key, value in entries:
-        to = renamed(canonical_key(key), rebinding)
-        if to is None:
-            continue
-        if there.get(to, str(value)) != str(value):
-            return RebindFault.TAKEN
-        moved.append(MovedEntry(str(written), str(value), to))
-    return tuple(moved)
-
-
-def with_moved(raw: Mapping[str, object], moved: Collection[MovedEntry]) -> dict[str, object]:
-    """The map in which those of these entries that stand there have their new keys."""
-    there = [entry for entry in moved if entry.written in raw]
-    gone = {entry.written for entry in there}
-    kept = {key: value for key, value in raw.items() if key not in gone}
-    return kept | {entry.key: entry.value for entry in there}
-
-
-def with_moved_back(raw: Mapping[str, object], moved: Collection[MovedEntry]) -> dict[str, object]:
-    """The map in which these entries have their former keys. A new key that has got another value
-    since keeps it."""
-    kept = dict(raw)
-    for entry in moved:
-        if kept.get(entry.key) == entry.value:
-            del kept[entry.key]
-        kept.setdefault(entry.written, entry.value)
-    return kept
-
-
-def known_under(name: str, keys: Iterable[str]) -> list[str]:
-    """Of these conversations, those that a name concerns."""
-    rebinding = Rebinding(name, name)
-    return sorted(key for key in keys if renamed(key, rebinding) is not None)
-
-
-def parsed(key: str) -> ConversationId | None:
-    """The conversation of a map key; None for what is none."""
-    try:
-        found = ConversationId.parse(key)
-    except InvalidConversationId:
+def _under(now: ConversationId, old: str, new: str) -> ConversationId | None:
+    to = renamed(now.map_key, old, new)
+    if to is None:
         return None
-    group = found.session if found.kind is ConversationKind.GROUP else None
-    return replace(found, group=group)
+    if is_account(old):
+        return replace(now, umo=f"{new}:{without_account(now.umo)}", account=new)
+    named = ConversationId.parse(to)
+    group = named.session if now.kind is ConversationKind.GROUP else now.group
+    peer = named.peer if now.kind is ConversationKind.PRIVATE else now.peer
+    return replace(now, umo=to, account=named.account, group=group, peer=peer)
+
+
+def with_moved(
+    raw: Mapping[str, object], old: str, new: str
+) -> tuple[dict[str, object], tuple[str, ...]] | RebindFault:
+    """The owner's map in which each entry that names ``old`` has its new key, and the former keys
+    of those."""
+    entries = [(written, *as_entry(str(written), value)) for written, value in raw.items()]
+    there = {canonical_key(key): value for _, key, value in entries}
+    changed, moved = dict(raw), dict[str, None]()
+    for written, key, value in entries:
+        former = canonical_key(key)
+        to = renamed(former, old, new)
+        if to is None:
+            continue
+        if there.get(to, value) != value:
+            return RebindFault.TAKEN
+        del changed[written]
+        changed[to] = value
+        moved[former] = None
+    return changed, tuple(moved)
+
+
+def with_moved_back(raw: Mapping[str, object], rebinding: Rebinding) -> dict[str, object]:
+    """The map in which what was moved, and still stands there, has its former keys."""
+    changed = dict(raw)
+    for key in rebinding.moved:
+        to = renamed(key, rebinding.old, rebinding.new)
+        if to in changed:
+            changed[key] = changed.pop(to)
+    return changed

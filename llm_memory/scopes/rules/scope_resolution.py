@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ...errors import InvalidScope
 from ...models.conversation import ConversationId, ConversationKind
@@ -15,7 +15,7 @@ from ...models.resolution import ReadPublicOnly, ReadsNothing, Resolution, Usabl
 from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
 from ...models.settings import AgentScope, DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
 from ...text.normalising import clean
-from .rebinding import chat_key, followed
+from .rebinding import names_of
 from .scope_map import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
 
 
@@ -29,13 +29,10 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     parts = conversation_id.umo.split(":", 2)
     if len(parts) != 3 or not all(part.strip() for part in parts):
         return ReadsNothing(Why(WhyCode.MALFORMED_ID, value=conversation_id.umo))
-    found = _by_keys(_own_keys(conversation_id), settings.scope_map)
-    if found is None and (now := followed(conversation_id, settings.scope_map.rebound)):
-        conversation_id = now  # what still comes under the former name belongs to the new one
-        found = _by_keys(_own_keys(conversation_id), settings.scope_map)
+    names = (conversation_id, *names_of(conversation_id, settings.scope_map.rebound))
     found = (
-        found
-        or _by_doubtful_key(conversation_id, settings.scope_map)
+        _by_keys((key for name in names for key in _own_keys(name)), settings.scope_map)
+        or _by_doubtful_key(names, settings.scope_map)
         or _by_keys(_persona_key(conversation_id), settings.scope_map)
     )
     if found is not None:
@@ -48,7 +45,7 @@ def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolut
     if conversation_id.persona is None and _maps_personas(settings):
         # One of these keys might be this conversation's: guessing "none" would publish it.
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_PERSONA))
-    found = _by_policy(conversation_id, settings)
+    found = _by_policy(names, settings)
     widest = isinstance(found, Usable) and found.scope.is_public
     if widest and settings.scope_map.withheld is not None:
         return ReadPublicOnly(Why(settings.scope_map.withheld))
@@ -68,18 +65,16 @@ def _by_keys(candidates: Iterable[tuple[WhyCode, str]], scope_map: ScopeMap) -> 
     return None
 
 
-def _by_doubtful_key(conversation_id: ConversationId, scope_map: ScopeMap) -> ReadPublicOnly | None:
+def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> ReadPublicOnly | None:
     """For a conversation that no key matches: reading only, if a key that can match none seems to
     mean it."""
     if scope_map.gone:
-        own = {without_account(key) for _, key in _own_keys(conversation_id)}
+        own = {without_account(key) for name in names for _, key in _own_keys(name)}
         for key in sorted(scope_map.gone):
             if without_account(key) in own:
                 return ReadPublicOnly(Why(WhyCode.ACCOUNT_GONE, key, _written(key, scope_map)))
-    if former := scope_map.successors.get(chat_key(conversation_id)):
-        return ReadPublicOnly(Why(WhyCode.SUCCESSOR, former, _written(former, scope_map)))
     for key in sorted(scope_map.unreadable):
-        if seems_to_mean(key, conversation_id):
+        if any(seems_to_mean(key, name) for name in names):
             return ReadPublicOnly(Why(WhyCode.UNREADABLE_KEY, key, _written(key, scope_map)))
     return None
 
@@ -128,18 +123,22 @@ def _parents(key: str) -> Iterator[tuple[WhyCode, str]]:
         yield WhyCode.MAPPED_PARENT, f"{account}:{kind}:{chat}"
 
 
-def _by_policy(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
+def _by_policy(names: Sequence[ConversationId], settings: ScopeSettings) -> Resolution:
+    """What the first name that the conversation had derives, which is the last of ``names``."""
+    conversation_id = names[-1]
     match conversation_id.kind:
         case ConversationKind.PRIVATE:
-            return _private(conversation_id, settings)
+            accounts = settings.dm_scope_by_account or {}
+            own = (name.account for name in names if name.account in accounts)
+            return _private(conversation_id, next(own, conversation_id.account), settings)
         case ConversationKind.GROUP:
             return _group(conversation_id, settings)
         case ConversationKind.OTHER:
             return _unknown_kind(conversation_id, settings)
 
 
-def _private(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
-    account = conversation_id.account
+def _private(conversation_id: ConversationId, account: str, settings: ScopeSettings) -> Resolution:
+    """``account``: whose policy holds."""
     policy, setting = settings.dm_policy(account), settings.dm_setting(account)
     if policy is None:
         return ReadPublicOnly(Why(WhyCode.UNKNOWN_POLICY, setting))
@@ -161,8 +160,9 @@ def _private(conversation_id: ConversationId, settings: ScopeSettings) -> Resolu
         case DmScope.PER_CHANNEL_PEER:
             return Usable(_derive("dm", f"{adapter}-{shown}", [policy, adapter, *person]), why)
         case DmScope.PER_ACCOUNT_CHANNEL_PEER:
-            payload = [policy, account, adapter, *person]
-            return Usable(_derive("dm", f"{account}-{adapter}-{shown}", payload), why)
+            first = conversation_id.account
+            payload = [policy, first, adapter, *person]
+            return Usable(_derive("dm", f"{first}-{adapter}-{shown}", payload), why)
 
 
 def _group(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -234,13 +234,14 @@ ALL_PRIVATE_CHATS = _derive("dm", "main", ["main"])
 
 
 def derived_scopes(conversation_id: ConversationId, settings: ScopeSettings) -> frozenset[Scope]:
-    """Every private scope that some policy derives for a conversation, with its identity link and
-    without."""
+    """Every private scope that some policy derives for a conversation under any of its names, with
+    its identity link and without."""
     found = (
         _by_policy(
-            conversation_id,
+            [name],
             ScopeSettings(dm_scope=dm_scope, group_scope=group_scope, identity_links=links),
         )
+        for name in (conversation_id, *names_of(conversation_id, settings.scope_map.rebound))
         for links in (settings.identity_links, {})
         for dm_scope in DmScope
         for group_scope in GroupScope

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -12,11 +13,8 @@ from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     GroupScope,
-    ReadPublicOnly,
-    Turn,
+    Usable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
-from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import DmScope
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -119,29 +117,27 @@ async def test_what_cannot_be_rebound_is_refused_and_changes_nothing(tmp_path: P
         assert (panel.saved, panel[KEY]) == ([], MAP)
 
 
-async def test_what_the_platform_moved_is_held_until_the_map_could_be_saved(tmp_path: Path) -> None:
+async def moved(rig: Rig, panel: Panel, old: str, new: str) -> None:
+    """The platform says so."""
+    plugin = FakePlugin(rig, panel=panel)
+    DeepMind(cast("Any", plugin)).chat_moved(old, new)
+    at_once = await rig.engine.service.describe(conversation_id=ConversationId.parse(new))
+    assert isinstance(at_once.resolution, Usable)
+    await plugin.settled()
+
+
+async def test_what_the_platform_moved_keeps_its_scope_though_the_map_cannot_be_saved(
+    tmp_path: Path,
+) -> None:
     panel = Panel(dict(MAP), full=True)
     async with running(tmp_path, follow=False) as rig:
-        plugin = FakePlugin(rig, panel=panel)
-        DeepMind(cast("Any", plugin)).chat_moved(OLD, NEW)
-        report = await rig.engine.service.describe(conversation_id=group(7770))
-        assert isinstance(report.resolution, ReadPublicOnly)
-        await plugin.settled()
-        desk = Desk(rig, panel=panel)
-        told = desk.say("notice.successor", key=NEW, former=OLD)
-        assert told not in await desk("scope", 999, admin=False)
-        assert told in await desk("scope", 999)
-        assert told not in await desk("scope", 999)
-    panel.full = False
+        await moved(rig, panel, OLD, NEW)
     async with running(tmp_path, panel[KEY], follow=False) as rig:
-        report = await rig.engine.service.describe(conversation_id=group("7770#5"))
-        assert isinstance(report.resolution, ReadPublicOnly)
-        status = await rig.engine.status()
-        plugin = FakePlugin(rig, panel=panel)
-        assert any(NEW in text and OLD in text for text in plugin.warnings(status))
-        await Desk(rig, panel=panel)(f"scope rebind {OLD}", 7770)
-        assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
-        assert not plugin.warnings(await rig.engine.status())
+        for where in (group(7770), group("7770#5")):
+            report = await rig.engine.service.describe(conversation_id=where)
+            assert isinstance(report.resolution, Usable)
+            assert report.resolution.scope.name == "家人"
+        assert (await rig.engine.status()).notices == ()
 
 
 async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
@@ -151,9 +147,7 @@ async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
     async with running(tmp_path, follow=False) as rig:
         await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
         for old, new in ((OLD, NEW), (OLD, NEW), (f"{ADAPTER}:GroupMessage:1", NEW + "1")):
-            plugin = FakePlugin(rig, panel=panel)
-            DeepMind(cast("Any", plugin)).chat_moved(old, new)
-            await plugin.settled()
+            await moved(rig, panel, old, new)
         service = rig.engine.service
         assert service.conversations.paused_since(group(7770))
         assert len(panel.saved) == 1
@@ -163,46 +157,42 @@ async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
         assert stranger.memory.scope.name == "public"
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-async def test_what_failed_on_its_way_goes_on_when_it_is_asked_for_again(
-    tmp_path: Path, restarted: bool
+@pytest.mark.parametrize("saved", [True, False])
+@pytest.mark.parametrize("by_platform", [True, False])
+async def test_cut_off_at_any_moment_a_paused_chat_is_off_the_record_under_both_names(
+    tmp_path: Path, saved: bool, by_platform: bool
 ) -> None:
-    """Of a chat that a policy isolates. It is done once, and undone as a whole."""
-    settings, panel = replace(QUICK, group_scope=GroupScope.PER_GROUP), Panel({})
-    again = f"scope rebind {OLD} {NEW}"
-    async with running(tmp_path, {}, settings=settings, follow=False) as rig:
-        await rig.engine.service.conversations.meet(group(777), person(1))
+    """As the map is being saved, or has just been; then it is asked for again, and undone."""
+    panel, again = Panel(dict(MAP)), f"scope rebind {OLD} {NEW}"
+
+    class Killed(BaseException):
+        pass
+
+    async def killed() -> bool:
+        if saved:
+            await keep()
+        raise Killed
+
+    async with running(tmp_path, follow=False) as rig:
         await rig.remember(ANSWER, group(777))
-        turn = Turn(person(1), "手术安排在市一院三楼", "记下了")
-        await rig.engine.service.observe(turn, conversation_id=group(777))
         await rig.engine.service.pause(conversation_id=group(777), actor=ADMIN)
-        vault = rig.engine.parts.vault
-
-        def refuse(scope: Scope) -> None:
-            del vault.ensure  # type: ignore[method-assign]
-            raise VaultWriteFailed("no space left on device")
-
-        vault.ensure = refuse  # type: ignore[method-assign, assignment]
-        failed = await Desk(rig, panel=panel)(again)
-        assert NEW not in failed
-        if not restarted:
-            await told_that_it_goes_on(rig, panel, again)
-    if restarted:
-        async with running(tmp_path, {}, settings=settings, follow=False) as rig:
-            await told_that_it_goes_on(rig, panel, again)
-
-
-async def told_that_it_goes_on(rig: Rig, panel: Panel, again: str) -> None:
-    desk, service = Desk(rig, panel=panel), rig.engine.service
-    assert service.conversations.paused_since(group(7770))
-    await service.resume(conversation_id=group(7770), actor=ADMIN)
-    what = desk.plugin.texts.listed("counts", memories=1, turns=1)
-    assert desk.say("rebind.moved", what=what) in await desk(again)
-    assert await rig.texts(QUESTION, group(7770))
-    assert not service.conversations.paused_since(group(7770))
-    assert await desk(again) == desk.say("rebind.nothing", old=OLD, new=NEW)
-    await service.resume(conversation_id=group(777), actor=ADMIN)
-    await desk("scope rebind undo")
-    assert not await rig.texts(QUESTION, group(7770))
-    assert await rig.texts(QUESTION, group(777))
-    assert await desk("scope rebind undo") == desk.say("rebind.nothing_to_undo")
+        before, keep = dict(panel[KEY]), panel.save_config_async
+        panel.save_config_async = killed  # type: ignore[method-assign]
+        with suppress(Killed):
+            await (moved(rig, panel, OLD, NEW) if by_platform else Desk(rig, panel=panel)(again))
+        panel.save_config_async = keep  # type: ignore[method-assign]
+        panel[KEY] = panel.saved[-1] if saved else before
+    async with running(tmp_path, panel[KEY], follow=False) as rig:
+        desk, service = Desk(rig, panel=panel), rig.engine.service
+        assert all(service.conversations.paused_since(group(n)) for n in (777, 7770)[saved:])
+        for _ in range(2):
+            await desk(again)
+            assert service.conversations.paused_since(group(7770))
+        for number in (777, 7770):
+            await service.resume(conversation_id=group(number), actor=ADMIN)
+            assert await rig.texts(QUESTION, group(number))
+        assert await desk(again) == desk.say("rebind.nothing", old=OLD, new=NEW)
+        await desk("scope rebind undo")
+        assert not await rig.texts(QUESTION, group(7770))
+        assert await rig.texts(QUESTION, group(777))
+        assert await desk("scope rebind undo") == desk.say("rebind.nothing_to_undo")

@@ -97,7 +97,7 @@ def test_the_emergency_downgrade_admits_all_but_quarantine_and_records_without_a
 
 
 def test_a_scope_cannot_be_made_or_changed_past_its_check() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(InvalidScope):
         Scope("../x")
     with pytest.raises(AttributeError):
         Scope.parse("家人")._name = "public"
