@@ -220,7 +220,7 @@ def test_the_fields_are_those_of_the_documentation() -> None:
     [
         ("状态: Proposed", DecisionState.PROPOSED),
         ("状态：已接受D-0012", DecisionState.ACCEPTED),
-        ("状态：Refused", DecisionState.REJECTED),
+        ("状态：Rejected", DecisionState.REJECTED),
         ("状态：Withdrawn D-0012", DecisionState.WITHDRAWN),
         ("状态：已接受", None),
         ("状态：已接受 D-1", None),
