@@ -69,6 +69,8 @@ def _remembered(texts: Texts, group: str, outcome: RememberOutcome) -> str:
     said += redacted_text(texts, outcome.redacted)
     if stored.memory.quoted:
         said += texts.say("outcome.quoted")
+    if isinstance(outcome, Stored) and outcome.missed:
+        said += texts.say("outcome.missed")
     if isinstance(outcome, Stored) and (older := outcome.conflict) is not None:
         words = safe(preview(older.memory.judgment, _SHOWN))
         said += texts.say("outcome.conflict", former=older.memory.memory_id, text=words)

@@ -72,6 +72,7 @@ from ..reflection.token_budget import TokenBudget
 from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
+from ..remember.contradictions import ContradictingWrites
 from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import Closings, CorrectedJournals, CorrectionFollower
 from ..remember.draft_checks import DraftChecks, PrivateData
@@ -311,7 +312,6 @@ class Parts(Given):
             p.near,
             p.corrected,
             p.closings,
-            p.weights.newer,
             p.clock,
         )
     )
@@ -591,6 +591,7 @@ class Parts(Given):
             p.corrections,
             p.intents,
             p.bringing,
+            ContradictingWrites(p.handlers, p.near, p.corrected, p.weights.newer),
             p.learning,
             TaskList(p.vault, p.catalogue, p.living, p.notices, p.checks, p.editor, p.clock),
             Transfer(p.transfers, p.catalogue, p.handlers, p.clock, p.version),

@@ -282,11 +282,13 @@ class Reason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Stored:
     """Acknowledged: on disk and recallable from now on. ``redacted``: what was hidden in it.
-    ``conflict``: what it may contradict; that stands as it stood."""
+    ``conflict``: what it may contradict; that stands as it stood. ``missed``: it calls itself a
+    correction, of nothing that was found."""
 
     memory: StoredMemory
     redacted: tuple[PrivateKind, ...] = ()
     conflict: StoredMemory | None = None
+    missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

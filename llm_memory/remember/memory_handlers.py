@@ -27,7 +27,6 @@ from ..errors import VaultWriteFailed
 from ..index.rules.deduplication import Decision, Reinforce, Replace
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     MAX_STRENGTH,
     MODEL_WORDED,
@@ -51,7 +50,6 @@ from ..models.passages import Key, place_name
 from ..models.scope import Scope
 from ..models.status import NoticeCode
 from ..models.vault_layout import ARCHIVE, topic_of
-from ..recall.rules.weights import Linear
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.date_annotation import resolve_dates, stands_weekly
@@ -65,7 +63,6 @@ from .corrected_texts import EVER
 from .correction_follower import Closings
 from .draft_checks import DraftChecks, not_written
 from .near_duplicates import NearDuplicates
-from .rules.contradiction import contradicted
 from .rules.instructions import is_quotation
 from .rules.normalise import MAX_TAGS
 from .rules.routing import beside
@@ -89,10 +86,8 @@ class MemoryHandlers:
         near: NearDuplicates,
         corrected: CorrectedStatements,
         closings: Closings,
-        newer: Linear,
         clock: Clock,
     ) -> None:
-        self._newer = newer
         self._near = near
         self._closings = closings
         self._corrected = corrected
@@ -146,39 +141,6 @@ class MemoryHandlers:
                 return not_written(error, self._notices)
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
         return replace(outcome, redacted=passed.hidden)
-
-    async def remember(
-        self,
-        draft: MemoryDraft,
-        scope: Scope,
-        *,
-        conversation: str,
-        trusted: bool,
-        role: str,
-        memory_id: str = "",
-    ) -> RememberOutcome:
-        """As ``write``, for what is to be remembered by somebody's wish. Returns Replaced where the
-        draft contradicts what its speaker said for certain, ``Stored.conflict`` where it may
-        contradict anything else. A crash in between leaves both."""
-        outcome = await self.write(
-            draft,
-            scope,
-            conversation=conversation,
-            trusted=trusted,
-            role=role,
-            memory_id=memory_id,
-        )
-        if not isinstance(outcome, Stored):
-            return outcome
-        new = outcome.memory
-        near = await self._near.sharing_words(new)
-        found, sure = await asyncio.to_thread(contradicted, new.memory, near, self._newer)
-        if found is None or not sure or not await self.supersede(found, new):
-            return replace(outcome, conflict=found)
-        # Earlier turns that are still unread may say the old words again.
-        kind, at = CorrectionKind.TAKEN_BACK, new.memory.created_at
-        await self._corrected.note(kind, scope.name, found.memory, at=at)
-        return Replaced(new, found, outcome.redacted)
 
     async def as_memory(
         self, draft: MemoryDraft, scope: Scope, *, conversation: str, role: str, memory_id: str

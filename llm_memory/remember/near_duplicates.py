@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
+from itertools import islice
 
 from ..catalogue.catalogue import Catalogue, key_of
 from ..errors import EmbeddingFailed, IndexUnavailable
@@ -24,6 +26,7 @@ _ASKED = 50
 """Neighbours requested from the index: some are unread turns, which are skipped."""
 BY_WORDS = 100
 """Of so many recall hits, those that share the most words are compared."""
+_JUST_SAID = timedelta(days=3)
 _FRESH = 10
 """The newest memories not yet in the index that are compared, too."""
 
@@ -74,9 +77,21 @@ class NearDuplicates:
         own = stored.memory.memory_id
         return [(other, similarity) for other, similarity in near if other.memory.memory_id != own]
 
-    async def sharing_words(self, stored: StoredMemory) -> list[StoredMemory]:
+    async def sharing_words(
+        self, stored: StoredMemory, *, latest: bool = False
+    ) -> list[StoredMemory]:
         """Returns what of a memory's own scope shares the most words with it, whoever said it;
-        roughly so while the word index cannot answer, as in a program that has just begun."""
+        roughly so while the word index cannot answer, as in a program that has just begun.
+        ``latest``: also what its speaker said in the last days, whatever its words."""
+        found = await self._alike(stored)
+        if latest:
+            day, seen = stored.memory.created_at.date(), readers(stored.scope, stored.memory)
+            last = self._catalogue.of_days(day - _JUST_SAID, day, seen, None)
+            own = (one for one in last if same_speaker(one.memory, stored.memory))
+            found += [one for one in islice(own, NEAREST) if one not in (stored, *found)]
+        return found
+
+    async def _alike(self, stored: StoredMemory) -> list[StoredMemory]:
         place, own = place_name(stored), key_of(stored)
         try:
             async with asyncio.timeout(self._seconds):

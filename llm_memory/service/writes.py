@@ -26,6 +26,7 @@ from ..models.tasks import TaskAction, TaskChange, TaskReport
 from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.feedback_applier import FeedbackApplier
+from ..remember.contradictions import ContradictingWrites
 from ..remember.edit import MemoryEditor, Requester
 from ..remember.memory_handlers import MemoryHandlers
 from ..roles.role_notes import RoleNotes
@@ -50,6 +51,7 @@ class Writes(Door):
     _settings: EngineSettings
     _book: ScopeBook
     _handlers: MemoryHandlers
+    _contradicting: ContradictingWrites
     _applier: FeedbackApplier
     _editor: MemoryEditor
     _tasks: TaskList
@@ -80,7 +82,7 @@ class Writes(Door):
         ):
             return Stored(known)
         write = partial(
-            self._handlers.remember,
+            self._contradicting.write,
             draft,
             scope,
             conversation=conversation_id.umo,

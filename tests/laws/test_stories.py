@@ -121,7 +121,7 @@ def is_told(where: Place, *numbers: int) -> Step:
 
     def done(life: Life) -> None:
         at = Asking(life.bot, where, ())
-        recalled, opening = map(repr, life.bot.run(injected(at)))
+        _, recalled, opening = map(repr, life.bot.run(injected(at)))
         listed = repr(life.bot.run(decisions(at)))
         assert text(numbers[0]) in opening
         assert all(text(number) in listed for number in numbers[1:])

@@ -100,7 +100,7 @@ async def test_an_ordinary_decision_becomes_a_proposal_when_it_is_proposed(rig: 
 
 async def test_what_was_accepted_is_not_replaced_by_what_is_said_later(rig: Rig) -> None:
     await rig.engine.parts.intake.take(FAMILY, [as_accepted("小李住在上海")])
-    said = await tell(rig, "小李不住在上海")
+    said = await tell(rig, "更正：小李住在杭州")
     assert isinstance(said, Stored)
     assert said.conflict is not None
     assert said.conflict.memory.memory_id == "m-aaaa"
@@ -110,7 +110,7 @@ async def test_what_was_accepted_is_not_replaced_by_what_is_said_later(rig: Rig)
     # An open proposal gives way, as any statement does.
     other = await tell(rig, "小王住在上海", proposed=True)
     assert isinstance(other, Stored)
-    assert isinstance(await tell(rig, "小王不住在上海"), Replaced)
+    assert isinstance(await tell(rig, "更正：小王住在杭州"), Replaced)
 
 
 @pytest.mark.parametrize("is_record", [True, False])

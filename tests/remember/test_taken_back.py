@@ -3,6 +3,7 @@ event of another day is no correction of the first."""
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -34,8 +35,23 @@ HOME = group(777)
         ("小李抽烟", "小李不抽烟了"),
         ("Tom smokes", "Tom does not smoke any more"),
         ("Tom smokes", "Tom no longer smokes"),
+        ("小李住在上海", "更正：小李住在杭州"),
+        ("小李住在上海", "纠正一下，小李住在杭州"),
+        ("小李住在上海", "我记错了，小李住在杭州"),
+        ("小李住在上海", "小李住在杭州，之前说错了"),
+        ("Tom lives in Leeds", "Correction: Tom lives in York"),
+        ("小李6月12日体检", "更正：小李6月15日体检"),
         ("小李对猫毛过敏", "小李对猫毛不过敏"),
-        ("我的鞋码是42", "我的鞋码是43，以前买小了"),
+        ("小明的车险2026-12-15到期", "更正：我的车险12月20号到期"),
+        ("我养了一只猫", "我不养猫了"),
+        ("會議室的投影機在二樓", "講錯了，會議室的投影機在四樓"),
+        ("我的生日是3月5日", "我的生日不是3月5日，是3月8日"),
+        ("I have a cat", "I don't have a cat any more"),
+        ("My yoga class is on Monday", "Sorry, my mistake: my yoga class is on Friday"),
+        ("小明 lives in Leeds", "I don't live in Leeds but in York"),
+        ("小李家的狗叫豆包", "不是豆包！小李家的狗叫豆苞"),
+        ("瑜伽课晚上7点半开始", "记错了记错了，瑜伽7点就开始"),
+        ("合唱队的队长是刘姐", "刘姐不当合唱队长了，现在是小赵在带"),
     ],
 )
 async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str, new: str) -> None:
@@ -58,14 +74,22 @@ async def test_what_its_speaker_takes_back_is_replaced(timed_bot: Bot, old: str,
     [
         # what another said
         ("小李抽烟", "小李不抽烟了", 5, True),
+        ("小李住在上海", "更正：小李住在杭州", 5, True),
         ("我抽烟", "我不抽烟了", 5, False),
         # what may hold beside it
         ("默认分支是 main", "默认分支是 master", 10001, True),
+        ("我养的猫喜欢吃鱼", "我不养猫了", 10001, True),
+        ("小明抽烟", "我的病好了，我已經戒烟了", 10001, True),
+        ("我养了一条狗", "我不养猫了", 10001, False),
         ("我的车停在二层", "不对，我爸爸的车停在三层", 10001, True),
+        ("我的车停在二层", "不对，是三层", 10001, True),
         # what takes nothing back; the reflection decides, which reads the turn
         ("小李住在上海", "小李住在杭州", 10001, False),
         ("小李抽烟", "小李不喝酒", 10001, False),
-        ("我养了一条狗", "我不养猫了", 10001, False),
+        ("小李爱吃辣，不爱吃甜", "小李不爱吃苦", 10001, False),
+        ("小李家的狗叫豆包", "不是我！小李家的猫跑了", 10001, False),
+        ("合唱队的队长是刘姐", "小赵不当合唱队长了", 10001, False),
+        ("我在准备考研", "我不考研了 打算直接找工作", 10001, True),
     ],
 )
 async def test_what_stands_beside_the_other_and_whether_the_conflict_is_named(
@@ -74,11 +98,21 @@ async def test_what_stands_beside_the_other_and_whether_the_conflict_is_named(
     first = await timed_bot.remember(old, HOME)
     outcome = await timed_bot.remember(new, HOME, person(by))
     assert outcome.conflict == (first.memory if named else None)
-    assert texts_of(timed_bot)["家人"] == sorted([old, new])
+    assert texts_of(timed_bot)["家人"] == sorted([old, re.sub("更正：|不对，", "", new)])
     for texts in map(Texts, LANGUAGES):
         for said in (remembered_text(texts, outcome), added_text(texts, outcome)):
             assert (first.memory.memory.memory_id in said) is named
             assert (old in said) is named
+
+
+async def test_a_correction_that_may_mean_two_things_names_one_and_replaces_none(
+    timed_bot: Bot,
+) -> None:
+    for text in ("小李周一打球", "小李周二打球"):
+        assert isinstance(await timed_bot.tell(text, HOME), Stored)
+    outcome = await timed_bot.tell("更正：小李周四游泳", HOME)
+    assert isinstance(outcome, Stored)
+    assert len(texts_of(timed_bot)["家人"]) == 3
 
 
 async def test_what_a_model_adds_takes_nothing_back(timed_bot: Bot) -> None:

@@ -325,7 +325,7 @@ async def test_who_speaks_of_oneself_in_passing_is_told_nothing(tmp_path: Path, 
 
 async def test_what_somebody_said_of_himself_is_told_to_others_by_the_name(tmp_path: Path) -> None:
     async with a_bot(tmp_path, words_alone=True, settings=QUICK) as rig:
-        await rig.remember("我的车险12月20号到期", FAMILY, OLD_STRONG)
+        await rig.remember("更正：我的车险12月20号到期", FAMILY, OLD_STRONG)
         await rig.remember("强哥周末值班", FAMILY, STRONG)
         await rig.until_indexed()
         asked = ("车险什么时候到期", FAMILY, 1)

@@ -1,33 +1,33 @@
-"""What a new statement contradicts of what is stored already. Pure.
+"""Whether a new statement takes back an older one of the same subject. Pure.
 
-A wrong replacement hides what is true. So only what the same speaker said in the same words, but
-for a negation, or for one number or date at the end of the clause, is replaced; all else is named.
+A wrong replacement hides what is true. It is certain where two statements are the same word for
+word but for a negation, or but for one number or date at the end of the clause. Else a speaker has
+to say that he corrects something, or that it has ended.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
+from enum import IntEnum
 from typing import Final
 
-from ...catalogue.rules.closing import closed_by
-from ...catalogue.rules.event_day import is_another_event
-from ...index.rules.deduplication import same_speaker
-from ...models.data_models import Memory, MemoryKind, StoredMemory
-from ...recall.rules import newer
-from ...recall.rules.weights import Linear
 from ...text.overlap import content
-from ...text.same_meaning import LIGHT, NEGATIONS
-from ...text.scripts import fold
-from ...text.statements import Words, agree, statement
+from ...text.same_meaning import LIGHT, NEGATIONS, PERSONS
+from ...text.scripts import WIDE, fold
+from ...text.statements import Statement, Words, agree, statement
 
-_LIKELY: Final = 1.0
-"""Log-odds from which on a statement may say how it stands now with what an older one says."""
 _COMPARED: Final = 60
 """Words of a clause: the time goes by their square."""
+_ANY_DAY: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _LEAST: Final = 3
 """Shared, where a Han character counts one and a word two."""
+_SHARED: Final = 0.6
+"""Of what is said to have ended, in what was said before."""
+
 _VALUE: Final = re.compile(r"v?[0-9][0-9A-Za-z.:/_%°+-]*", re.IGNORECASE)
 """A number, date, time or version, as ``statement`` writes it."""
 _IS: Final = re.compile(
@@ -42,74 +42,173 @@ times requests lines pages mb gb kb tb ms s m h km kg cm percent dollars euros y
 """.split()  # noqa: SIM905
 )
 _AUXILIARIES: Final = frozenset({"do", "does", "did"})
+
+
+_WRONG: Final = "(?:[记記说說讲講写寫搞弄打](?:[错錯混反])了?|有[误誤])"
+_CORRECTED: Final = re.compile(
+    r"(?:^|(?<=[，,。；;！!.\n]))\s*(?:(?:(?:我|之前|上次|[刚剛]才|[刚剛]{2}|前面)*"
+    rf"(?:{_WRONG}|不[对對]|[错錯]了)(?:[，,\s]*(?:{_WRONG}|不[对對]))*|(?:更|[纠糾]|[订訂])正|勘[误誤]|口[误誤])(?:一下)?|"
+    r"(?:(?:sorry|oops|no|wait)[,!\s]*)*(?:correction|i was (?:wrong|mistaken)|i misspoke|no|wait|"
+    r"my (?:mistake|bad)|i (?:got|had) (?:it|that) wrong|scratch that|"
+    r"that(?:'s| is| was) (?:wrong|not right)))"
+    r"\s*(?:[：:，,。；;！!.\n]+\s*|$)|\bi meant(?: to say)?(?: that)?:?\s+|"
+    rf"(?<=\S)(?:{_WRONG}|不[对對])[，,。\s]*(?:[应應][该該])?(?=是)",
+    re.IGNORECASE,
+)
+"""By these words a speaker takes back what was said before: 更正：…, 预算说错了，应该是…"""
+_CHANGED: Final = re.compile(
+    r"其[实實]|[实實][际際]上|[现現]在|如今|原[来來]|[应應][该該]是|[改换換搬挪延涨漲降变變]|推[迟遲]|提前|取消|成了|"
+    r"\b(?:actually|in fact|instead|now|should be|turns? out|moved|changed|switched|swapped|"
+    r"postponed|rescheduled|cancell?ed|used to)\b",
+    re.IGNORECASE,
+)
+_CONTRAST: Final = re.compile(
+    r"不是(?P<han>[^，,。；;是]{1,20})[，,]?\s*(?:而|[应應][该該])?是|"
+    r"^不是(?P<start>[^，,。；;！!是]{1,20})[，,。！!]\s*|"
+    r"[，,]\s*(?:而)?(?:不是|[没沒]有?|不)(?P<end>[^，,。；;是了]{1,20})[。！!]?$|"
+    r"(?:\bnot|n't)\b(?P<latin>[^,.;]{1,40}?),?\s+but\b|"
+    r"(?:,\s+not|\b(?:rather than|instead of))\s(?P<last>[^,.;]{1,40})",
+    re.IGNORECASE,
+)
 _NO_MORE: Final = re.compile(r"\bno longer\b|\bany ?(?:more|longer)\b", re.IGNORECASE)
+_NOT: Final = "[不没沒别別无無]"
+_ENDED: Final = re.compile(
+    rf"{_NOT}再|戒(?![指备備])|{_NOT}[^，,。；;]{{1,12}}了|{_NO_MORE.pattern}|"
+    r"\b(?:quit|stopped|gave up|given up)\b",
+    re.IGNORECASE,
+)
+"""Says that what was so has ended."""
+_DENIED: Final = re.compile(
+    rf"{_NOT}(?:[再是有在])?(?P<han>{WIDE.pattern})|"
+    r"(?:\b(?:no longer|not|never|quit|stopped|up)|n't)\s+"
+    r"(?:(?:a|an|the|any|be|have|has)\s+)*(?P<latin>[a-z]+)",
+    re.IGNORECASE,
+)
+"""What is denied: the verb, or what somebody is or has."""
+_ROLES: Final = "当當做任"
+"""Denied, somebody is no longer what the old statement calls them."""
+_AUXILIARY: Final = re.compile(r"\b\w+n't\b", re.IGNORECASE)
+_ENDING: Final = re.compile(
+    r"^\S{1,4}[说說]|^(?:the )?\w+ (?:says|said|told me)(?: that)?\b|"
+    rf"戒|已[经經]|{_AUXILIARY.pattern}|\b(?:quit|stopped|gave|given|up)\b|{_NO_MORE.pattern}",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(rf"{WIDE.pattern}|[a-z0-9]+")
+_CLAUSE: Final = re.compile(r"(?:[^，,。；;.!！\n\s]|(?<=[!-~])\s|\s(?=[!-~]))+")
+"""A blank ends one between Chinese characters."""
 
 
-def contradicted(
-    new: Memory, near: Sequence[StoredMemory], model: Linear
-) -> tuple[StoredMemory | None, bool]:
-    """Returns what a statement contradicts of ``near``, the most alike first, and whether it takes
-    its place: what a person vouches for stays, and so does what may be meant as well as another
-    one. ``model`` tells from two statements whether the later one says how it stands now."""
-    older = [
-        one
-        for one in near
-        if not closed_by(one.memory)
-        and one.memory.created_at <= new.created_at
-        and (one.memory.kind is MemoryKind.TASK) == (new.kind is MemoryKind.TASK)
-    ]
-    own = [one for one in older if same_speaker(new, one.memory)]
-    certain = [one for one in own if contradicts(new, one.memory)]
-    if certain:
-        return certain[0], len(certain) == 1 and _may_replace(new, certain[0].memory)
-    told = next((one for one in own if _tell_a_value(new, one.memory)), None)
-    scores = [(_score(new, one.memory, model), -place) for place, one in enumerate(older)]
-    best, place = max(scores, default=(0.0, 0))
-    return (older[-place] if best > _LIKELY else told), False
+class Taking(IntEnum):
+    """How a statement takes back another one, the plainest first."""
+
+    CORRECTS = 0
+    """It says so."""
+    ENDS = 1
+    """What was so is so no longer."""
+    CHANGED = 2
+    """Something is otherwise now, or has changed."""
+    TELLS = 3
+    """It says nothing of that."""
 
 
-def contradicts(new: Memory, old: Memory) -> bool:
-    """Whether both say the same of one event word for word, but for a negation, or for one number
-    or date at the end of what is said first: a reason may follow."""
-    mine, yours = _clauses(new), _clauses(old)
-    if not mine or not yours or mine == yours or is_another_event(new, old):
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """``said``: of ``ENDS`` what has ended, else without the words by which it calls itself a
+    correction. ``dropped``: what it says is not so; empty where it names none. ``named``: it calls
+    itself a correction."""
+
+    how: Taking
+    said: str
+    dropped: str = ""
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A statement and when it was said, aware."""
+
+    text: str
+    at: datetime
+
+
+def taken_back(text: str) -> Taken:
+    """Returns how a text takes back what was said before."""
+    said = _CORRECTED.sub("", text).strip()
+    named = bool(said) and said != text.strip()
+    contrast = _CONTRAST.search(said)
+    dropped = next(filter(None, contrast.groups()), "") if contrast else ""
+    if named or (dropped and NEGATIONS.isdisjoint(statement(dropped, _ANY_DAY).words)):
+        said = said.removeprefix(contrast[0]) if contrast and contrast["start"] else said
+        whole = not named and not (contrast and contrast["start"])
+        return Taken(Taking.CORRECTS, text if whole else said, dropped, named)
+    if ended := " ".join(one for one in _CLAUSE.findall(text) if _ENDED.search(one)):
+        return Taken(Taking.ENDS, ended)
+    return Taken(Taking.CHANGED if _CHANGED.search(text) else Taking.TELLS, text)
+
+
+def ends(new: str, old: str, names: frozenset[str]) -> bool:
+    """Whether ``new`` says that what ``old`` says has ended: it denies the same deed of the same
+    person, and tells of little else. ``names``: the ``content`` of the speaker's name."""
+    deed, left = _DENIED.search(new), _stems(_ENDING.sub("", new)) - names
+    denied = (deed["han"] or fold(deed["latin"])[:4]) if deed else ""
+    if denied not in fold(old) + _ROLES or _ENDED.search(old) or _persons(old) - _persons(new):
         return False
-    one, other = mine[0][:_COMPARED], yours[0][:_COMPARED]
-    return not agree(one, other) and (_is_negated(one, other) or _differ(one, other))
+    return len(left & _stems(old)) > _SHARED * len(left)
 
 
-def _score(new: Memory, old: Memory, model: Linear) -> float:
-    mine, yours = (
-        newer.Statement.of(one, frozenset({one.provenance.who} - {""})) for one in (new, old)
-    )
-    may = newer.may_follow(yours, mine) and not is_another_event(new, old)
-    return model.score(newer.features(yours, mine)) if may else 0.0
+def _persons(text: str) -> set[str]:
+    return {person for person in PERSONS if person in fold(text)}
 
 
-def _tell_a_value(new: Memory, old: Memory) -> bool:
+def subject(text: str, who: str) -> str:
+    """Returns the word that a statement begins with, apart from its speaker's name: it tells which
+    of his things it is about."""
+    words = _WORD.findall(_AUXILIARY.sub("", fold(text.replace(who, " ") if who else text)))
+    return next((word[:4] for word in words if content(word)), "")
+
+
+def _stems(text: str) -> frozenset[str]:
+    words = (word for word in content(text) if len(word) > 1 or not word.isascii())
+    return frozenset(word.rstrip("s") if word.isascii() else word for word in words)
+
+
+def contradicts(new: Said, old: Said) -> bool:
+    """Whether both say the same word for word, but for a negation, or for one number or date at the
+    end of what is said first: a reason may follow."""
+    mine, yours = _statement(new), _statement(old)
+    if not mine.clauses or not yours.clauses or agree(mine.words, yours.words):
+        return False
+    one, other = mine.clauses[0][:_COMPARED], yours.clauses[0][:_COMPARED]
+    if _is_negated(one, other):
+        return True
+    tell = _IS.match(new.text) and _IS.match(old.text)
+    return _differ(one, other, least=_LEAST - 1 if tell else _LEAST)
+
+
+def tell_a_value(new: str, old: str) -> bool:
     """Whether both say what the same thing is: 默认分支是 main, 默认分支是 master."""
-    one, other = _IS.match(new.judgment), _IS.match(old.judgment)
-    same = one is not None and other is not None and fold(one[0]) == fold(other[0])
-    return same and new.judgment != old.judgment and len(content(new.judgment)) > _LEAST
+    one, other = _IS.match(new), _IS.match(old)
+    if one is None or other is None or fold(one[0]) != fold(other[0]):
+        return False
+    return len(content(one[0])) > _LEAST
 
 
-def _may_replace(new: Memory, old: Memory) -> bool:
-    return not new.model_worded and (new.provenance.vouched or not old.provenance.vouched)
-
-
-def _clauses(memory: Memory) -> tuple[Words, ...]:
+def _statement(said: Said) -> Statement:
     # ``statement`` takes the 不过 of 不过敏 for "but".
-    text = memory.judgment.replace("不过敏", "没过敏")
-    text = _NO_MORE.sub(lambda one: "not" if one[0][0] in "nN" else "", text)
-    return statement(text, memory.created_at).clauses
+    text = said.text.replace("不过敏", "没过敏")
+    return statement(_NO_MORE.sub(lambda one: "not" if one[0][0] in "nN" else "", text), said.at)
 
 
 def _is_negated(one: Words, other: Words) -> bool:
     """Whether one says that the other is not so, in the same words."""
-    mine, yours = (sum(word in NEGATIONS for word in words) for words in (one, other))
+    mine, yours = _negations(one), _negations(other)
     if mine % 2 == yours % 2 or _weight(one) < _LEAST:
         return False
     return agree(_positive(one), _positive(other))
+
+
+def _negations(words: Words) -> int:
+    return sum(word in NEGATIONS for word in words)
 
 
 def _positive(words: Words) -> Words:
@@ -122,20 +221,28 @@ def _positive(words: Words) -> Words:
     )
 
 
-def _differ(one: Words, other: Words) -> bool:
-    """Whether they differ by one number or date each, with nothing but its unit behind it: in 301
-    的灯坏了 the number is the thing's name."""
+def _differ(one: Words, other: Words, *, least: int) -> bool:
+    """``least``: the weight of what has to stand before a value."""
     matcher = SequenceMatcher(None, one, other, autojunk=False)
     steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
     if len(steps) != 1:
         return False
     _, first, last, start, end = steps[0]
-    values = one[first:last], other[start:end]
-    if not all(len(words) == 1 and _VALUE.fullmatch(words[0]) for words in values):
+    values = _are_values(one[first:last], other[start:end])
+    return values and _ends_with_value(one, first, last, least)
+
+
+def _are_values(mine: Sequence[str], yours: Sequence[str]) -> bool:
+    """One number or date each, and neither names which of several things it is."""
+    return all(len(words) == 1 and _VALUE.fullmatch(words[0]) for words in (mine, yours))
+
+
+def _ends_with_value(words: Words, first: int, last: int, least: int) -> bool:
+    """Whether enough stands before a value, and nothing but its unit behind it: in 301 的灯坏了 the
+    number is the thing's name."""
+    if first == 0 or words[first - 1] == "第" or _weight(words[:first]) < least:
         return False
-    if first == 0 or one[first - 1] == "第" or _weight(one[:first]) < _LEAST - 1:
-        return False
-    return all(word.lower() in _UNITS for word in one[last:])
+    return all(word.lower() in _UNITS for word in words[last:])
 
 
 def _weight(words: Sequence[str]) -> int:

@@ -27,7 +27,7 @@ async def texts_of(rig: Rig | Bot) -> set[str]:
 @pytest.mark.parametrize(
     ("language", "old", "new", "now"),
     [
-        ("zh-CN", "我鞋码42", "我鞋码43", "我鞋码43"),
+        ("zh-CN", "我鞋码42", "更正：我鞋码43", "我鞋码43"),
         ("zh-CN", "小明对青霉素过敏", "小明对青霉素不过敏", "小明对青霉素不过敏"),
         ("en-US", "I'm vegetarian", "I'm not vegetarian any more", "I'm not vegetarian any more"),
     ],

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.corrections import Correction, CorrectionKind
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules import corrected
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import contradicts
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.contradiction import (
+    Said,
+    contradicts,
+)
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.corrected import (
     Removed,
     named,
@@ -20,7 +23,6 @@ from astrbot_plugin_scoped_memory.llm_memory.remember.rules.corrected import (
     without,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.current_diary import current
-from astrbot_plugin_scoped_memory.tests.support.memories import memory
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
 
@@ -158,7 +160,7 @@ NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 
 
 def held(new: str, old: str) -> bool:
-    return contradicts(memory(new, created_at=NOW), memory(old, created_at=NOW - timedelta(days=1)))
+    return contradicts(Said(new, NOW), Said(old, NOW - timedelta(days=1)))
 
 
 @pytest.mark.parametrize(

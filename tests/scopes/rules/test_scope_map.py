@@ -100,7 +100,7 @@ def test_a_scope_cannot_be_made_or_changed_past_its_check() -> None:
     with pytest.raises(InvalidScope):
         Scope("../x")
     with pytest.raises(AttributeError):
-        Scope.parse("家人")._name = "public"
+        Scope.parse("家人").name = "public"
     assert Scope.parse("家人") != "家人"
 
 
