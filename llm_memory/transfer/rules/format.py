@@ -147,7 +147,8 @@ def _read(kind: type[Record], said: dict[str, Any]) -> Record:
     elif kind is FileRecord:
         said["content"] = _content(said)
     try:
-        record: Record = _adapter(kind).validate_python(said)
+        # A class is hashable, whatever mypy takes from the slots of its instances.
+        record: Record = _adapter(kind).validate_python(said)  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         fault = LineFault.MISSING if first["type"] == "missing" else LineFault.WRONG
