@@ -28,8 +28,7 @@ checkout.register()
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import PrivateKind  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.remember.draft_checks import PrivateData  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import find  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_keys import Span  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import Span, find  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "privacy.jsonl"
 _MARKED = re.compile(r"⟦([a-z_]+)\|([^⟧]*)⟧")

@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from ..core.replies.outcome_text import remembered_text
 from ..llm_memory import MemoryDraft, MemoryKind, Refused, Source
 from ..llm_memory.reflection.rules.tags import usable_asks, usable_tags
-from ..llm_memory.remember.rules.normalise import (
+from ..llm_memory.remember.rules.gate import (
     MAX_ASK,
     MAX_ASKS,
     MAX_JUDGMENT,

@@ -80,7 +80,7 @@ from ..remember.edit import MemoryEditor
 from ..remember.intake import Intake
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
-from ..remember.rules.privacy import Finder, without_private
+from ..remember.rules.private import Finder, without_private
 from ..remember.vouching import HomeVouchers
 from ..roles.role_notes import RoleNotes
 from ..runtime.lifecycle import Lifespan

@@ -13,7 +13,7 @@ from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
 from ..models.passages import place_name
 from ..remember.correction_follower import Closings
-from ..remember.rules.normalise import MAX_TAGS
+from ..remember.rules.gate import MAX_TAGS
 from ..runtime.identifiers import Clock
 from ..vault.markdown_vault import MarkdownVault
 

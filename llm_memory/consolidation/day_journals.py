@@ -43,7 +43,7 @@ from ..reflection.rules.due import LONGEST_WAIT
 from ..reflection.turn_store import SqliteTurnStore
 from ..remember.correction_follower import CorrectedJournals
 from ..remember.draft_checks import DraftChecks
-from ..remember.rules.instructions import is_quotation
+from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.shielded import shielded
 from ..text.dates.date_annotation import resolve_dates

@@ -16,7 +16,7 @@ from ..models.migration import Added, WalkBatch
 from ..models.passages import Key
 from ..models.resolution import Remainder
 from ..models.scope import Scope
-from ..remember.rules.confidences import told_in_confidence
+from ..remember.rules.gate import told_in_confidence
 from ..runtime.identifiers import Clock
 from .former_scopes import FormerScopes
 from .holdings import Holdings, entry_digest

@@ -18,7 +18,7 @@ from ..models.scope import Scope
 from ..models.settings import LoopSettings
 from ..models.status import Notice, NoticeCode, Severity
 from ..models.turns import NotObserved, ObserveOutcome, QueuedTurn, Ticket, Turn
-from ..remember.rules.confidences import is_confidence
+from ..remember.rules.gate import is_confidence
 from ..runtime.identifiers import Clock, make_id
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded

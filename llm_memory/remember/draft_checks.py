@@ -16,12 +16,9 @@ from ..models.settings import PrivacyMode
 from ..models.status import Notice, NoticeCode, Severity
 from ..runtime.notice_board import NoticeBoard
 from ..scopes.scope_book import ScopeBook
-from .rules.confidences import is_confidence
-from .rules.normalise import tidy
+from .rules.gate import flaw, is_confidence, tidy
 from .rules.off_the_record import is_off_the_record
-from .rules.privacy import Finder, Protected, find, protect
-from .rules.private_keys import Span, may_be_phone, searchable
-from .rules.quality import flaw
+from .rules.private import Finder, Protected, Span, find, may_be_phone, protect, searchable
 
 
 class DraftChecks:

@@ -39,7 +39,7 @@ from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import UndoKind, UndoRecord
 from .corrected_statements import CorrectedStatements
 from .draft_checks import DraftChecks, not_written
-from .rules.instructions import is_quotation
+from .rules.gate import is_quotation
 
 _CORRECTION_OF: Final = {
     UndoKind.FORGET: CorrectionKind.FORGOTTEN,

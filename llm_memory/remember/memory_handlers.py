@@ -63,8 +63,7 @@ from .corrected_texts import EVER
 from .correction_follower import Closings
 from .draft_checks import DraftChecks, not_written
 from .near_duplicates import NearDuplicates
-from .rules.instructions import is_quotation
-from .rules.normalise import MAX_TAGS
+from .rules.gate import MAX_TAGS, is_quotation
 from .rules.routing import beside
 
 _REINFORCE_BY = 5

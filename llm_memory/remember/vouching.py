@@ -23,7 +23,7 @@ from ..vault.ledger import SqliteLedger
 from ..vault.markdown.topic_file import Entry, TopicFile
 from ..vault.vault_tree import FileSnapshot, VaultTree
 from ..vault.vault_writer import VaultWriter
-from .rules.instructions import is_quotation
+from .rules.gate import is_quotation
 from .rules.routing import route
 
 _TRIES: Final = 10

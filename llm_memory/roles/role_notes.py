@@ -22,8 +22,8 @@ from ..models.roles import (
 from ..models.scope import Place
 from ..models.settings import PrivacyMode
 from ..models.vault_layout import MEMORY_PAGE
-from ..remember.rules.privacy import HIDDEN, Finder, without_private
-from ..remember.rules.quality import passing
+from ..remember.rules.gate import passing
+from ..remember.rules.private import HIDDEN, Finder, without_private
 from ..storage.appending import AppendFault, NotAppended, append_and_verify
 from ..storage.held_file import is_held_with
 from ..text.normalising import clean

@@ -39,7 +39,7 @@ from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
 from ..remember.edit import MemoryEditor, Requester, left_words
 from ..remember.memory_handlers import MemoryHandlers
-from ..remember.rules.confidences import told_in_confidence
+from ..remember.rules.gate import told_in_confidence
 from ..runtime.identifiers import Clock
 from ..scopes.access import ConversationView
 from ..scopes.rules.scope_resolution import target_scope

@@ -37,7 +37,7 @@ from ..models.decisions import (
     record_name,
 )
 from ..remember.edit import MemoryEditor
-from ..remember.rules.privacy import Finder
+from ..remember.rules.private import Finder
 from ..runtime.identifiers import Clock
 from ..scopes.access import ConversationView
 from ..storage.appending import NotAppended

@@ -19,7 +19,7 @@ from ..models.passages import NoteSection
 from ..models.turns import KeptHistory, NoTalk, QueuedTurn, ShownTurn, Transcript
 from ..reflection.model_histories import ModelHistories
 from ..remember.corrected_texts import CorrectedTexts
-from ..remember.rules.confidences import is_confidence
+from ..remember.rules.gate import is_confidence
 from ..scopes.access import ConversationView
 from ..scopes.scope_book import ScopeBook
 from ..text.normalising import estimate_tokens

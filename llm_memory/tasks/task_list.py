@@ -31,7 +31,7 @@ from ..models.scope import Scope, ScopeFilter
 from ..models.tasks import Task, TaskAction, TaskChange, TaskFate, TaskOutcome, TaskReport
 from ..remember.draft_checks import DraftChecks, not_written
 from ..remember.edit import MemoryEditor, Requester
-from ..remember.rules.instructions import is_quotation
+from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
 from ..text.dates.date_annotation import resolve_dates

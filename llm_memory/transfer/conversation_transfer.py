@@ -43,7 +43,7 @@ from ..models.transfer import (
 )
 from ..models.vault_layout import topic_of
 from ..remember.memory_handlers import MemoryHandlers
-from ..remember.rules.normalise import MAX_NAME
+from ..remember.rules.gate import MAX_NAME
 from ..runtime.identifiers import Clock
 from ..text.normalising import clean, one_line, same_words
 from .line_files import LineFile, TransferFolders

@@ -91,6 +91,7 @@ BANS: dict[str, Ban] = {
             "def f():\n    global x\n    x = 1",
             "def f():\n    import random",
         ),
+        doors={"llm_memory/text/lazy_pattern.py": "patterns that are data, read once"},
         parts=pure_places(),
     ),
     "a scope is made by Scope.parse": Ban(

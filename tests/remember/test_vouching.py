@@ -17,7 +17,7 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import VaultFileBroken, Vaul
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, Provenance, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.remember import vouching
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import is_quotation
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import is_quotation
 from astrbot_plugin_scoped_memory.llm_memory.remember.vouching import Vouched, Voucher
 from astrbot_plugin_scoped_memory.llm_memory.storage.files import ChangedMeanwhile
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render

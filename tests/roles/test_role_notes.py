@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.roles import (
     RoleNote,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import find
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import find
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_notes import MOST_CHARACTERS, RoleNotes
 from astrbot_plugin_scoped_memory.llm_memory.roles.role_seat import lease_file
 from astrbot_plugin_scoped_memory.llm_memory.storage import appending

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
     Topic,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     is_quotation,
     order_like,
 )

@@ -21,10 +21,10 @@ import checkout
 checkout.register()
 from astrbot_plugin_scoped_memory.llm_memory import api
 from astrbot_plugin_scoped_memory.llm_memory.text import lazy_pattern
-known = lazy_pattern.ALL
-print(len(known), sum("expression" in vars(pattern) for pattern in known))
+known, ready = lazy_pattern.ALL, {"expression", "_sources"}
+print(len(known), sum(bool(ready & vars(pattern).keys()) for pattern in known))
 lazy_pattern.compile_all()
-print(sum("expression" not in vars(pattern) for pattern in known))
+print(sum(not ready & vars(pattern).keys() for pattern in known))
 """
 
 

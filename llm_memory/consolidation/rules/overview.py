@@ -18,7 +18,7 @@ from ...models.data_models import UNDATED, Memory, Source, StoredMemory, Topic, 
 from ...models.decisions import record_name
 from ...models.vault_layout import topic_of
 from ...recall.rules.same_fact import once
-from ...remember.rules.quality import flaw
+from ...remember.rules.gate import flaw
 from ...text.normalising import clean, preview
 from ...text.safe_text import shown_name
 

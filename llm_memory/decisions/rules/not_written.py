@@ -13,7 +13,7 @@ from ...models.conversation import Actor
 from ...models.data_models import Memory
 from ...models.decisions import Objection, Reference
 from ...models.scope import Scope
-from ...remember.rules.quality import passing
+from ...remember.rules.gate import passing
 from ...text.scripts import normalise
 
 _LEAST_NAME: Final = 2

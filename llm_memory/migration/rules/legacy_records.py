@@ -13,8 +13,7 @@ from ...catalogue.rules.merged_memory import ORIGIN, all_pieces
 from ...errors import InvalidScope
 from ...models.data_models import MAX_STRENGTH, NO_TIME, Memory, MemoryKind, Provenance, Source
 from ...models.scope import PUBLIC, QUARANTINE_NAME, Scope
-from ...remember.rules.instructions import is_quotation
-from ...remember.rules.normalise import MAX_JUDGMENT
+from ...remember.rules.gate import MAX_JUDGMENT, is_quotation
 from ...text.normalising import derived_id, preview
 from .legacy_values import (
     as_piece,

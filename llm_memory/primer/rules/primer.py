@@ -18,7 +18,7 @@ from ...models.scope import PUBLIC_NAME
 from ...recall.rules.ranking import Candidate, as_hit
 from ...recall.rules.salience import is_first_person
 from ...recall.rules.same_fact import once
-from ...remember.rules.instructions import order_like
+from ...remember.rules.gate import order_like
 from ...text.normalising import estimate_tokens, one_line
 from ...text.safe_text import shown_name
 from ..models import Primer, PrimerPart, PrimerSection

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ...remember.rules.instructions import OrderLike, order_like
+from ...remember.rules.gate import OrderLike, order_like
 from ...text.stated import SENTENCE
 
 _LONGEST: Final = 120

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ...catalogue.rules.timeline import DIGEST_TAG
-from ...remember.rules.instructions import order_like
-from ...remember.rules.normalise import MAX_ASK, MAX_TAG
+from ...remember.rules.gate import MAX_ASK, MAX_TAG, order_like
 from ...text.normalising import clean, normalise, one_line
 
 _MARK = re.compile("[#^][mn]-")

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from ...models.turns import QueuedTurn
-from ...remember.rules.quality import flaw
+from ...remember.rules.gate import flaw
 from ...text.scripts import WIDE
 from ...text.stated import asks
 

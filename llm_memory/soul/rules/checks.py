@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from ...models.soul import Finding
-from ...remember.rules import privacy
-from ...remember.rules.instructions import OrderLike, order_like
+from ...remember.rules.gate import OrderLike, order_like
+from ...remember.rules.private import find as find_private
 from ...text.normalising import estimate_tokens, normalise
 from ...text.scripts import fold
 from ...texts import Said
@@ -146,7 +146,7 @@ def form(old: str, new: str, *, wish: bool) -> Iterator[Finding]:
 def private(old: str, new: str) -> Iterator[Finding]:
     """Secrets, numbers, accounts, addresses, paths."""
     if lines := _numbers(
-        line for line in _new_rules(old, new) if privacy.find(line.text) or _IDS.search(line.text)
+        line for line in _new_rules(old, new) if find_private(line.text) or _IDS.search(line.text)
     ):
         yield Finding(
             PRIVATE,

@@ -12,7 +12,7 @@ import re
 from functools import partial
 from typing import Final
 
-from ...remember.rules.instructions import order_like
+from ...remember.rules.gate import order_like
 from ...text.lazy_pattern import lazy_pattern
 from .manner_orders import STRANGE, order_in, why_strange
 from .manner_reading import clauses_of

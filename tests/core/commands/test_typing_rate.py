@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.core.commands.typing_rate import TypingRate
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import MAX_JUDGMENT
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import MAX_JUDGMENT
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
 from astrbot_plugin_scoped_memory.tests.support.plugin import Desk
 

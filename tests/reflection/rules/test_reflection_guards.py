@@ -26,7 +26,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.guards import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.said_rules import rules_said
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.speakers import speakers
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     OrderLike,
     order_like,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.confidences import is_confidence
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import is_confidence
 
 pytestmark = pytest.mark.unit
 

@@ -12,16 +12,17 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Reason,
     Refused,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.instructions import is_quotation
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.normalise import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.gate import (
     MAX_JUDGMENT,
     MAX_NAME,
     MAX_REASONING,
     MAX_TAG,
     MAX_TAGS,
+    flaw,
+    is_quotation,
+    passing,
     tidy,
 )
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.quality import flaw, passing
 
 pytestmark = pytest.mark.unit
 

@@ -25,16 +25,14 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import PrivacyMode
 from astrbot_plugin_scoped_memory.llm_memory.remember.draft_checks import PrivateData
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.privacy import (
+from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private import (
     Protected,
-    find,
-    hide,
-    protect,
-)
-from astrbot_plugin_scoped_memory.llm_memory.remember.rules.private_keys import (
     Span,
+    find,
     has_id_checksum,
     has_luhn,
+    hide,
+    protect,
 )
 
 pytestmark = pytest.mark.unit

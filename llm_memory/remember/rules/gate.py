@@ -1,0 +1,182 @@
+"""What a draft must be to become a memory: tidied, worth one, not told in confidence; and what
+reads like an order to the bot.
+
+Refusing a text that the speaker wanted kept costs more than keeping a line of chatter: a text is
+refused only if *all* of it is chatter, or a block of code or data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import replace
+from enum import StrEnum
+from typing import Final
+
+from ...models.data_models import (
+    MAX_STRENGTH,
+    MIN_STRENGTH,
+    Memory,
+    MemoryDraft,
+    Reason,
+    Refused,
+)
+from ...text.normalising import clean, normalise, one_line
+from ...text.scripts import WIDE, fold
+from ...text.traditional import simplified
+from . import GATE
+
+MAX_JUDGMENT = 2_000
+MAX_REASONING = 8_000
+MAX_TAGS = 12
+MAX_TAG = 40
+MAX_ASKS = 3
+MAX_ASK = 80
+MAX_NAME = 64
+_LEAST: Final = 4
+"""A Han character, kana or Hangul syllable counts two, any other letter or digit one."""
+_UNSEEN: Final = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
+
+
+def tidy(draft: MemoryDraft) -> MemoryDraft | Refused:
+    """Returns the draft as it may be stored: visible characters only, lengths bounded.
+
+    A text that is too long is rejected rather than cut: half a memory is a wrong memory. Tags,
+    questions and names are only labels, and are cut.
+    """
+    judgment, reasoning = clean(draft.judgment), clean(draft.reasoning)
+    if not normalise(judgment):
+        return Refused(Reason.EMPTY)
+    for text, most in ((judgment, MAX_JUDGMENT), (reasoning, MAX_REASONING)):
+        if len(text) > most:
+            return Refused(Reason.TOO_LONG, detail=str(most))
+    name = _label(draft.actor.name, MAX_NAME) if draft.actor else ""
+    return replace(
+        draft,
+        judgment=judgment,
+        reasoning=reasoning,
+        tags=_labels(draft.tags, MAX_TAG)[:MAX_TAGS],
+        asks=_labels(draft.asks, MAX_ASK)[:MAX_ASKS],
+        strength=min(max(draft.strength, MIN_STRENGTH), MAX_STRENGTH),
+        actor=replace(draft.actor, name=name) if draft.actor else None,
+        context=_label(draft.context, MAX_JUDGMENT),
+    )
+
+
+def _labels(texts: Iterable[str], most: int) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (_label(text, most) for text in texts))))
+
+
+def _label(text: str, most: int) -> str:
+    return one_line(clean(text))[:most].rstrip()
+
+
+def flaw(judgment: str) -> Reason | None:
+    """Returns why a text is not worth a memory, None if it is."""
+    folded = fold(judgment).replace("’", "'")
+    words = "".join(c if c.isalnum() or c == "'" else " " for c in folded).split()
+    if GATE["chatter"].fullmatch(" ".join(words)):
+        return Reason.FILLER
+    letters = "".join(words).replace("'", "")
+    lines = [line for line in judgment.strip().split("\n") if line.strip()]
+    if len(letters) + len(WIDE.findall(letters)) < _LEAST or all(
+        GATE["title"].fullmatch(line) for line in lines
+    ):
+        return Reason.TOO_SHORT
+    return Reason.CODE if _is_code(judgment.strip()) else None
+
+
+def _is_code(text: str) -> bool:
+    """True for a fenced block or JSON without any prose. A line of code that somebody asks to have
+    remembered is kept."""
+    if GATE["fenced"].fullmatch(text):
+        return True
+    if not text.startswith(("{", "[")):
+        return False
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return False
+
+
+def passing(text: str) -> dict[str, str]:
+    """Returns why a statement will not last, ``dispute`` (still open) or ``stale`` (for now), and
+    the words that say so."""
+    said = GATE["mentioned"].sub("", text)
+    found = {reason: GATE[reason].search(said) for reason in ("dispute", "stale")}
+    return {reason: match[0] for reason, match in found.items() if match is not None}
+
+
+_EACH_END: Final = 5_000
+"""Characters searched at each end of a long text: a regular expression holds the GIL meanwhile."""
+_BEFORE: Final = 40
+"""Characters before a request in which a negation counts."""
+_CLAUSE: Final = re.compile(r"[，。！？；,.!?;:：\n]")
+
+
+def is_confidence(text: str) -> bool:
+    """True if the speaker of ``text`` asks to keep it secret.
+
+    What was said in confidence is never stored where others read, see ``ScopeBook.no_confidence``.
+    A false positive costs a sentence that has to be said again, so a text that reads like a request
+    for silence counts as one; a text that names secrecy without asking for it (保密协议, 不用保密,
+    a title) does not.
+    """
+    if len(text) > 2 * _EACH_END:  # a request for silence is before or after its subject
+        text = f"{text[:_EACH_END]}\n{text[-_EACH_END:]}"
+    plain = GATE["work_title"].sub(" ", simplified(_seen(text).replace("’", "'")))
+    return any(_asks(language, plain) for language in ("zh", "en"))
+
+
+def told_in_confidence(memory: Memory) -> bool:
+    """The same of all texts of an entry, a task's progress included."""
+    said = (memory.judgment, memory.reasoning, *memory.tags, *memory.asks, memory.context)
+    return any(map(is_confidence, (*said, *memory.extra)))
+
+
+def _asks(language: str, text: str) -> bool:
+    taken_back = GATE[f"no_confidence_{language}"]
+    for match in GATE[f"confidence_{language}"].finditer(text):
+        before = text[max(match.start() - _BEFORE, 0) : match.start()]
+        if not taken_back.search(_CLAUSE.split(before)[-1]):
+            return True
+    return False
+
+
+def _seen(text: str) -> str:
+    return _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+
+
+class OrderLike(StrEnum):
+    """What a text is trying.
+
+    TAKEOVER would override existing rules, assume another role, forge our marks or extract secrets:
+    no owner keeps such a rule, so not even a trusted speaker's becomes one. STANDING would be
+    obeyed from now on: it is a rule if a trusted speaker says it.
+    """
+
+    TAKEOVER = "takeover"
+    STANDING = "standing"
+
+
+def order_like(text: str) -> OrderLike | None:
+    """Returns what the text is trying, None if it does not read like an order."""
+    seen = _seen(text)
+    return next((one for one in OrderLike if GATE[one].search(seen)), None)
+
+
+def is_quotation(texts: Iterable[str], *, trusted: bool) -> bool:
+    """True if a speaker's text is shown as a quotation: an order that is not vouched for.
+
+    An order's origin keeps it from being obeyed: only a trusted speaker reaches the instructions,
+    and all recalled text is inside the data fence with its speaker's name. The label only decides
+    that the words are shown as a quotation. An order inside quotation marks is reported speech and
+    not an order. From a trusted speaker, whose order would become a rule, it counts as one all the
+    same.
+    """
+    said = "\n".join(texts)
+    unquoted = said if trusted else GATE["reported"].sub(" ", said)
+    like = order_like(unquoted if unquoted.strip() else said)
+    return like is OrderLike.TAKEOVER or (like is OrderLike.STANDING and not trusted)
