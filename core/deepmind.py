@@ -143,7 +143,7 @@ class DeepMind:
         here, so this is where it is seen to come while a turn goes on."""
         plugin, config = self._plugin, self._plugin.config
         # A pause may be over before the event's turn has begun.
-        if plugin.service.conversations.paused_since(plugin.turns.place(event)) is not None:
+        if plugin.service.conversations.pause_of(plugin.turns.place(event)) is not None:
             notes_of(event).setdefault("view", PAUSED_VIEW)
         if not config.engine.loop.reads_turns:
             return False
@@ -217,7 +217,7 @@ class DeepMind:
         """For the recall of the next turn: nothing of what is off the record."""
         plugin = self._plugin
         conversation_id = await plugin.turns.conversation_id(event)
-        paused = plugin.service.conversations.paused_since(conversation_id)
+        paused = plugin.service.conversations.pause_of(conversation_id)
         if paused is None and not turn.forgot and not is_off_the_record(turn.user_text):
             said = Said(turn.user_text, turn.reply_text, plugin.clock(), turn.view, turn.history)
             plugin.talk.note(conversation_id, turn.actor.person, said)

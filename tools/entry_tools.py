@@ -20,6 +20,7 @@ from ..llm_memory import (
     TaskChange,
 )
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
+from ..llm_memory.models.data_models import is_absent
 from ..llm_memory.remember.rules.off_the_record import asks_to_forget
 from ..llm_memory.text.refusal_words import refusal_words
 from .arguments import Parameter, Wrong, choice, flag, text, words
@@ -43,7 +44,7 @@ class ExpandTool(MemoryTool):
     )
 
     async def answer(self, call: Call, pointer: str, *, transcript: bool) -> str:
-        if call.plugin.service.conversations.paused_since(call.conversation_id):
+        if call.plugin.service.conversations.pause_of(call.conversation_id):
             return f"error {call.plugin.texts.say('pause.recalled_nothing')}"
         expansion = await call.plugin.service.expand(pointer, conversation_id=call.conversation_id)
         if isinstance(expansion, Refused):
@@ -62,7 +63,7 @@ class ExpandTool(MemoryTool):
         talk = await call.plugin.service.transcript(
             pointer, conversation_id=call.conversation_id, kept=kept
         )
-        if isinstance(talk, Refused):  # forgotten, or paused, a moment ago
+        if is_absent(talk):  # forgotten, or paused, a moment ago
             return f"error {call.plugin.texts.say('outcome.no_such_pointer')}"
         return f"ok {shown}\n{talk_text(call.plugin.texts, talk)}"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...llm_memory import Hit, StoredMemory, TaskFate, TaskOutcome, TaskReport
+from ...llm_memory import Hit, Refused, StoredMemory, TaskFate, TaskOutcome, TaskReport
 from ...llm_memory.catalogue.rules.tasks import task_text
 from ...llm_memory.models.data_models import shown_day
-from ...llm_memory.models.turns import NoTalk, ShownTurn, Transcript
+from ...llm_memory.models.turns import ShownTurn, Transcript
 from ...llm_memory.text.attribution import speakers
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.refusal_words import refusal_words
@@ -55,11 +55,11 @@ def _line(texts: Texts, stored: StoredMemory, hit: Hit) -> str:
     return f"- [{day} · {who} · {safe_pointer(stored.pointer)}] {text}"
 
 
-def talk_text(texts: Texts, found: Transcript | NoTalk) -> str:
+def talk_text(texts: Texts, found: Transcript | Refused) -> str:
     """The turns, each line standing back so that none looks like a line of ours; or why there is
     no talk."""
-    if isinstance(found, NoTalk):
-        return texts.say(f"talk.{found}")
+    if isinstance(found, Refused):
+        return texts.said(refusal_words(found))
     lines = [texts.say("talk.head")]
     for turn in found.turns:
         lines += [f"    {line}" for line in _turn_lines(texts, turn)]

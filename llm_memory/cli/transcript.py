@@ -32,7 +32,7 @@ def transcript(args: argparse.Namespace, store: BotStore) -> int:
         return fail("transcript.no_memory", id=memory_id)
     noted = anchor_of(memory)
     if noted is None:
-        return fail("talk.never_kept")
+        return fail("reject.never_kept")
     history, digest = noted
     database = store.paths.data.parent.parent / "data_v4.db"
     try:
@@ -44,7 +44,7 @@ def transcript(args: argparse.Namespace, store: BotStore) -> int:
     said_at = None if memory.undated else memory.created_at.replace(tzinfo=None)
     place = find_turn(turns, digest, said_at)
     if place is None:
-        return fail("talk.gone")
+        return fail("reject.gone")
     for number in range(max(place - _BESIDE, 0), min(place + _BESIDE + 1, len(turns))):
         turn, mark = turns[number], "→ " if number == place else ""
         time = f"[{turn.at:%Y-%m-%d %H:%M}] " if turn.at else ""

@@ -85,7 +85,7 @@ from ..remember.vouching import HomeVouchers
 from ..roles.role_notes import RoleNotes
 from ..runtime.lifecycle import Lifespan
 from ..runtime.notice_board import NoticeBoard
-from ..scopes.access import Access
+from ..scopes.access import Gate
 from ..scopes.origins import Origins
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import ScopeBook
@@ -536,16 +536,20 @@ class Parts(Given):
 
     # The front door.
     histories = part(lambda p: ModelHistories(p.state))
-    access = part(lambda p: Access(p.settings, p.book, p.catalogue, reads_root=not p.is_bots))
+    gate = part(
+        lambda p: Gate(
+            p.life, p.settings, p.book, p.catalogue, p.paused_conversations, not p.is_bots
+        )
+    )
     conversations = part(
         lambda p: Conversations(
-            p.access,
+            p.life,
+            p.gate,
             p.book,
             Origins(p.state, p.book),
             p.former,
             p.paused_conversations,
             p.bylines,
-            p.life,
         )
     )
     admin = part(
@@ -565,48 +569,48 @@ class Parts(Given):
     service = part(
         lambda p: CognitiveService(
             p.life,
-            p.access,
-            p.settings,
-            p.book,
-            p.catalogue,
-            p.manager,
-            p.note_book,
-            p.pending,
-            p.unread,
-            p.paused_conversations,
-            p.histories,
-            p.bylines,
-            p.pages,
-            p.primer,
-            p.conversations,
-            p.queue,
-            p.recorder,
-            p.editor,
-            p.private_data,
-            p.clock,
-            not p.is_bots,
-            p.english,
-            p.handlers,
-            p.corrected,
-            p.corrections,
-            p.intents,
-            p.bringing,
-            ContradictingWrites(p.handlers, p.near, p.corrected, p.weights.newer),
-            p.learning,
-            TaskList(p.vault, p.catalogue, p.living, p.notices, p.checks, p.editor, p.clock),
-            Transfer(p.transfers, p.catalogue, p.handlers, p.clock, p.version),
-            p.overviews,
-            RoleNotes(
+            p.gate,
+            _settings=p.settings,
+            _book=p.book,
+            _catalogue=p.catalogue,
+            _clock=p.clock,
+            _manager=p.manager,
+            _notes=p.note_book,
+            _pending=p.pending,
+            _unread=p.unread,
+            _histories=p.histories,
+            _bylines=p.bylines,
+            _pages=p.pages,
+            _primers=p.primer,
+            _queue=p.queue,
+            _recorder=p.recorder,
+            _private_data=p.private_data,
+            _at_home=not p.is_bots,
+            _english=p.english,
+            _handlers=p.handlers,
+            _editor=p.editor,
+            _corrected=p.corrected,
+            _follower=p.corrections,
+            _intents=p.intents,
+            _contradicting=ContradictingWrites(p.handlers, p.near, p.corrected, p.weights.newer),
+            _bringing=p.bringing,
+            _applier=p.learning,
+            _tasks=TaskList(p.vault, p.catalogue, p.living, p.notices, p.checks, p.editor, p.clock),
+            _transfer=Transfer(p.transfers, p.catalogue, p.handlers, p.clock, p.version),
+            _overviews=p.overviews,
+            _role_notes=RoleNotes(
                 p.pages,
                 p.paths.leases,
                 p.settings.privacy_mode,
                 p.private_data,
                 english=p.english,
             ),
-            Transcripts(p.book, p.catalogue, p.histories, p.corrected.texts, p.without_private),
-            p.former,
-            p.admin,
-            p.souls,
+            _pauses=p.paused_conversations,
+            _transcripts=Transcripts(p.book, p.histories, p.corrected.texts, p.without_private),
+            _former=p.former,
+            conversations=p.conversations,
+            admin=p.admin,
+            souls=p.souls,
         )
     )
     follower = part(

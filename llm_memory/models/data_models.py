@@ -277,6 +277,14 @@ class Reason(StrEnum):
     """There is no such thing for this conversation, whether or not it exists elsewhere."""
     FORGOTTEN = "forgotten"
     """The same, and the archive of its own scope holds it."""
+    NEVER_KEPT = "never_kept"
+    """It is not noted in which talk it was said."""
+    GONE = "gone"
+    """AstrBot does not have the talk any more, or not this part of it."""
+    ELSEWHERE = "elsewhere"
+    """It was said in another conversation."""
+    OTHER_SCOPE = "other_scope"
+    """The conversation had another scope, so the talk may hold words of that one."""
 
 
 @dataclass(frozen=True, slots=True)

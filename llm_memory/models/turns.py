@@ -266,16 +266,3 @@ class Transcript:
 
     turns: tuple[ShownTurn, ...]
     alone: bool = False
-
-
-class NoTalk(StrEnum):
-    """Why there is no transcript. Each has a text in the i18n files."""
-
-    NEVER_KEPT = "never_kept"
-    """It is not noted in which talk it was said."""
-    GONE = "gone"
-    """AstrBot does not have the talk any more, or not this part of it."""
-    ELSEWHERE = "elsewhere"
-    """It was said in another conversation."""
-    OTHER_SCOPE = "other_scope"
-    """The conversation had another scope, so the talk may hold words of that one."""

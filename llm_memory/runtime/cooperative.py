@@ -1,10 +1,14 @@
-"""Long work in a thread lets the others have the interpreter."""
+"""Long work lets the others go on: other threads from a thread, other tasks on the loop."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import batched
 from typing import Final
+
+_SLICE: Final = 100
 
 _HELD_SECONDS: Final = 0.001
 _GIVEN_SECONDS: Final = 0.000_1
@@ -24,3 +28,11 @@ def cooperative[T](items: Iterable[T]) -> Iterator[T]:
         if time.perf_counter() - since > _HELD_SECONDS:
             time.sleep(_GIVEN_SECONDS)
             since = time.perf_counter()
+
+
+async def unhurried[T](items: Iterable[T]) -> AsyncIterator[T]:
+    """The items, with a moment for the event loop after each hundred."""
+    for some in batched(items, _SLICE):
+        for item in some:
+            yield item
+        await asyncio.sleep(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
@@ -15,13 +15,15 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..errors import StateUnavailable
 from ..log import logger
 from ..models.conversation import Actor
-from ..models.data_models import Provenance, Source, StoredMemory
+from ..models.data_models import Source, StoredMemory
 from ..models.passages import Key, Passage
 from ..models.recall import Byline, Hit
 from ..models.scope import Scope, ScopeFilter
+from ..primer.models import Primer
 from ..primer.rules.primer import Participants
 from ..recall.rules.salience import is_first_person
 from ..runtime.identifiers import Clock
+from ..scopes.access import View
 from ..storage.state_store import SqliteStateStore
 from ..text.third_person import third_person
 
@@ -44,24 +46,20 @@ class Bylines:
     def open(self) -> None:
         """Read under which names persons have spoken, and where. Blocks."""
         try:
-            seen = self._state.senders()
+            for one in self._state.senders():
+                admin = bool(one.person) and self._is_admin(one.person)
+                self.meet(Actor(one.person, one.name, admin), one.scope)
         except StateUnavailable as error:
             logger.warning("admin_names_unread", error=error)
-            return
-        for one in seen:
-            if one.person and one.name:
-                self._meet(one.person, one.name, one.scope, self.is_admin(one.person, None))
 
     def meet(self, actor: Actor, scope: str) -> None:
         """Note under which name a person has spoken. ``scope``: empty where nothing is kept."""
-        if actor.spoke and actor.person and actor.name:
-            self._meet(actor.person, actor.name, scope, actor.admin)
-
-    def _meet(self, person: str, name: str, scope: str, admin: bool) -> None:
+        if not (actor.spoke and actor.person and actor.name):
+            return
         if scope:
-            self._met.hear(person, name, scope, self._clock())
-        if admin:
-            self._admins.setdefault(folded_name(name), set()).add(person)
+            self._met.hear(actor.person, actor.name, scope, self._clock())
+        if actor.admin:
+            self._admins.setdefault(folded_name(actor.name), set()).add(actor.person)
 
     @property
     def _heard(self) -> tuple[SpeakerIndex, ...]:
@@ -89,11 +87,13 @@ class Bylines:
                 found += [(name, *names)] if len(names) > 1 else []
         return found
 
-    def reader(self, scope_filter: ScopeFilter, conversation: str, asker: Actor | None) -> Reader:
-        """For one who reads hits in a conversation."""
-        return Reader(self, scope_filter, conversation, asker)
+    def reader(self, view: View) -> Reader:
+        """For one who reads hits inside a view."""
+        return Reader(self, view)
 
-    def participants(self, scope: Scope, conversation: str, asker: Actor | None) -> Participants:
+    def participants(
+        self, scope: Scope, conversation: str, asker: Actor | None = None
+    ) -> Participants:
         """The people of a conversation: who asks, who has spoken in it, and, unless it is public,
         in its scope."""
         own = "" if scope.is_public else scope.name
@@ -107,39 +107,34 @@ class Bylines:
         key = Key(hit.scope_name, hit.memory_id)
         return self._catalogue.at(key) or self._unread.get(key)
 
-    def is_admin(self, person: str, asker: Actor | None) -> bool:
+    def is_admin(self, person: str, asker: Actor) -> bool:
         """True if the account is an admin's."""
-        asks = asker is not None and asker.admin and asker.person == person
-        return bool(person) and (asks or self._is_admin(person))
+        return bool(person) and ((asker.admin and asker.person == person) or self._is_admin(person))
 
-    def asks(self, person: str, asker: Actor | None) -> bool:
+    def is_of(self, person: str, asker: Actor) -> bool:
         """True if it is the person who asks."""
-        return asker is not None and asker.person in self._linked(person)
+        return asker.person in self._linked(person)
 
-    def others(
-        self, origin: Provenance, scope_filter: ScopeFilter, asker: Actor | None
-    ) -> set[str]:
+    def others(self, who: str, account: str, view: View) -> set[str]:
         """The other persons whom the reader may take the speaker for: who bears the same name, and
         is read of or asks here, or is an admin."""
-        name = folded_name(origin.who)
-        found, anywhere = set[str](), set(self._admins.get(name, ()))
+        name, asker = folded_name(who), view.who
+        anywhere, found = set(self._admins.get(name, ())), set[str]()
         for speakers in (self._catalogue.speakers, self._unread.speakers):
-            found |= speakers.bearers(name, scope_filter.names)
+            found |= speakers.bearers(name, view.seen.names)
             anywhere |= speakers.bearers(name)
         found |= {person for person in anywhere if self.is_admin(person, asker)}
-        if asker is not None and folded_name(asker.name) == name:
-            found.add(asker.person)
-        return found - {"", *self._linked(origin.account)}
+        found |= {asker.person} if folded_name(asker.name) == name else set()
+        return found - {"", *self._linked(account)}
 
 
 @dataclass(slots=True)
 class Reader:
-    """What is asked for each hit of one answer; the company only where it matters."""
+    """One who reads hits inside a view: what is asked for each of them; the company only where it
+    matters."""
 
     bylines: Bylines
-    scope_filter: ScopeFilter
-    conversation: str
-    asker: Actor | None
+    view: View
     participants: Participants | None = None
 
     def stands(self, passage: Passage) -> bool:
@@ -147,48 +142,63 @@ class Reader:
         the name, and for whoever else bears the asker's."""
         if not isinstance(passage, StoredMemory) or passage.memory.provenance.vouched:
             return True
-        origin, text = passage.memory.provenance, passage.memory.judgment
-        others = self.bylines.others(origin, self.scope_filter, self.asker)
-        if self.asker is not None and self.asker.person in others:
+        who, text = passage.memory.provenance.who, passage.memory.judgment
+        others = self.bylines.others(who, passage.memory.provenance.account, self.view)
+        if self.view.who.person in others:
             return False
-        if not self.scope_filter.scopes[0].is_public:
-            return not self._is_stranger(passage)
-        of_oneself = is_first_person(text) or bool(origin.who and text.startswith(origin.who))
-        return not self._is_stranger(passage) or (of_oneself and not others)
+        if not self._is_stranger(passage):
+            return True
+        of_oneself = is_first_person(text) or bool(who and text.startswith(who))
+        return self.view.seen.scopes[0].is_public and of_oneself and not others
+
+    def primer(self, primer: Primer) -> Primer:
+        """A primer as it is told to the reader."""
+        sections = (replace(one, hits=self.told(one.hits)) for one in primer.sections)
+        return replace(primer, sections=tuple(sections))
+
+    def told(self, hits: Iterable[Hit]) -> tuple[Hit, ...]:
+        """The hits with what their reader has to know of their speakers."""
+        return tuple(map(self.complete, hits))
 
     def complete(self, hit: Hit) -> Hit:
-        """The hit with what its reader has to know of its speakers."""
-        return replace(self._signed(hit), also=tuple(map(self._signed, hit.also)))
+        """The same of one hit, and of what stands in its line."""
+        return replace(self._signed(hit), also=self.told(hit.also))
 
     def _signed(self, hit: Hit) -> Hit:
-        stored = self.bylines.stored(hit)
+        bylines, asker = self.bylines, self.view.who
+        # One's own words need no voucher. Coding agents are many programs under one account: what
+        # one of them logged is no other's own.
+        if hit.unvouched and not asker.is_agent and bylines.is_of(hit.person, asker):
+            hit = replace(hit, unvouched=False)
+        stored = bylines.stored(hit)
         if stored is None:
             return hit
         memory, origin = stored.memory, stored.memory.provenance
-        if origin.who and origin.source is not Source.AGENT:
-            (who, *_) = (*self.bylines.names(origin.account, self.scope_filter), origin.who)
-            origin = replace(origin, who=who)
+        who = origin.who
+        if who and origin.source is not Source.AGENT:
+            (who, *_) = (*bylines.names(origin.account, self.view.seen), who)
             hit = hit if memory.model_worded else replace(hit, who=who)
         # Not what an agent stored on an admin's behalf, nor what a model has made up.
         reworded = memory.reworded
-        if memory.speaker and not reworded and not self.bylines.asks(memory.speaker, self.asker):
+        if memory.speaker and not reworded and not bylines.is_of(memory.speaker, asker):
             plain = memory.quoted or hit.also or is_task(stored)
             hit = hit if plain else replace(hit, preview=third_person(hit.preview, hit.who))
-        if not reworded and self.bylines.is_admin(memory.speaker, self.asker):
+        if not reworded and bylines.is_admin(memory.speaker, asker):
             return replace(hit, byline=Byline(admin=True))
         account = ""
-        if origin.who:
-            others = self.bylines.others(origin, self.scope_filter, self.asker)
-            if others or claims_a_role(origin.who):
+        if who:
+            others = bylines.others(who, origin.account, self.view)
+            if others or claims_a_role(who):
                 account = account_mark(origin.account, others)
-        retold = origin.who if memory.model_worded else ""
-        elsewhere = self._is_stranger(stored)
-        return replace(hit, byline=Byline(False, account, elsewhere, reworded, retold))
+        retold = who if memory.model_worded else ""
+        return replace(
+            hit, byline=Byline(False, account, self._is_stranger(stored), reworded, retold)
+        )
 
     def _is_stranger(self, stored: StoredMemory) -> bool:
         if not stored.scope.is_public:
             return False
         if self.participants is None:
-            own = self.scope_filter.scopes[0]
-            self.participants = self.bylines.participants(own, self.conversation, self.asker)
+            own, where = self.view.seen.scopes[0], self.view.where.umo
+            self.participants = self.bylines.participants(own, where, self.view.who)
         return not self.participants.may_be_shown(stored)

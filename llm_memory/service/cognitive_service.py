@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from ..catalogue.catalogue import key_of
-from ..catalogue.rules.talk_anchor import anchor_of
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId, ConversationKind
-from ..models.data_models import (
-    Reason,
-    Refused,
-    Source,
-    StoredMemory,
-    Topic,
-)
+from ..models.data_models import Reason, Refused, Source, StoredMemory, Topic
 from ..models.recall import Expanded, ExpandedNote
 from ..models.scope import PUBLIC
 from ..models.status import ScopeReport
 from ..models.turns import (
     KeptHistory,
-    NoTalk,
-    NotObserved,
-    ObserveOutcome,
     Pause,
     Paused,
     PauseOutcome,
     Resumed,
     ResumeOutcome,
     Transcript,
-    Turn,
 )
-from ..primer.models import Overview
-from ..remember.rules.off_the_record import drops_the_last
-from ..scopes.access import ConversationView
-from .corrections import Corrections
+from ..primer.models import Overview, Primer
+from ..primer.rules.opening import AS_MARKDOWN
+from ..scopes.paused_conversations import PausedConversations
 from .decisions import DecisionDesk
+from .door import deed
 from .file_reading import FileReading
 from .scope_admin import ScopeAdmin
 from .souls import Souls
@@ -45,20 +34,18 @@ from .turns import Turns
 from .writes import Writes
 
 _RULES_TOLD = 20
-_JUST_NOW = timedelta(minutes=30)
-_LAST = 20
-"""Memories among which those of the last message are looked for."""
 
 
 @dataclass(eq=False)
-class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
-    """Takes a ConversationId, derives the scope, and does what is asked inside it.
+class CognitiveService(Writes, DecisionDesk, Turns, FileReading):
+    """Takes a ConversationId, opens the gate, and does what is asked inside the view it gets.
 
     Every method waits until the vault is read, but recall: that answers from what has been read so
     far. No call waits for the index. After ``close`` every method raises EngineClosed, and
     EngineOff where the vault could not be opened.
     """
 
+    _pauses: PausedConversations
     _transcripts: Transcripts
     _former: FormerScopes
     admin: ScopeAdmin
@@ -66,57 +53,17 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
     souls: Souls
     """The manner that personas have learned."""
 
-    async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
-        """As ``Turns`` does it. What a turn takes back of what its speaker said just before is
-        forgotten, as that person's deed."""
-        outcome = await super().observe(turn, conversation_id=conversation_id)
-        kept_off = isinstance(outcome, NotObserved) and outcome.note == "not_to_be_kept"
-        if kept_off and drops_the_last(turn.user_text):
-            ids = await self._last_said(turn, await self._view(conversation_id))
-            await self.forget_many(ids, conversation_id=conversation_id, actor=turn.actor)
-        return outcome
-
-    async def _last_said(self, turn: Turn, view: ConversationView) -> list[str]:
-        """The ids of what is known of the last message before this one, if that was just now."""
-        umo, person = view.conversation_id.umo, turn.actor.person
-        since = (turn.said_at or self._clock()) - _JUST_NOW
-
-        def is_meant(one: StoredMemory) -> bool:
-            said = one.memory.provenance
-            mine = self._book.same_person(person, said.person)
-            return mine and said.conversation == umo and one.memory.created_at >= since
-
-        newest = await self._newest(view, _LAST, turn.actor, "")
-        stored = list(filter(is_meant, newest))
-        unread = list(
-            filter(is_meant, self._unread.visible(view.readable) if view.readable else ())
-        )
-        last = max(unread, key=_said_at, default=None)
-        copies = self._unread.copied(key_of(last)) if last else frozenset[str]()
-        others = [one for one in stored if one.memory.memory_id not in copies]
-        if others and (last is None or _said_at(others[0]) > _said_at(last)):
-            last = others[0]
-            anchor = anchor_of(last.memory)
-            copies = frozenset(
-                one.memory.memory_id
-                for one in others
-                if _said_at(one) == _said_at(last) or (anchor and anchor_of(one.memory) == anchor)
-            )
-        living = {one.memory.memory_id for one in (*stored, *unread)}
-        return [memory_id for memory_id in copies if memory_id in living]
-
     async def transcript(
         self, pointer: str, *, conversation_id: ConversationId, kept: KeptHistory
-    ) -> Transcript | NoTalk | Refused:
-        """The talk that a memory or a decision came from, or those of a day's journal, only in the
-        conversation and the scope in which it was said. Nothing is stored. Raises what ``kept``
-        raises."""
-        view = await self._view(conversation_id)
-        match await self._expand_in(pointer, view):
+    ) -> Transcript | Refused:
+        """The talk that a memory came from, only in the conversation and the scope in which it was
+        said. Nothing is stored. Raises what ``kept`` raises."""
+        view = await self._gate.open(conversation_id)
+        match await self._expand(pointer, view):
             case Expanded(stored):
                 return await self._transcripts.of(stored, view, kept)
-            case ExpandedNote(section):
-                return await self._transcripts.of_record(section, view, kept)
+            case ExpandedNote():
+                return Refused(Reason.NEVER_KEPT)
             case Refused() as refused:
                 return refused
 
@@ -125,11 +72,16 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
     ) -> Overview:
         """Where things stand, for a reader who asks: rules, tasks, the last days, as
         ``primer_markdown`` writes them, and the headings of ``shared/``. Notes no turn."""
-        view = await self._view(conversation_id)
-        primer = await self._at_once(view, actor, token_budget)
-        sessions = await self._last_sessions(view)
-        return Overview(primer, self._shared_headings(view), sessions)
+        view, primer = await self._gate.open(conversation_id, actor), Primer()
+        if not view.silence:
+            primer = await self._primers.at_once(
+                conversation_id, view.seen, actor, AS_MARKDOWN, token_budget
+            )
+        sessions = await asyncio.to_thread(self._last_sessions, view)
+        told = self._bylines.reader(view).primer(primer)
+        return Overview(told, self._shared_headings(view), sessions)
 
+    @deed
     async def pause(
         self, *, conversation_id: ConversationId, actor: Actor, until: datetime | None = None
     ) -> PauseOutcome:
@@ -139,25 +91,24 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
 
         Raises StateUnavailable, and then it is not paused.
         """
-        scope = (await self._view(conversation_id)).writable
+        scope = (await self._gate.open(conversation_id)).writes
         if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
         if isinstance(scope, Refused) and scope.reason is Reason.REFUSED:
             return scope
         name = PUBLIC.name if isinstance(scope, Refused) else scope.name
         asked = Pause(name, self._clock(), until)
-        paused, before = await self._life.finish(
-            lambda: self._paused_conversations.pause(conversation_id, asked)
-        )
+        paused, before = await self._pauses.pause(conversation_id, asked)
         await self._unread.review()
         return Paused(paused.since, before, paused.until)
 
+    @deed
     async def resume(self, *, conversation_id: ConversationId, actor: Actor) -> ResumeOutcome:
         """On the record again, by a person who may pause it. Raises StateUnavailable."""
         await self._life.ready()
         if not _may_pause(conversation_id, actor):
             return Refused(Reason.NOT_ALLOWED)
-        was = await self._life.finish(lambda: self._paused_conversations.resume(conversation_id))
+        was = await self._pauses.resume(conversation_id)
         await self._unread.review()
         return Resumed(before=not was)
 
@@ -166,12 +117,12 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
     ) -> list[StoredMemory]:
         """The rules of this conversation's scope that were learned from an admin's talk, each told
         once, to an admin alone; of many, the next ones with the next call."""
-        view = await self._view(conversation_id)
-        if not actor.admin or view.readable is None:
+        view = await self._gate.open(conversation_id, actor)
+        if not actor.admin:
             return []
         found = {
             one.memory.memory_id: one
-            for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.readable)
+            for one in self._catalogue.of_topics({Topic.INSTRUCTIONS}, view.seen)
             if one.memory.provenance.trusted and one.memory.provenance.source is Source.REFLECTION
         }
         told = self._book.told
@@ -181,21 +132,16 @@ class CognitiveService(Writes, Corrections, DecisionDesk, Turns, FileReading):
 
     async def describe(self, *, conversation_id: ConversationId) -> ScopeReport:
         """What the conversation reads and writes, and why."""
-        view = await self._view(conversation_id)
-        seen = view.readable
+        view = await self._gate.open(conversation_id)
         return ScopeReport(
             resolution=view.resolution,
-            visible=sum(1 for _ in self._catalogue.visible(seen)) if seen else 0,
+            visible=sum(1 for _ in self._catalogue.visible(view.seen)),
             damaged=self._book.damaged,
             strangers_in_public=self._book.strangers_in_public,
-            paused=self._paused_conversations.of(conversation_id),
+            paused=view.pause,
             mixed_history=self._histories.current_is_mixed(conversation_id.umo),
             left=tuple(await self._former.count(self._former.of(conversation_id))),
         )
-
-
-def _said_at(stored: StoredMemory) -> datetime:
-    return stored.memory.created_at
 
 
 def _may_pause(conversation_id: ConversationId, actor: Actor) -> bool:

@@ -4,44 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId, SeenSender
 from ..models.status import Notice
 from ..models.turns import Pause
-from ..runtime.lifecycle import Lifespan
-from ..scopes.access import Access, ConversationView
 from ..scopes.origins import Origins, scope_of
 from ..scopes.paused_conversations import PausedConversations
 from ..scopes.scope_book import FirstContact, ScopeBook
 from .bylines import Bylines
+from .door import Door
 
 
 @dataclass(eq=False)
-class Conversations:
-    """Answers ``CognitiveService`` about the conversations themselves."""
+class Conversations(Door):
+    """Answers about the conversations themselves."""
 
-    _access: Access
     _book: ScopeBook
     _origins: Origins
     _former: FormerScopes
-    _paused_conversations: PausedConversations
+    _pauses: PausedConversations
     _bylines: Bylines
-    _life: Lifespan
 
-    async def meet(
-        self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None = None
-    ) -> FirstContact:
-        """Note that a person's message came, once the vault is read. ``view``: as it was resolved
-        for the turn, None where it was not. Raises EngineClosed, EngineOff."""
-        await self._life.ready()
-        resolution = (view or self._access.view(conversation_id)).resolution
-        paused = self._paused_conversations.of(conversation_id)
-        scope = "" if paused else scope_of(resolution)
+    async def meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact:
+        """Note that a person's message came, once the vault is read."""
+        view = await self._gate.open(conversation_id, actor)
+        scope = "" if view.pause else scope_of(view.resolution)
         self._bylines.meet(actor, scope)
         await self._origins.note(conversation_id, actor, scope)
-        contact = await self._book.meet(conversation_id, actor, resolution)
+        contact = await self._book.meet(conversation_id, actor, view.resolution)
         await self._former.note(conversation_id, contact.resolution)
         return contact
 
@@ -71,11 +62,6 @@ class Conversations:
         await self._life.ready()
         await self._book.told.settle_news(news, said=said)
 
-    def paused_since(self, conversation_id: ConversationId) -> datetime | None:
-        """When it was paused; None where it is not, or that is not known yet."""
-        paused = self.pause_of(conversation_id)
-        return paused.since if paused else None
-
     def pause_of(self, conversation_id: ConversationId) -> Pause | None:
         """Its pause; None where it is on the record, or that is not known yet."""
-        return self._paused_conversations.of(conversation_id)
+        return self._pauses.of(conversation_id)

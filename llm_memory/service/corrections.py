@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
-from ..catalogue.catalogue import entry_key
+from ..catalogue.catalogue import entry_key, key_of
 from ..catalogue.rules.pointers import pointed_id
 from ..catalogue.rules.proposals import proposal_key
 from ..catalogue.unread_turns import UnreadTurns
@@ -40,21 +38,19 @@ from ..remember.correction_follower import CorrectionFollower
 from ..remember.edit import MemoryEditor, Requester, left_words
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.gate import told_in_confidence
+from ..runtime.cooperative import unhurried
 from ..runtime.identifiers import Clock
-from ..scopes.access import ConversationView
+from ..scopes.access import View
 from ..scopes.rules.scope_resolution import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..storage.record_intents import RecordIntents
 from ..vault.models import UndoKind, UndoRecord
-from .recalls import Door
-
-_SLICE = 100
-"""Entries looked up before control returns to the event loop."""
+from .door import Door, deed, requester
 
 
 @dataclass(eq=False)
 class Corrections(Door):
-    """Who asks, and from where, is told by the conversation."""
+    """Who asks, and from where, is told by the view."""
 
     _book: ScopeBook
     _handlers: MemoryHandlers
@@ -73,7 +69,7 @@ class Corrections(Door):
         conversation_id: ConversationId,
         actor: Actor,
         for_good: bool = False,
-    ) -> ForgetOutcome | Refused:
+    ) -> ForgetOutcome:
         """Move an entry to the archive: its speaker wherever it is seen, an admin where he
         may edit it.
 
@@ -84,6 +80,7 @@ class Corrections(Door):
         )
         return outcome
 
+    @deed
     async def forget_many(
         self,
         ids: Sequence[str],
@@ -91,109 +88,63 @@ class Corrections(Door):
         conversation_id: ConversationId,
         actor: Actor,
         for_good: bool = False,
-    ) -> list[ForgetOutcome | Refused]:
+    ) -> list[ForgetOutcome]:
         """The same of several as one deed, with one undo: an outcome for each id."""
-        view = await self._view(conversation_id)
-        outcomes: dict[str, ForgetOutcome | Refused] = {}
-        found: dict[str, StoredMemory] = {}
-        unread: dict[str, StoredMemory] = {}
-        for number, memory_id in enumerate(ids):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
-            stored, entries = self._access.find(memory_id, view), found
-            if stored is None:
-                stored, entries = self._not_read(memory_id, view), unread
+        view = await self._gate.open(conversation_id, actor)
+        found, outcomes = dict[str, StoredMemory](), dict[str, ForgetOutcome]()
+        async for memory_id in unhurried(ids):
+            named = pointed_id(memory_id) or ""
+            stored = view.find(memory_id) or self._unread.find(named, view.seen)
             if stored is None and for_good:
                 stored = await self._archived(memory_id, view)
-                entries = found if stored is None or stored.path == ARCHIVE else unread
             if stored is None:
                 outcomes[memory_id] = await self._absent(memory_id, view)
-            elif self._access.may_forget(stored, view, actor):
-                entries[memory_id] = stored
+            elif view.may_forget(stored):
+                found[memory_id] = stored
             else:
-                outcomes[memory_id] = self._access.refusal(stored, view)
-        if found or unread:
-            requester = Requester(actor, view.conversation_id.umo)
-            step = partial(self._forget, found, unread, requester, for_good=for_good)
-            outcomes |= await self._life.finish(step)
+                outcomes[memory_id] = view.refusal(stored)
+        if found:
+            outcomes |= await self._forget(found, view, for_good=for_good)
         return [outcomes[memory_id] for memory_id in ids]
 
-    def _not_read(self, memory_id: str, view: ConversationView) -> StoredMemory | None:
-        named, seen = pointed_id(memory_id), view.readable
-        return None if named is None or seen is None else self._unread.find(named, seen)
-
-    async def _absent(self, memory_id: str, view: ConversationView) -> Refused:
-        """No such memory lives here: it may have been forgotten."""
-        seen = await self._archived(memory_id, view)
-        return Refused(Reason.NOT_VISIBLE if seen is None else Reason.FORGOTTEN, detail=memory_id)
-
-    async def _archived(self, memory_id: str, view: ConversationView) -> StoredMemory | None:
-        """A forgotten entry or turn that the conversation sees."""
-        named = pointed_id(memory_id)
-        for scope in view.changeable if named is not None else ():
-            for archived in await self._gone(scope, [named or ""]):
-                if view.sees(archived):
-                    return archived
-        return None
-
-    async def _gone(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
-        """Those of these that were forgotten in the scope: entries of the archive, and turns that
-        are not read yet."""
-        turns = [
-            turn
-            for memory_id in memory_ids
-            if (turn := self._unread.waiting(Key(scope.name, memory_id))) is not None
-            and self._corrected.was_taken_out(scope.name, memory_id)
-        ]
-        return [*await self._handlers.archived(scope, memory_ids), *turns]
-
     async def _forget(
-        self,
-        found: Mapping[str, StoredMemory],
-        unread: Mapping[str, StoredMemory],
-        requester: Requester,
-        *,
-        for_good: bool,
-    ) -> dict[str, ForgetOutcome | Refused]:
+        self, found: Mapping[str, StoredMemory], view: View, *, for_good: bool = False
+    ) -> dict[str, ForgetOutcome]:
         """The corrections are noted first: a kill between must not lose them. What is not read yet
         has no entry: noted as forgotten it is neither recalled nor learned, and for good its words
         leave the queue at night."""
-        by = requester.actor.name or requester.actor.person
-        living = [one for one in found.values() if one.path != ARCHIVE]
         at = self._clock().replace(microsecond=0)
-        leaving = [*living, *unread.values()]
-        numbers = await self._corrected.forgotten(leaving, by)
+        turns = [one for one in found.values() if self._unread.waiting(key_of(one))]
+        done = set(map(entry_key, turns))
+        entries = [one for one in found.values() if entry_key(one) not in done]
+        living = [one for one in entries if one.path != ARCHIVE]
+        leaving = [*living, *turns]
+        numbers = await self._corrected.forgotten(leaving, view.who.name or view.who.person)
         if leaving and not for_good:
-            await self._editor.note_forgotten(leaving, at, requester)
-        gone, refused = await self._handlers.archive(living, requester.actor, at)
-        keys = {entry_key(one) for one in gone}
-        if len(keys) < len(living):
-            noted = zip(numbers, living, strict=False)
-            await self._corrected.drop([n for n, one in noted if entry_key(one) not in keys])
-        for one in unread.values() if for_good else ():
-            await self._corrected.purges.note(one.scope.name, _id(one))
-        if gone or unread:
+            await self._editor.note_forgotten(leaving, at, requester(view))
+        gone, refused = await self._handlers.archive(living, view.who, at)
+        done.update(map(entry_key, gone))
+        noted = zip(numbers, leaving, strict=True)
+        await self._corrected.drop([n for n, one in noted if entry_key(one) not in done])
+        for turn in turns if for_good else ():
+            await self._corrected.purges.note(turn.scope.name, _id(turn))
+        if done:
             await self._follower.follow()
-        left = await self._purge(list(found.values())) if for_good and refused is None else {}
-        outcomes: dict[str, ForgetOutcome | Refused] = {}
-        for number, (memory_id, stored) in enumerate(found.items()):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
-            if for_good and refused is None:
-                outcomes[memory_id] = Purged(stored.memory.memory_id, left[stored.scope])
-            elif entry_key(stored) in keys:
-                outcomes[memory_id] = Forgotten(stored)
-            else:
-                outcomes[memory_id] = refused or absent(memory_id)
-        for memory_id, turn in unread.items():
-            outcomes[memory_id] = Purged(_id(turn)) if for_good else Forgotten(turn)
-        return outcomes
+        left = await self._purge(entries) if for_good and refused is None else None
 
-    async def _purge(self, found: Sequence[StoredMemory]) -> dict[Scope, str]:
+        def outcome(memory_id: str, one: StoredMemory) -> ForgetOutcome:
+            if left is not None or (for_good and one in turns):
+                return Purged(_id(one), (left or {}).get(one.scope, ""))
+            if entry_key(one) in done:
+                return Forgotten(one)
+            return refused or absent(memory_id)
+
+        return {memory_id: outcome(memory_id, one) for memory_id, one in found.items()}
+
+    async def _purge(self, found: Iterable[StoredMemory]) -> dict[Scope, str]:
         """Returns, by scope, what could not be deleted, and why."""
-        left: dict[Scope, str] = {}
-        for scope in {one.scope for one in found}:
-            ids = {one.memory.memory_id for one in found if one.scope == scope}
+        left, by_scope = dict[Scope, str](), _by_scope(found)
+        for scope, ids in by_scope.items():
             left[scope] = await self._handlers.purge(scope, ids)
             for memory_id in ids:
                 await self._editor.drop_undo_records(memory_id, scope.name)
@@ -203,28 +154,56 @@ class Corrections(Door):
                     left[scope] = left[scope] or str(error)
         return left
 
+    async def _absent(self, memory_id: str, view: View) -> Refused:
+        """No such memory lives here: it may have been forgotten."""
+        gone = await self._archived(memory_id, view) is not None
+        return Refused(Reason.FORGOTTEN if gone else Reason.NOT_VISIBLE, detail=memory_id)
+
+    async def _archived(self, memory_id: str, view: View) -> StoredMemory | None:
+        """A forgotten entry or turn that the conversation sees."""
+        named = pointed_id(memory_id)
+        for scope in view.changeable if named else ():
+            for archived in filter(view.sees, await self._gone(scope, [named or ""])):
+                return archived
+        return None
+
+    async def _gone(self, scope: Scope, memory_ids: Sequence[str]) -> list[StoredMemory]:
+        """Those of these that were forgotten in the scope: entries of the archive, and turns that
+        are not read yet."""
+        taken_out = (
+            self._unread.waiting(Key(scope.name, memory_id))
+            for memory_id in memory_ids
+            if self._corrected.was_taken_out(scope.name, memory_id)
+        )
+        return [*await self._handlers.archived(scope, memory_ids), *filter(None, taken_out)]
+
+    async def _governed(self, memory_id: str, view: View) -> StoredMemory | Refused:
+        found = view.governed(memory_id)
+        return await self._absent(memory_id, view) if is_absent(found) else found
+
+    @deed
     async def edit(
         self, memory_id: str, text: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> EditOutcome | Refused:
+    ) -> EditOutcome:
         """Give an entry other words. Admins only: of the conversation's own scope, and in their
         own private chat whatever they see there."""
-        view = await self._view(conversation_id)
-        stored = self._access.for_admin(memory_id, view, actor)
+        view = await self._gate.open(conversation_id, actor)
+        stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
-            return stored if is_denied(stored) else await self._absent(memory_id, view)
-        requester = Requester(actor, view.conversation_id.umo)
-        own = self._book.same_person(actor.person, stored.memory.provenance.person)
-        edited = await self._carry_out(lambda: self._editor.edit(stored, text, requester, own=own))
-        return absent(memory_id) if edited is None else edited
+            return stored
+        edited = await self._editor.edit(stored, text, requester(view), own=view.said(stored))
+        await self._follower.follow()
+        return edited or absent(memory_id)
 
+    @deed
     async def move(
         self, memory_id: str, scope_name: str, *, conversation_id: ConversationId, actor: Actor
-    ) -> MoveOutcome | Refused:
+    ) -> MoveOutcome:
         """Move an entry to another scope, by whom it may be edited."""
-        view = await self._view(conversation_id)
-        stored = self._access.for_admin(memory_id, view, actor)
+        view = await self._gate.open(conversation_id, actor)
+        stored = await self._governed(memory_id, view)
         if isinstance(stored, Refused):
-            return stored if is_denied(stored) else await self._absent(memory_id, view)
+            return stored
         known = {*self._book.summary().by_scope, *await self._editor.folders()}
         target = target_scope(scope_name, known)
         if target is None:
@@ -234,24 +213,14 @@ class Corrections(Door):
         refused = self._book.no_confidence(target)
         if refused and told_in_confidence(stored.memory):
             return refused
-        requester = Requester(actor, view.conversation_id.umo)
-        moved = await self._carry_out(lambda: self._editor.move(stored, target, requester))
-        return absent(memory_id) if moved is None else moved
+        moved = await self._editor.move(stored, target, requester(view))
+        await self._follower.follow()
+        return moved or absent(memory_id)
 
-    async def _carry_out[T](self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Finish a step and what follows from it, even if the caller is cancelled. Raises
-        EngineClosed before the step begins."""
-
-        async def followed() -> T:
-            done = await step()
-            await self._follower.follow()
-            return done
-
-        return await self._life.finish(followed)
-
+    @deed
     async def restore(
         self, memory_id: str = "", *, conversation_id: ConversationId, actor: Actor
-    ) -> RestoreOutcome | Refused:
+    ) -> RestoreOutcome:
         """Take back what was done last to an entry that the conversation sees or saw: forgotten,
         it comes back; edited, it has its former words; moved, it is here again.
 
@@ -259,9 +228,9 @@ class Corrections(Door):
         undone; if that was to bring what was left behind, all of it goes back. NOT_VISIBLE names
         what was changed since, if that is why nothing can. Raises StateUnavailable, EngineClosed.
         """
-        view = await self._view(conversation_id)
+        view = await self._gate.open(conversation_id, actor)
         if not memory_id:
-            return await self._undo_last(view, actor)
+            return await self._undo_last(view)
         named = pointed_id(memory_id)
         if named is None:
             return absent(memory_id)
@@ -270,145 +239,127 @@ class Corrections(Door):
             if done.kind is UndoKind.MOVE and not actor.admin:
                 return absent(memory_id)  # whether it still lives there is not for everybody
             if self._editor.standing(done.target, done.memory_id) is not None:
-                return await self._undo(done, view, actor)
+                return await self._undo(done, view)
             done = None
         archived = await self._archived(memory_id, view)
         if archived is None:
             return absent(memory_id)
-        outcome = await self._bring_back([archived], view, actor)
-        if isinstance(outcome, Restored) and done is not None:
-            await self._editor.drop_undo_record(done)
-        return outcome
+        return await self._bring_back([archived], done, view)
 
-    async def _undo_last(self, view: ConversationView, actor: Actor) -> RestoreOutcome | Refused:
+    async def _undo_last(self, view: View) -> RestoreOutcome:
         changed = ""
-        for done in await self._editor.undo_records(Requester(actor, view.conversation_id.umo)):
-            outcome = await self._undo(done, view, actor)
+        for done in await self._editor.undo_records(requester(view)):
+            outcome = await self._undo(done, view)
             if not (is_absent(outcome) or is_denied(outcome)):
                 return outcome
             if is_absent(outcome):
                 changed = changed or outcome.detail
         return absent(changed)
 
+    @deed
     async def undo(
         self, done: UndoRecord, *, conversation_id: ConversationId, actor: Actor
-    ) -> RestoreOutcome | Refused:
+    ) -> RestoreOutcome:
         """Take back this very deed, and no other one: what was done to the entry since stays.
         NOT_VISIBLE without a name where it is not the conversation's to know why."""
-        return await self._undo(done, await self._view(conversation_id), actor)
+        return await self._undo(done, await self._gate.open(conversation_id, actor))
 
-    async def _undo(
-        self, done: UndoRecord, view: ConversationView, actor: Actor
-    ) -> RestoreOutcome | Refused:
+    async def _undo(self, done: UndoRecord, view: View) -> RestoreOutcome:
+        changeable = {scope.name: scope for scope in view.changeable}
         if done.kind is UndoKind.BRING:
-            to = next((one for one in view.changeable if one.name == done.target), PUBLIC)
-            may = self._access.trusts(actor, view, to)
+            may = view.trusts(changeable.get(done.target, PUBLIC))
             return await self._bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
         if done.kind in (UndoKind.FORGET, UndoKind.SEVERAL):
-            return await self._recover(done, view, actor)
+            return await self._recover(done, view)
         standing = self._editor.standing(done.target, done.memory_id)
-        scope = next((one for one in view.changeable if one.name == done.source), None)
-        if scope is None:
-            return absent()
-        if standing is None:
-            return absent(done.memory_id if actor.admin else "")
+        scope = changeable.get(done.source)
+        if scope is None or standing is None:
+            return absent(done.memory_id if scope and view.who.admin else "")
         if done.kind is UndoKind.REPLACE:
-            return await self._swap_back(done, standing, view, actor)
+            return await self._swap_back(done, standing, view)
         if done.kind is UndoKind.EDIT and not view.sees(standing):
             return absent(done.memory_id)
-        if not self._access.governs(scope, view, actor):
-            return self._access.refusal(standing, view)
-        undone = await self._carry_out(partial(self._editor.take_back, done))
-        return absent(done.memory_id) if undone is None else undone
+        if not view.governs(scope):
+            return view.refusal(standing)
+        undone = await self._editor.take_back(done)
+        await self._follower.follow()
+        return undone or absent(done.memory_id)
 
-    async def _swap_back(
-        self, done: UndoRecord, new: StoredMemory, view: ConversationView, actor: Actor
-    ) -> RestoreOutcome | Refused:
+    async def _swap_back(self, done: UndoRecord, new: StoredMemory, view: View) -> RestoreOutcome:
         """Take back that an entry replaced another one."""
         former = next(iter(await self._handlers.archived(new.scope, [done.words])), None)
         if former is None:
             return absent(done.memory_id)
-        if not all(self._access.may_forget(one, view, actor) for one in (new, former)):
-            return self._access.refusal(new, view)
-
-        async def step() -> Restored | Refused:
-            # It stays taken back, whatever turn that is not read yet says it.
-            numbers = await self._corrected.forgotten([new], actor.name or actor.person)
-            back, refused = await self._restored([former])
-            swapped = bool(back) and await self._handlers.supersede(new, back[0])
-            if not swapped:
-                await self._corrected.drop(numbers)
-            if not back:
-                return refused or absent(done.memory_id)
+        if not (view.may_forget(new) and view.may_forget(former)):
+            return view.refusal(new)
+        # It stays taken back, whatever turn that is not read yet says it.
+        numbers = await self._corrected.forgotten([new], view.who.name or view.who.person)
+        back, refused = await self._restored([former])
+        swapped = bool(back) and await self._handlers.supersede(new, back[0])
+        if not swapped:
+            await self._corrected.drop(numbers)
+        if back:
             await self._editor.drop_undo_record(done)
-            again = Requester(replace(actor, person=""), done.conversation)  # by its id alone
+            again = Requester(replace(view.who, person=""), done.conversation)  # by its id alone
             await self._editor.note_replaced(back[0], new, again)
-            return Restored(back[0], swapped=swapped)
+        await self._follower.follow()
+        return Restored(back[0], swapped=swapped) if back else refused or absent(done.memory_id)
 
-        return await self._carry_out(step)
-
-    async def _recover(
-        self, done: UndoRecord, view: ConversationView, actor: Actor
-    ) -> RestoreOutcome | Refused:
+    async def _recover(self, done: UndoRecord, view: View) -> RestoreOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
-        forgotten, found, changed = done.forgotten, list[StoredMemory](), ""
+        found, changed = list[StoredMemory](), ""
         for scope in view.changeable:
-            ids = forgotten.get(scope.name, [])
+            ids = done.forgotten.get(scope.name, [])
             archived = {_id(one): one for one in await self._gone(scope, ids)}
-            for number, memory_id in enumerate(ids):
-                if number % _SLICE == 0:
-                    await asyncio.sleep(0)
+            async for memory_id in unhurried(ids):
                 one = archived.get(memory_id)
                 stands = self._editor.standing(scope.name, memory_id) is not None
                 if stands or one is None or not _is_left(one, done):
                     changed = memory_id
                 else:
                     found.append(one)
-        if not found:
-            return absent(changed)
-        outcome = await self._bring_back(found, view, actor)
-        if isinstance(outcome, Restored):
-            await self._editor.drop_undo_record(done)
-        return outcome
+        return await self._bring_back(found, done, view) if found else absent(changed)
 
     async def _bring_back(
-        self, archived: Sequence[StoredMemory], view: ConversationView, actor: Actor
-    ) -> Restored | Refused:
+        self, archived: Sequence[StoredMemory], done: UndoRecord | None, view: View
+    ) -> RestoreOutcome:
         """Out of the archive, what this person may take back here; what comes of it for the first
         one, if that is nothing."""
-        mine, first = list[StoredMemory](), archived[0]
-        for number, one in enumerate(archived):
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
-            if self._access.may_forget(one, view, actor):
-                mine.append(one)
+        first = archived[0]
+        mine = [one async for one in unhurried(archived) if view.may_forget(one)]
         if not mine:
-            seen = view.sees(first)
-            return self._access.refusal(first, view) if seen else absent(_id(first))
-        back, refused = await self._carry_out(lambda: self._restored(mine))
-        if back:
-            turns = {_id(one) for one in mine if one.path != ARCHIVE}
-            told = [one for one in back if _id(one) not in turns] or back
-            return Restored(told[0], len(told) - 1)
-        return refused or absent(_id(first))
+            return view.refusal(first) if view.sees(first) else absent(_id(first))
+        back, refused = await self._restored(mine)
+        await self._follower.follow()
+        if not back:
+            return refused or absent(_id(first))
+        if done is not None:
+            await self._editor.drop_undo_record(done)
+        turns = {_id(one) for one in mine if one.path != ARCHIVE}
+        told = [one for one in back if _id(one) not in turns] or back
+        return Restored(told[0], len(told) - 1)
 
     async def _restored(
-        self, archived: Sequence[StoredMemory]
+        self, archived: Iterable[StoredMemory]
     ) -> tuple[list[StoredMemory], Refused | None]:
-        turns = [one for one in archived if one.path != ARCHIVE]
-        back, by_scope = list[StoredMemory](), dict[Scope, list[str]]()
-        for one in archived:
-            by_scope.setdefault(one.scope, []).append(_id(one))
-        for scope, ids in by_scope.items():
-            restored, refused = await self._handlers.restore(scope, ids)
-            restored += [one for one in turns if one.scope == scope]
+        back = list[StoredMemory]()
+        kinds = (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK)
+        for scope, found in _by_scope(archived).items():
+            restored, refused = await self._handlers.restore(scope, found.keys())
+            restored += [one for one in found.values() if one.path != ARCHIVE]
             back += restored
-            kinds = (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK)
             await self._corrected.withdraw(kinds, scope.name, map(_id, restored))
             if refused is not None:
                 return back, refused
         return back, None
+
+
+def _by_scope(found: Iterable[StoredMemory]) -> dict[Scope, dict[str, StoredMemory]]:
+    by_scope: dict[Scope, dict[str, StoredMemory]] = {}
+    for one in found:
+        by_scope.setdefault(one.scope, {})[_id(one)] = one
+    return by_scope
 
 
 def _id(stored: StoredMemory) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,11 +39,12 @@ from ..models.decisions import (
 )
 from ..remember.edit import MemoryEditor
 from ..remember.rules.private import Finder
+from ..runtime.cooperative import cooperative
 from ..runtime.identifiers import Clock
-from ..scopes.access import ConversationView
+from ..scopes.access import View
 from ..storage.appending import NotAppended
 from ..vault.markdown.decision_record import Record, title_and_body
-from .recalls import Door
+from .door import Door, deed
 
 
 @dataclass(eq=False)
@@ -59,43 +61,46 @@ class DecisionDesk(Door):
     """The store is no bot's: a decision names where it was discussed, and everybody reads it."""
     _english: bool
 
+    @deed
     async def decide(
         self, change: DecisionChange, *, conversation_id: ConversationId, actor: Actor
     ) -> DecisionOutcome:
         """List, accept, reject or withdraw decisions, or say why not. Admins only."""
-        view = await self._view(conversation_id)
-        if not actor.admin or view.readable is None:
+        view = await self._gate.open(conversation_id, actor)
+        if not actor.admin or not view.seen.scopes:
             return NotRecorded(DecisionFault.NOT_ALLOWED)
         match change:
-            case ListDecisions(everything):
-                return await self._listed(view, everything=everything)
+            case ListDecisions():
+                return await self._listed(view, everything=change.everything)
             case Accept():
-                return await self._life.finish(lambda: self._accept(change, view, actor))
+                return await self._accept(change, view)
             case Reject():
-                return await self._life.finish(lambda: self._reject(change, view, actor))
+                return await self._reject(change, view)
             case Withdraw():
-                return await self._life.finish(lambda: self._withdraw(change, view, actor))
+                return await self._withdraw(change, view)
 
-    async def _listed(self, view: ConversationView, *, everything: bool) -> DecisionOutcome:
+    async def _asked[T](self, view: View, ask: Callable[[Iterator[StoredMemory]], T]) -> T:
+        """What ``ask`` finds, in a thread, among all that the conversation sees."""
+        entries = list(self._catalogue.visible(view.seen))
+        return await asyncio.to_thread(ask, cooperative(entries))
+
+    async def _listed(self, view: View, *, everything: bool) -> DecisionOutcome:
         try:
             there = await self._recorder.records()
         except NotAppended as error:
             return NotRecorded(DecisionFault.FILE, error.detail or error.code.value)
-        entries = self._catalogue.visible(view.readable) if view.readable else ()
-        return Decisions(decision_items(entries, there, everything=everything))
+        items = partial(decision_items, there=there, everything=everything)
+        return Decisions(await self._asked(view, items))
 
-    async def _accept(
-        self, change: Accept, view: ConversationView, actor: Actor
-    ) -> DecisionOutcome:
+    async def _accept(self, change: Accept, view: View) -> DecisionOutcome:
         if change.settles:
-            entry = self._access.for_admin(change.proposal, view, actor)
+            entry = view.governed(change.proposal)
             if isinstance(entry, StoredMemory):
                 await self._editor.annotate(entry, proposed)
-        stored = self._proposal(change.proposal, view, actor)
+        stored = await self._proposal(change.proposal, view)
         if isinstance(stored, NotRecorded):
             return stored
-        memory = stored.memory
-        to = change.to
+        memory, to = stored.memory, change.to
         if self._at_home or stored.scope.is_public or is_published(memory):
             to = to or RecordFile.DECISIONS
         reference = read_reference(change.reference)
@@ -106,7 +111,7 @@ class DecisionDesk(Door):
             number=0,
             title=title,
             at=None,
-            by=change.by or _name_of(actor),
+            by=change.by or _name_of(view.who),
             reference=reference,
             supersedes=change.supersedes,
             proposal=proposal_key(memory.memory_id),
@@ -115,19 +120,15 @@ class DecisionDesk(Door):
         refused = await self._unfit(stored, record, here=to is None, anyway=change.anyway)
         return refused or await self._recorder.publish(record, to, stored, change)
 
-    def _proposal(
-        self, named: str, view: ConversationView, actor: Actor
-    ) -> StoredMemory | NotRecorded:
+    async def _proposal(self, named: str, view: View) -> StoredMemory | NotRecorded:
         """Returns the proposal of the conversation's own scope with this id, or whose id alone
         begins so. An accepted one has a record to be told of."""
-        stored = self._access.for_admin(named, view, actor)
-        beginning = pointed_id(named)
-        if not isinstance(stored, StoredMemory) and beginning and view.readable:
-            seen = ((one, one.memory.memory_id) for one in self._catalogue.visible(view.readable))
-            ids = [name for one, name in seen if name.startswith(beginning) and _is_open(one)]
+        stored, beginning = view.governed(named), pointed_id(named)
+        if not isinstance(stored, StoredMemory) and beginning:
+            ids = await self._asked(view, partial(_open_ids, beginning=beginning))
             if len(ids) > 1:
-                return NotRecorded(DecisionFault.AMBIGUOUS, ", ".join(sorted(ids)))
-            stored = self._access.for_admin(ids[0], view, actor) if ids else stored
+                return NotRecorded(DecisionFault.AMBIGUOUS, ", ".join(ids))
+            stored = view.governed(ids[0]) if ids else stored
         if isinstance(stored, StoredMemory) and _is_open(stored):
             return stored
         return NotRecorded(DecisionFault.NO_PROPOSAL)
@@ -153,46 +154,44 @@ class DecisionDesk(Door):
         text = f"{record.title}\n{record.body}\n{record.by}"
         return next((kind.value for kind, _, _ in self._private_data(text)), "")
 
-    async def _reject(
-        self, change: Reject, view: ConversationView, actor: Actor
-    ) -> DecisionOutcome:
-        stored = self._proposal(change.proposal, view, actor)
+    async def _reject(self, change: Reject, view: View) -> DecisionOutcome:
+        stored = await self._proposal(change.proposal, view)
         if isinstance(stored, NotRecorded):
             return stored
-        if is_accepted(stored.memory):
-            return NotRecorded(DecisionFault.NO_PROPOSAL)
         made = partial(rejected, day=f"{self._clock():%Y-%m-%d}", why=change.why)
-        marked = await self._editor.annotate(stored, made)
-        if not isinstance(marked, StoredMemory):
-            return NotRecorded(DecisionFault.NO_PROPOSAL)
-        return TurnedDown(stored.memory.memory_id)
+        open_still = not is_accepted(stored.memory)
+        marked = await self._editor.annotate(stored, made) if open_still else None
+        if isinstance(marked, StoredMemory):
+            return TurnedDown(stored.memory.memory_id)
+        return NotRecorded(DecisionFault.NO_PROPOSAL)
 
-    async def _withdraw(
-        self, change: Withdraw, view: ConversationView, actor: Actor
-    ) -> DecisionOutcome:
-        seen = list(self._catalogue.visible(view.readable)) if view.readable else []
-        own = await asyncio.to_thread(decided_here, seen, change.number)
-        if own is not None and not self._access.governs(own.scope, view, actor):
+    async def _withdraw(self, change: Withdraw, view: View) -> DecisionOutcome:
+        own = await self._asked(view, partial(decided_here, number=change.number))
+        if own is not None and not view.governs(own.scope):
             return NotRecorded(DecisionFault.NO_SUCH_RECORD)
         named = record_name(change.number)
         record = Record(
             number=0,
             title=f"Withdraws {named}" if self._english else f"撤回 {named}",
             at=None,
-            by=change.by or _name_of(actor),
+            by=change.by or _name_of(view.who),
             withdraws=change.number,
             body=change.why,
         )
-        if own is not None:
-            return await self._recorder.publish(record, None, own, change)
-        if found := await asyncio.to_thread(self._private, record):
+        if own is None and (found := await asyncio.to_thread(self._private, record)):
             return NotRecorded(DecisionFault.PRIVATE, found)
-        return await self._recorder.publish(record, RecordFile.DECISIONS, None, change)
+        to = RecordFile.DECISIONS if own is None else None
+        return await self._recorder.publish(record, to, own, change)
 
 
 def _is_open(stored: StoredMemory) -> bool:
     """True for a proposal that was not turned down."""
     return is_proposed(stored.memory) or is_accepted(stored.memory)
+
+
+def _open_ids(entries: Iterable[StoredMemory], *, beginning: str) -> list[str]:
+    named = (one for one in entries if one.memory.memory_id.startswith(beginning))
+    return sorted(one.memory.memory_id for one in named if _is_open(one))
 
 
 def _name_of(actor: Actor) -> str:

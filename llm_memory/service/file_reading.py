@@ -15,9 +15,9 @@ from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import ConversationId
 from ..models.data_models import Refused, StoredMemory, absent
 from ..models.recall import Expanded, ExpandedNote, FileText
-from ..models.scope import ROLES_FOLDER, SHARED, Place, Scope, ScopeFilter
+from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
-from ..scopes.access import ConversationView
+from ..scopes.access import View
 from ..vault.markdown.entry import render
 from ..vault.markdown.marked_block import content_of
 from ..vault.markdown.topic_file import parse_file
@@ -44,31 +44,17 @@ class FileReading(Recalls):
     _pages: PagesOnDisk
 
     async def read(self, where: str, *, conversation_id: ConversationId) -> FileText | Refused:
-        """What a pointer leads to, or a file of the conversation's own scope or of ``shared/`` by
-        its path, without what the conversation may not see. What is absent and what is not to be
-        seen are answered alike."""
-        view = await self._view(conversation_id)
-        seen = view.readable
-        if seen is None or self._paused_conversations.of(conversation_id):
-            return absent(where)
+        """What a pointer or a path leads to, without what the conversation may not see."""
+        view = await self._gate.open(conversation_id)
+        found: FileText | Refused | None = None
         if pointed_id(where) is not None:
-            return await self._pointed(where, view)
-        path = legal_path(where)
-        if path is None:
-            return absent(where)
-        for shelf in seen.shelves:
-            if shelf.folder and path.startswith(f"{shelf.folder}/"):
-                text = await self._notes.text(shelf, path.removeprefix(f"{shelf.folder}/"))
-                if text is None:
-                    return absent(where)
-                return FileText(path, text.rstrip("\n"))
-        if path.startswith("./"):
-            return absent(where)
-        found = await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
+            found = await self._pointed(where, view)
+        elif path := legal_path(where):
+            found = await self._file(path, view)
         return found or absent(where)
 
-    async def _pointed(self, where: str, view: ConversationView) -> FileText | Refused:
-        match await self._expand_in(where, view):
+    async def _pointed(self, where: str, view: View) -> FileText | Refused:
+        match await self._expand(where, view):
             case Expanded(stored):
                 origin = replace(stored.memory.provenance, person="", conversation="")
                 shown = replace(without_anchor(stored.memory), provenance=origin, asks=())
@@ -78,17 +64,24 @@ class FileReading(Recalls):
             case Refused() as refused:
                 return refused
 
-    def _of_scope(self, own: Scope, path: str, view: ConversationView) -> FileText | None:
+    async def _file(self, path: str, view: View) -> FileText | None:
+        seen = view.looked_up
+        for shelf in seen.shelves:
+            if shelf.folder and path.startswith(f"{shelf.folder}/"):
+                text = await self._notes.text(shelf, path.removeprefix(f"{shelf.folder}/"))
+                return None if text is None else FileText(path, text.rstrip("\n"))
+        if path.startswith("./") or not seen.scopes:
+            return None
+        return await asyncio.to_thread(self._of_scope, seen.scopes[0], path, view)
+
+    def _of_scope(self, own: Scope, path: str, view: View) -> FileText | None:
         """Blocks."""
         try:
             page = self._pages.read(own, path)
-        except (VaultWriteFailed, VaultFileBroken, OSError):
-            return None
-        if page is None:
-            return None
-        try:
+            if page is None:
+                return None
             file = parse_file(page.raw.decode(), fallback_time=_FALLBACK_TIME)
-        except (UnicodeDecodeError, VaultFileBroken):
+        except (VaultWriteFailed, VaultFileBroken, OSError, UnicodeDecodeError):
             return None
         lines = list(file.lines)
         for entry in reversed(file.entries):
@@ -99,26 +92,21 @@ class FileReading(Recalls):
                 del lines[entry.start : entry.end]
         return FileText(path, "\n".join(lines).rstrip("\n"))
 
-    def _shared_headings(self, view: ConversationView) -> tuple[str, ...]:
+    def _shared_headings(self, view: View) -> tuple[str, ...]:
         """Returns a line for each file of ``shared/``: its path, and its widest headings."""
-        seen = view.readable
-        if seen is None or SHARED not in seen.shelves:
-            return ()
-        chunks = self._notes.visible(ScopeFilter((), shelves=(SHARED,)))
+        shared = tuple(shelf for shelf in view.seen.shelves if shelf == SHARED)
+        chunks = self._notes.visible(ScopeFilter((), shelves=shared))
         lines = []
         for path, of_file in groupby(chunks, key=lambda chunk: chunk.file):
             headings = dict.fromkeys(one.headings[0] for one in of_file if one.headings)
             lines.append(f"{path}: {' · '.join(headings)}" if headings else path)
         return tuple(lines)
 
-    async def _last_sessions(self, view: ConversationView) -> tuple[str, ...]:
-        """Returns the newest lines that the role's MEMORY.md keeps of its sessions."""
-        shelves = () if view.readable is None else view.readable.shelves
-        role = next((one for one in shelves if one.folder.startswith(f"{ROLES_FOLDER}/")), None)
-        return () if role is None else await asyncio.to_thread(self._sessions, role)
-
-    def _sessions(self, role: Place) -> tuple[str, ...]:
-        """Blocks."""
+    def _last_sessions(self, view: View) -> tuple[str, ...]:
+        """Returns the newest lines that the role's MEMORY.md keeps of its sessions. Blocks."""
+        roles = (one for one in view.seen.shelves if one.folder.startswith(f"{ROLES_FOLDER}/"))
+        if (role := next(roles, None)) is None:
+            return ()
         try:
             text = text_of(self._pages.read(role, MEMORY_PAGE))
         except VaultWriteFailed:

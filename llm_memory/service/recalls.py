@@ -1,5 +1,4 @@
-"""What a conversation reads: recall and its explanation, what a pointer points to, lists; and what
-all verbs of the front door begin with."""
+"""What a conversation reads: recall and its explanation, what a pointer points to, lists."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
-from typing import Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.rules.pointers import is_note_id, pointed_id
@@ -17,55 +15,21 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..index.pending_records import PendingRecords
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import StoredMemory, Topic, absent
-from ..models.recall import (
-    OFF_THE_RECORD,
-    Expanded,
-    ExpandedNote,
-    Expansion,
-    Explained,
-    Hit,
-    Recall,
-    Told,
-    Trace,
-)
-from ..models.scope import ScopeFilter
+from ..models.recall import Expanded, ExpandedNote, Expansion, Explained, Hit, Recall, Told, Trace
 from ..models.settings import EngineSettings
 from ..models.turns import ContextLine, Voice
 from ..recall.memory_manager import MemoryManager
 from ..recall.request import RecallRequest
 from ..recall.rules.ranking import Candidate, as_hit
 from ..reflection.model_histories import ModelHistories
-from ..runtime.lifecycle import Lifespan
-from ..scopes.access import Access, ConversationView
-from ..scopes.paused_conversations import PausedConversations
+from ..scopes.access import View
 from ..scopes.scope_book import ScopeBook
 from ..text.overlap import holds
 from ..text.scripts import fold
 from ..text.third_person import third_person
 from ..vault.notes.note_book import NoteBook
 from .bylines import Bylines
-
-
-@dataclass(eq=False)
-class Door:
-    """Takes a ConversationId, derives the scope; what stands on it does what is asked inside it."""
-
-    _life: Lifespan
-    _access: Access
-
-    async def _view(self, conversation_id: ConversationId) -> ConversationView:
-        """What the conversation may see and do, once the vault is read."""
-        await self._life.ready()
-        return self._access.view(conversation_id)
-
-
-REFUSED: Final = Trace(notes=("refused",))
-"""Of a recall for a conversation that may read nothing."""
-
-
-def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
-    """To the second, as the file has it; within one, ids grow with time."""
-    return stored.memory.created_at.replace(microsecond=0), stored.memory.memory_id
+from .door import Door
 
 
 @dataclass(eq=False)
@@ -79,7 +43,6 @@ class Recalls(Door):
     _notes: NoteBook
     _pending: PendingRecords
     _unread: UnreadTurns
-    _paused_conversations: PausedConversations
     _histories: ModelHistories
     _bylines: Bylines
 
@@ -98,63 +61,47 @@ class Recalls(Door):
         on: str = "",
     ) -> Recall:
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
-
-        Args:
-            actor: Who asks: 我 is that person.
-            days: What answers a question about days alone may be one memory for each of so many
-                of them, whatever the limit is. The budget holds.
-            context: What was said just before, the earliest first. Lines of another view than the
-                conversation has now are not used; see ``Talk`` for what is made of the others.
-            in_talk: The query is a person's message, not a search: it may ask for nothing.
-            topic: Only what stands in its files.
-            on: Only what is of the days that these words name, see ``days_named``.
-        """
+        Answers from what has been read so far. See ``RecallRequest`` for the arguments; lines of
+        the context that are of another view than the conversation has now are not used."""
         await self._life.begun(wait_seconds=self._settings.load_seconds)
-        view = self._access.view(conversation_id)
-        if view.readable is None:
-            return Recall(trace=REFUSED)
-        request = RecallRequest(
-            query,
-            view.readable,
-            limit,
-            token_budget,
-            actor,
-            days,
-            context,
-            in_talk,
-            topic,
-            on,
+        view = self._gate.look(conversation_id, actor)
+        asked = RecallRequest(
+            query, view.seen, limit, token_budget, actor, days, context, in_talk, topic, on
         )
-        return await self._recall_in(request, view)
+        return await self._recall(asked, view)
 
-    async def _recall_in(self, request: RecallRequest, view: ConversationView) -> Recall:
-        """``request`` is in the view's filter. Lines of its context that are of another view are
-        not used."""
-        umo, actor = view.conversation_id.umo, request.asker
-        if self._paused_conversations.of(view.conversation_id):
-            return Recall(trace=Trace(notes=(OFF_THE_RECORD,)))
-        explanations = self._manager.explanations
-        reader = self._bylines.reader(request.scope_filter, umo, actor)
-        complete = reader.complete
+    async def _recall(self, asked: RecallRequest, view: View) -> Recall:
+        if view.silence:
+            return Recall(trace=Trace(notes=(view.silence,)))
+        explanations, umo = self._manager.explanations, view.where.umo
+        reader = self._bylines.reader(view)
+        talk = tuple(one for one in asked.context if self._is_of_now(one, view))
+        heard = fold(" ".join((asked.query, *(one.text for one in asked.context))))
         asked = replace(
-            request,
-            names=self._names_of(actor, request.scope_filter),
-            named=self._bylines.named(_heard(request), request.scope_filter),
+            asked,
+            names=self._names_of(asked.asker, view),
+            named=self._bylines.named(heard, view.seen),
             stands=reader.stands,
-            context=tuple(one for one in request.context if self._is_of_now(one, view)),
-            complete=complete,
+            context=talk,
+            complete=reader.complete,
         )
-        with explanations.noting_failure(umo, request.query, request.scope_filter):
+        with explanations.noting_failure(umo, asked.query, view.seen):
             recall = await self._manager.comprehensive_recall(asked)
-        explanations.note(umo, request.query, recall.trace)
+        explanations.note(umo, asked.query, recall.trace)
         self._manager.uses.show(recall.hits)
-        hits = self._access.as_seen_by(actor, recall.hits)
-        return replace(recall, hits=tuple(map(complete, hits)))
+        return replace(recall, hits=reader.told(recall.hits))
 
-    def _names_of(self, actor: Actor | None, seen: ScopeFilter) -> tuple[str, ...]:
-        if actor is None or actor.is_agent:
+    def _names_of(self, asker: Actor | None, view: View) -> tuple[str, ...]:
+        if asker is None or asker.is_agent:
             return ()
-        return (actor.name, *self._bylines.names(actor.person, seen))
+        return (asker.name, *self._bylines.names(asker.person, view.seen))
+
+    def _is_of_now(self, line: ContextLine, view: View) -> bool:
+        """Heard while the conversation saw what it sees now, or put up with the question. An answer
+        that may carry words of another scope is none."""
+        if line.voice is Voice.BOT and self._histories.current_is_mixed(view.where.umo):
+            return False
+        return line.voice is Voice.QUOTED or line.view == view.mark
 
     async def announce(self, query: str, *, conversation_id: ConversationId) -> None:
         """``recall`` will be asked this in a moment: what can be done for it begins already. The
@@ -163,25 +110,22 @@ class Recalls(Door):
         Never raises for a broken index or embedder.
         """
         await self._life.begun()
-        view = self._access.view(conversation_id)
-        if view.readable is None or self._paused_conversations.of(conversation_id):
-            return
-        await self._manager.announce(query, view.readable)
+        view = self._gate.look(conversation_id)
+        if not view.silence:
+            await self._manager.announce(query, view.seen)
 
     async def explain(
         self, *, conversation_id: ConversationId, actor: Actor | None = None
     ) -> list[Explained]:
         """The last recalls of this conversation, the newest first, as far as it may see them, and
         as it is told to ``actor``."""
-        view = await self._view(conversation_id)
-        if view.readable is None:
-            return []
-        complete = self._bylines.reader(view.readable, conversation_id.umo, actor).complete
+        view = await self._gate.open(conversation_id, actor)
+        complete = self._bylines.reader(view).complete
         return [
             replace(
                 one, candidates=tuple((of, hit and complete(hit)) for of, hit in one.candidates)
             )
-            for one in self._manager.explanations.of(conversation_id.umo, view.readable)
+            for one in self._manager.explanations.of(view.where.umo, view.seen)
         ]
 
     def last_recalls(self) -> list[Told]:
@@ -190,27 +134,16 @@ class Recalls(Door):
 
     async def expand(self, pointer: str, *, conversation_id: ConversationId) -> Expansion:
         """The whole entry, or section of a note, behind a pointer that the conversation may see."""
-        return await self._expand_in(pointer, await self._view(conversation_id))
+        return await self._expand(pointer, await self._gate.open(conversation_id))
 
-    async def _expand_in(self, pointer: str, view: ConversationView) -> Expansion:
-        named, seen = pointed_id(pointer), view.readable
-        if named is None or seen is None or self._paused_conversations.of(view.conversation_id):
-            return absent(pointer)
-        if is_note_id(named):
-            return await self._expand_note(pointer, named, seen)
-        stored = (
-            self._access.find(pointer, view)
-            # Recalled, so it can be read.
-            or self._pending.find(named, seen)
-            or self._unread.find(named, seen)
-        )
-        return absent(pointer) if stored is None else Expanded(stored)
-
-    async def _expand_note(self, pointer: str, note_id: str, seen: ScopeFilter) -> Expansion:
-        chunk = self._notes.find(note_id, seen)
-        if chunk is None:
-            return absent(pointer)
-        return ExpandedNote(await self._notes.section(chunk))
+    async def _expand(self, pointer: str, view: View) -> Expansion:
+        named, seen = pointed_id(pointer) or "", view.looked_up
+        if is_note_id(named) and (chunk := self._notes.find(named, seen)):
+            return ExpandedNote(await self._notes.section(chunk))
+        # What is recalled can be read.
+        places = (self._catalogue, self._pending, self._unread)
+        found = next(filter(None, (one.find(named, seen) for one in places)), None)
+        return Expanded(found) if found else absent(pointer)
 
     async def newest(
         self,
@@ -227,47 +160,57 @@ class Recalls(Door):
             said_by: Only what this person said, by any of the person's accounts.
             naming: Only what holds each of these words, or was said by a person of that name.
         """
-        view = await self._view(conversation_id)
-        return await self._newest(view, limit, said_by, naming)
+        view = await self._gate.open(conversation_id)
+        return await self._newest(view, limit, None if said_by is None else said_by.person, naming)
 
     async def _newest(
-        self, view: ConversationView, limit: int | None, said_by: Actor | None, naming: str
+        self, view: View, limit: int | None, person: str | None, naming: str = ""
     ) -> list[StoredMemory]:
-        if view.readable is None:
-            return []
-        visible = self._catalogue.visible_with_text(view.readable)
-        several = self._bylines.named(fold(naming), view.readable)
+        visible, same = self._catalogue.visible_with_text(view.seen), self._book.same_person
+        several = self._bylines.named(fold(naming), view.seen)
         called = [
             (word, *chain(*(n for n in several if n[0] == word))) for word in fold(naming).split()
         ]
 
-        def step() -> list[StoredMemory]:
-            found: Iterable[tuple[StoredMemory, str]] = visible
-            if said_by is not None:
-                same, person = self._book.same_person, said_by.person
-                found = (pair for pair in found if same(person, pair[0].memory.provenance.person))
+        def is_meant(one: StoredMemory, text: str) -> bool:
+            if person is not None and not same(person, one.memory.provenance.person):
+                return False
             # The text begins with its speaker's name; people point to what they were shown.
-            found = (
-                (one, text)
-                for one, text in found
-                if all(
-                    any(holds(text, fold(name)) for name in names)
-                    or holds(fold(third_person(one.memory.judgment, one.memory.who)), names[0])
-                    for names in called
-                )
+            return all(
+                any(holds(text, fold(name)) for name in names)
+                or holds(fold(third_person(one.memory.judgment, one.memory.who)), names[0])
+                for names in called
             )
-            chosen = [stored for stored, _ in found]
+
+        def step() -> list[StoredMemory]:
+            chosen = [stored for stored, text in visible if is_meant(stored, text)]
             return sorted(chosen, key=_said_at, reverse=True)[:limit]
 
         return await self._catalogue.unchanged(await asyncio.to_thread(step))
 
+    async def _said_by(
+        self, person: str, view: View, limit: int | None = None
+    ) -> tuple[list[StoredMemory], list[StoredMemory]]:
+        """What the conversation sees and this person said, by any of the person's accounts:
+        memories, the newest first, and turns that are not read yet."""
+        same, turns = self._book.same_person, self._unread.visible(view.seen)
+        unread = [one for one in turns if same(person, one.memory.provenance.person)]
+        return await self._newest(view, limit, person), unread
+
+    async def ids_said_by(
+        self, person: str, *, conversation_id: ConversationId
+    ) -> tuple[list[str], list[str]]:
+        """The ids of all that the conversation sees and this person said, by any of the person's
+        accounts: of memories, and of turns that are not read yet."""
+        said = await self._said_by(person, await self._gate.open(conversation_id))
+        memories, turns = ([one.memory.memory_id for one in some] for some in said)
+        return memories, turns
+
     async def speakers(self, name: str, *, conversation_id: ConversationId) -> dict[str, int]:
         """Who of the speakers whom the conversation sees is called so, or has this account: one
         account of each person, and how many memories the person said."""
-        view = await self._view(conversation_id)
-        if view.readable is None:
-            return {}
-        visible = self._catalogue.visible_with_text(view.readable)
+        view = await self._gate.open(conversation_id)
+        visible = self._catalogue.visible_with_text(view.seen)
         same, wanted = self._book.same_person, fold(name)
 
         def step() -> dict[str, int]:
@@ -283,21 +226,9 @@ class Recalls(Door):
 
         return await asyncio.to_thread(step)
 
-    async def ids_said_by(
-        self, person: str, *, conversation_id: ConversationId
-    ) -> tuple[list[str], list[str]]:
-        """The ids of all that the conversation sees and this person said, by any of the person's
-        accounts: of memories, and of turns that are not read yet."""
-        view = await self._view(conversation_id)
-        said_by, same = Actor(person, ""), self._book.same_person
-        found = await self._newest(view, None, said_by, "")
-        unread = self._unread.visible(view.readable) if view.readable else ()
-        turns = [one for one in unread if same(person, one.memory.provenance.person)]
-        return [one.memory.memory_id for one in found], [one.memory.memory_id for one in turns]
-
     async def told(
         self,
-        found: Sequence[StoredMemory],
+        found: Iterable[StoredMemory],
         *,
         conversation_id: ConversationId,
         actor: Actor,
@@ -305,21 +236,11 @@ class Recalls(Door):
     ) -> list[Hit]:
         """Memories that the conversation sees, as recall tells them: with what is to be known of
         their speakers and of their standing, and at most ``chars`` characters of each."""
-        view = await self._view(conversation_id)
-        if view.readable is None:
-            return []
-        complete = self._bylines.reader(view.readable, conversation_id.umo, actor).complete
-        hits = [as_hit(Candidate(stored, 0.0), chars) for stored in found]
-        return list(map(complete, self._access.as_seen_by(actor, hits)))
-
-    def _is_of_now(self, line: ContextLine, view: ConversationView) -> bool:
-        """Heard while the conversation saw what it sees now, or put up with the question. An answer
-        that may carry words of another scope is none."""
-        mixed = self._histories.current_is_mixed(view.conversation_id.umo)
-        if line.voice is Voice.BOT and mixed:
-            return False
-        return line.voice is Voice.QUOTED or line.view == view.mark
+        view = await self._gate.open(conversation_id, actor)
+        hits = (as_hit(Candidate(stored, 0.0), chars) for stored in found if view.sees(stored))
+        return list(self._bylines.reader(view).told(hits))
 
 
-def _heard(request: RecallRequest) -> str:
-    return fold(" ".join((request.query, *(line.text for line in request.context))))
+def _said_at(stored: StoredMemory) -> tuple[datetime, str]:
+    """To the second, as the file has it; within one, ids grow with time."""
+    return stored.memory.created_at.replace(microsecond=0), stored.memory.memory_id

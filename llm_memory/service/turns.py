@@ -4,28 +4,43 @@ finished."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
+from typing import Final
 
+from ..catalogue.catalogue import key_of
+from ..catalogue.rules.talk_anchor import anchor_of
 from ..errors import EngineClosed, EngineOff
 from ..models.conversation import Actor, ConversationId
-from ..models.recall import Hit, Recall, Trace
+from ..models.data_models import StoredMemory
+from ..models.recall import Recall, Trace
 from ..models.turns import PAUSED_VIEW, ContextLine, NotObserved, ObserveOutcome, Turn
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import PrimerService
-from ..primer.rules.opening import AS_MARKDOWN, as_told, frame_tokens, opening
+from ..primer.rules.opening import as_told, frame_tokens, opening
 from ..recall.request import WEEK, RecallRequest
 from ..reflection.turn_queue import TurnQueue
-from ..remember.rules.off_the_record import is_off_the_record, without_forget_wishes
-from ..scopes.access import ConversationView
+from ..remember.rules.off_the_record import (
+    drops_the_last,
+    is_off_the_record,
+    without_forget_wishes,
+)
+from ..scopes.access import View
 from ..scopes.scope_book import FirstContact
 from ..text.hit_line import fence, fence_tokens
 from ..texts import Texts
 from .conversations import Conversations
-from .recalls import REFUSED, Recalls
+from .corrections import Corrections
+from .door import deed
+from .recalls import Recalls
 
-_LATE = "deadline"
+_LATE: Final = "deadline"
+_JUST_NOW: Final = timedelta(minutes=30)
+_LAST: Final = 20
+"""Memories among which those of the last message are looked for."""
 
 
 class TurnPart(StrEnum):
@@ -45,7 +60,7 @@ class TurnRequest:
         seconds: After so long the turn goes on without what is not there yet.
         limit: At most so many memories; 0 for no recall.
         token_budget: For all that is told of the memories, the words around them too.
-        context: See ``CognitiveService.recall``.
+        context: See ``RecallRequest``.
         history: The id of the chat history that the model is given, empty for none.
         empty_history: Nothing stands in that history yet.
         new_talk: This turn is the first of a talk, which opens with the constitution.
@@ -86,7 +101,7 @@ class TurnStart:
 
 
 @dataclass(eq=False)
-class Turns(Recalls):
+class Turns(Recalls, Corrections):
     """Resolves a turn's scope once, and gives everything that the turn asks the same view."""
 
     _primers: PrimerService
@@ -103,41 +118,35 @@ class Turns(Recalls):
         A part that is not there after ``request.seconds``, or failed, is empty, and ``faults`` says
         why; only a cancelled caller is raised.
         """
-        deadline = asyncio.get_running_loop().time() + request.seconds
-        view: ConversationView | None = None
-        mark: str | Exception
-        recall: Recall | Exception
-        primer: Primer | Exception
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + request.seconds
+        # Before the rest: a turn that is given up has come all the same.
+        contact = self._life.start(self._meet(conversation_id, actor)) if actor.spoke else None
         try:
             async with asyncio.timeout_at(deadline):
                 await self._life.begun()
-            view = self._access.view(conversation_id)
+            view = self._gate.look(conversation_id, actor)
         except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
-            mark, recall, primer = error, error, error
-        # Before the rest: a turn that is given up has come all the same.
-        contact = None
-        if actor.spoke:
-            contact = self._life.start(self._meet(conversation_id, actor, view))
-        if view is not None:
-            mark, recall, primer = await asyncio.gather(
-                _until(deadline, self._mark(view, request.history, empty=request.empty_history)),
-                _until(deadline, self._recall(request, view, actor)),
-                _until(deadline, self._primer(request, view, actor)),
-            )
-        parts = {TurnPart.VIEW: mark, TurnPart.RECALL: recall, TurnPart.PRIMER: primer}
-        recalled = recall if isinstance(recall, Recall) else _not_recalled(recall)
-        primed = primer if isinstance(primer, Primer) else Primer()
-        return TurnStart(
-            self._told(primed, recalled),
-            mark if isinstance(mark, str) else "",
-            recalled,
-            primed,
-            view.scope_name if view else "",
-            contact,
-            {part: found for part, found in parts.items() if isinstance(found, Exception)},
+            faults = dict.fromkeys(TurnPart, error)
+            return TurnStart(recall=_unanswered(error), contact=contact, faults=faults)
+        left = deadline - clock()
+        parts = await asyncio.gather(
+            asyncio.wait_for(self._mark(view, request.history, empty=request.empty_history), left),
+            asyncio.wait_for(self._recalled(request, view), left),
+            asyncio.wait_for(self._primer(request, view), left),
+            return_exceptions=True,
         )
+        faults = {
+            part: found
+            for part, found in zip(TurnPart, parts, strict=True)
+            if isinstance(found, Exception)
+        }
+        recall = _else(parts[1], _unanswered(faults.get(TurnPart.RECALL)))
+        primer, mark = _else(parts[2], Primer()), _else(parts[0], "")
+        text = self._text(primer, recall)
+        return TurnStart(text, mark, recall, primer, view.scope_name, contact, faults)
 
-    def _told(self, primer: Primer, recall: Recall) -> str:
+    def _text(self, primer: Primer, recall: Recall) -> str:
         if primer.sections:
             return opening(primer, recall.hits, self._texts, recall.left_out)
         return fence(recall.hits, self._texts, recall.left_out) if recall.hits else ""
@@ -146,132 +155,100 @@ class Turns(Recalls):
     def _texts(self) -> Texts:
         return Texts.of("en" if self._settings.loop.english else "zh")
 
-    async def _meet(
-        self, conversation_id: ConversationId, actor: Actor, view: ConversationView | None
-    ) -> FirstContact | None:
+    async def _meet(self, conversation_id: ConversationId, actor: Actor) -> FirstContact | None:
         try:
-            return await self.conversations.meet(conversation_id, actor, view)
+            return await self.conversations.meet(conversation_id, actor)
         except (EngineClosed, EngineOff):  # a turn that was given up awaits it no more
             return None
 
-    async def _recall(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Recall:
+    async def _recalled(self, request: TurnRequest, view: View) -> Recall:
         if request.limit == 0 or not request.query:
             return Recall()
         await self._life.begun(wait_seconds=self._settings.load_seconds)
-        if view.readable is None:
-            return Recall(trace=REFUSED)
         asked = RecallRequest(
             request.query,
-            view.readable,
+            view.seen,
             limit=request.limit,
             token_budget=request.token_budget - fence_tokens(self._texts),
-            asker=actor,
+            asker=view.who,
             texts=self._texts,
             days=WEEK,
             context=request.context,
             in_talk=True,
         )
-        return await self._recall_in(asked, view)
+        return await self._recall(asked, view)
 
-    async def _primer(self, request: TurnRequest, view: ConversationView, actor: Actor) -> Primer:
-        if not request.primed:
-            return Primer()
-        await self._life.ready()
-        return await self._prime(view, actor, new_talk=request.new_talk)
-
-    async def prime(
-        self,
-        *,
-        conversation_id: ConversationId,
-        actor: Actor,
-        token_budget: int | None = None,
-    ) -> Primer:
-        """A turn begins: what the conversation is told if it is the first one after a pause, else
-        nothing. To be asked once a turn, for it notes when it came. ``token_budget``: for all that
-        is told, the words around it too; None for the setting's.
-
-        Raises StateUnavailable if the time of the last turn is unknown.
-        """
-        view = await self._view(conversation_id)
-        return await self._prime(view, actor, token_budget)
-
-    async def _prime(
-        self,
-        view: ConversationView,
-        actor: Actor,
-        token_budget: int | None = None,
-        *,
-        new_talk: bool = False,
-    ) -> Primer:
+    async def _primer(self, request: TurnRequest, view: View) -> Primer:
         """The primer of a conversation that comes back after a pause, else the rules that it was
         not told of, with the constitution where a talk begins; notes that it came. Raises
         StateUnavailable."""
-        scope_filter, umo = view.readable, view.conversation_id.umo
-        if scope_filter is None or self._paused_conversations.of(view.conversation_id):
+        if not request.primed or view.silence:
             return Primer()
-        complete = self._bylines.reader(scope_filter, umo, actor).complete
-        budget = self._settings.loop.prime_tokens if token_budget is None else token_budget
+        await self._life.ready()
+        reader, texts = self._bylines.reader(view), self._texts
         primer = await self._primers.prime(
-            view.conversation_id,
-            scope_filter,
-            actor,
-            as_told(self._texts, complete),
-            budget - frame_tokens(self._texts),
-            new_talk=new_talk,
+            view.where,
+            view.seen,
+            view.who,
+            as_told(texts, reader.complete),
+            self._settings.loop.prime_tokens - frame_tokens(texts),
+            new_talk=request.new_talk,
         )
-        return self._as_shown(primer, actor, complete)
-
-    async def _at_once(self, view: ConversationView, actor: Actor, token_budget: int) -> Primer:
-        """Where things stand in the conversation, whenever its last turn was; empty where it sees
-        nothing."""
-        scope_filter, umo = view.readable, view.conversation_id.umo
-        if scope_filter is None or self._paused_conversations.of(view.conversation_id):
-            return Primer()
-        primer = await self._primers.at_once(
-            view.conversation_id, scope_filter, actor, AS_MARKDOWN, token_budget
-        )
-        complete = self._bylines.reader(scope_filter, umo, actor).complete
-        return self._as_shown(primer, actor, complete)
-
-    def _as_shown(self, primer: Primer, actor: Actor, complete: Callable[[Hit], Hit]) -> Primer:
-        sections = (
-            replace(
-                section, hits=tuple(map(complete, self._access.as_seen_by(actor, section.hits)))
-            )
-            for section in primer.sections
-        )
-        return replace(primer, sections=tuple(sections))
+        return reader.primer(primer)
 
     async def last_primer(self, *, conversation_id: ConversationId) -> Primed | None:
         """That this conversation got one, as far as it may see what it was made of."""
-        view = await self._view(conversation_id)
-        if view.readable is None:
-            return None
-        return self._primers.primed(conversation_id.umo, view.readable)
+        view = await self._gate.open(conversation_id)
+        return self._primers.primed(view.where.umo, view.seen)
 
+    @deed
     async def observe(self, turn: Turn, *, conversation_id: ConversationId) -> ObserveOutcome:
         """Queue a finished turn durably. Its scope is fixed now, whatever the map says later, and
-        an answer that may carry words of another scope stays out."""
-        await self._life.ready()
+        an answer that may carry words of another scope stays out. What a turn takes back of what
+        its speaker said just before is forgotten, as that person's deed."""
+        view = await self._gate.open(conversation_id, turn.actor)
         # Also where a pause has come to an end meanwhile: it was said off the record.
-        paused = self._paused_conversations.of(conversation_id) or turn.view == PAUSED_VIEW
-        if paused or is_off_the_record(turn.user_text):
-            await self._keep_off(conversation_id, turn.history)
-            return NotObserved(note="paused" if paused else "not_to_be_kept")
+        if view.pause or turn.view == PAUSED_VIEW:
+            await self._keep_off(view, turn.history)
+            return NotObserved(note="paused")
+        if is_off_the_record(turn.user_text):
+            await self._keep_off(view, turn.history)
+            if drops_the_last(turn.user_text):
+                said = filter(view.may_forget, await self._last_said(turn, view))
+                await self._forget({one.memory.memory_id: one for one in said}, view)
+            return NotObserved(note="not_to_be_kept")
         if turn.forgot:  # a wish that was done would tell what is forgotten
             turn = replace(turn, user_text=without_forget_wishes(turn.user_text), reply_text="")
-        await self._life.begun()
-        view = self._access.view(conversation_id)
+        # The map has changed since the bot was shown something: its answer may tell of that.
         switched = bool(turn.view) and turn.view != view.mark
-        if switched:
-            # The map has changed since the bot was shown something: its answer may tell of that.
-            turn = replace(turn, recalled=())
-        if await self._is_mixed(view, turn.history, switched=switched) or switched:
-            turn = replace(turn, reply_text="")
-        return await self._life.finish(
-            lambda: self._queue.put(turn, view.writable, conversation_id)
-        )
+        mixed = await self._is_mixed(view, turn.history, switched=switched)
+        if switched or mixed:
+            turn = replace(turn, reply_text="", recalled=() if switched else turn.recalled)
+        return await self._queue.put(turn, view.writes, conversation_id)
 
+    async def _last_said(self, turn: Turn, view: View) -> list[StoredMemory]:
+        """What is known of the last message before this one, if that was just now."""
+        since = (turn.said_at or self._clock()) - _JUST_NOW
+
+        def just_now(one: StoredMemory) -> bool:
+            here = one.memory.provenance.conversation == view.where.umo
+            return here and one.memory.created_at >= since
+
+        memories, turns = await self._said_by(turn.actor.person, view, _LAST)
+        memories, turns = list(filter(just_now, memories)), list(filter(just_now, turns))
+        last = max(turns, key=_said_at, default=None)
+        copies = self._unread.copied(key_of(last)) if last else frozenset[str]()
+        others = [one for one in memories if one.memory.memory_id not in copies]
+        if others and (last is None or _said_at(others[0]) > _said_at(last)):
+            at, anchor = _said_at(others[0]), anchor_of(others[0].memory)
+            return [
+                one
+                for one in others
+                if _said_at(one) == at or (anchor and anchor_of(one.memory) == anchor)
+            ]
+        return [one for one in (*memories, *turns) if one.memory.memory_id in copies]
+
+    @deed
     async def view(
         self, *, conversation_id: ConversationId, history: str = "", empty: bool = False
     ) -> str:
@@ -283,42 +260,40 @@ class Turns(Recalls):
             empty: Nothing stands in that history yet.
         """
         await self._life.begun()
-        return await self._mark(self._access.view(conversation_id), history, empty=empty)
+        return await self._mark(self._gate.look(conversation_id), history, empty=empty)
 
-    async def _mark(self, view: ConversationView, history: str, *, empty: bool) -> str:
-        conversation_id = view.conversation_id
-        if self._paused_conversations.of(conversation_id):
-            await self._keep_off(conversation_id, history)
+    async def _mark(self, view: View, history: str, *, empty: bool) -> str:
+        if view.pause:
+            await self._keep_off(view, history)
             return PAUSED_VIEW
         await self._is_mixed(view, history, empty=empty)
         return view.mark
 
-    async def _keep_off(self, conversation_id: ConversationId, history: str) -> None:
+    async def _keep_off(self, view: View, history: str) -> None:
         """The history holds what was said off the record, or may."""
-        umo = conversation_id.umo
         if history:
-            await self._life.finish(lambda: self._histories.off_the_record(umo, history))
+            note = partial(self._histories.off_the_record, view.where.umo, history)
+            await self._life.finish(note)
 
     async def _is_mixed(
-        self, view: ConversationView, history: str, *, empty: bool = False, switched: bool = False
+        self, view: View, history: str, *, empty: bool = False, switched: bool = False
     ) -> bool:
-        if not history or not view.scope_in_use:
+        umo, scope = view.where.umo, view.scope_in_use
+        if not history or not scope:
             return False
-        umo, scope = view.conversation_id.umo, view.scope_in_use
-        return await self._life.finish(
-            lambda: self._histories.is_mixed(umo, history, scope, empty=empty, switched=switched)
-        )
+        note = partial(self._histories.is_mixed, umo, history, scope, empty=empty)
+        return await self._life.finish(partial(note, switched=switched))
 
 
-async def _until[T](deadline: float, work: Awaitable[T]) -> T | Exception:
-    try:
-        async with asyncio.timeout_at(deadline):
-            return await work
-    except Exception as error:  # noqa: BLE001  (whatever it is, the turn goes on without)
-        return error
+def _said_at(stored: StoredMemory) -> datetime:
+    return stored.memory.created_at
 
 
-def _not_recalled(fault: Exception) -> Recall:
+def _else[T](found: T | BaseException, instead: T) -> T:
+    return instead if isinstance(found, BaseException) else found
+
+
+def _unanswered(fault: Exception | None) -> Recall:
     """The explanation of the turn says why nothing was recalled."""
     why = _LATE if isinstance(fault, TimeoutError) else type(fault).__name__
     return Recall(trace=Trace(notes=(why,)))

@@ -49,7 +49,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFau
 from astrbot_plugin_scoped_memory.llm_memory.models.resolution import RebindFault
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import NoTalk
 from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Said, Texts, catalogue
 from astrbot_plugin_scoped_memory.llm_memory.vault.notes.note_files import TOO_MANY
@@ -78,7 +77,6 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "decision_state": (DecisionState, False),
     "decision_fault": (DecisionFault, False),
     "objection": (("private", "dispute", "stale", "names_speaker"), False),
-    "talk": (NoTalk, False),
     "fate": (DropReason, False),
     "tasks": (TaskFate, False),
     "primer": (PrimerPart, False),

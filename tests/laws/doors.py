@@ -133,7 +133,7 @@ async def explained(at: Asking) -> object:
     )
 
 
-async def injected(at: Asking) -> tuple[object, object]:
+async def injected(at: Asking) -> tuple[object, object, object]:
     """What a turn begins with, the primer of a conversation that was silent for long in it."""
     request = TurnRequest(
         QUERY, 30.0, MOST, TOKENS, history=history_of(at.place), new_talk=True, primed=True,

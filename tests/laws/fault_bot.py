@@ -260,9 +260,8 @@ async def _exported(bot: FaultyBot, where: ConversationId) -> Answer:
 
 
 async def _primed(bot: FaultyBot, where: ConversationId) -> Answer:
-    primer = await bot.service.prime(conversation_id=where, actor=_MEMBER)
     seen = await bot.service.overview(conversation_id=where, actor=_MEMBER, token_budget=1000)
-    return Answer(shown=repr((primer, seen)))
+    return Answer(shown=repr(seen))
 
 
 async def _described(bot: FaultyBot, where: ConversationId) -> Answer:

@@ -21,12 +21,13 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     MemoryDraft,
     MemoryKind,
     Restored,
+    Stored,
     TaskAction,
     TaskChange,
     Ticket,
     Turn,
 )
-from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions
+from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions, Reject
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -200,6 +201,15 @@ async def edit_by_hand(house: House) -> None:
     await house.rig.engine.reconcile()
 
 
+async def reject(house: House) -> object:
+    """By the beginning of its id."""
+    draft = MemoryDraft(f"周末轮流做饭，{house.next_id()}", actor=ADMIN, proposed=True)
+    stored = await house.service.remember(draft, conversation_id=HOME)
+    assert isinstance(stored, Stored), stored
+    change = Reject(stored.memory.memory.memory_id[:-2])
+    return await house.service.decide(change, conversation_id=HOME, actor=ADMIN)
+
+
 async def delete_by_hand(house: House) -> None:
     house.next_file().unlink()
     await house.rig.engine.reconcile()
@@ -226,7 +236,6 @@ CALLS: dict[str, Call] = {
     "forget thousands": forget_thousands,
     "observe": observe,
     "feedback": feedback,
-    "prime": lambda h: h.service.prime(conversation_id=HOME, actor=WEI),
     "add a task": tasks(TaskAction.ADD, "给奶奶买第{}束花"),
     "add a task at length": tasks(TaskAction.ADD, "去看奶奶第{}次", LONG[:3900]),
     "list tasks": tasks(TaskAction.LIST),
@@ -239,6 +248,7 @@ CALLS: dict[str, Call] = {
     "/memory decide": lambda h: h.service.decide(
         ListDecisions(), conversation_id=HOME, actor=ADMIN
     ),
+    "/memory decide ID": reject,
     "turn": turn,
     "turn after a pause": turn_after_a_pause,
     "newest": lambda h: h.service.newest(conversation_id=HOME),
@@ -258,7 +268,6 @@ CALLS: dict[str, Call] = {
 }
 PRIMER = "issue 56, the loop: all that a primer may tell is gathered and compared in one step"
 STALLS = {
-    "/memory decide": "issue 55, the front: patterns are tried on each visible memory in one step",
     "turn after a pause": PRIMER,
     "overview": PRIMER,
     "refresh overview": PRIMER,

@@ -33,6 +33,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import is_done
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Contradiction
+from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
@@ -348,5 +349,8 @@ async def test_a_primer_tells_of_public_what_its_own_people_or_an_admin_said(
         for where, who, told in PRIMED:
             for _ in range(2):
                 clock.now += timedelta(hours=2)
-                primer = await rig.engine.service.prime(conversation_id=where, actor=who)
-            assert {text for text in (*SAID, MOVE) if text in repr(primer)} == told
+                begins = TurnRequest("", 30.0, limit=0, token_budget=0, primed=True)
+                start = await rig.engine.service.begin_turn(
+                    begins, conversation_id=where, actor=who
+                )
+            assert {text for text in (*SAID, MOVE) if text in repr(start.primer)} == told

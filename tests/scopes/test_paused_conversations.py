@@ -119,7 +119,7 @@ async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
         patch.setattr(files, "write_all", full)
         with pytest.raises(StateUnavailable):
             await pause(rig)
-    assert service.conversations.paused_since(FAMILY) is None
+    assert service.conversations.pause_of(FAMILY) is None
     stored = await service.remember(MemoryDraft(PEANUTS), conversation_id=FAMILY)
     assert isinstance(stored, Stored)
     await pause(rig)
@@ -127,7 +127,7 @@ async def test_a_pause_that_the_disk_refused_is_none_and_a_resume_neither(
         patch.setattr(files, "write_all", full)
         with pytest.raises(StateUnavailable):
             await resume(rig)
-    assert service.conversations.paused_since(FAMILY) is not None
+    assert service.conversations.pause_of(FAMILY) is not None
 
 
 async def test_an_import_into_a_paused_conversation_stores_nothing(rig: Rig) -> None:

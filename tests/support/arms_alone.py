@@ -15,7 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.candidate_search import Cand
 from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
 from astrbot_plugin_scoped_memory.llm_memory.recall.parsed_question import Ask
 from astrbot_plugin_scoped_memory.llm_memory.recall.request import Course, RecallRequest
-from astrbot_plugin_scoped_memory.llm_memory.scopes.access import Access
 
 
 async def recall_by(
@@ -42,9 +41,7 @@ async def recall_by(
         )
     parts = engine.parts
     alone = _ArmsAlone(parts.manager, arms)
-    seen = Access(alone.settings, parts.book, parts.catalogue).view(conversation_id).readable
-    if seen is None:
-        return Recall()
+    seen = parts.gate.look(conversation_id).seen
     request = RecallRequest(
         query, seen, limit, token_budget, context=tuple(context), in_talk=in_talk
     )
@@ -57,7 +54,6 @@ class _ArmsAlone(MemoryManager):
     def __init__(self, manager: MemoryManager, arms: Collection[Arm]) -> None:
         vars(self).update(vars(manager))
         self._search = _SearchBy(self._search, arms)
-        self.settings = self._settings
 
     async def find(self, ask: Ask, course: Course) -> Ranked:
         return replace(await self._search.ranked(ask, course), whole=True)

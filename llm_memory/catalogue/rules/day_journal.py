@@ -63,15 +63,6 @@ def is_listed(text: str, words: str) -> bool:
     return bool(told) and (words == told or words.endswith(f"说“{told}”"))
 
 
-def lists(journal: str, memory: Memory) -> bool:
-    """Returns whether a journal with this text lists the entry."""
-    told = _told(memory.judgment)
-    ends = (f"：{told}", f"说“{told}”")
-    return bool(told) and any(
-        piece == told or piece.endswith(ends) for piece in journal.split(_BETWEEN)
-    )
-
-
 def _told(text: str) -> str:
     return preview(text, _LISTED_CHARS).rstrip("。.；;").replace(_BETWEEN, "，")
 

@@ -82,7 +82,7 @@ async def test_a_renamed_account_takes_all_its_conversations_along(tmp_path: Pat
         await rig.engine.service.pause(conversation_id=group(888), actor=ADMIN)
     async with running(tmp_path, settings=settings, follow=False, accounts=renamed) as rig:
         await Desk(rig, panel=panel)(f"scope rebind {ADAPTER} qq2")
-        assert rig.engine.service.conversations.paused_since(on("qq2", group(888)))
+        assert rig.engine.service.conversations.pause_of(on("qq2", group(888)))
         for text, place in said.items():
             for where in (place, group(4321), private(4321)):
                 assert bool(await rig.texts(text, on("qq2", where))) is (where is place), text
@@ -149,7 +149,7 @@ async def test_a_chat_that_the_platform_moved_stays_paused_and_is_moved_once(
         for old, new in ((OLD, NEW), (OLD, NEW), (f"{ADAPTER}:GroupMessage:1", NEW + "1")):
             await moved(rig, panel, old, new)
         service = rig.engine.service
-        assert service.conversations.paused_since(group(7770))
+        assert service.conversations.pause_of(group(7770))
         assert len(panel.saved) == 1
         await service.resume(conversation_id=group(7770), actor=ADMIN)
         assert (await rig.remember(ANSWER, group(7770))).memory.scope.name == "家人"
@@ -184,10 +184,10 @@ async def test_cut_off_at_any_moment_a_paused_chat_is_off_the_record_under_both_
         panel[KEY] = panel.saved[-1] if saved else before
     async with running(tmp_path, panel[KEY], follow=False) as rig:
         desk, service = Desk(rig, panel=panel), rig.engine.service
-        assert all(service.conversations.paused_since(group(n)) for n in (777, 7770)[saved:])
+        assert all(service.conversations.pause_of(group(n)) for n in (777, 7770)[saved:])
         for _ in range(2):
             await desk(again)
-            assert service.conversations.paused_since(group(7770))
+            assert service.conversations.pause_of(group(7770))
         for number in (777, 7770):
             await service.resume(conversation_id=group(number), actor=ADMIN)
             assert await rig.texts(QUESTION, group(number))

@@ -120,7 +120,7 @@ async def test_members_pause_their_private_chats_and_no_group(rig: Rig) -> None:
         await desk(words, 888)
         await desk.alone(words, 1001)
         for where, allowed in ((group(777), False), (group(888), True), (private(1001), True)):
-            paused = rig.engine.service.conversations.paused_since(where) is not None
+            paused = rig.engine.service.conversations.pause_of(where) is not None
             assert paused is (allowed and words == "pause"), (words, where)
 
 

@@ -16,21 +16,10 @@ from astrbot.core.conversation_mgr import ConversationManager
 from astrbot.core.db.sqlite import SQLiteDatabase
 
 from astrbot_plugin_scoped_memory.core.turn.histories import kept_history
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.day_journal import (
-    digest_id,
-    from_entries,
-)
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
-from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import (
-    DIGEST_TAG,
-    MADE_OF_ENTRIES,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
-    Memory,
-    StoredMemory,
-)
-from astrbot_plugin_scoped_memory.llm_memory.models.turns import NoTalk, QueuedTurn
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
+from astrbot_plugin_scoped_memory.llm_memory.models.turns import QueuedTurn
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reading import read_reply
 from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import (
     NewMemory,
@@ -162,7 +151,7 @@ async def test_the_anchor_is_in_the_file_and_shown_to_no_reader(home: Rig) -> No
 async def test_without_the_flag_and_without_a_talk_it_says_so(home: Rig) -> None:
     chat = Chat(home)
     pointer = (await home.remember(FACT, group(777))).memory.pointer
-    never_kept = chat.plugin.texts.say("talk.never_kept")
+    never_kept = chat.plugin.texts.say("reject.never_kept")
     for flag, first in ((False, "ok "), ("false", "ok "), (7, "error "), ("maybe", "error ")):
         shown = await chat.ask(pointer, transcript=flag)
         assert shown.startswith(first)
@@ -279,34 +268,6 @@ async def test_a_moved_memory_leaves_its_talk_behind_and_an_export_takes_none(ho
     assert undone.memory.scope.name == MAP[group(777).umo]
 
 
-async def test_a_line_of_a_journal_leads_to_the_talks_of_its_entries(home: Rig) -> None:
-    chat = Chat(home)
-    facts = ("小明周末去爬山", "小明的猫叫年糕", FACT)
-    for fact in facts:
-        await chat.say(f"我说：{fact}", fact=fact)
-    await chat.say("无关的闲话")
-    shown = await chat.ask(journal_of(home))
-    assert [fact for fact in facts if f"我说：{fact}" not in shown] == []
-    assert "无关的闲话" not in shown
-
-
-def journal_of(rig: Rig) -> str:
-    """Put the journal of the entries' day there, as the night makes it. Returns its pointer."""
-    catalogue = rig.engine.parts.catalogue
-    entries = list(catalogue.all())
-    scope, moment = entries[0].scope, entries[0].memory.created_at
-    journal = Memory(
-        digest_id(scope.name, moment.date()),
-        from_entries(moment.date(), entries) or "",
-        moment,
-        tags=(DIGEST_TAG,),
-        extra=(MADE_OF_ENTRIES,),
-    )
-    stored = StoredMemory(scope, f"journal/{moment.date()}.md", journal)
-    catalogue.put(stored)
-    return stored.pointer
-
-
 async def test_what_a_file_says_opens_no_other_conversations_talk(home: Rig) -> None:
     """A person may write the field; AstrBot would give that history to anybody."""
     chat, other = Chat(home), Chat(home, 888, "c2")
@@ -319,7 +280,8 @@ async def test_what_a_file_says_opens_no_other_conversations_talk(home: Rig) -> 
     home.engine.parts.catalogue.put(forged)
     shown = await chat.ask(pointer)
     assert "秘密" not in shown
-    assert any(chat.plugin.texts.say(f"talk.{why}") in shown for why in NoTalk)
+    never = (Reason.GONE, Reason.ELSEWHERE, Reason.OTHER_SCOPE, Reason.NEVER_KEPT)
+    assert any(chat.plugin.texts.say(f"reject.{why}") in shown for why in never)
 
 
 def test_what_is_read_of_a_turn_names_it_and_what_no_turn_is_known_of_names_none() -> None:
