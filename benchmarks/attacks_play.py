@@ -181,7 +181,7 @@ class Stage:
                 await self._say(named, "快递柜挪到楼道里了", where)
                 await self._laundered(house, saying)
         for where in {house.where(saying).umo for saying in said}:
-            await self.engine.loop.reflection.reflect(conversation=where)
+            await self.engine.reflection.reflect(conversation=where)
 
     async def _say(self, who: Actor, text: str, where: ConversationId) -> None:
         recall = await self.engine.service.recall(
@@ -233,7 +233,7 @@ class Stage:
     async def _night(self, day: int) -> None:
         self.clock.now = _FIRST + timedelta(days=day + 1, hours=4)
         while True:
-            report = await self.engine.loop.sleep.run_once("nightly")
+            report = await self.engine.sleep.run_once("nightly")
             if report.postponed is Postponed.NO:
                 return
             await asyncio.sleep(0.05)  # a real night is long enough for an index to be built

@@ -162,7 +162,7 @@ class Days:
         said = Said(talk.said, talk.reply, talk.at, start.view, "")
         self.said.note(place.where, who.person, said)
         await service.observe(turn, conversation_id=place.where)
-        await self.engine.loop.reflection.read_due()
+        await self.engine.reflection.read_due()
 
     def _look_for_secrets(self, text: str, where: str) -> None:
         self.told_secrets += sum(
@@ -174,7 +174,7 @@ class Days:
         while (night := self._next_night()) <= moment:
             await self._until(night)
             while True:
-                report = await self.engine.loop.sleep.run_once("nightly")
+                report = await self.engine.sleep.run_once("nightly")
                 if report.postponed is Postponed.NO:
                     break
                 await asyncio.sleep(0.05)  # the index is being built
@@ -189,10 +189,10 @@ class Days:
     async def _until(self, moment: datetime) -> None:
         """The reader looks now and then, as it does in a bot."""
         while moment - self.clock.now > timedelta(minutes=_LOOK_MINUTES):
-            if not (await self.engine.loop.status()).queue.waiting:
+            if not (await self.engine.status()).loop.queue.waiting:
                 break
             self.clock.now += timedelta(minutes=_LOOK_MINUTES)
-            await self.engine.loop.reflection.read_due()
+            await self.engine.reflection.read_due()
         self.clock.now = max(moment, self.clock.now)
 
     async def look_everywhere_for_secrets(self) -> None:

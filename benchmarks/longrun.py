@@ -98,7 +98,7 @@ class Run:
         for message in self.world.day(midnight, turns):
             self.clock.now = max(message.at, self.clock.now)
             await self._turn(message)
-            await self.engine.loop.reflection.read_due()
+            await self.engine.reflection.read_due()
             self.queue_most = max(self.queue_most, await self._waiting())
         await self._evening(midnight)
         waiting = await self._waiting()
@@ -154,28 +154,28 @@ class Run:
         """Silence until the night: what was said last is read."""
         for hour in (24, 25):
             self.clock.now = midnight + timedelta(hours=hour)
-            await self.engine.loop.reflection.read_due()
+            await self.engine.reflection.read_due()
 
     async def _night(self, midnight: datetime) -> SleepReport:
         self.clock.now = midnight + timedelta(days=1, hours=NIGHT_HOUR)
         while True:
-            report = await self.engine.loop.sleep.run_once("nightly")
+            report = await self.engine.sleep.run_once("nightly")
             if report.postponed is Postponed.NO:
                 return report
             await asyncio.sleep(0.05)  # a real night is long enough for an index to be built
 
     async def _waiting(self) -> int:
-        return (await self.engine.loop.status()).queue.waiting
+        return (await self.engine.status()).loop.queue.waiting
 
     async def settle(self, midnight: datetime) -> int:
         """Days on which nobody speaks, until all that was said is read: how many it took."""
         for extra in range(MOST_EXTRA_DAYS):
-            status = await self.engine.loop.status()
+            status = (await self.engine.status()).loop
             if not status.queue.waiting:
                 return extra
             for hour in (8, 12, 16, 20):
                 self.clock.now = midnight + timedelta(days=extra, hours=hour)
-                await self.engine.loop.reflection.read_due()
+                await self.engine.reflection.read_due()
             await self._night(midnight + timedelta(days=extra))
         return MOST_EXTRA_DAYS
 
@@ -203,7 +203,7 @@ async def run(root: Path, options: argparse.Namespace) -> dict[str, Any]:
             turns -= options.turns * number // options.days
             days[f"{midnight:%Y-%m-%d}"] = await weeks.day(midnight, turns)
         extra = await weeks.settle(FIRST_DAY + timedelta(days=options.days))
-        queue = (await engine.loop.status()).queue
+        queue = (await engine.status()).loop.queue
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

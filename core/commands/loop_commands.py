@@ -67,7 +67,7 @@ async def reflect(call: Call) -> str:
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine
     if pause := call.service.conversations.pause_of(call.where):
         return call.paused(pause)
-    return _report(call, await call.engine.loop.reflection.reflect(conversation=call.where.umo))
+    return _report(call, await call.engine.reflection.reflect(conversation=call.where.umo))
 
 
 async def letters(call: Call) -> str:
@@ -75,14 +75,14 @@ async def letters(call: Call) -> str:
     await call.service.admin.map_summary()
     word, named = call.split()
     if word.lower() in _RETRY:
-        count = await call.engine.loop.reflection.retry(named)
+        count = await call.engine.reflection.retry(named)
         return call.say("letters.retried" if count else "letters.unknown", count=count)
     if word.lower() in _DROP and named:
-        count = await call.engine.loop.reflection.drop(named)
+        count = await call.engine.reflection.drop(named)
         return call.say("letters.dropped" if count else "letters.unknown", count=count)
     if word:
         return call.say("letters.usage")
-    found = await call.engine.loop.reflection.letters()
+    found = await call.engine.reflection.letters()
     if not found:
         return call.say("letters.none")
     lines = [

@@ -21,9 +21,9 @@ class FeedbackService:
         """
         outcome = await self._engine.service.observe(turn, conversation_id=conversation_id)
         if isinstance(outcome, Ticket):
-            self._engine.loop.reflection.wake()
+            self._engine.reflection.wake()
         return outcome
 
     async def run(self) -> None:
         """Read what is due, until cancelled. The engine is open."""
-        await self._engine.loop.reflection.run()
+        await self._engine.reflection.run()

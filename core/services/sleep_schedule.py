@@ -87,7 +87,7 @@ class SleepSchedule:
         pace: SchedulePace | None = None,
     ) -> None:
         """``at``: local hour and minute; None for never but when asked."""
-        self._sleep = engine.loop.sleep
+        self._sleep = engine.sleep
         self._at = at
         self._texts = texts
         self._pace = pace or SchedulePace()

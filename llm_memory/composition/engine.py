@@ -6,12 +6,23 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from ..errors import DirectoryInUse, EngineOff, FormatNewer, StateUnavailable
+from ..consolidation.rules.questions import wants_questions
+from ..errors import (
+    DirectoryInUse,
+    EngineClosed,
+    EngineOff,
+    FormatNewer,
+    ScopedMemoryError,
+    StateUnavailable,
+)
 from ..index.embedding.ports import Embedder
 from ..log import logger
+from ..models.loop import LoopStatus
 from ..models.scope import folder_of
 from ..models.settings import EngineSettings
 from ..models.status import EngineStatus, IndexState, Notice, NoticeCode, Severity
@@ -21,6 +32,8 @@ from ..recall.reranking import Reranker
 from ..reflection.chat_port import ChatModel
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.notice_board import NoticeBoard
+from ..runtime.shielded import shielded
+from ..runtime.supervisor import Supervisor
 from ..scopes.scope_book import ScopeBook
 from ..storage.directory_lock import DirectoryLock
 from ..storage.private_folder import PrivateFolder
@@ -40,15 +53,17 @@ class Engine:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.life = parts.life
-        self._notices = parts.notices
         self.service = parts.service
-        self.loop = parts.loop
+        self.reflection = parts.reflection
+        self.sleep = parts.sleep
         self.migrations = parts.migrations
         """What comes from elsewhere: ``migrate`` brings it; ``python -m llm_memory`` and the
         commands of admins ask here for what is done with it."""
+        self._notices = parts.notices
+        self._behind = Supervisor(parts.notices, parts.settings.pace.retry)
         self._opening: asyncio.Future[None] | None = None
-        self._behind: list[asyncio.Task[None]] = []
-        self._tightening: asyncio.Task[None] | None = None
+        self._closing: asyncio.Future[None] | None = None
+        parts.queue.follow_with(parts.reflection.wake)
 
     @property
     def bundled(self) -> Embedder | None:
@@ -72,25 +87,26 @@ class Engine:
         self._opening = asyncio.ensure_future(self._open())
         try:
             await asyncio.shield(self._opening)
-        except Exception as error:  # noqa: BLE001  (whatever it was: who waits must hear of it)
-            self._refuse(refusal(error), str(error))
+        except Exception as error:
+            off = self._refused(error)
+            self.parts.indexing.state = IndexState.OFF
+            self.life.failed(off)
+            raise off from error
         if not self.life.is_closing:
             # Words wait for no embedder, so not for `run` either.
-            self._behind = [
-                asyncio.create_task(self.parts.lexical.run()),
-                asyncio.create_task(self.parts.uses.run()),
-            ]
-            self._tightening = asyncio.create_task(
-                asyncio.to_thread(tidy_folders, self.parts.private, self.parts.files)
-            )
+            self._behind.start("words", self._follow_with_words)
+            self._behind.start("use counts", self.parts.uses.run)
+            self._behind.start("tidying", self._tidy)
         self.life.loaded()
 
-    def _refuse(self, notice: Notice, detail: str) -> None:
+    def _refused(self, error: Exception) -> EngineOff:
+        """Tells why the engine stays off."""
+        notice = refusal(error)
+        if notice is None:
+            self._behind.tell("opening", error)
+            return EngineOff(NoticeCode.PART_FAILED, str(error))
         self._notices.post(notice)
-        self.parts.indexing.state = IndexState.OFF
-        off = EngineOff(notice.code, detail)
-        self.life.failed(off)
-        raise off
+        return EngineOff(notice.code, str(error))
 
     async def _open(self) -> None:
         parts = self.parts
@@ -104,30 +120,63 @@ class Engine:
         await asyncio.to_thread(parts.formats.open)
         await asyncio.to_thread(parts.vault.open)
         names = await asyncio.to_thread(parts.vault.inhabited)
-        await asyncio.to_thread(open_state, parts.state, self.parts.book, self._notices, names)
-        await asyncio.to_thread(self.parts.corrected.load)
-        await asyncio.to_thread(self.parts.former.open)
-        await asyncio.to_thread(self.parts.bylines.open)
-        await self.parts.uses.load()
-        await self.loop.open()
-        await self.parts.souls.load()  # before any turn goes on: what it is told stays the same
+        await asyncio.to_thread(open_state, parts.state, parts.book, self._notices, names)
+        await asyncio.to_thread(parts.corrected.load)
+        await parts.paused_conversations.load()
+        # Before any turn goes on: what it is told of names and manner stays the same.
+        for part, step in (
+            ("former scopes", _in_thread(parts.former.open)),
+            ("names", _in_thread(parts.bylines.open)),
+            ("use counts", parts.uses.load),
+            ("learning", self._open_loop),
+            ("manner", parts.souls.load),
+        ):
+            await self._behind.attempt(part, step)
         self.life.opened()
-        await self.parts.reconciler.load()
-        await self.parts.recorder.recover()
-        await self.migrations.open()
+        await parts.reconciler.load()
+        await self._behind.attempt("decisions", parts.recorder.recover)
+        await self._behind.attempt("migrations", self.migrations.open)
+
+    async def _open_loop(self) -> None:
+        """Where its file cannot be opened nothing is queued, and a notice says so."""
+        try:
+            kept = await asyncio.to_thread(self.parts.loop_file.open)
+        except StateUnavailable as error:
+            params = {"path": error.path, "detail": error.cause}
+            code = NoticeCode.LOOP_UNAVAILABLE
+            self._notices.post(Notice(code, params=params, severity=Severity.ERROR))
+            return
+        if not kept:
+            self._notices.post(Notice(NoticeCode.LOOP_RESET, severity=Severity.ERROR))
+        await self.sleep.load()
+        with contextlib.suppress(StateUnavailable):  # the next look takes it in
+            await self.reflection.follow()
+
+    async def _tidy(self) -> None:
+        await shielded(asyncio.to_thread(tidy_folders, self.parts.private, self.parts.files))
+
+    async def _follow_with_words(self) -> None:
+        try:
+            await self.parts.lexical.run()
+        finally:
+            self.parts.lexical.state = IndexState.OFF  # nothing follows the vault now
+
+    async def _follow_with_vectors(self, embedder: Embedder | None) -> None:
+        indexing = self.parts.indexing
+        try:
+            await indexing.run(embedder)
+        except Exception:
+            indexing.state = IndexState.OFF
+            raise
 
     async def scan_notes(self) -> None:
         """Read the notes for the first time; recall does without them until then. Idempotent."""
-        if self.parts.note_book.scanned:
-            return
-        try:
-            await self.parts.note_book.refresh()
-        except Exception as error:  # noqa: BLE001  (what is wrong here must not stop the index)
-            logger.error("notes_failed", error=repr(error))
+        if not self.parts.note_book.scanned:
+            await self._behind.attempt("notes", self.parts.note_book.refresh)
 
     async def migrate(self) -> None:
         """Bring what comes from elsewhere behind the bot, until cancelled."""
-        await self.migrations.run()
+        await self._behind.supervise("migrations", self.migrations.run)
 
     async def reconcile(self) -> None:
         """Take in now what people did to the files."""
@@ -141,24 +190,18 @@ class Engine:
 
     async def follow(self) -> None:
         """Keep up with what people do to the files until cancelled."""
-        await self.parts.follower.run()
+        await self._behind.supervise("files", self.parts.follower.run)
 
     async def run(self, embedder: Embedder | None) -> None:
         """Keep the index up with the vault until cancelled. None: words alone, and no index of
         vectors."""
         await self.scan_notes()
-        indexing = self.parts.indexing
-        if embedder is None:
-            await indexing.run(None)
-            return
-        examination = asyncio.create_task(
-            self.parts.embedder_trust.run(embedder, indexing.prepared)
-        )
-        try:
-            await indexing.run(embedder)
-        finally:
-            examination.cancel()
-            await asyncio.gather(examination, return_exceptions=True)
+        trust, prepared = self.parts.embedder_trust, self.parts.indexing.prepared
+        async with asyncio.TaskGroup() as behind:
+            if embedder is not None:
+                examine = partial(trust.run, embedder, prepared)
+                behind.create_task(self._behind.supervise("examination", examine))
+            await self._behind.supervise("vectors", partial(self._follow_with_vectors, embedder))
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -171,62 +214,107 @@ class Engine:
         return self.parts.embedder_trust.found
 
     async def close(self) -> None:
-        """Wait for writes that began, release everything. Idempotent. A round of ``follow`` ends by
-        itself: its task is cancelled and awaited first."""
-        self.life.closing()
-        await self.loop.sleep.close()
-        await self.life.close()
-        await self.migrations.close()
-        await self.parts.intake.close()
-        if self._opening is not None:
-            await asyncio.gather(self._opening, return_exceptions=True)
-        for task in self._behind:
-            task.cancel()
-        await asyncio.gather(*self._behind, return_exceptions=True)
-        await self.parts.uses.write()
-        if self._tightening is not None:
-            await asyncio.gather(self._tightening, return_exceptions=True)
+        """Wait for writes that began, release everything, whatever fails of it. Idempotent. A round
+        of ``follow`` ends by itself: its task is cancelled and awaited first."""
+        self._closing = self._closing or asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
         parts = self.parts
-        await asyncio.gather(
-            self.parts.indexing.close(),
-            self.parts.lexical.close(),
-            asyncio.to_thread(parts.state.close),
-            self.loop.close(),
-            asyncio.to_thread(parts.vault.ledger.close),
-            return_exceptions=True,
-        )
-        await asyncio.to_thread(parts.files.close)
-        self.parts.note_book.clear()
-        self.parts.manager.clear()
-        self.parts.primer.clear()
-        self.parts.unread.clear()
-        for lock in parts.locks:
-            with contextlib.suppress(OSError):
-                await asyncio.to_thread(lock.release)
-        # Last: the next process that opens the folder need not wait for it.
-        await self.parts.catalogue.release()
+        self.life.closing()
+        for steps in (
+            [self.sleep.close],
+            [self.life.close],
+            [self.migrations.close],
+            [parts.intake.close],
+            [self._opened],
+            [self._behind.close],
+            [parts.uses.write],
+            [parts.queue.close],
+            [
+                parts.indexing.close,
+                parts.lexical.close,
+                _in_thread(parts.state.close),
+                _in_thread(parts.loop_file.close),
+                _in_thread(parts.vault.ledger.close),
+            ],
+            [_in_thread(parts.files.close), self._forget],
+            [self._disown],
+            # Last: the next process that opens the folder need not wait for it.
+            [parts.catalogue.release],
+        ):
+            await asyncio.gather(*(self._behind.attempt("closing", step) for step in steps))
         LONG_LIVED.release()
         logger.debug("the engine is closed")
 
+    async def _opened(self) -> None:
+        if self._opening is not None:
+            await asyncio.wait([self._opening])
+
+    async def _disown(self) -> None:
+        for lock in self.parts.locks:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(lock.release)
+
+    async def _forget(self) -> None:
+        for part in (
+            self.parts.note_book,
+            self.parts.manager,
+            self.parts.primer,
+            self.parts.unread,
+        ):
+            part.clear()
+
     async def status(self) -> EngineStatus:
-        """How it is doing, now."""
-        loop = await self.loop.status()
+        """How it is doing, now. Never raises for a store that cannot be read."""
+        parts, loop = self.parts, await self._loop_status()
         return EngineStatus(
             ready=self.life.is_ready,
-            embedder=self.parts.indexing.label,
-            index=self.parts.indexing.state,
-            by_scope=self.parts.catalogue.counts(),
-            notes={folder_of(name): count for name, count in self.parts.note_book.counts().items()},
-            backlog=self.parts.indexing.backlog,
-            leaving=self.parts.indexing.leaving,
+            embedder=parts.indexing.label,
+            index=parts.indexing.state,
+            by_scope=parts.catalogue.counts(),
+            notes={folder_of(name): count for name, count in parts.note_book.counts().items()},
+            backlog=parts.indexing.backlog,
+            leaving=parts.indexing.leaving,
             queue=loop.queue.waiting,
-            scope_check_drops=self.parts.manager.scope_check_drops,
-            words=self.parts.lexical.state,
+            scope_check_drops=parts.manager.scope_check_drops,
+            words=parts.lexical.state,
             notices=self._notices.standing(),
             migration=self.migrations.status(),
             loop=loop,
-            left=tuple(await self.parts.former.count(await self.parts.former.everywhere())),
+            left=tuple(await parts.former.count(await parts.former.everywhere())),
         )
+
+    async def _loop_status(self) -> LoopStatus:
+        parts, reflection, sleep = self.parts, self.reflection, self.sleep
+        plain = LoopStatus(
+            provider=reflection.label,
+            resting=reflection.resting,
+            error=reflection.error or sleep.error,
+            budget=parts.settings.loop.daily_tokens,
+            paused=parts.paused_conversations.count,
+            slept_at=sleep.slept_at,
+            sleeping=sleep.sleeping,
+            next_sleep=sleep.next_at,
+        )
+        if plain.provider:
+            living = list(parts.catalogue.all())
+            unasked = await asyncio.to_thread(lambda: sum(map(wants_questions, living)))
+            plain = replace(plain, unasked=unasked)
+        try:
+            return await asyncio.to_thread(self._counted, plain)
+        except (StateUnavailable, EngineClosed):
+            return plain
+
+    def _counted(self, status: LoopStatus) -> LoopStatus:
+        book, day = self.parts.loop_book, self.parts.clock().date()
+        shares = tuple(one for one in book.shares(day) if one.tokens or one.dropped)
+        queue = self.parts.turns.size()
+        return replace(status, queue=queue, spent=book.spent(day), shares=shares)
+
+
+def _in_thread(work: Callable[[], object]) -> Callable[[], Awaitable[object]]:
+    return partial(asyncio.to_thread, work)
 
 
 def build_engine(
@@ -332,15 +420,17 @@ def open_state(
         book.open(folders)
 
 
-def refusal(error: Exception) -> Notice:
-    """Why the engine stays off."""
+def refusal(error: Exception) -> Notice | None:
+    """Why the engine stays off; None for what nobody expected."""
     match error:
         case DirectoryInUse(path=path):
             code, params = NoticeCode.DIRECTORY_IN_USE, {"detail": path, "path": path}
         case FormatNewer(path=path, found=found, known=known, needs=needs):
             code = NoticeCode.FORMAT_NEWER
             params = {"path": path, "found": str(found), "known": str(known), "needs": needs}
-        case _:
+        case ScopedMemoryError() | OSError():
             code = NoticeCode.VAULT_UNWRITABLE
             params = {"detail": str(error) or type(error).__name__}
+        case _:
+            return None
     return Notice(code, params=params, severity=Severity.ERROR)

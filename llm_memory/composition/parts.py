@@ -92,7 +92,6 @@ from ..scopes.scope_book import ScopeBook
 from ..service.bylines import Bylines
 from ..service.cognitive_service import CognitiveService
 from ..service.conversations import Conversations
-from ..service.memory_loop import MemoryLoop
 from ..service.scope_admin import ScopeAdmin
 from ..service.souls import SoulCalls, Souls
 from ..service.transcripts import Transcripts
@@ -488,21 +487,6 @@ class Parts(Given):
             p.remnants,
             p.busy,
             p.may_learn,
-        )
-    )
-    loop = part(
-        lambda p: MemoryLoop(
-            p.loop_file,
-            p.turns,
-            p.catalogue,
-            p.loop_book,
-            p.paused_conversations,
-            p.settings.loop,
-            p.notices,
-            p.clock,
-            p.reflection,
-            p.sleep,
-            p.queue,
         )
     )
 

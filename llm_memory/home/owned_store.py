@@ -71,7 +71,7 @@ class OwnedStore:
         if shared or vectors:
             self._behind = [asyncio.create_task(self.engine.follow())]
         if vectors:
-            self._behind.append(asyncio.create_task(self._run(embedder)))
+            self._behind.append(asyncio.create_task(self.engine.run(embedder)))
         if shared:
             server = SharingServer(self.engine.service, self.paths.state, owner=self.owner)
             try:
@@ -80,12 +80,6 @@ class OwnedStore:
                 logger.warning("not_shared", error=error)
             else:
                 self._server = server
-
-    async def _run(self, embedder: Embedder | None) -> None:
-        try:
-            await self.engine.run(embedder)
-        except Exception as error:  # noqa: BLE001  (recall goes on by words)
-            logger.error("vectors_stopped", error=repr(error))
 
     async def close(self) -> None:
         """Answer the calls that began, then release the store. Idempotent."""

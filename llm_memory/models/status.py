@@ -113,6 +113,7 @@ class NoticeCode(StrEnum):
     LOOP_RESET = "loop_reset"
     PAUSES_UNREAD = "pauses_unread"
     LOOP_UNAVAILABLE = "loop_unavailable"
+    PART_FAILED = "part_failed"
     QUEUE_FULL = "queue_full"
     CHATTER_FULL = "chatter_full"
     TURNS_HELD = "turns_held"

@@ -43,15 +43,14 @@ class VaultFollower:
 
     async def run(self) -> None:
         """Until cancelled."""
-        watch = asyncio.create_task(self._watch(), name="scoped-memory-watch")
         try:
-            while True:
-                seconds = await self._round()
-                await self._wait(seconds)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._watch(), name="scoped-memory-watch")
+                while True:
+                    seconds = await self._round()
+                    await self._wait(seconds)
         finally:
             self._reconciler.stop()
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
 
     async def _round(self) -> float:
         """Run one round. Returns the seconds until the next."""

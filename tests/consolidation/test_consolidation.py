@@ -258,7 +258,7 @@ async def test_a_night_waits_for_another_for_an_index_and_for_what_comes_from_el
         gone = MigrationStatus(state=MigrationState.RUNNING, waiting="unreachable")
         rig.engine.migrations.status = lambda: gone  # type: ignore[method-assign]
         assert await postponed() is Postponed.NO  # it may never be back
-        sleep = rig.engine.loop.sleep
+        sleep = rig.engine.sleep
     assert (await sleep.run_once("nightly")).postponed is Postponed.UNREADY
 
 
@@ -298,13 +298,13 @@ async def test_what_comes_from_elsewhere_waits_until_a_night_is_over(
             return write(stored, changed)
 
         vault.replace = slow  # type: ignore[method-assign]
-        night_task = asyncio.create_task(engine.loop.sleep.run_once("nightly"))
+        night_task = asyncio.create_task(engine.sleep.run_once("nightly"))
         await begun.wait()
         walk = Arriving()
         await asyncio.to_thread(engine.parts.migration_store.open)
         walking = asyncio.create_task(engine.migrations.walker.run(walk, though_paused=True))
         await walk.listed.wait()
-        await engine.loop.status()  # goes through a thread, as the walk does
+        await engine.status()  # goes through a thread, as the walk does
         for _ in range(50):
             await asyncio.sleep(0)
         assert walk.brought == []
@@ -344,13 +344,13 @@ async def test_a_run_that_was_cut_off_is_brought_to_its_end_and_does_nothing_twi
         goes_on.set()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not rig.engine.loop.sleep.sleeping
+        assert not rig.engine.sleep.sleeping
         half = sorted(strengths(tmp_path, "家人").values())
         assert half.count(57) == 10  # the step that was under way was brought to its end
         assert 60 in half
     async with running(tmp_path, clock=at_night()) as rig:
         await rig.until_indexed()
-        sleep = rig.engine.loop.sleep
+        sleep = rig.engine.sleep
         assert await sleep.is_unfinished()
         await sleep.run_once("resumed")
         assert not await sleep.is_unfinished()
@@ -373,14 +373,14 @@ async def test_a_first_start_is_no_missed_night(tmp_path: Path) -> None:
     clock = at_night()
     clock.now += timedelta(hours=8)
     async with running(tmp_path, clock=clock, follow=False) as rig:
-        assert not await rig.engine.loop.sleep.missed((4, 0))
+        assert not await rig.engine.sleep.missed((4, 0))
     clock.now += timedelta(hours=14)
     async with running(tmp_path, clock=clock, follow=False) as rig:
-        assert not await rig.engine.loop.sleep.missed((4, 0))
+        assert not await rig.engine.sleep.missed((4, 0))
         clock.now += timedelta(hours=6)
-        assert await rig.engine.loop.sleep.missed((4, 0))
+        assert await rig.engine.sleep.missed((4, 0))
         await rig.night("missed")
-        assert not await rig.engine.loop.sleep.missed((4, 0))
+        assert not await rig.engine.sleep.missed((4, 0))
         status = (await rig.engine.status()).loop
         assert status.slept_at is not None
         assert not status.sleeping

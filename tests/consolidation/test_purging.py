@@ -233,7 +233,7 @@ async def test_an_index_of_vectors_that_has_the_id_is_built_anew_without_it(tmp_
         await rig.until_indexed()
         assert files_holding(chroma, memory_id)  # Chroma keeps what it has deleted
         await night(rig, clock)
-        assert rig.engine.loop.sleep.report.purged == 1
+        assert rig.engine.sleep.report.purged == 1
         await rig.until_indexed()
         assert files_holding(tmp_path, memory_id, SECRET) == set()
         assert await rig.texts("爬山", FAMILY) == [HARMLESS]

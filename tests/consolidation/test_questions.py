@@ -85,10 +85,10 @@ async def test_a_memory_without_questions_gets_some_once(tmp_path: Path) -> None
     plant(tmp_path, "家人", FILE, [CAT, TEA, has])
     chat = ScriptedChat(otherwise=asking(of))
     async with running_with(tmp_path, chat) as rig:
-        assert (await rig.engine.loop.status()).unasked == 2
+        assert (await rig.engine.status()).loop.unasked == 2
         assert await night(rig) == 2
         assert await night(rig) == 0
-        assert (await rig.engine.loop.status()).unasked == 0
+        assert (await rig.engine.status()).loop.unasked == 0
         (call,) = chat.calls
         assert call.system == SYSTEM
         assert {one["text"] for one in told(call)} == {CAT.judgment, TEA.judgment}
@@ -152,7 +152,7 @@ async def test_without_reading_or_tokens_nothing_is_asked(
     async with running_with(tmp_path, chat, settings=settings) as rig:
         assert await night(rig) == 0
         assert not chat.calls
-        unasked = (await rig.engine.loop.status()).unasked
+        unasked = (await rig.engine.status()).loop.unasked
         assert unasked == int(settings.loop.reads_turns)
 
 
@@ -226,7 +226,7 @@ async def test_a_bot_that_is_closed_meanwhile_writes_nothing(tmp_path: Path) -> 
     async with running_with(tmp_path, chat) as rig:
         run = asyncio.ensure_future(rig.night("command"))
         await chat.asked.wait()
-        await rig.engine.loop.sleep.close()
+        await rig.engine.sleep.close()
         await asyncio.gather(run, return_exceptions=True)
     assert asks_in(tmp_path) == {CAT.judgment: ()}
 

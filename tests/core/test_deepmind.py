@@ -226,7 +226,7 @@ async def test_a_bare_question_asks_for_what_its_own_speaker_spoke_of_just_befor
 
 async def test_an_admin_is_told_once_in_a_private_chat_what_waits_for_him(family: Rig) -> None:
     number = await wished(family, "犬娘")
-    await family.engine.loop.sleep.run_once("command", patient=False)
+    await family.engine.sleep.run_once("command", patient=False)
     plugin, sent, reaches = TurnPlugin(family), list[str](), [False, True, True]
 
     async def send_message(_: str, chain: MessageChain) -> bool:

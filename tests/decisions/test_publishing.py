@@ -105,7 +105,7 @@ async def test_a_purged_proposal_leaves_its_words_in_the_record_alone(tmp_path: 
             await service.forget(memory_id, **at, for_good=True)
             late = await service.decide(Publish(memory_id, shown=shown.digest), **at)
             assert isinstance(late, NotRecorded)
-        await rig.engine.loop.sleep.run_once("nightly")
+        await rig.engine.sleep.run_once("nightly")
     assert _holding(tmp_path, b"ZX0000Q") == set()
     kept = {"memory/shared/DECISIONS.md", "backups/daily/2026-11-21.jsonl"}
     assert _holding(tmp_path, b"ZX0001Q") == kept, "the record, and its copy in a backup"

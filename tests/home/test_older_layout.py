@@ -79,7 +79,7 @@ async def test_a_projects_root_is_read_as_its_notes_and_never_written(own_user: 
         await tools.log("Lighthouses run on PostgreSQL", "decision")
         await tools.session_end("We cleaned the lighthouse.\nMEMORY.md")
         await tools.update_tasks('[{"title": "./MEMORY.md", "status": "open"}]')
-        await store.engine.loop.sleep.run_once("nightly")
+        await store.engine.sleep.run_once("nightly")
         assert held(root) == before
         (standing,) = [one for one in store.engine.notices if one.code is NoticeCode.ROOT_READ]
         assert standing.params == {"files": "2026-11-20.md, MEMORY.md, handbook.md, …"}

@@ -192,7 +192,7 @@ class Night(Deed):
 
     async def act(self, rig: Rig, tell: Tell) -> None:
         await rig.until_indexed()
-        report = await rig.engine.loop.sleep.run_once("nightly")
+        report = await rig.engine.sleep.run_once("nightly")
         assert not report.errors, report.errors
 
     async def facts(self, rig: Rig) -> Facts:

@@ -252,7 +252,7 @@ class LivingBot:
     async def settle(self) -> None:
         """What people did to the files is taken in, and both indexes have caught up."""
         engine = self.rig.engine
-        await engine.loop.reflection.follow()
+        await engine.reflection.follow()
         for _ in range(3):
             await engine.reconcile()
         await engine.parts.note_book.refresh()
@@ -297,7 +297,7 @@ class LivingBot:
         """A reader of turns answers with all that was said in those that it is given."""
         self.clock.now += timedelta(hours=1)
         for _ in range(20):
-            report = await self.rig.engine.loop.reflection.read_due()
+            report = await self.rig.engine.reflection.read_due()
             assert not report.error, report
             if not report.read:
                 return
@@ -325,7 +325,7 @@ class LivingBot:
     async def night(self) -> None:
         """A day goes by, and a night."""
         self.clock.now += timedelta(days=1)
-        report = await self.rig.engine.loop.sleep.run_once("nightly", patient=False)
+        report = await self.rig.engine.sleep.run_once("nightly", patient=False)
         assert not report.errors, report
 
     async def task(self, place: Place, who: Person, words: str, *, done: bool) -> str:

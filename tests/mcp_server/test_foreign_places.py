@@ -96,7 +96,7 @@ async def test_the_agents_wrote_what_is_theirs_and_a_night_leaves_the_rest(house
     assert "Remember number" in "".join(house.rig.texts().values())
     (day,) = (house.rig.root / "memory" / "roles" / "backend").glob("2*.md")
     assert "Tested it, number 3." in day.read_text("utf-8")
-    await house.rig.engine.loop.sleep.run_once("nightly")
+    await house.rig.engine.sleep.run_once("nightly")
     assert house.foreign() == before
 
 

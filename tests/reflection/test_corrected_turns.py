@@ -105,7 +105,7 @@ async def talk(rig: Rig, sayings: tuple[str, ...]) -> StoredMemory:
     ticket = await rig.engine.service.observe(turn, conversation_id=SQUARE)
     assert isinstance(ticket, Ticket)
     await say(rig, HARMLESS, where=SQUARE, who=HONG)
-    await rig.engine.loop.reflection.follow()
+    await rig.engine.reflection.follow()
     return stored
 
 
@@ -171,7 +171,7 @@ async def test_what_was_said_anew_after_the_correction_is_told_and_read(bot: Bot
     bot.clock.forward(minutes=1)
     await say(bot, SAID[1], where=SQUARE, who=MING)
     await say(bot, SAID[0], where=SQUARE, who=HONG)
-    await bot.engine.loop.reflection.follow()
+    await bot.engine.reflection.follow()
     assert await told(bot) == {HARMLESS, SAID[1], SAID[0]}
     await reflect(bot, SQUARE)
     assert bot.chat.calls[0].prompt.count("幸福路") == 2
@@ -190,7 +190,7 @@ async def test_a_forgotten_turn_goes_with_what_its_preview_did_not_show(bot: Bot
     long = f"{SAID[0]}，{'门口有一棵很老的槐树，' * 60}妹妹在北京学画画"
     await say(bot, long, where=SQUARE, who=MING)
     await say(bot, HARMLESS, where=SQUARE, who=HONG)
-    await bot.engine.loop.reflection.follow()
+    await bot.engine.reflection.follow()
     (hit,) = (await bot.recall("幸福路88号", SQUARE)).hits
     bot.clock.forward(minutes=1)
     assert isinstance(await bot.forget(hit.memory_id, SQUARE, MING), Forgotten)

@@ -64,12 +64,12 @@ async def flood(rig: Rig, turns: int, where: ConversationId = FLOODER) -> None:
 
 
 async def shares(rig: Rig) -> list[Share]:
-    return list((await rig.engine.loop.status()).shares)
+    return list((await rig.engine.status()).loop.shares)
 
 
 async def spent(rig: Rig) -> int:
     """Tokens of the day."""
-    told = (await rig.engine.loop.status()).spent
+    told = (await rig.engine.status()).loop.spent
     assert told is not None
     return told.tokens
 
@@ -182,7 +182,7 @@ async def test_in_a_full_queue_the_oldest_turns_of_a_flooder_are_dropped_and_cou
         # Full for the flooder still, so the notice stays.
         assert [notice.code for notice in rig.notices] == [NoticeCode.QUEUE_FULL]
         assert (await rig.engine.status()).notices != ()
-        queue = (await rig.engine.loop.status()).queue
+        queue = (await rig.engine.status()).loop.queue
         assert (queue.waiting, queue.dead) == (6, 0)
     async with reading(tmp_path, settings=with_loop(most_queued=9)) as bot:
         assert await shares(bot) == [Share(UNMAPPED, dropped=4)]
@@ -220,7 +220,7 @@ async def test_when_the_tokens_of_a_day_are_spent_turns_wait_for_the_next_local_
             await say(rig, "说了一句话")
             await reader.read_due()
         assert len(chat.calls) == 2  # a third one could cost more than what is left
-        status = await rig.engine.loop.status()
+        status = (await rig.engine.status()).loop
         assert status.resting is Resting.BUDGET
         assert status.spent is not None
         assert (status.spent.tokens, status.budget) == (8_000, 10_000)

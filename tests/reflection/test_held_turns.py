@@ -91,7 +91,7 @@ async def test_turns_that_the_disk_refuses_are_written_once_it_takes_them(
     chat = ScriptedChat()
     chat.present = False
     async with running(tmp_path, chat=chat, words_alone=True) as rig:
-        reading = asyncio.create_task(rig.engine.loop.reflection.run())
+        reading = asyncio.create_task(rig.engine.reflection.run())
         await observed(rig, SAID[0])
         with refusal(tmp_path, monkeypatch):
             for number, text in enumerate(SAID[1:]):

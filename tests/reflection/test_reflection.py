@@ -111,7 +111,7 @@ async def test_a_conversation_is_read_when_that_pays_and_nothing_waits_for_ever(
     clock, chat = StandingClock(), ScriptedChat()
     settings = with_loop(after_turns=10, idle_minutes=10)
     async with running(tmp_path, chat=chat, clock=clock, settings=settings) as rig:
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         for _ in range(7):
             await say(rig, "今天说了一句话")
         await reader.read_due()
@@ -139,7 +139,7 @@ async def test_in_a_queue_that_is_nearly_full_nothing_waits_for_more(tmp_path: P
     async with running(tmp_path, chat=chat, settings=with_loop(most_queued=5)) as rig:
         for number, expected in enumerate((0, 0, 0, 4), start=1):
             await say(rig, f"今天说了第{number}句话")
-            assert (await rig.engine.loop.reflection.read_due()).read == expected
+            assert (await rig.engine.reflection.read_due()).read == expected
 
 
 async def test_one_call_reads_one_conversation_one_scope_and_one_persona(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ async def test_one_call_reads_one_conversation_one_scope_and_one_persona(tmp_pat
     async with running(tmp_path, chat=chat, settings=with_loop(after_turns=1)) as rig:
         for number, where in enumerate(places):
             await say(rig, f"第{number}处说好了周日去爬山", where=where)
-        assert (await rig.engine.loop.reflection.read_due()).read == 5
+        assert (await rig.engine.reflection.read_due()).read == 5
         assert [call.prompt.count('"turn": ') for call in chat.calls] == [1] * 5
         assert {call.conversation for call in chat.calls} == {where.umo for where in places}
         roles = {stored.memory.role for stored in rig.living()}
@@ -378,7 +378,7 @@ async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(bot
     shutil.move(folder, aside)
     report = await reflect(bot)
     assert (report.dead, bot.chat.calls) == (1, [])
-    (letter,) = await bot.engine.loop.reflection.letters()
+    (letter,) = await bot.engine.reflection.letters()
     assert (letter.error, letter.count, letter.conversation) == ("scope_gone", 1, FAMILY.umo)
     assert texts_of(bot) == {}
     shutil.move(aside, folder)
@@ -389,7 +389,7 @@ async def test_a_scope_whose_folder_is_gone_costs_no_call_and_its_turns_wait(bot
 async def test_what_was_begun_waits_while_a_conversation_is_off_the_record(tmp_path: Path) -> None:
     admin, settings = person(9, admin=True), with_loop(after_turns=1, retry_seconds=(0.0,))
     async with reading(tmp_path, settings=settings) as bot:
-        reader, service = bot.engine.loop.reflection, bot.engine.service
+        reader, service = bot.engine.reflection, bot.engine.service
         bot.chat.add(ChatFailed("failed"), answer(learned(PEANUTS)))
         await say(bot, "奶奶对花生过敏")
         await reader.read_due()
@@ -407,7 +407,7 @@ async def test_an_answer_that_comes_after_the_pause_is_stored_after_the_resume(
 ) -> None:
     admin = person(9, admin=True)
     async with reading(tmp_path, settings=with_loop(after_turns=1)) as rig:
-        chat, reader, service = rig.chat, rig.engine.loop.reflection, rig.engine.service
+        chat, reader, service = rig.chat, rig.engine.reflection, rig.engine.service
         chat.add(first, answer(learned(PEANUTS)))
         chat.release.clear()
         await say(rig, "奶奶对花生过敏")
@@ -453,10 +453,10 @@ async def test_an_answer_that_breaks_what_applies_it_is_put_aside_and_the_next_i
         monkeypatch.setattr(MemoryHandlers, "write", breaks)
         await say(rig, "说了坏掉的一句话")
         await say(rig, "奶奶对花生过敏", where=group(888))
-        report = await rig.engine.loop.reflection.read_due()
+        report = await rig.engine.reflection.read_due()
         assert (report.dead, report.read) == (1, 1)
         assert texts_of(rig) == {"公司": [PEANUTS]}
-        (letter,) = await rig.engine.loop.reflection.letters()
+        (letter,) = await rig.engine.reflection.letters()
         assert letter.error == "internal: RuntimeError"
 
 

@@ -56,7 +56,7 @@ async def test_a_failed_call_loses_nothing_and_is_made_again_when_it_is_time(
 ) -> None:
     chat, clock = ScriptedChat(failing, GOOD), StandingClock()
     async with running(tmp_path, chat=chat, clock=clock, settings=DUE) as rig:
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         await say(rig, "奶奶对花生过敏")
         report = await reader.read_due()
         assert (report.read, report.waiting, report.error) == (0, 1, code)
@@ -64,11 +64,11 @@ async def test_a_failed_call_loses_nothing_and_is_made_again_when_it_is_time(
         clock.forward(seconds=59)
         assert (await reader.read_due()).resting is Resting.BACKOFF
         assert len(chat.calls) == 1
-        assert (await rig.engine.loop.status()).error == code
+        assert (await rig.engine.status()).loop.error == code
         clock.forward(seconds=1)
         assert (await reader.read_due()).read == 1
         assert texts_of(rig) == {"家人": [PEANUTS]}
-        status = await rig.engine.loop.status()
+        status = (await rig.engine.status()).loop
         assert (status.error, status.resting) == ("", Resting.NO)
         assert status.spent is not None
         assert status.spent.calls == 2
@@ -108,7 +108,7 @@ async def test_an_answer_that_is_none_is_asked_for_once_more_and_then_put_aside_
     chat = ScriptedChat(bad, otherwise=bad)
     rich = with_loop(DUE, daily_tokens=10**8)  # a megabyte is paid for, too
     async with running(tmp_path, chat=chat, settings=rich) as rig:
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         await say(rig, "奶奶对花生过敏")
         assert (await reader.read_due()).dead == 1
         for _ in range(3):
@@ -118,7 +118,7 @@ async def test_an_answer_that_is_none_is_asked_for_once_more_and_then_put_aside_
         assert len(chat.calls[1].prompt) < len(chat.calls[0].prompt) + 2_000
         (letter,) = await reader.letters()
         assert letter.count == 1
-        size = (await rig.engine.loop.status()).queue
+        size = (await rig.engine.status()).loop.queue
         assert (size.waiting, size.dead) == (0, 1)
         for batch in rig.engine.parts.turns.batches():
             assert len(batch.reply) <= MOST_CHARS + 1
@@ -147,7 +147,7 @@ async def test_a_dropped_letter_is_gone_with_its_words(tmp_path: Path) -> None:
     async with running(tmp_path, chat=ScriptedChat(otherwise=REFUSAL)) as rig:
         await say(rig, "奶奶对花生过敏")
         await reflect(rig)
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         (letter,) = await reader.letters()
         assert await reader.drop("b-unknown") == 0
         assert await reader.drop(letter.batch_id) == 1
@@ -163,7 +163,7 @@ async def calls_of_a_day(rig: Rig, chat: ScriptedChat, clock: StandingClock) -> 
             for where in (FAMILY, group(888), private(1002)):
                 await say(rig, f"第{minute}分钟说的话", where=where)
         clock.forward(minutes=1 if minute < 60 else 10)
-        await rig.engine.loop.reflection.read_due()
+        await rig.engine.reflection.read_due()
     return len(chat.calls) - before
 
 
@@ -174,10 +174,10 @@ async def test_a_day_of_outage_makes_few_calls_and_the_day_after_loses_nothing(
     chat, clock = ScriptedChat(otherwise=ChatFailed(code)), StandingClock()
     async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
         assert await calls_of_a_day(rig, chat, clock) <= 9
-        assert (await rig.engine.loop.reflection.letters()) == []
+        assert (await rig.engine.reflection.letters()) == []
         chat.otherwise = "{}"
         clock.forward(hours=6)
-        report = await rig.engine.loop.reflection.read_due()
+        report = await rig.engine.reflection.read_due()
         assert (report.read, report.waiting) == (36, 0)
 
 
@@ -186,8 +186,8 @@ async def test_a_restart_does_not_ask_a_service_that_has_just_failed(tmp_path: P
     for _ in range(6):
         async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
             await say(rig, "说了一句话")
-            await rig.engine.loop.reflection.read_due()
-            assert (await rig.engine.loop.status()).error == "failed: 500"
+            await rig.engine.reflection.read_due()
+            assert (await rig.engine.status()).loop.error == "failed: 500"
     assert len(chat.calls) == 1
 
 
@@ -200,7 +200,7 @@ async def test_a_bot_that_dies_in_a_call_does_not_pay_for_it_at_each_start(
         chat.asked.clear()
         async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
             await say(rig, "说了一句话")
-            task = asyncio.create_task(rig.engine.loop.reflection.read_due())
+            task = asyncio.create_task(rig.engine.reflection.read_due())
             asked = asyncio.create_task(chat.asked.wait())
             await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
             asked.cancel()
@@ -220,7 +220,7 @@ async def test_turns_that_fail_where_others_do_not_are_put_aside_after_three_cal
 
     chat, clock = ScriptedChat(otherwise=moody), StandingClock()
     async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         await say(rig, "惹麻烦的话")
         for _ in range(12):
             await say(rig, "普通的话", where=group(888))
@@ -235,19 +235,19 @@ async def test_without_a_service_nothing_is_called_and_the_rest_works(tmp_path: 
     chat = ScriptedChat(GOOD)
     chat.present = False
     async with running(tmp_path, chat=chat, settings=DUE) as rig:
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         await say(rig, "奶奶对花生过敏")
         await rig.remember("家里有一只猫", FAMILY)
         report = await reader.read_due()
         assert (report.resting, report.waiting, chat.calls) == (Resting.NO_PROVIDER, 1, [])
-        assert (await rig.engine.loop.status()).resting is Resting.NO_PROVIDER
+        assert (await rig.engine.status()).loop.resting is Resting.NO_PROVIDER
         assert await rig.texts("家里有什么动物，猫吗", FAMILY) == ["家里有一只猫"]
         chat.present = True
         assert (await reader.read_due()).read == 1
     async with running(tmp_path, chat=None) as rig:
         await say(rig, "又说了一句")
-        assert (await rig.engine.loop.reflection.read_due()).resting is Resting.OFF
-        assert (await rig.engine.loop.status()).provider == ""
+        assert (await rig.engine.reflection.read_due()).resting is Resting.OFF
+        assert (await rig.engine.status()).loop.provider == ""
 
 
 async def test_what_was_overheard_takes_half_of_the_days_tokens_and_no_more(
@@ -256,13 +256,13 @@ async def test_what_was_overheard_takes_half_of_the_days_tokens_and_no_more(
     chat, clock = ScriptedChat(otherwise=Completion("{}", tokens=4_000)), StandingClock()
     settings = with_loop(after_turns=3, daily_tokens=20_000)
     async with running(tmp_path, chat=chat, clock=clock, settings=settings, follow=False) as rig:
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         for number in range(8):
             for _ in range(3):
                 await say(rig, f"第{number}回闲聊", reply="")
             await reader.read_due()
         assert len(chat.calls) == 3  # with the third, half of it was spent
-        status = await rig.engine.loop.status()
+        status = (await rig.engine.status()).loop
         assert (status.resting, status.queue.waiting) == (Resting.OVERHEARD, 15)
         for number in range(2):
             await say(rig, f"叫到你的第{number}句")
@@ -286,7 +286,7 @@ async def test_tokens_that_a_service_does_not_count_or_cannot_mean_are_estimated
     async with running(tmp_path, chat=ScriptedChat(Completion(GOOD, tokens=told))) as rig:
         await say(rig, "奶奶对花生过敏")
         await reflect(rig)
-        spent = (await rig.engine.loop.status()).spent
+        spent = (await rig.engine.status()).loop.spent
         assert spent is not None
         assert LEAST_TOKENS - 200 < spent.tokens < 3_000
 
@@ -300,7 +300,7 @@ async def test_failed_calls_that_may_have_been_paid_are_counted_and_others_cost_
         tokens = []
         for _ in range(3):
             await reflect(rig)
-            spent = (await rig.engine.loop.status()).spent
+            spent = (await rig.engine.status()).loop.spent
             assert spent is not None
             tokens.append(spent.tokens)
         assert tokens[:2] == [0, 0]
@@ -324,7 +324,7 @@ async def test_an_answer_that_the_disk_refused_is_not_paid_for_twice(
         (batch,) = rig.engine.parts.turns.batches()
         assert batch.state is BatchState.ANSWERED
     async with running(tmp_path, chat=chat) as rig:
-        assert (await rig.engine.loop.reflection.read_due()).read == 1
+        assert (await rig.engine.reflection.read_due()).read == 1
         assert texts_of(rig) == {"家人": [PEANUTS]}
         assert len(chat.calls) == 1
 
@@ -333,7 +333,7 @@ async def test_a_clock_that_goes_back_neither_hammers_nor_waits_for_years(tmp_pa
     chat = ScriptedChat(ChatFailed("failed: 500"), otherwise="{}")
     clock = StandingClock(datetime(2036, 1, 1, tzinfo=UTC))
     async with running(tmp_path, chat=chat, clock=clock, settings=DUE, follow=False) as rig:
-        reader = rig.engine.loop.reflection
+        reader = rig.engine.reflection
         await say(rig, "说了一句话")
         await reader.read_due()
         clock.now = datetime(2026, 1, 1, tzinfo=UTC)

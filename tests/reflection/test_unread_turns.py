@@ -54,7 +54,7 @@ def scopes_of(disk: Disk) -> list[str]:
 
 async def follow(rig: Rig) -> None:
     """The index holds what is recalled."""
-    await rig.engine.loop.reflection.read_due()
+    await rig.engine.reflection.read_due()
     await rig.until_indexed()
 
 
@@ -81,7 +81,7 @@ async def test_a_correction_stands_before_what_it_corrects(tmp_path: Path) -> No
         asked = "月底盘点是哪天晚上"
         before = await rig.texts(asked, CHAT)
         await say(rig, "月底盘点改了，提前到28号晚上")
-        await rig.engine.loop.reflection.read_due()
+        await rig.engine.reflection.read_due()
         assert await rig.texts(asked, CHAT) == ["月底盘点改了，提前到28号晚上", *before]
         assert (await rig.texts(asked, OUTSIDE), len(before)) == ([], 1)
 
@@ -94,7 +94,7 @@ async def test_what_was_just_stored_is_not_told_again_as_it_was_said(tmp_path: P
         stored = (await rig.remember(fact, FAMILY, person(1))).memory.memory.memory_id
         await say(rig, f"记住：{fact}", stored=(stored,))
         await say(rig, more, stored=(stored,))
-        await rig.engine.loop.reflection.read_due()
+        await rig.engine.reflection.read_due()
         recall = await rig.recall("奶奶对什么过敏", CHAT, in_talk=True)
         (first, *_) = await rig.texts("奶奶去医院复查什么", CHAT)
     assert {hit.preview for hit in recall.hits} == {fact, heard}
@@ -108,7 +108,7 @@ async def test_it_is_found_before_its_vector_is_made(tmp_path: Path) -> None:
         await rig.until_indexed()
         embedder.failing_documents = True
         await say(rig, SAID)
-        await rig.engine.loop.reflection.read_due()
+        await rig.engine.reflection.read_due()
         assert rig.engine.parts.indexing.backlog == 1
         assert await rig.texts(ASKED, CHAT) == [SAID]
 
@@ -135,7 +135,7 @@ async def test_its_vector_goes_while_it_may_not_be_told(tmp_path: Path) -> None:
 
 async def test_it_is_told_as_nobody_vouches_for_it_and_no_index_has_its_words(bot: Bot) -> None:
     await say(bot, SAID)
-    await bot.engine.loop.reflection.read_due()
+    await bot.engine.reflection.read_due()
     await bot.until_indexed()
     assert (await bot.engine.status()).by_scope == {}
     (hit,) = (await bot.recall(ASKED, CHAT, actor=person(2))).hits
@@ -153,14 +153,14 @@ async def test_it_is_told_as_nobody_vouches_for_it_and_no_index_has_its_words(bo
 @pytest.mark.parametrize("text", ["门禁卡放在哪儿？", "门禁卡呢", "哈哈哈哈", "你好呀，今天挺暖和"])
 async def test_questions_and_small_talk_are_not_recalled(bot: Bot, text: str) -> None:
     await say(bot, text)
-    await bot.engine.loop.reflection.read_due()
+    await bot.engine.reflection.read_due()
     assert await bot.texts(text, CHAT) == []
 
 
 async def test_forgotten_by_its_speaker_it_is_neither_told_nor_learned(bot: Bot) -> None:
     bot.chat.otherwise = answer(learned(SAID))
     await say(bot, SAID)
-    await bot.engine.loop.reflection.read_due()
+    await bot.engine.reflection.read_due()
     (hit,) = (await bot.recall(ASKED, CHAT, 3)).hits
     for who, done in ((person(2), False), (person(1), True)):
         outcome = await bot.forget(hit.memory_id, CHAT, who)

@@ -128,7 +128,7 @@ async def test_turns_not_read_yet_hide_nothing_that_was_said_before(
         for number in range(12):
             turn = Turn(ME, f"我爱喝乌龙茶第{number}泡", "好的")
             await rig.engine.service.observe(turn, conversation_id=HERE)
-        await rig.engine.loop.reflection.read_due()
+        await rig.engine.reflection.read_due()
         await say(rig, OLD, HERE)
         assert isinstance(await say(rig, NEW, HERE), Reinforced)
 

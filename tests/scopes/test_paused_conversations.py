@@ -86,12 +86,12 @@ async def test_what_a_member_had_queued_is_not_read_while_the_whole_group_is_pau
             await rig.engine.service.observe(GIFT, conversation_id=members[0]), Ticket
         )
         if begun:
-            await rig.engine.loop.reflection.read_due()
+            await rig.engine.reflection.read_due()
         await pause(rig, members[1])
-        assert (await rig.engine.loop.reflection.read_due()).read == 0
+        assert (await rig.engine.reflection.read_due()).read == 0
         assert len(chat.calls) == begun
         await resume(rig, members[1])
-        assert (await rig.engine.loop.reflection.read_due()).read == 1
+        assert (await rig.engine.reflection.read_due()).read == 1
 
 
 async def test_a_conversation_that_only_reads_public_can_be_paused_and_one_without_a_name_not(

@@ -167,7 +167,7 @@ async def with_turns(root: Path) -> AsyncIterator[Rig]:
 async def heard(rig: Rig, words: str, where: ConversationId, who: Actor) -> None:
     """Said in a turn that waits to be read, and recallable."""
     await say(rig, words, where=where, who=who)
-    await rig.engine.loop.reflection.follow()
+    await rig.engine.reflection.follow()
 
 
 async def test_a_turn_that_waits_bears_the_marks_that_its_memory_will_bear(tmp_path: Path) -> None:

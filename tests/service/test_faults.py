@@ -76,7 +76,7 @@ async def test_an_engine_that_cannot_open_says_so_to_whoever_waits(
             await waiting
     status = await engine.status()
     assert not status.ready
-    assert NoticeCode.VAULT_UNWRITABLE in {notice.code for notice in status.notices}
+    assert NoticeCode.PART_FAILED in {notice.code for notice in status.notices}
     await engine.close()
 
 

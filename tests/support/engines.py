@@ -198,7 +198,7 @@ class Rig:
 
     async def night(self, reason: str = "nightly", **more: Any) -> SleepReport:
         """A whole run of what is done at night."""
-        return await self.engine.loop.sleep.run_once(reason, **more)
+        return await self.engine.sleep.run_once(reason, **more)
 
     async def until_indexed(self) -> None:
         """Wait for the index to be ready and caught up; without vectors for that of words."""

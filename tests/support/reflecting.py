@@ -54,7 +54,7 @@ class Bot(Rig):
 
     async def read_due(self) -> ReflectionReport:
         """What is due is read."""
-        return await self.engine.loop.reflection.read_due()
+        return await self.engine.reflection.read_due()
 
     async def hears(
         self, text: str, *memories: dict[str, Any], where: ConversationId = FAMILY, **more: Any
@@ -102,7 +102,7 @@ async def say(
 
 async def reflect(rig: Rig, where: ConversationId = FAMILY) -> ReflectionReport:
     """What waits of a conversation, read at once."""
-    return await rig.engine.loop.reflection.reflect(conversation=where.umo)
+    return await rig.engine.reflection.reflect(conversation=where.umo)
 
 
 def learned(judgment: str, **more: Any) -> dict[str, Any]:

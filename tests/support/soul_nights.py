@@ -10,7 +10,7 @@ from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT
 
 async def night(rig: Rig) -> None:
     """Run a whole one, at once."""
-    report = await rig.engine.loop.sleep.run_once("command", patient=False)
+    report = await rig.engine.sleep.run_once("command", patient=False)
     assert (report.errors, report.postponed) == ((), Postponed.NO)
 
 

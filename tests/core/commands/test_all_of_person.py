@@ -50,7 +50,7 @@ async def said(rig: Rig) -> None:
     await rig.remember("作业全部写完了", HOME, person(2, "小红"))
     turn = Turn(person(1), WAITS, "好的")
     await rig.engine.service.observe(turn, conversation_id=HOME)
-    await rig.engine.loop.reflection.follow()
+    await rig.engine.reflection.follow()
 
 
 async def waiting(rig: Rig) -> list[str]:
@@ -102,7 +102,7 @@ async def test_all_of_mine_is_forgotten_after_a_yes_and_comes_back_at_once(
 async def test_a_turn_that_is_not_read_yet_comes_back_as_well(rig: Rig, named: bool) -> None:
     turn = Turn(person(1), WAITS, "好的")
     await rig.engine.service.observe(turn, conversation_id=HOME)
-    await rig.engine.loop.reflection.follow()
+    await rig.engine.reflection.follow()
     desk = Desk(rig, **MING)
     (hit,) = (await rig.recall("体检", HOME)).hits
     if named:

@@ -51,7 +51,7 @@ async def test_a_letter_shows_none_of_the_words_and_is_read_again_or_dropped_by_
 ) -> None:
     chat = ScriptedChat(*["抱歉，不行"] * 3, answer(learned(PEANUTS)), otherwise="不行")
     async with running(tmp_path, chat=chat, follow=False) as rig:
-        desk, reflection = Desk(rig), rig.engine.loop.reflection
+        desk, reflection = Desk(rig), rig.engine.reflection
         for words, expected in (("retry", {"家人": [PEANUTS]}), ("丢弃", {"家人": [PEANUTS]})):
             await say(rig, PEANUTS)
             await desk("reflect")

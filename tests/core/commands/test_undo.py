@@ -62,7 +62,7 @@ async def hears(bot: Bot, text: str, who: int = 10001, *stored: str) -> None:
     bot.clock.forward(minutes=1)
     turn = Turn(person(who), text, "好的", stored=stored, said_at=bot.clock())
     await bot.engine.service.observe(turn, conversation_id=HOME)
-    await bot.engine.loop.reflection.follow()
+    await bot.engine.reflection.follow()
 
 
 async def recalled(bot: Bot) -> set[str]:

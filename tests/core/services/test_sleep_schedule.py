@@ -62,11 +62,11 @@ class Nights:
     """The runs that a schedule makes, as they are told."""
 
     def __init__(self, rig: Rig) -> None:
-        self._run = rig.engine.loop.sleep.run_once
+        self._run = rig.engine.sleep.run_once
         self.reasons: list[str] = []
         self.postponed: list[Postponed] = []
         self.done = asyncio.Event()
-        rig.engine.loop.sleep.run_once = self.run_once  # type: ignore[method-assign]
+        rig.engine.sleep.run_once = self.run_once  # type: ignore[method-assign]
 
     async def run_once(self, reason: str, *, patient: bool = True) -> SleepReport:
         report = await self._run(reason, patient=patient)
@@ -217,7 +217,7 @@ async def test_a_start_shortly_before_the_hour_makes_one_night(
             schedule.ask(made_up)  # the catch-up's turn has come
         await until_true(lambda: not schedule.going)
         assert nights.reasons == ["nightly" if hour_first else made_up]
-        assert not await rig.engine.loop.sleep.is_unfinished()
+        assert not await rig.engine.sleep.is_unfinished()
         clock.now += timedelta(days=1)
         await timer.ring()
         await nights.next()
