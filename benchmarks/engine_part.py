@@ -93,8 +93,8 @@ def _rate(count: int, seconds: float, stalls: Stalls) -> dict[str, Any]:
 async def _recalls(
     engine: Engine, count: int, *, in_talk: bool = False
 ) -> dict[str, dict[str, float]]:
-    """Milliseconds by stage, and of all stages together; asked in two scopes by turns, ``in_talk``
-    after two more sentences, the asker's own and the bot's."""
+    """Milliseconds of a recall, of what is injected of it, and of both; asked in two scopes by
+    turns, ``in_talk`` after two more sentences, the asker's own and the bot's."""
     texts = Texts("zh-CN")
     stages: dict[str, list[float]] = defaultdict(list)
     asked = questions(count + 2)
@@ -119,8 +119,7 @@ async def _recalls(
         ended = time.perf_counter()
         if number < 2:  # the first questions wake up caches
             continue
-        for stage, milliseconds in recall.trace.milliseconds.items():
-            stages[stage].append(milliseconds)
+        stages["recall"].append(recall.trace.milliseconds)
         stages["inject"].append((ended - found) * 1000)
         stages["total"].append((ended - began) * 1000)
     return {stage: spread(values) for stage, values in stages.items()}

@@ -35,7 +35,7 @@ from fit_newer import fitted_newer, told  # noqa: E402
 from fit_pairs import CORPUS, PLAIN, beside_of  # noqa: E402
 from fit_rows import Row, rows_of, rows_of_talk  # noqa: E402
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import PATH  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights import PATH  # noqa: E402
 
 SILENT = 0.88
 """Of what asks for nothing remembered, so much is to stay silent on casts left out."""

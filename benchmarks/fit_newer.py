@@ -26,7 +26,7 @@ from fit_models import least_loss  # noqa: E402
 from fit_pairs import CORPUS, Pairs, pairs_of, pairs_of_talk, plain_pairs  # noqa: E402
 
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import PATH  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights import PATH  # noqa: E402
 
 CASTS = Path(__file__).resolve().parent / "casts"
 TALKS = Path(__file__).resolve().parent / "talks"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,9 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.rules.common_part import apart_from
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules import ranking
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules import choosing
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import FEATURES
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights import (
     Linear,
     Pair,
     RecallWeights,
@@ -50,7 +50,7 @@ from astrbot_plugin_scoped_memory.llm_memory.reflection.rules.reply import KINDS
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import language_of
 from astrbot_plugin_scoped_memory.tests.fakes.vector_store import InMemoryVectorStore
 
-ORDER = [one.name for one in fields(Features)]
+ORDER = [*FEATURES]
 _UNIT = Linear(dict.fromkeys(ORDER, 1.0))
 _RAW = RecallWeights(
     Pair(_UNIT, _UNIT), Pair(Linear({}), Linear({})), floor=0.0, within=100.0, unknown=(0.0, 0.0)
@@ -92,7 +92,7 @@ async def _engine(root: Path, scope_map: Any, clock: BenchClock) -> AsyncIterato
     running = asyncio.create_task(engine.run(chosen))
     try:
         # A row is of one question.
-        with without(["parts"]), mock.patch.object(ranking, "TRACED", _ALL):
+        with without(["parts"]), mock.patch.object(choosing, "TRACED", _ALL):
             yield engine
     finally:
         running.cancel()

@@ -25,7 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory.index.vector.vector_store import Ch
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.write_pace import WritePace
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
-from astrbot_plugin_scoped_memory.llm_memory.recall.arms import NEIGHBOURS
+from astrbot_plugin_scoped_memory.llm_memory.recall.find import NEIGHBOURS
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import embedded_text
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (  # noqa: E402
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Source  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import Voice  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.recall.request import WEEK  # noqa: E402
+from astrbot_plugin_scoped_memory.llm_memory.recall.question import WEEK  # noqa: E402
 
 ROOM = ConversationId("a:GroupMessage:1", "a", "a", ConversationKind.GROUP, group="1", persona="")
 _BEFORE = timedelta(minutes=2)

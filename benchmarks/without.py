@@ -10,14 +10,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
 from inspect import getattr_static
 from types import MappingProxyType
 from typing import Any, Final
 from unittest import mock
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import Features
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import FEATURES
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import Talk
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import preview
 
@@ -55,12 +55,12 @@ def _times_unread(real: Any) -> Callable[..., Any]:
     return read
 
 
-READ: Final = "recall.parsed_question:read_question"
+READ: Final = "recall.question:read_question"
 TALK: Final = "recall.rules.talk:talk_for"
-ARMS: Final = "recall.arms:Arms"
+FINDER: Final = "recall.find:CandidateFinder"
 WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     # What is asked.
-    "parts": ("recall.rules.parts:parts_of", lambda real: lambda message: (message,)),
+    "parts": ("recall.rules.asked:parts_of", lambda real: lambda message: (message,)),
     "times": (READ, _times_unread),
     "asker": (READ, _with(lambda ask: replace(ask, asker=frozenset()))),
     "shape": (READ, _with(lambda ask: replace(ask, asks=True))),
@@ -73,13 +73,13 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     ),
     "word-weights": ("index.lexical.word_weights:says", _gives(0.5)),
     # What is found.
-    "heads": ("recall.rules.questions.heads:asked_for", _gives(None)),
-    "days": ("recall.whole_answers:WholeAnswers.is_of_days", _gives(False)),
+    "heads": ("recall.rules.asked:asked_for", _gives(None)),
+    "days": ("recall.whole_answers:is_of_days", _gives(False)),
     "of-days": ("recall.whole_answers:WholeAnswers.said_on", _gives(())),
-    "lexical": (f"{ARMS}.words", _nothing_found),
-    "dense": (f"{ARMS}.vectors", _nothing_found),
+    "lexical": (f"{FINDER}.words", _nothing_found),
+    "dense": (f"{FINDER}.near", _nothing_found),
     "asks": ("catalogue.rules.passage_text:asks_text", _gives("")),
-    "only-asks": ("recall.rules.parts:only_asks", _gives(False)),
+    "only-asks": ("recall.rules.asked:only_asks", _gives(False)),
     "digests": ("catalogue.rules.timeline:repeats_entries", _gives(False)),
     "neighbours": ("index.lexical.scoring:beside", _first),
     "rarity": (
@@ -98,34 +98,31 @@ WITHOUT: Final[Mapping[str, tuple[str, Stand]]] = MappingProxyType({
     ),
     "uses": ("recall.use_counts:UseCounts.of", _gives(0)),
     **{
-        field.name: (
-            "recall.rules.weights:order_terms",
-            _with(lambda terms, name=field.name: terms | {name: 0.0}),
-        )
-        for field in fields(Features)
+        name: ("recall.rules.order:terms", _with(lambda terms, name=name: terms | {name: 0.0}))
+        for name in FEATURES
     },
     # Whether anything is said.
-    "probe": ("recall.rules.weights:Probe.log_odds", _gives(0.0)),
-    "length": ("recall.rules.features:of_answer", _with(lambda told: told | {"length": 0.5})),
+    "probe": ("recall.weights:Probe.log_odds", _gives(0.0)),
+    "length": ("recall.rules.order:of_answer", _with(lambda told: told | {"length": 0.5})),
     "beside": (
-        "recall.rules.weights:RecallWeights.chance",
+        "recall.weights:RecallWeights.chance",
         lambda real: lambda self, *given: real(replace(self, beside=100.0), *given),
     ),
     "within": (
-        "recall.rules.decision:Decision.is_weak",
-        lambda real: lambda self, place, *, floor: self.chance < floor,
+        "recall.rules.order:is_weak",
+        lambda real: lambda chance, share, within, floor: chance < floor,
     ),
     # What is done with the order.
-    "closed": ("recall.rules.closed_last:closed_last", _first),
-    "same-fact": ("recall.rules.same_fact:merge_same_facts", _first),
-    "journals-last": ("recall.rules.ranking:journals_last", _first),
+    "closed": ("recall.rules.tell_once:closed_last", _first),
+    "same-fact": ("recall.rules.tell_once:merge_same_facts", _first),
+    "journals-last": ("recall.rules.tell_once:journals_last", _first),
     "newer": ("recall.rules.newer:newer_first", _first),
     "brief-days": (
-        "recall.rules.ranking:choose",
+        "recall.rules.choosing:choose",
         lambda real: lambda *given, **named: real(*given, **named | {"each_day": False}),
     ),
     "excerpt": (
-        "recall.rules.excerpt:excerpt", lambda real: lambda text, _, limit: preview(text, limit),
+        "recall.rules.choosing:excerpt", lambda real: lambda text, _, limit: preview(text, limit),
     ),
 })  # fmt: skip
 """By the name of the mechanism: a function of the engine, as module:name below ``llm_memory``, and

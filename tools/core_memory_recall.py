@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass
 from ..core.services.injection_service import found_text
 from ..llm_memory import OFF_THE_RECORD
 from ..llm_memory.models.data_models import Topic
-from ..llm_memory.recall.request import WEEK
+from ..llm_memory.recall.question import WEEK
 from ..llm_memory.text.hit_line import hit_line
 from .arguments import Parameter, choice, days, number, text
 from .base import Call, MemoryTool

@@ -54,12 +54,12 @@ from ..models.status import IndexState
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..primer.changed_rules import ChangedRules
 from ..primer.primer_service import PrimerService
-from ..recall.arms import Arms
 from ..recall.embedder_trust import EmbedderTrust, JsonTrustBook
+from ..recall.find import CandidateFinder
 from ..recall.memory_manager import MemoryManager
 from ..recall.reranking import Reranker, Reranking
 from ..recall.use_counts import UseCounts
-from ..recall.weights_file import shipped
+from ..recall.weights import shipped
 from ..reflection.batch_reader import BatchReader
 from ..reflection.batches import Batches
 from ..reflection.chat_port import ChatModel
@@ -268,13 +268,23 @@ class Parts(Given):
     # Recall.
     embedder_trust = part(lambda p: EmbedderTrust(p.trust, p.settings.pace))
     uses = part(lambda p: UseCounts(p.passages, p.state, p.loop_book))
-    manager = part(
-        lambda p: MemoryManager(
+    finder = part(
+        lambda p: CandidateFinder(
             p.catalogue,
             p.passages,
-            Arms(p.passages, p.lexical, p.indexing, p.scanner, p.embedder_trust),
+            p.lexical,
             p.indexing,
+            p.scanner,
             p.embedder_trust,
+            p.uses,
+            p.weights,
+            p.settings.relevance_floor,
+        )
+    )
+    manager = part(
+        lambda p: MemoryManager(
+            p.passages,
+            p.finder,
             Reranking(p.reranker, p.settings),
             p.uses,
             p.settings,

@@ -150,7 +150,7 @@ class Considered:
 class Trace:
     """How a recall came to its hits. Carries the scopes that it could see.
 
-    ``scopes`` are names, ``milliseconds`` by stage, ``dropped`` counts by reason. ``considered``
+    ``scopes`` are names, ``dropped`` counts by reason. ``considered``
     are the best candidates, best first; ``chance`` is the probability that any of them answers,
     None where days were asked for, and ``values`` what that was decided by; ``dense_weight`` is
     the embedder's share in their order, ``tokens`` what the hits cost. ``reranker`` names the one
@@ -167,7 +167,7 @@ class Trace:
     tokens: int = 0
     reranker: str = ""
     dropped: dict[DropReason, int] = field(default_factory=dict)
-    milliseconds: dict[str, float] = field(default_factory=dict)
+    milliseconds: float = 0.0
     notes: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     talk: TalkUsed = NO_TALK

@@ -17,7 +17,7 @@ from ..models.passages import Key
 from ..models.recall import GIVEN_UP, Considered, Explained, Hit, Told, Trace
 from ..models.scope import ScopeFilter
 from ..text.normalising import preview
-from .rules.ranking import Candidate, as_hit
+from .rules.choosing import Candidate, as_hit
 from .rules.successors import predecessors
 
 KEPT = 300
@@ -60,7 +60,7 @@ class Explanations:
             yield
         except BaseException as error:
             why = GIVEN_UP if isinstance(error, asyncio.CancelledError) else type(error).__name__
-            spent = {why: (time.perf_counter() - began) * 1000}
+            spent = (time.perf_counter() - began) * 1000
             trace = Trace(scopes=scope_filter.names, notes=(why,), milliseconds=spent)
             self.note(conversation, query, trace)
             raise
@@ -92,7 +92,7 @@ class Explanations:
         for considered in record.trace.considered:
             key = Key(considered.scope_name, considered.memory_id)
             passage = self._passages.get(key) if scope_filter.admits(key.scope) else None
-            hit = as_hit(Candidate(passage, 0.0), self._preview_chars) if passage else None
+            hit = as_hit(Candidate(passage), self._preview_chars) if passage else None
             candidates.append((considered, hit))
             if isinstance(passage, StoredMemory) and (gone := predecessors(passage.memory)):
                 instead_of[key.memory_id] = gone

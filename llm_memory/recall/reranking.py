@@ -7,14 +7,13 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from ..catalogue.rules.passage_text import HEADING_SEPARATOR
 from ..errors import RerankFailed
 from ..models.settings import EngineSettings
-from .request import Course
-from .rules.ranking import Candidate, as_hit
+from .rules.choosing import Candidate, as_hit
 
 TOP: Final = 20
 """Candidates that it is shown: hits are few, and each text costs time, or money."""
@@ -54,21 +53,22 @@ class Reranking:
     _running: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def order(
-        self, query: str, best: Sequence[Candidate], course: Course
-    ) -> Sequence[Candidate]:
-        """The first ``TOP`` ordered anew, or as they were, and ``course`` tells which. Never raises
-        for what the reranker does.
+        self, query: str, best: Sequence[Candidate], spent: float, notes: list[str]
+    ) -> tuple[Sequence[Candidate], str]:
+        """The first ``TOP`` ordered anew, and by whom; or as they were, by nobody, and ``notes``
+        says why. Never raises for what the reranker does.
 
         Args:
             best: Relevant and visible to the asker: their texts go out of the house.
+            spent: Seconds that the recall has taken.
         """
         if self._reranker is None or len(best) < _FEWEST:
-            return best
+            return best, ""
         label = self._reranker.label
         if (rest := self._rests_until - self._clock()) > 0:
-            course.notes.append(f"rerank {label}: resting: {rest:.0f} s")
-            return best
-        left = self._settings.rerank_within_seconds - course.seconds
+            notes.append(f"rerank {label}: resting: {rest:.0f} s")
+            return best, ""
+        left = self._settings.rerank_within_seconds - spent
         texts = [_told(one, query, self._settings.preview_chars) for one in best[:TOP]]
         try:
             seconds = min(self._settings.rerank_seconds, left)
@@ -78,13 +78,10 @@ class Reranking:
                 rest = RESTS[min(self._failures, len(RESTS) - 1)]
                 self._failures += 1
                 self._rests_until = self._clock() + rest
-            course.notes.append(f"rerank {label}: {error}")
-            return best
-        finally:
-            course.lap("rerank")
+            notes.append(f"rerank {label}: {error}")
+            return best, ""
         self._failures = 0
-        course.reranker = label
-        return reordered(best, scores)
+        return reordered(best, scores), label
 
     async def _scores(
         self, reranker: Reranker, query: str, texts: Sequence[str], seconds: float
@@ -154,9 +151,9 @@ def reordered(best: Sequence[Candidate], scores: Sequence[float]) -> list[Candid
         shares = scores
     else:  # 1 / (1 + e^-x), without overflow
         shares = [(1.0 + math.tanh(score / 2.0)) / 2.0 for score in scores]
-    judged = [
-        (share * one.factor, score, replace(one, reranked=score))
-        for one, score, share in zip(best, scores, shares, strict=False)
-    ]
-    judged.sort(key=lambda one: one[:2], reverse=True)
+    judged = []
+    for one, score, share in zip(best, scores, shares, strict=False):
+        one.reranked = score
+        judged.append((share * one.factor, score, one))
+    judged.sort(key=lambda each: each[:2], reverse=True)
     return [one for *_, one in judged] + list(best[len(judged) :])

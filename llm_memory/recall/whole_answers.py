@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
@@ -17,7 +17,6 @@ from typing import Final
 from ..catalogue.catalogue import Catalogue, key_of
 from ..catalogue.rules.tasks import is_done, is_task
 from ..catalogue.rules.timeline import dated, in_order, lying
-from ..index.lexical_port import LexicalQuery
 from ..index.passages import Passages
 from ..models.data_models import MemoryKind, StoredMemory, Topic
 from ..text.dates.expressions import Towards, towards
@@ -25,10 +24,8 @@ from ..text.english import stem
 from ..text.scripts import fold
 from ..text.stated import CLAUSE, asks
 from ..text.traditional import simplified
-from .arms import Arms
-from .parsed_question import Ask
-from .rules.questions.days import EVERYTHING, OfDays, asked_of_days
-from .rules.questions.heads import Asked, asked_for
+from .question import Ask
+from .rules.asked import EVERYTHING, Asked, OfDays, asked_for, asked_of_days
 from .rules.salience import HOLDS, in_time, is_of, salience, tells_of
 from .use_counts import UseCounts
 
@@ -40,6 +37,11 @@ _OF_TOPIC, _OF_DAYS = 50, 100
 """Of both so many take part."""
 _IN_TIME: Final = frozenset({MemoryKind.EVENT, MemoryKind.TASK})
 """What was on one day, or is to be done: it comes after what holds."""
+
+
+_LATIN: Final = re.compile("[a-z]+")
+_OF_A_TIME: Final = 2
+"""What lies on days no more directly, see ``lying``, was merely said on them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +65,16 @@ class Whole:
 
 @dataclass(eq=False)
 class WholeAnswers:
-    """Reads files and days, inside the filter of the question."""
+    """Reads files and days, inside the filter of the question. ``_naming`` gives what the index of
+    words finds for names, of a speaker or in a text."""
 
     _catalogue: Catalogue
     _passages: Passages
-    _arms: Arms
     _uses: UseCounts
+    _naming: Callable[[Ask, Iterable[str]], Awaitable[list[StoredMemory]]]
 
-    @staticmethod
-    def is_of_days(ask: Ask) -> bool:
-        """True for a question for all that lies on the days that it names."""
-        asked = _of_days_asked(ask)
-        return asked is not None and asked.all
-
-    async def of(self, ask: Ask) -> Whole | None:
-        """None for a question that asks for nothing whole, or for what nobody knows by that
+    async def of(self, ask: Ask) -> Whole:
+        """An empty one for a question that asks for nothing whole, or for what nobody knows by that
         name."""
         asked, topic, of_days = _asked(ask), ask.request.topic, _of_days_asked(ask)
         best: Sequence[StoredMemory] = ()
@@ -100,19 +97,18 @@ class WholeAnswers:
             lying_then = [one for one, at in self._lying(ask) if at[0] <= 1]
             beside = [one for one in lying_then if of_days.own or self._is_of(one, of_days)]
         done = asked.done if asked and asked.topic is Topic.TASKS else None
-        read = asked.topic if asked and best else None
-        return Whole(best, beside, read, done) if best or beside or done is not None else None
+        return Whole(best, beside, asked.topic if asked and best else None, done)
 
     def said_on(self, ask: Ask) -> Iterator[StoredMemory]:
         """What the catalogue knows of the days asked for, some of it twice."""
         # Each span by itself: 昨天和去年五月 must not be all that lies between.
         for span in ask.times:
-            of_days = span.start, span.end, ask.scope_filter
+            of_days = span.start, span.end, ask.request.scope_filter
             yield from self._catalogue.of_days(*of_days, ask.now.tzinfo, LOOKED_AT)
             yield from self._catalogue.telling_of_days(*of_days, LOOKED_AT)
 
     def _of_topic(self, ask: Ask, topic: Topic, asked: Asked | None = None) -> list[StoredMemory]:
-        read: Iterable[StoredMemory] = self._passages.of_topics({topic}, ask.scope_filter)
+        read: Iterable[StoredMemory] = self._passages.of_topics({topic}, ask.request.scope_filter)
         if asked and topic is Topic.TASKS:
             # What is done is no answer to what is left, nor the other way round.
             read = (one for one in islice(read, READ) if is_done(one) == asked.done)
@@ -179,17 +175,6 @@ class WholeAnswers:
     ) -> int:
         return tells_of(stored, self._passages.folded(stored), names, persons)
 
-    async def _naming(self, ask: Ask, names: Iterable[str]) -> list[StoredMemory]:
-        """What the index of words finds for a name, of its speaker or in a text."""
-        query = LexicalQuery(text := " ".join(names), text)
-        found = await self._arms.words(query, ask.scope_filter, [])
-        if found is not None:
-            passages = [self._passages.get(key) for key in found.words]
-        else:
-            visible = self._passages.visible(ask.scope_filter)
-            passages = [one for one, _ in await self._arms.scan(query, ask.scope_filter, visible)]
-        return [one for one in passages if isinstance(one, StoredMemory)]
-
     def _of_days(self, ask: Ask, asked: OfDays) -> Whole:
         """Of days to come what lies on them, first what holds a word of the question; of others
         their digests, then what was said on them, then what names one of them. Where
@@ -203,7 +188,7 @@ class WholeAnswers:
             of_these = [one for one in read if one is not None]
             days = {one.day for one in of_these if one.said_then}
             limit = max(ask.request.limit, min(len(days), ask.request.days))
-            own = ask.scope_filter.scopes[0].name
+            own = ask.request.scope_filter.scopes[0].name
             return Whole(in_order(of_these, own=own, limit=limit)[:_OF_DAYS], limit=limit)
         plans = [pair for pair in self._lying(ask) if not (is_task(pair[0]) and is_done(pair[0]))]
         plans.sort(key=lambda pair: (not self._is_of(pair[0], asked), pair[1]))
@@ -230,13 +215,14 @@ class WholeAnswers:
         return asked.holds(simplified(f"{fold(stored.memory.who)} {self._passages.folded(stored)}"))
 
 
-_LATIN: Final = re.compile("[a-z]+")
-_OF_A_TIME: Final = 2
-"""What lies on days no more directly, see ``lying``, was merely said on them."""
+def is_of_days(ask: Ask) -> bool:
+    """True for a question for all that lies on the days that it names."""
+    asked = _of_days_asked(ask)
+    return asked is not None and asked.all
 
 
 def _of_days_asked(ask: Ask) -> OfDays | None:
-    asked = not ask.in_talk or any(map(asks, CLAUSE.findall(ask.request.query)))
+    asked = not ask.request.in_talk or any(map(asks, CLAUSE.findall(ask.request.query)))
     if not ask.times:
         return None
     today = ask.now.date()
@@ -252,7 +238,7 @@ def _asked(ask: Ask) -> Asked | None:
         return None
     # 介绍一下大伟 asks whatever its form is; 我有任务 does not.
     names_person = asked.topic is None and asked.name and not asked.each
-    return asked if ask.asks or not ask.in_talk or names_person else None
+    return asked if ask.asks or not ask.request.in_talk or names_person else None
 
 
 def _called(ask: Ask, name: str) -> Sequence[str]:

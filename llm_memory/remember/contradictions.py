@@ -23,7 +23,7 @@ from ..models.data_models import (
 )
 from ..models.scope import Scope
 from ..recall.rules.newer import Statement, features, may_follow, weight
-from ..recall.rules.weights import Linear
+from ..recall.weights import Linear
 from ..text.overlap import content, is_model_worded
 from ..text.statements import agree, statement
 from .corrected_statements import CorrectedStatements

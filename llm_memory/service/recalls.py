@@ -19,8 +19,8 @@ from ..models.recall import Expanded, ExpandedNote, Expansion, Explained, Hit, R
 from ..models.settings import EngineSettings
 from ..models.turns import ContextLine, Voice
 from ..recall.memory_manager import MemoryManager
-from ..recall.request import RecallRequest
-from ..recall.rules.ranking import Candidate, as_hit
+from ..recall.question import RecallRequest
+from ..recall.rules.choosing import Candidate, as_hit
 from ..reflection.model_histories import ModelHistories
 from ..scopes.access import View
 from ..scopes.scope_book import ScopeBook

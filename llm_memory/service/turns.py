@@ -21,7 +21,7 @@ from ..models.turns import PAUSED_VIEW, ContextLine, NotObserved, ObserveOutcome
 from ..primer.models import Primed, Primer
 from ..primer.primer_service import PrimerService
 from ..primer.rules.opening import as_told, frame_tokens, opening
-from ..recall.request import WEEK, RecallRequest
+from ..recall.question import WEEK, RecallRequest
 from ..reflection.turn_queue import TurnQueue
 from ..remember.rules.off_the_record import (
     drops_the_last,

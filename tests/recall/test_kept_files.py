@@ -15,12 +15,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.embedder_trust import (
     JsonTrustBook,
     Trust,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import (
-    Features,
-    Message,
-    of_answer,
-)
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.scripts import Language
 
 pytestmark = pytest.mark.unit
@@ -96,10 +90,3 @@ def test_where_it_cannot_be_kept_nobody_is_disturbed(tmp_path: Path) -> None:
     book = JsonTrustBook(tmp_path / "index" / "trust.json")
     book.write(MODEL, TRUST)
     assert book.read(MODEL) is None
-
-
-def test_every_weight_is_of_something_that_is_known() -> None:
-    features = set(Features.__dataclass_fields__)
-    told = set(of_answer(Message(1, 1.0), [Features()]))
-    for pair, known in ((shipped().order, features), (shipped().speak, told)):
-        assert pair.words.weights.keys() | pair.both.weights.keys() <= known

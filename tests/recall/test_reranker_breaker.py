@@ -6,9 +6,8 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.errors import RerankFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
-from astrbot_plugin_scoped_memory.llm_memory.recall.request import Course
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import RESTS, Reranking
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
 from astrbot_plugin_scoped_memory.tests.fakes.reranker import FakeReranker
 from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
@@ -32,19 +31,17 @@ class Bench:
             raise self.error
         return [0.1, 0.2, 0.3]
 
-    async def ask(self, *, late: bool = False) -> Course:
-        """How a recall goes that asks it, with or without time left."""
-        course = Course()
-        if late:
-            course.begun -= 60.0
-        best = await self.reranking.order("第几件事", BEST, course)
-        assert (list(best) == BEST) is not bool(course.reranker)
-        return course
+    async def ask(self, *, late: bool = False) -> tuple[str, list[str]]:
+        """Whose order a recall gets that asks it, with or without time left, and its notes."""
+        notes: list[str] = []
+        best, reranker = await self.reranking.order("第几件事", BEST, 60.0 * late, notes)
+        assert (list(best) == BEST) is not bool(reranker)
+        return reranker, notes
 
     async def fail(self, times: int) -> None:
         self.error = RerankFailed("timeout: 1 s")
         for _ in range(times):
-            assert "timeout" in (await self.ask()).notes[0]
+            assert "timeout" in (await self.ask())[1][0]
         self.error = None
 
 
@@ -52,18 +49,17 @@ async def test_who_keeps_failing_is_left_alone_and_the_trace_says_so() -> None:
     bench = Bench()
     await bench.fail(3)
     asked = len(bench.fake.calls)
-    course = await bench.ask()
+    assert await bench.ask() == ("", ["rerank fake: resting: 30 s"])
     assert len(bench.fake.calls) == asked
-    assert (course.reranker, course.notes) == ("", ["rerank fake: resting: 30 s"])
 
 
 async def test_after_its_rest_it_is_asked_again_and_a_good_answer_forgives_all() -> None:
     bench = Bench()
     await bench.fail(3)
     bench.now += RESTS[2]
-    assert (await bench.ask()).reranker == "fake"
+    assert (await bench.ask())[0] == "fake"
     await bench.fail(2)
-    assert (await bench.ask()).reranker == "fake"
+    assert (await bench.ask())[0] == "fake"
 
 
 async def test_the_more_it_fails_the_longer_it_rests() -> None:
@@ -72,9 +68,9 @@ async def test_the_more_it_fails_the_longer_it_rests() -> None:
     for rest in (*RESTS[2:], RESTS[-1]):
         await bench.fail(1)
         bench.now += rest - 1
-        assert "resting" in (await bench.ask()).notes[0]
+        assert "resting" in (await bench.ask())[1][0]
         bench.now += 1
-    assert (await bench.ask()).reranker == "fake"
+    assert (await bench.ask())[0] == "fake"
     assert list(RESTS) == sorted(RESTS)
 
 
@@ -83,7 +79,7 @@ async def test_one_failure_now_and_then_rests_nobody() -> None:
     for _ in range(6):
         await bench.fail(1)
         bench.now += 601.0
-    assert (await bench.ask()).reranker == "fake"
+    assert (await bench.ask())[0] == "fake"
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -93,7 +89,7 @@ async def test_who_is_not_loaded_or_has_no_time_left_is_asked_at_once_when_it_ca
     bench = Bench()
     bench.error = RerankFailed("gone")
     for _ in range(9):
-        (note,) = (await bench.ask(late=late)).notes
+        _, (note,) = await bench.ask(late=late)
         assert note == f"rerank fake: {'no_time' if late else 'gone'}"
     bench.error = None
-    assert (await bench.ask()).reranker == "fake"
+    assert (await bench.ask())[0] == "fake"

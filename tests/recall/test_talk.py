@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory import ContextLine, TalkUsed, Voice
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import is_about_time_alone
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
     LONGEST_AGO,
     MOST_ANSWER,
@@ -16,7 +17,6 @@ from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import (
     MOST_POINTED,
     Leaning,
     Talk,
-    is_about_time_alone,
     leaning_of,
     talk_for,
 )

@@ -24,7 +24,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     local_now,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
-from astrbot_plugin_scoped_memory.llm_memory.recall.parsed_question import MAX_QUERY
+from astrbot_plugin_scoped_memory.llm_memory.recall.question import MAX_QUERY
 from astrbot_plugin_scoped_memory.llm_memory.storage.directory_lock import DirectoryLock
 from astrbot_plugin_scoped_memory.llm_memory.sync import reconciler
 from astrbot_plugin_scoped_memory.llm_memory.vault.scan import VaultScan

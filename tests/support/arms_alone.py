@@ -6,15 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Engine, Recall
-from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalQuery
+from astrbot_plugin_scoped_memory.llm_memory.index.lexical_port import LexicalMatches, LexicalQuery
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import ScopeFilter
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import ContextLine
-from astrbot_plugin_scoped_memory.llm_memory.recall.arms import Arms, Found
-from astrbot_plugin_scoped_memory.llm_memory.recall.candidate_search import CandidateSearch, Ranked
+from astrbot_plugin_scoped_memory.llm_memory.recall.find import CandidateFinder, Found, Heard
 from astrbot_plugin_scoped_memory.llm_memory.recall.memory_manager import MemoryManager
-from astrbot_plugin_scoped_memory.llm_memory.recall.parsed_question import Ask
-from astrbot_plugin_scoped_memory.llm_memory.recall.request import Course, RecallRequest
+from astrbot_plugin_scoped_memory.llm_memory.recall.question import Ask, RecallRequest
+from astrbot_plugin_scoped_memory.llm_memory.recall.whole_answers import Whole, WholeAnswers
 
 
 async def recall_by(
@@ -53,32 +52,33 @@ class _ArmsAlone(MemoryManager):
 
     def __init__(self, manager: MemoryManager, arms: Collection[Arm]) -> None:
         vars(self).update(vars(manager))
-        self._search = _SearchBy(self._search, arms)
-
-    async def find(self, ask: Ask, course: Course) -> Ranked:
-        return replace(await self._search.ranked(ask, course), whole=True)
+        self._finder = _FinderBy(self._finder, arms)
 
 
-class _SearchBy(CandidateSearch):
-    def __init__(self, search: CandidateSearch, arms: Collection[Arm]) -> None:
-        vars(self).update(vars(search))
-        self._arms = _ArmsOf(self._arms, arms)
+class _NothingWhole(WholeAnswers):
+    async def of(self, ask: Ask) -> Whole:
+        return Whole()
 
 
-class _ArmsOf(Arms):
-    def __init__(self, arms: Arms, asked: Collection[Arm]) -> None:
-        vars(self).update(vars(arms))
+class _FinderBy(CandidateFinder):
+    def __init__(self, finder: CandidateFinder, asked: Collection[Arm]) -> None:
+        vars(self).update(vars(finder))
         self._asked = asked
+        self._whole = _NothingWhole(*vars(self._whole).values())
 
-    def trusts_vectors(self, ask: Ask) -> bool:
+    async def find(self, ask: Ask) -> Found:
+        return replace(await super().find(ask), whole=True)
+
+    def trusts(self, ask: Ask) -> bool:
         return Arm.DENSE in self._asked
 
     async def words(
         self, query: LexicalQuery, scope_filter: ScopeFilter, notes: list[str]
-    ) -> Found | None:
+    ) -> LexicalMatches | None:
         if Arm.LEXICAL not in self._asked:
             return None
         return await super().words(query, scope_filter, notes)
 
-    async def vectors(self, ask: Ask, notes: list[str]) -> Found | None:
-        return await super().vectors(ask, notes) if Arm.DENSE in self._asked else None
+    async def near(self, ask: Ask, heard: Heard) -> None:
+        if Arm.DENSE in self._asked:
+            await super().near(ask, heard)

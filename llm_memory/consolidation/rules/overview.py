@@ -17,7 +17,7 @@ from ...catalogue.rules.proposals import accepted_as, is_proposed
 from ...models.data_models import UNDATED, Memory, Source, StoredMemory, Topic, shown_day
 from ...models.decisions import record_name
 from ...models.vault_layout import topic_of
-from ...recall.rules.same_fact import once
+from ...recall.rules.tell_once import once
 from ...remember.rules.gate import flaw
 from ...text.normalising import clean, preview
 from ...text.safe_text import shown_name

@@ -15,9 +15,9 @@ from ...models.data_models import UNDATED, Memory, Source, StoredMemory, shown_d
 from ...models.passages import place_name
 from ...models.recall import Hit
 from ...models.scope import PUBLIC_NAME
-from ...recall.rules.ranking import Candidate, as_hit
+from ...recall.rules.choosing import Candidate, as_hit
 from ...recall.rules.salience import is_first_person
-from ...recall.rules.same_fact import once
+from ...recall.rules.tell_once import once
 from ...remember.rules.gate import order_like
 from ...text.normalising import estimate_tokens, one_line
 from ...text.safe_text import shown_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
 from typing import Final
@@ -21,10 +21,10 @@ from ...models.data_models import Memory, StoredMemory
 from ...models.passages import Passage, place_name
 from ...text.numerals import ENGLISH_NUMBERS, HAN_NUMERALS, number
 from ...text.overlap import content
-from .ranking import Candidate, Sifted
+from ..weights import Linear
+from .choosing import Candidate
 from .salience import is_first_person
-from .same_fact import OF_SPEAKER
-from .weights import Linear
+from .tell_once import OF_SPEAKER
 
 _LOOKED_AT: Final = 10
 """Of the best, and of those below: twice what is shown by default."""
@@ -157,19 +157,20 @@ def _same_voice(old: Memory, new: Memory) -> bool:
 
 
 def newer_first(
-    sifted: Sifted,
+    best: Sequence[Candidate],
+    below: Sequence[Candidate],
     model: Linear,
     is_unread: Callable[[Passage], bool] = lambda _: False,
     stands: Callable[[Passage], bool] = lambda _: True,
-) -> Sifted:
-    """None before what says how it stands now with what it says: that is marked ``earlier``.
+) -> list[Candidate]:
+    """The best, none before what says how it stands now with what it says: that is marked
+    ``earlier``.
 
     Args:
-        is_unread: Tells what was not compared yet with what it corrects. It and the best of those
-            below come along from there, where they correct something.
+        below: What is not relevant: the best of it comes along where it corrects something.
+        is_unread: Tells what was not compared yet with what it corrects: it comes along, too.
         stands: As in ``RecallRequest``: what does not corrects nothing that does.
     """
-    best, below = [*sifted.best], [*sifted.below]
     near = [*below[:_LOOKED_AT], *(one for one in below[_LOOKED_AT:] if is_unread(one.passage))]
     near = sorted(near, key=lambda one: not is_unread(one.passage))[:_LOOKED_AT]
     looked_at = (*best[:_LOOKED_AT], *near)
@@ -184,15 +185,11 @@ def newer_first(
         may = not (of_turn and at_once) and (stands(after.passage) or not stands(before.passage))
         return may and _follows(old, before, new, after, model)
 
-    comes = {
-        id(candidate)
-        for candidate, new in fresh
-        if any(follows(old, one, new, candidate) for one, old in known)
-    }
-    best += [one for one in below if id(one) in comes]
-    known += [both for both in fresh if id(both[0]) in comes]
-    known.sort(key=lambda both: both[1].memory.created_at, reverse=True)
-    newer = {id(one): [c for c, new in known if follows(old, one, new, c)] for one, old in known}
+    comes = [
+        (one, new) for one, new in fresh if any(follows(old, it, new, one) for it, old in known)
+    ]
+    known = sorted([*known, *comes], key=lambda both: both[1].memory.created_at, reverse=True)
+    newer = {id(one): [it for it, new in known if follows(old, one, new, it)] for one, old in known}
     order: dict[int, Candidate] = {}
 
     def put(one: Candidate) -> None:
@@ -201,12 +198,13 @@ def newer_first(
         for ahead in newer.get(id(one), ()):
             if id(ahead) not in order:
                 put(ahead)
+        one.earlier = bool(newer.get(id(one)))
         order.setdefault(id(one), one)
 
-    for candidate in best:
-        put(candidate)
-    ordered = [replace(c, earlier=True) if newer.get(key) else c for key, c in order.items()]
-    return Sifted(ordered, [one for one in below if id(one) not in comes])
+    coming = {id(one) for one, _ in comes}
+    for one in (*best, *(one for one in below if id(one) in coming)):
+        put(one)
+    return [*order.values()]
 
 
 def _read(
@@ -232,7 +230,7 @@ def _follows(
         old.memory.created_at < new.memory.created_at
         and place_name(before.passage) == place_name(after.passage)
         and may_follow(old, new)
-        and model.score(features(old, new)) > max(before.order - after.order, 0.0)
+        and model.score(features(old, new)) > max(before.score - after.score, 0.0)
     )
 
 

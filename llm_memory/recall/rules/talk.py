@@ -18,8 +18,8 @@ from ...text.normalising import one_line
 from ...text.stated import ASKS_FOR, asks
 from ...text.traditional import simplified
 from ...text.turn_text import spoken
-from . import asked_words as asked
-from .questions.heads import asked_for
+from ..asked_words import WORDS
+from .asked import asked_for, is_empty, is_small_talk
 
 LONGEST_AGO = timedelta(minutes=30)
 """What was said before is no context: a person who comes back begins anew."""
@@ -49,40 +49,21 @@ _OF_US = re.compile(
 )
 """What asks of the speaker, the bot or the whole talk points to no person who was spoken of."""
 _OF_ONE = re.compile(r"我(?!们)|[你您俺]|\b(?:i|me|my|you|your)\b", re.IGNORECASE)
-_EMPTY = re.compile(
-    "[\\s\\W_]|[那当这](?:一|几)?天|那(?:几)?个?(?:周|星期|月)|大家|群[里聊]|聊天|日记|回顾|帮我|"
-    "忙(?=[了些什啥着])|写(?=[了过些什啥的])|早上|上午|中午|下午|傍晚|晚上|夜里|凌晨|"
-    "[我你您他她它们咱的了是在吗呢吧啊呀么嘛都就还也又跟和与对给把被有没无过着"
-    "说聊谈讲问提到做干发生什怎样哪些谁几多少事情件啥儿内容话题里边上那这个一下请告诉记得"
-    "回忆看想起来所及总结]"
-    r"|\b(?:what|did|do|does|was|were|is|are|we|you|i|me|us|they|he|she|it|talk|talked|say|said|"
-    r"discuss|discussed|happen|happened|about|the|a|an|on|in|at|of|to|and|any|anything|something|"
-    r"things?|news|up|tell|remember|recall|have|has|had|been|going|summari[sz]e|can|could|please|"
-    r"remind|our|were|doing|done|journal|diary|day|that|this|chat|conversations?|summary|recap|"
-    r"morning|afternoon|evening|night)\b",
-    re.IGNORECASE,
-)
-_CONNECTING = re.compile(
-    "为(?:什么|何|啥)|怎么[样办]?|如何|咋|后来|然后|之后|接着|结果|还有|其[他它]|别的|另外?|现在|"
-    "目前|[0-9一二两三四五六七八九十]{1,3}点[半钟]?|嗯|噢|喔|唉|诶|欸|那么|以后|所以|可是|但是|不过|以前|[里边儿位次只条些本部年段种句时候久少大远长最最近近样为何]|"
-    r"\b(?:why|when|where|who|whose|which|how|what|him|his|her|hers|its|their|theirs|them|those|"
-    r"these|there|then|others?|else|so|but|or|now|s|re|come|him|no|not|yes)\b",
-    re.IGNORECASE,
-)
 
 
-def _words(chinese: str, english: str) -> str:
-    longest_first = sorted(chinese.split(), key=len, reverse=True)
-    return f"{'|'.join(longest_first)}|\\b(?:{'|'.join(english.split())})s?\\b"
+def _words(kind: str, more: str = "") -> str:
+    longest_first = sorted(WORDS[kind]["zh"].split(), key=len, reverse=True)
+    english = f"{WORDS[kind]['en']} {more}".split()
+    return f"{'|'.join(longest_first)}|\\b(?:{'|'.join(english)})s?\\b"
 
 
-_NAMES = _words(asked.ATTRIBUTES, asked.ENGLISH_ATTRIBUTES)
+_NAMES = _words("attributes")
 _ATTRIBUTE = lazy_pattern(_NAMES, re.IGNORECASE)
-_TOWARDS, _VERB = "[来去到走回]", f"[{asked.VERBS}]"
+_TOWARDS, _VERB = "[来去到走回]", f"[{WORDS['verbs']['zh']}]"
 _ASKED = lazy_pattern(
-    f"{_NAMES}|{_words(asked.SMALL, f'{asked.ENGLISH_SMALL} {asked.ENGLISH_VERBS}')}|"
+    f"{_NAMES}|{_words('small', WORDS['verbs']['en'])}|"
     "哪[个种家位所款][\u4e00-\u9fff]{1,3}(?=\\W*$)|\\bwhich [a-z]+(?=\\W*$)|"
-    f"(?:多少|[几哪第一两半])+[{asked.MEASURES}]{{1,2}}[钟钱]?|"
+    f"(?:多少|[几哪第一两半])+[{WORDS['measures']}]{{1,2}}[钟钱]?|"
     f"{_TOWARDS}|(?<!{_VERB}){_VERB}(?!{_VERB})",
     re.IGNORECASE,
 )
@@ -91,15 +72,6 @@ a language of what was spoken of, and so for no other subject."""
 _YES_OR_NO = re.compile(
     "[吗有没]|^\\W*(?:is|are|was|do|does|did|has|have|can|will)\\b", re.IGNORECASE
 )
-_SMALL_TALK = re.compile(
-    "^\\W*(?:[真是对好行可]的?(?:以|吗|么)+|怎么[了啦]|干嘛|什么呀?|啥|哈+|谁知道(?:呢)?|那怎么行|"
-    "现在是?(?:几[点号]钟?|星期几|周几).?|(?:都|已经)?(?:几[点号]钟?|星期几|周几)[了啦].?|"
-    "(?:really|what|huh|is it|is that so|ok(?:ay)?|right|what an?\\s.*)|"
-    "what'?s (?:up|new)|how'?s it going|"
-    "(?:what(?:'s| is) the (?:time|date|day)|what (?:time|date|day|year) is it)(?:\\s.*)?)\\W*$",
-    re.IGNORECASE,
-)
-"""Who asks a clock asks no memory either."""
 
 
 class Leaning(Enum):
@@ -144,24 +116,9 @@ def leaning_of(query: str, subject: str) -> Leaning:
         person or not (names_time or (empty and _OF_US.search(query)))
     )
     points = asks_itself or (empty and (person or (not names_time and _REFERS.search(query))))
-    if asks(query) and points and not _SMALL_TALK.match(query):
+    if asks(query) and points and not is_small_talk(query):
         return Leaning.CARRIES
     return Leaning.NONE if empty else Leaning.ADDS
-
-
-def is_about_time_alone(subject: str) -> bool:
-    """True for what is left of 昨天聊了什么 without the time: nothing that an entry could hold."""
-    return not _EMPTY.sub("", subject)
-
-
-def is_small_talk(text: str) -> bool:
-    """Whether a text in the form of a question asks for nothing."""
-    return _SMALL_TALK.match(text) is not None
-
-
-def is_empty(text: str) -> bool:
-    """True for a message that names nothing: only words that point, ask or connect."""
-    return is_about_time_alone(text) or is_about_time_alone(_CONNECTING.sub("", text))
 
 
 def names_nothing(text: str) -> bool:

@@ -42,11 +42,10 @@ from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import (
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.tasks import reopened as to_do_again
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionState, Reference
-from astrbot_plugin_scoped_memory.llm_memory.models.passages import passage_id
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC, Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import Task
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.closed_last import closed_last
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import closed_last
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import clean, one_line
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import parse, render
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.topic_file import parse_file
@@ -256,7 +255,8 @@ def candidate(number: int, by: int | None = None, scope: Scope = HOME) -> Candid
 def order(best: list[Candidate], *more: Candidate) -> list[str]:
     """The ids in their order; ``more`` lives, too."""
     living = {one.key: one.passage for one in (*best, *more)}
-    return [one.key.memory_id for one in closed_last(Sifted(best, []), living.get).best]
+    known = {one.key: one for one in best}
+    return [one.key.memory_id for one in closed_last(best, known, living.get)]
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="·"), max_size=12), max_size=3))
@@ -289,12 +289,10 @@ def test_nothing_of_another_scope_stands_in_its_place() -> None:
 
 
 def test_what_settles_it_and_was_not_relevant_is_told_once() -> None:
-    found = closed_last(
-        Sifted([candidate(1, by=3)], [candidate(3), candidate(4)]),
-        lambda key: candidate(int(key.memory_id[-1])).passage,
-    )
-    assert [passage_id(c.passage) for c in found.best] == ["m-0003", "m-0001"]
-    assert [passage_id(c.passage) for c in found.below] == ["m-0004"]
+    best, below = candidate(1, by=3), candidate(3)
+    known = {one.key: one for one in (best, below)}
+    found = closed_last([best], known, lambda key: candidate(int(key.memory_id[-1])).passage)
+    assert found == [below, best]
 
 
 def test_a_task_that_is_to_be_done_again_is_open() -> None:

@@ -63,7 +63,7 @@ async def test_past_the_deadline_a_recall_is_empty_says_so_and_is_explained(
         (explained,) = await service.explain(conversation_id=group(777))
         assert explained.told.query == "奶奶能吃花生酱吗"
         assert explained.told.trace.notes == (GIVEN_UP,)
-        assert sum(explained.told.trace.milliseconds.values()) > 0
+        assert explained.told.trace.milliseconds > 0
         assert [told.query for told in service.last_recalls()] == ["奶奶能吃花生酱吗"]
         assert await service.explain(conversation_id=group(888)) == []
         turn = asyncio.create_task(recalled(TurnPlugin(rig)))

@@ -2,75 +2,100 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.decision import BEYOND_CHANCE, decide
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.features import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.order import (
+    BEYOND_CHANCE,
+    FEATURES,
     LONG,
-    Features,
     Message,
+    decide,
+    of_answer,
     recency,
     stated,
+    terms,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.weights import (
-    Linear,
-    order_terms,
-)
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import shipped
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights import Linear, RecallWeights, shipped
+from astrbot_plugin_scoped_memory.tests.support.memories import stored
 
 pytestmark = pytest.mark.unit
 
 SHARE = st.floats(0, 1)
-FEATURES = st.builds(
-    Features,
-    near=st.floats(0, 8),
-    covered=SHARE,
-    words=SHARE,
-    time=st.sampled_from([0.0, 0.26, 0.69, 1.39]),
-    speaker=st.sampled_from([0.0, 1.0]),
-    recent=SHARE,
-    salient=st.floats(-1, 1),
-    stated=SHARE,
+NOTHING = dict.fromkeys(FEATURES, 0.0)
+DRAWN = st.fixed_dictionaries(
+    NOTHING
+    | dict.fromkeys(("covered", "words", "recent", "stated"), SHARE)
+    | {
+        "near": st.floats(0, 8),
+        "time": st.sampled_from([0.0, 0.26, 0.69, 1.39]),
+        "speaker": st.sampled_from([0.0, 1.0]),
+        "salient": st.floats(-1, 1),
+        "verbatim": st.just(0.0),
+    }
 )
 MESSAGE = Message(tokens=8, asks=1.0)
 
 
-@given(FEATURES, st.sampled_from(list(asdict(Features()))), SHARE, st.floats(0, 2))
+def decided(
+    *rows: Mapping[str, float],
+    weights: RecallWeights | None = None,
+    trust: float = 0.0,
+    floor: float = 0.5,
+    places: int = 0,
+    in_talk: bool = True,
+    message: Message = MESSAGE,
+) -> list[Candidate]:
+    """The candidates of such features."""
+    found = [Candidate(stored("话", n), features=NOTHING | row) for n, row in enumerate(rows)]
+    decide(
+        weights or shipped(),
+        trust,
+        message,
+        found,
+        places=places,
+        in_talk=in_talk,
+        floor_of=lambda _: floor,
+    )
+    return found
+
+
+@given(DRAWN, st.sampled_from(FEATURES), SHARE, st.floats(0, 2))
 def test_more_of_what_speaks_for_an_answer_never_lowers_it(
-    row: Features, name: str, trust: float, more: float
+    row: dict[str, float], name: str, trust: float, more: float
 ) -> None:
-    model = shipped().order.at(trust)
-    better = replace(row, **{name: getattr(row, name) + more})
-    assert sum(order_terms(model, better).values()) >= sum(order_terms(model, row).values())
+    weights = shipped().order.at(trust).weights
+    better = row | {name: row[name] + more}
+    assert sum(terms(weights, better).values()) >= sum(terms(weights, row).values())
 
 
-@given(st.lists(FEATURES, min_size=1, max_size=8), SHARE, SHARE, st.booleans())
+@given(st.lists(DRAWN, min_size=1, max_size=8), SHARE, SHARE, st.booleans())
 def test_what_is_shown_unasked_is_found_by_a_search(
-    rows: list[Features], trust: float, floor: float, asks: bool
+    rows: list[dict[str, float]], trust: float, floor: float, asks: bool
 ) -> None:
     message = replace(MESSAGE, asks=float(asks))
-    decision = decide(shipped(), trust, message, rows)
-    for place, row in enumerate(rows):
-        unasked = decision.relevance(place, in_talk=True, floor=floor)
-        searched = decision.relevance(place, in_talk=False, floor=floor)
-        assert unasked <= 1
-        assert searched <= 1
-        assert (unasked >= 0) is not decision.is_weak(place, floor=floor)
-        related = row.covered > 0 or row.near >= BEYOND_CHANCE
-        assert (searched >= 0) is (related or floor <= 0)
+    unasked, searched = (
+        decided(*rows, trust=trust, floor=floor, in_talk=in_talk, message=message)
+        for in_talk in (True, False)
+    )
+    for row, told, found in zip(rows, unasked, searched, strict=True):
+        assert max(told.relevance, found.relevance) <= 1
+        assert (told.relevance >= 0) is not told.weak
+        related = row["covered"] > 0 or row["near"] >= BEYOND_CHANCE
+        assert (found.relevance >= 0) is (related or floor <= 0)
 
 
-@given(st.lists(FEATURES, min_size=1, max_size=8))
+@given(st.lists(DRAWN, min_size=1, max_size=8))
 def test_the_higher_the_floor_the_less_is_said_and_nothing_with_the_highest(
-    rows: list[Features],
+    rows: list[dict[str, float]],
 ) -> None:
-    decision = decide(shipped(), 1.0, MESSAGE, rows)
     shown = [
-        sum(decision.relevance(place, in_talk=True, floor=floor) >= 0 for place in range(len(rows)))
+        sum(one.relevance >= 0 for one in decided(*rows, trust=1.0, floor=floor))
         for floor in (0.0, 0.3, 0.5, 0.9, 1.01)
     ]
     assert shown == sorted(shown, reverse=True)
@@ -87,21 +112,25 @@ def test_while_places_are_free_an_answer_may_lie_a_little_further_behind(
 ) -> None:
     model = Linear({"covered": 1.0, "words": behind - 0.8 + covered})
     weights = replace(shipped(), order=replace(shipped().order, words=model), within=3.3)
-    rows = [Features(covered=0.8, words=1.0), Features(covered=covered)]
-    decision = decide(weights, 0.0, MESSAGE, rows, places)
-    assert decision.is_weak(1, floor=0.001) is not shown
+    rows = ({"covered": 0.8, "words": 1.0}, {"covered": covered})
+    assert decided(*rows, weights=weights, places=places, floor=0.001)[1].weak is not shown
 
 
-def test_nothing_found_is_nothing_said() -> None:
-    assert decide(shipped(), 1.0, MESSAGE, []).chance == 0.0
+def test_every_weight_is_of_something_that_is_known() -> None:
+    assert decide(shipped(), 1.0, MESSAGE, [], floor_of=lambda _: 0.5)[0] == 0.0
+    told = of_answer(MESSAGE, [])
+    for pair, known in ((shipped().order, FEATURES), (shipped().speak, told)):
+        assert pair.words.weights.keys() | pair.both.weights.keys() <= set(known)
 
 
 @given(SHARE)
 def test_between_two_models_a_score_lies_between_theirs(share: float) -> None:
-    words, both = Linear({"a": 1.0, "b": 2.0}, 0.5), Linear({"a": 3.0}, -0.5)
+    pair = replace(
+        shipped().order, words=Linear({"a": 1.0, "b": 2.0}, 0.5), both=Linear({"a": 3.0}, -0.5)
+    )
     values = {"a": 2.0, "b": 1.0}
-    low, high = sorted((words.score(values), both.score(values)))
-    assert low - 1e-9 <= words.towards(both, share).score(values) <= high + 1e-9
+    low, high = sorted((pair.words.score(values), pair.both.score(values)))
+    assert low - 1e-9 <= pair.at(share).score(values) <= high + 1e-9
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,9 +14,9 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.closing import closed
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.timeline import DIGEST_TAG
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import Candidate, as_hit
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.newer import FEATURES, newer_first
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import Candidate, Sifted, as_hit
-from astrbot_plugin_scoped_memory.llm_memory.recall.weights_file import shipped
+from astrbot_plugin_scoped_memory.llm_memory.recall.weights import shipped
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.memories import FAMILY, NOW, stored
@@ -28,13 +29,17 @@ def said(text: str, days_ago: int, who: str = "阿强", **more: Any) -> Candidat
     return Candidate(stored(text, who=who, at=at, **more), 0.5, score=0.9)
 
 
-def told(sifted: Sifted) -> list[str]:
+def ordered(best: list[Candidate], below: Sequence[Candidate] = ()) -> list[Candidate]:
+    return newer_first(best, below, shipped().newer)
+
+
+def told(best: list[Candidate]) -> list[str]:
     """What is said in its order, and whether it is marked."""
-    return [("较早 " if c.earlier else "") + c.passage.memory.judgment for c in sifted.best]  # type: ignore[union-attr]
+    return [("较早 " if c.earlier else "") + c.passage.memory.judgment for c in best]  # type: ignore[union-attr]
 
 
 def is_newer(old: Candidate, new: Candidate) -> bool:
-    best = newer_first(Sifted([old, new], []), shipped().newer).best
+    best = ordered([old, new])
     assert {id(one.passage) for one in best} == {id(old.passage), id(new.passage)}
     assert not best[0].earlier
     return best[1].earlier and best[0].passage is new.passage
@@ -71,7 +76,7 @@ def test_what_says_how_it_stands_now_comes_first(old: str, new: str) -> None:
     before, after = said(old, 9), said(new, 2)
     assert is_newer(before, after)
     expected = [new, f"较早 {old}"]
-    assert told(newer_first(Sifted([after, before], []), shipped().newer)) == expected
+    assert told(ordered([after, before])) == expected
 
 
 @pytest.mark.parametrize(
@@ -151,20 +156,14 @@ def test_neither_another_place_nor_what_was_before_nor_what_nobody_states(
 @pytest.mark.parametrize(("old", "new"), UPDATES[4::4])
 def test_what_surely_corrects_it_comes_along_from_below(old: str, new: str) -> None:
     other = said("猫粮在柜子里", 1)
-    below = [other, said(new, 2)]
-    found = newer_first(Sifted([said(old, 9)], below), shipped().newer)
-    assert told(found) == [new, f"较早 {old}"]
-    assert list(found.below) == [other]
-    away = [said(new, 2, scope=COMPANY)]
-    found = newer_first(Sifted([said(old, 9)], away), shipped().newer)
-    assert (told(found), list(found.below)) == ([old], away)
+    assert told(ordered([said(old, 9)], [other, said(new, 2)])) == [new, f"较早 {old}"]
+    assert told(ordered([said(old, 9)], [said(new, 2, scope=COMPANY)])) == [old]
 
 
 def test_of_several_in_a_row_the_newest_comes_first() -> None:
     texts = ["例会在周一早上", "例会改到周三早上", "例会改到周五早上"]
     best = [said(text, 30 - 9 * n) for n, text in enumerate(texts)]
-    found = newer_first(Sifted(best, []), shipped().newer)
-    assert told(found) == [texts[2], f"较早 {texts[1]}", f"较早 {texts[0]}"]
+    assert told(ordered(best)) == [texts[2], f"较早 {texts[1]}", f"较早 {texts[0]}"]
 
 
 def test_every_weight_is_of_a_feature_and_none_speaks_against() -> None:
@@ -189,19 +188,19 @@ def test_nothing_is_lost_or_added_and_no_place_tells_of_another(
         [said(text, days, scope=scope, trusted=trusted) for text, days, scope, trusted in drawn]
         for drawn in (best, below)
     )
-    found = newer_first(Sifted(first, rest), shipped().newer)
-    both = [*found.best, *found.below]
-    assert sorted(id(c.passage) for c in both) == sorted(id(c.passage) for c in (*first, *rest))
+    found = ordered(first, rest)
+    ids = [id(c.passage) for c in found]
+    assert len(ids) == len(set(ids))
+    assert {id(c.passage) for c in first} <= set(ids) <= {id(c.passage) for c in (*first, *rest)}
+    marked = {id(c.passage): c.earlier for c in found}
     for scope in (FAMILY, COMPANY):
         own, others = (
             [c for c in part if (c.passage.scope == scope)]  # type: ignore[union-attr]
             for part in (first, rest)
         )
-        alone = newer_first(Sifted(own, others), shipped().newer)
-        mine = [c for c in found.best if c.passage.scope == scope]  # type: ignore[union-attr]
-        assert {(id(c.passage), c.earlier) for c in mine} == {
-            (id(c.passage), c.earlier) for c in alone.best
-        }
+        mine = {id(c.passage) for c in found if c.passage.scope == scope}  # type: ignore[union-attr]
+        alone = {id(c.passage): c.earlier for c in ordered(own, others)}
+        assert alone == {one: marked[one] for one in mine}
 
 
 @pytest.mark.parametrize(("language", "word"), [("zh-CN", "较早"), ("en-US", "earlier")])

@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Topic
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.excerpt import excerpt
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.parts import MOST, only_asks, parts_of
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.questions.heads import Asked, asked_for
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.asked import (
+    MOST,
+    Asked,
+    asked_for,
+    only_asks,
+    parts_of,
+)
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import excerpt
 
 pytestmark = pytest.mark.unit
 

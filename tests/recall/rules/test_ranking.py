@@ -16,14 +16,16 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKin
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import DropReason, Hit
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import PUBLIC
 from astrbot_plugin_scoped_memory.llm_memory.recall.reranking import reordered
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.ranking import (
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.choosing import (
     Candidate,
-    Sifted,
+    Choice,
     choose,
-    journals_last,
-    sift,
 )
-from astrbot_plugin_scoped_memory.llm_memory.recall.rules.same_fact import merge_same_facts, once
+from astrbot_plugin_scoped_memory.llm_memory.recall.rules.tell_once import (
+    journals_last,
+    merge_same_facts,
+    once,
+)
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import hit_line
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.memories import NOW, stored
@@ -32,78 +34,39 @@ pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
 
 def candidate(
-    number: int, relevance: float = 0.5, *, days: int = 0, text: str = "话", factor: float = 1.0
+    number: int, score: float = 0.5, *, text: str = "话", factor: float = 1.0
 ) -> Candidate:
     """A candidate with the id ``m-000<number>``."""
-    one = stored(text, number, at=NOW + timedelta(days=days), scope=PUBLIC)
-    return Candidate(one, relevance, factor=factor)
+    return Candidate(stored(text, number, at=NOW, scope=PUBLIC), score, score, factor=factor)
 
 
-def chosen(*candidates: Candidate, limit: int = 10, budget: int = 10_000) -> list[str]:
-    """The ids of the hits."""
-    hits, _, _ = choose(sift(candidates), limit=limit, token_budget=budget, preview_chars=240)
-    return [hit.memory_id for hit in hits]
-
-
-def test_below_the_floor_nothing_is_a_hit() -> None:
-    hits, dropped, _ = choose(
-        sift([candidate(1, -0.01), candidate(2, -0.02)]),
-        limit=5,
-        token_budget=1000,
-        preview_chars=240,
-    )
-    assert hits == ()
-    assert dropped == {DropReason.FLOOR: 2}
-
-
-def test_what_was_asked_for_whole_then_the_better_then_the_newer_comes_first() -> None:
-    assert chosen(
-        candidate(1, 0.2, days=9),
-        candidate(2, 0.9),
-        candidate(3, 0.2, days=10),
-        replace(candidate(4, 0.1), place=1),
-        replace(candidate(5, 0.0), place=0),
-    ) == ["m-0005", "m-0004", "m-0002", "m-0003", "m-0001"]
-
-
-def test_one_memory_is_one_hit_with_its_best_relevance() -> None:
-    hits, _, _ = choose(
-        sift([candidate(1, 0.2), candidate(1, 0.7)]), limit=5, token_budget=1000, preview_chars=240
-    )
-    assert [hit.relevance for hit in hits] == [0.7]
+def choice(*best: Candidate, limit: int = 10, budget: int = 10_000, width: int = 240) -> Choice:
+    return choose(best, limit=limit, token_budget=budget, preview_chars=width)
 
 
 def test_what_does_not_fit_the_budget_is_skipped_and_the_next_tried() -> None:
-    long, short = candidate(1, 0.9, text="长" * 200), candidate(2, 0.5)
-    hits, dropped, _ = choose(sift([long, short]), limit=5, token_budget=60, preview_chars=240)
+    hits, dropped, _ = choice(candidate(1, 0.9, text="长" * 200), candidate(2), budget=60, limit=5)
     assert [hit.memory_id for hit in hits] == ["m-0002"]
     assert dropped == {DropReason.BUDGET: 1}
 
 
-numbers = st.lists(
-    st.tuples(st.integers(0, 9), st.floats(-1, 2), st.text(max_size=300)), max_size=20
-)
+numbers = st.lists(st.tuples(st.floats(-1, 2), st.text(max_size=300)), max_size=20)
 
 
 @given(numbers, st.integers(-5, 8), st.integers(-10, 400), st.integers(1, 240))
 def test_hits_keep_within_limit_budget_and_preview(
-    drawn: list[tuple[int, float, str]], limit: int, budget: int, width: int
+    drawn: list[tuple[float, str]], limit: int, budget: int, width: int
 ) -> None:
-    candidates = [candidate(n, relevance, text=f"{n} {text}") for n, relevance, text in drawn]
-    hits, dropped, _ = choose(
-        sift(candidates), limit=limit, token_budget=budget, preview_chars=width
-    )
+    best = [candidate(n, score, text=f"{n} {text}") for n, (score, text) in enumerate(drawn)]
+    hits, dropped, _ = choice(*best, limit=limit, budget=budget, width=width)
     assert len(hits) <= max(limit, 0)
     assert sum(hit.tokens for hit in hits) <= max(budget, 0)
     assert all(len(hit.preview) <= width and 0 <= hit.relevance <= 1 for hit in hits)
-    assert len({hit.memory_id for hit in hits}) == len(hits)
-    assert all(count > 0 for count in dropped.values())
-    assert [hit.relevance for hit in hits] == sorted((h.relevance for h in hits), reverse=True)
+    assert len(hits) + sum(dropped.values()) == len(drawn)
 
 
 def test_a_hit_says_where_it_stands_and_who_said_it() -> None:
-    hits, _, _ = choose(sift([candidate(1, 3.0)]), limit=1, token_budget=99, preview_chars=240)
-    (hit,) = hits
+    (hit,) = choice(candidate(1, 3.0)).hits
     assert isinstance(hit, Hit)
     assert (hit.pointer, hit.who, hit.scope_name) == ("entities.md#m-0001", "小明", "public")
     assert hit.relevance == 1.0
@@ -111,10 +74,9 @@ def test_a_hit_says_where_it_stands_and_who_said_it() -> None:
 
 def test_a_days_journal_stands_behind_what_was_said_or_is_not_shown() -> None:
     journal = Candidate(stored("大家去了公园", 9, tags=(DIGEST_TAG,)), 0.9)
-    fact, weak = candidate(1, 0.5), candidate(2, -0.5)
-    found = Sifted([journal, fact], [weak])
-    assert journals_last(found, shown=True) == Sifted([fact, journal], [weak])
-    assert journals_last(found, shown=False) == Sifted([fact], [journal, weak])
+    fact = candidate(1)
+    assert journals_last([journal, fact], shown=True) == [fact, journal]
+    assert journals_last([journal, fact], shown=False) == [fact]
 
 
 def numbers_of(candidates: list[Candidate]) -> list[int]:
@@ -156,13 +118,8 @@ def told(who: str, text: str = FACT, **more: Any) -> StoredMemory:
 
 def lines(*stored: StoredMemory, limit: int = 5) -> list[str]:
     candidates = [Candidate(one, 0.9 - n / 100) for n, one in enumerate(stored)]
-    choice = choose(
-        merge_same_facts(Sifted(candidates, [])),
-        limit=limit,
-        token_budget=10_000,
-        preview_chars=200,
-    )
-    return [hit_line(hit, TEXTS).partition("] ")[0] for hit in choice.hits]
+    hits = choice(*merge_same_facts(candidates), limit=limit).hits
+    return [hit_line(hit, TEXTS).partition("] ")[0] for hit in hits]
 
 
 def test_one_fact_of_two_speakers_is_one_line_with_both_names() -> None:
@@ -185,11 +142,8 @@ def test_no_name_reads_like_the_names_of_two() -> None:
 
 def test_it_leaves_room_for_another_and_the_trace_tells_why() -> None:
     assert len(lines(told("小雯"), told("阿杰"), told("老何", "老何管仓库"), limit=2)) == 2
-    both = merge_same_facts(
-        Sifted([Candidate(told("小雯"), 0.9), Candidate(told("阿杰"), 0.8)], [])
-    )
-    choice = choose(both, limit=5, token_budget=10_000, preview_chars=200)
-    assert [one.dropped for one in choice.considered] == [None, DropReason.SAID]
+    both = merge_same_facts([Candidate(told("小雯"), 0.9), Candidate(told("阿杰"), 0.8)])
+    assert [one.dropped for one in choice(*both).considered] == [None, DropReason.SAID]
 
 
 @pytest.mark.parametrize(

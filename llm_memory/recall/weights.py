@@ -1,21 +1,21 @@
-"""The fitted models of recall: what orders candidates, and what decides whether to speak. Pure.
+"""The fitted models of recall: what orders candidates, and what decides whether to speak.
 
 Logistic models with signs that were constrained in the fit: more of what speaks for an answer
-never lowers it. ``benchmarks/fit.py`` writes them into ``weights.json``.
+never lowers it. ``benchmarks/fit.py`` writes them into ``weights.json``, which is as much a part of
+the plugin as the code beside it.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
-from typing import Final
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
 
-from .features import Features
-
-_CANDIDATE: Final = tuple(field.name for field in fields(Features))
-_read = attrgetter(*_CANDIDATE)
+PATH: Final = Path(__file__).with_name("weights.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +28,6 @@ class Linear:
     def score(self, values: Mapping[str, float]) -> float:
         return self.bias + sum(w * values.get(name, 0.0) for name, w in self.weights.items())
 
-    def towards(self, other: Linear, share: float) -> Linear:
-        """On the way from this to the ``other``, 0 to 1."""
-        names = self.weights.keys() | other.weights.keys()
-        return Linear(
-            {
-                name: (1 - share) * self.weights.get(name, 0.0)
-                + share * other.weights.get(name, 0.0)
-                for name in names
-            },
-            (1 - share) * self.bias + share * other.bias,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -50,7 +38,16 @@ class Pair:
 
     def at(self, trust: float) -> Linear:
         """For an embedder that is trusted so far, 0 to 1."""
-        return self.words if trust <= 0 else self.words.towards(self.both, trust)
+        if trust <= 0:
+            return self.words
+        alone, both = self.words.weights, self.both.weights
+        return Linear(
+            {
+                name: (1 - trust) * alone.get(name, 0.0) + trust * both.get(name, 0.0)
+                for name in alone.keys() | both.keys()
+            },
+            (1 - trust) * self.words.bias + trust * self.both.bias,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +69,8 @@ class RecallWeights:
     """All that was fitted.
 
     Attributes:
-        order: Of ``Features``.
-        speak: Of what ``of_answer`` tells; its log-odds are those that something answers.
+        order: Of ``order.FEATURES``.
+        speak: Of what ``order.of_answer`` tells; its log-odds are those that something answers.
         beside: Log-odds by which the model for words alone is held back beside an embedder.
         floor: The least probability, 0 to 1, at which something is said unasked.
         within: What is shown unasked has at least the best score less this.
@@ -94,7 +91,7 @@ class RecallWeights:
     newer: Linear = Linear({}, bias=-1.0)
 
     def chance(self, trust: float, values: Mapping[str, float]) -> float:
-        """The probability that something answers, 0 to 1. ``values``: see ``of_answer``.
+        """The probability that something answers, 0 to 1. ``values``: see ``order.of_answer``.
 
         Either model may say so: an embedder that calls nothing near does not silence the words.
         """
@@ -104,7 +101,22 @@ class RecallWeights:
         return 1 / (1 + math.exp(-max(min(log_odds, 50.0), -50.0)))
 
 
-def order_terms(model: Linear, features: Features) -> dict[str, float]:
-    """Each term of a candidate's score."""
-    values = zip(_CANDIDATE, _read(features), strict=True)
-    return {name: model.weights.get(name, 0.0) * value for name, value in values}
+@cache
+def shipped() -> RecallWeights:
+    """The weights of the file, read once. Blocks."""
+    found = json.loads(PATH.read_text("utf-8"))
+    low, slope = found["unknown"]
+    return RecallWeights(
+        order=_pair(found["order"]),
+        speak=_pair(found["speak"]),
+        floor=found["floor"],
+        within=found["within"],
+        unknown=(low, slope),
+        beside=found["beside"],
+        probes={name: Probe(**probe) for name, probe in found["probes"].items()},
+        newer=Linear(**found["newer"]),
+    )
+
+
+def _pair(found: Mapping[str, Any]) -> Pair:
+    return Pair(Linear(**found["words"]), Linear(**found["both"]))

@@ -1,0 +1,191 @@
+"""A question as it is read before anything is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Final
+
+from ..index.lexical_port import LexicalQuery
+from ..models.conversation import Actor
+from ..models.data_models import Topic
+from ..models.passages import Passage
+from ..models.recall import Hit
+from ..models.scope import ScopeFilter
+from ..models.turns import ContextLine, TalkUsed, Voice
+from ..scopes.rules.scope_resolution import ids_of
+from ..text.dates.expressions import TimeSpan, Towards, days_named, find_times, towards
+from ..text.hit_line import line_tokens
+from ..text.normalising import clean
+from ..text.scripts import Language, fold, language_of
+from ..text.stated import CLAUSE, asks
+from ..texts import Texts
+from .rules.asked import asked_of_days, is_empty, parts_of
+from .rules.salience import is_first_person, without_times
+from .rules.talk import LONGEST_AGO, Talk, talk_for
+
+WEEK: Final = 7
+"""So many days are told each, where a question names them."""
+MAX_QUERY: Final = 800
+"""Characters: what is looked for costs time in proportion to its length."""
+_NEXT: Final = re.compile(
+    r"^\W*(?:and|(?:what|how)\sabout)?\W*the\s(?:(day)|week)\safter\W*$|"
+    "^那?(?:(第二天|后一天|次日|隔天)|[再后]下?一?个?(?:周|星期|礼拜))呢?\\W*$",
+    re.IGNORECASE,
+)
+"""The days after those that were asked for last."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """What is asked inside a scope filter that is resolved already.
+
+    Attributes:
+        asker: Who asks: 我 is that person.
+        days: A question about days alone may be answered by one memory for each of so many of
+            them, whatever the limit is. The budget holds.
+        context: What was said before, the earliest first, in the view that the filter is of.
+        in_talk: The query is a person's message, not a search: it may ask for nothing.
+        topic: Only what stands in its files.
+        on: Only what is of the days that these words name; they stand for those of the query.
+        names: Those of the asker that are known here.
+        named: Those of each other person whom the query, or the talk before it, names.
+        stands: False for what says nothing against the words of others: a stranger's.
+        texts: The budget counts a hit's line in this language, as a turn is told it; None: its
+            preview alone.
+        complete: Adds what such a line tells of a hit's speakers.
+    """
+
+    query: str
+    scope_filter: ScopeFilter
+    limit: int
+    token_budget: int
+    asker: Actor | None = None
+    days: int = 0
+    context: Sequence[ContextLine] = ()
+    in_talk: bool = False
+    topic: Topic | None = None
+    on: str = ""
+    names: Sequence[str] = ()
+    named: Sequence[Sequence[str]] = ()
+    stands: Callable[[Passage], bool] = lambda _: True
+    texts: Texts | None = None
+    complete: Callable[[Hit], Hit] = lambda hit: hit
+
+    def cost(self, hit: Hit) -> int:
+        """Estimated tokens of what is told of a hit."""
+        return hit.tokens if self.texts is None else line_tokens(self.complete(hit), self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question, read.
+
+    Attributes:
+        request: What is asked within its filter.
+        text: Cleaned, bounded, behind what it carries of the talk.
+        asker: The ids of who asks of himself; none in any other question.
+        times: The times that it names.
+        subject: The text without them.
+        words: What the index of words is asked.
+        embedded: What an embedder is asked: the text, behind whom it points to.
+        used: What of the talk was used, for the trace.
+        asks: It is a question, or a request to be told, as far as its form tells.
+    """
+
+    request: RecallRequest
+    text: str
+    asker: frozenset[str]
+    now: datetime
+    times: tuple[TimeSpan, ...]
+    subject: str
+    words: LexicalQuery
+    language: Language | None
+    embedded: str
+    used: TalkUsed
+    asks: bool
+
+
+def read(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> list[Ask]:
+    """The questions of a message: itself, and its parts where it asks for several things. Each part
+    has what was asked before it as context: a second clause asks as often for more of the same.
+    None where nothing is visible in it. ``links`` tells who is the same person.
+    """
+    query = clean(request.query)
+    if len(query) > MAX_QUERY:  # a question stands at either end
+        query = f"{query[: MAX_QUERY // 2]} {query[-MAX_QUERY // 2 :]}"
+    if not query:
+        return []
+    questions = [read_question(replace(request, query=query), now, links)]
+    if len(parts := parts_of(query)) > 1:
+        context = [*request.context]
+        for part in parts:
+            asked = replace(request, query=part, context=tuple(context))
+            questions.append(read_question(asked, now, links))
+            context.append(ContextLine(Voice.ASKER, part, now))
+    return questions
+
+
+def read_question(request: RecallRequest, now: datetime, links: Mapping[str, str]) -> Ask:
+    """Of one that is cleaned and bounded."""
+    query, asker, context = request.query, request.asker, request.context
+    look, before = towards(query), _before(context, now)
+    if look is Towards.NEAR and is_empty(without_times(query, find_times(query, now))):
+        look = towards(before)  # and Wednesday?
+    times = find_times(query, now, look)
+    subject = without_times(query, times)
+    talk = talk_for(query, subject, context, now) if context else Talk()
+    if request.on:
+        times = days_named(request.on, now, towards(f"{request.on} {query}"))
+    elif not times and (talk.used.carried or _NEXT.search(query)):
+        times = _times_of_talk(talk.topic or before, query, now)
+        subject = "" if times else subject
+    text = f"{talk.topic} {query}".strip()
+    topic = without_times(talk.topic, find_times(talk.topic, now))
+    subject = f"{topic} {subject}".strip()
+    of_oneself = any(asks(one) and is_first_person(one) for one in CLAUSE.findall(query))
+    names = tuple(filter(None, request.names)) if of_oneself else ()
+    persons = [some for some in request.named if some[0] in fold(text)]
+    called = "|".join(re.escape(some[0]) for some in persons) or "$"
+    return Ask(
+        request=request,
+        text=text,
+        asker=ids_of(asker.person, links) if asker and is_first_person(query) else frozenset(),
+        now=now,
+        times=times,
+        subject=subject,
+        words=LexicalQuery(
+            " ".join((text, *names, *chain.from_iterable(persons))),
+            re.sub(called, " ", subject, flags=re.IGNORECASE),
+            talk.around,
+            talk.used.carried,
+            persons,
+            names,
+        ),
+        language=language_of(text),
+        embedded=f"{talk.pointed} {query}".strip(),
+        used=talk.used,
+        asks=asks(query),
+    )
+
+
+def _before(context: Sequence[ContextLine], now: datetime) -> str:
+    """What the asker said last, empty for what was said too long ago."""
+    lines = [one for one in context if one.voice is Voice.ASKER]
+    return lines[-1].text if lines and abs(now - lines[-1].at) <= LONGEST_AGO else ""
+
+
+def _times_of_talk(before: str, query: str, now: datetime) -> tuple[TimeSpan, ...]:
+    """The days for which plans were asked before, or those after them; none where something else
+    was asked."""
+    spans = find_times(before, now, towards(before))
+    asked = asked_of_days(without_times(before, spans), asks=True)
+    if not spans or asked is None or not asked.all:
+        return ()
+    if (after := _NEXT.search(query)) is None:
+        return spans
+    far = timedelta(days=1 if after[1] or after[2] else 7)
+    return tuple(replace(one, start=one.start + far, end=one.end + far) for one in spans)

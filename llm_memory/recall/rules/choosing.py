@@ -1,0 +1,232 @@
+"""From candidates in their order to hits: limit, budget, and what is shown of each. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final, NamedTuple
+
+from ...catalogue.rules.closing import is_over
+from ...catalogue.rules.event_day import noted_day
+from ...catalogue.rules.passage_text import said_of, shown_text
+from ...catalogue.rules.proposals import accepted_as, is_proposed
+from ...catalogue.rules.timeline import is_digest
+from ...models.data_models import UNDATED, StoredMemory, shown_day
+from ...models.passages import Key, Passage, moment_of, passage_id, place_name, said_by
+from ...models.recall import Considered, DropReason, Hit
+from ...text.normalising import estimate_tokens, one_line, preview
+from ...text.overlap import pieces
+from ...text.scripts import fold
+
+TRACED: Final = 30
+"""Candidates that a trace tells of."""
+_LEAST_PREVIEW: Final = 40
+"""Characters."""
+_QUOTATION_TOKENS: Final = 12
+"""Tokens for saying of a hit that it is a quotation and no instruction."""
+_REMARK_TOKENS: Final = 5
+"""Tokens for saying of a hit that it is unvouched, settled, outdated or a proposal."""
+_END: Final = re.compile(r"[。！？!?；;\n]+\s*|\.\s+")
+_MOST: Final = 20_000
+"""Characters looked at: a table may be a megabyte."""
+_MOST_STARTS: Final = 200
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A passage and what is known of it, from where it is found to where it is chosen.
+
+    Attributes:
+        relevance: 0 to 1, the probability that it answers; negative for what is not shown.
+        score: What it is ordered by, the greater the sooner.
+        place: In the answer to a question for all of something, from 0; None for what is only
+            like the question, and comes behind.
+        words: See ``Considered.lexical``.
+        similarity: See ``Considered``.
+        reranked: The same.
+        features: See ``order.FEATURES``.
+        terms: What the score is the sum of.
+        factor: What time, speaker and salience make of its odds; it is in the score already.
+        also: Others that say just the same, of other speakers: they are shown in the same line.
+        earlier: Another candidate says something newer of the same thing.
+        weak: It would not be shown unasked.
+        dropped: Why it is no hit.
+    """
+
+    passage: Passage
+    relevance: float = 0.0
+    score: float = 0.0
+    place: int | None = None
+    words: float | None = None
+    similarity: float | None = None
+    reranked: float | None = None
+    features: Mapping[str, float] = field(default_factory=dict)
+    terms: Mapping[str, float] = field(default_factory=dict)
+    factor: float = 1.0
+    also: Sequence[Candidate] = ()
+    earlier: bool = False
+    weak: bool = False
+    dropped: DropReason | None = None
+
+    @property
+    def key(self) -> Key:
+        """Place and id."""
+        return Key(place_name(self.passage), passage_id(self.passage))
+
+
+class Choice(NamedTuple):
+    """The hits, best first; how many were dropped for which reason; and who was considered."""
+
+    hits: tuple[Hit, ...]
+    dropped: Counter[DropReason]
+    considered: tuple[Considered, ...]
+
+
+def choose(
+    best: Sequence[Candidate],
+    others: Sequence[Candidate] = (),
+    *,
+    limit: int,
+    token_budget: int,
+    preview_chars: int,
+    cost: Callable[[Hit], int] = lambda hit: hit.tokens,
+    query: str = "",
+    each_day: bool = False,
+) -> Choice:
+    """The first of ``best`` as hits. One that does not fit the budget is skipped and the next
+    tried.
+
+    Args:
+        others: What is not shown, for the trace.
+        cost: Estimated tokens of what is told of a hit.
+        query: What was asked: of a long piece of a note the part that answers it is shown.
+        each_day: Where the journals do not fit, all are told more briefly rather than some of them
+            not at all.
+    """
+    hits: list[Hit] = []
+    looked_at: list[Candidate] = []
+    left = token_budget
+    for one in best:
+        looked_at.append(one)
+        if len(hits) >= limit:
+            one.dropped = DropReason.LIMIT
+            continue
+        hit = as_hit(one, preview_chars, query)
+        hit = replace(hit, tokens=cost(hit))
+        one.dropped = DropReason.BUDGET if hit.tokens > left else None
+        if one.dropped is None:
+            left -= hit.tokens
+            hits.append(hit)
+            looked_at += (replace(other, dropped=DropReason.SAID) for other in one.also)
+    cut = any(is_journal(one.passage) and one.dropped for one in best[:limit])
+    if each_day and cut and preview_chars > _LEAST_PREVIEW:
+        return choose(
+            best,
+            others,
+            limit=limit,
+            token_budget=token_budget,
+            preview_chars=max(preview_chars * 3 // 4, _LEAST_PREVIEW),
+            cost=cost,
+            query=query,
+            each_day=True,
+        )
+    looked_at += others
+    dropped = Counter(one.dropped for one in looked_at if one.dropped is not None)
+    return Choice(tuple(hits), dropped, tuple(map(_considered, looked_at[:TRACED])))
+
+
+def _considered(one: Candidate) -> Considered:
+    return Considered(
+        scope_name=one.key.scope,
+        memory_id=one.key.memory_id,
+        lexical=one.words,
+        coverage=one.features.get("covered", 0.0),
+        similarity=one.similarity,
+        score=one.score,
+        dropped=one.dropped,
+        reranked=one.reranked,
+        terms=one.terms,
+    )
+
+
+def is_journal(passage: Passage) -> bool:
+    """True for the entry that sums a day up."""
+    return isinstance(passage, StoredMemory) and is_digest(passage.memory)
+
+
+def as_hit(candidate: Candidate, preview_chars: int, query: str = "") -> Hit:
+    """What is shown of a candidate."""
+    passage, who = candidate.passage, said_by(candidate.passage)
+    hit = Hit(
+        memory_id=candidate.key.memory_id,
+        pointer=passage.pointer,
+        scope_name=candidate.key.scope,
+        preview="",
+        who=who,
+        created_at=moment_of(passage),
+        relevance=min(max(candidate.relevance, 0.0), 1.0),
+        tokens=0,
+        also=tuple(as_hit(other, preview_chars) for other in candidate.also),
+        earlier=candidate.earlier,
+        weak=candidate.weak,
+        journal=not who and is_journal(passage),
+    )
+    if isinstance(passage, StoredMemory):
+        memory = passage.memory
+        hit = replace(
+            hit,
+            preview=preview(shown_text(passage), preview_chars),
+            quoted=memory.quoted,
+            person=memory.speaker,
+            unvouched=not memory.provenance.vouched,
+            closed=is_over(memory),
+            undecided=is_proposed(memory),
+            record=accepted_as(memory),
+            told_day=noted_day(memory),
+        )
+    else:
+        text = excerpt(shown_text(passage), query, preview_chars)
+        if passage.reference:  # the decision itself is in the headings
+            text = " · ".join([passage.reference] + ([text] if said_of(passage) else []))
+        hit = replace(
+            hit,
+            preview=text,
+            headings=passage.headings,
+            unvouched=passage.unvouched,
+            closed=passage.settled,
+        )
+    about = " ".join((who, *hit.headings))
+    line = f"{hit.preview} {about} {hit.pointer} {shown_day(hit.created_at, UNDATED)}"
+    remarks = (
+        hit.unvouched and not hit.quoted,
+        hit.closed or hit.earlier or hit.weak,
+        hit.undecided or hit.record > 0,
+    )
+    tokens = estimate_tokens(line) + sum(estimate_tokens(one.who) for one in hit.also)
+    return replace(
+        hit, tokens=tokens + _QUOTATION_TOKENS * hit.quoted + _REMARK_TOKENS * sum(remarks)
+    )
+
+
+def excerpt(text: str, query: str, limit: int) -> str:
+    """At most ``limit`` characters of ``text`` on one line, from the beginning of a sentence on:
+    the first place that shows most of the query, and what follows on it. The beginning of the
+    text, where nothing in it has to do with the query.
+    """
+    whole = one_line(text[:_MOST])
+    if len(whole) <= limit:
+        return preview(text, limit)
+    wanted = pieces(query)
+    starts = [0, *islice((end.end() for end in _END.finditer(text, 0, _MOST)), _MOST_STARTS)]
+    shown = [one_line(text[start : start + 2 * limit])[: limit + 1] for start in starts]
+    scores = [
+        sum(w for piece, w in wanted.items() if piece in window) for window in map(fold, shown)
+    ]
+    best = max(scores)
+    first = scores.index(best)
+    while best and scores[first + 1 : first + 2] == [best]:
+        first += 1
+    return preview("…" + shown[first] if first else whole, limit)

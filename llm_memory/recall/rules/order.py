@@ -1,0 +1,140 @@
+"""Orders the candidates of one question, and decides whether any of them answers. Pure.
+
+Each number means the same with every embedder: a similarity is in standard deviations above what
+that embedder calls near by chance, coverage is a share of the question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...text.normalising import estimate_tokens
+from ...text.stated import SENTENCE
+from ..weights import RecallWeights
+from .choosing import Candidate
+
+FEATURES: Final = (
+    "near", "covered", "words", "verbatim", "time", "speaker", "recent", "salient", "stated",
+)  # fmt: skip
+"""What is known of a candidate:
+
+- near: its similarity, in standard deviations above chance; 0 without an embedder;
+- covered: the share of the question that it speaks of, 0 to 1;
+- words: its score in the index of words, 0 to 1, of which 1 is the best of the answer;
+- verbatim: 1 where it holds the whole question word for word;
+- time: 1 where it lies in a time that the question names, or tells of it;
+- speaker: 1 for words of who asks of themselves;
+- recent: 0 to 1, 1 for what was said just now;
+- salient: -0.5 to 1, by its strength and how often it served;
+- stated: how much it states, 0 to 1, of which 1 is ``LONG`` tokens or more without what it asks.
+"""
+_ANSWERING: Final = ("near", "covered", "words", "verbatim", "stated")
+"""What tells whether a candidate answers, whoever said it when."""
+LONG: Final = 30
+"""Tokens from which on a text is long."""
+_READ: Final = 4 * LONG
+"""Characters that hold as many tokens at least."""
+BEYOND_CHANCE: Final = 2.5
+"""Standard deviations: the nearest of a hundred memories is so near by chance alone."""
+_MILDER: Final = 1.0
+"""Log-odds by which the gap is wider while places are free."""
+_LITTLE: Final = 0.2
+"""Of a question: what speaks of less is no answer, whatever the others do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is known of a question before it is asked.
+
+    Attributes:
+        tokens: Its length without times.
+        asks: 1 for a question or a request by its form, else 0.
+        probe: How much its vector is like that of a question, in log-odds; 0 where no probe fits
+            the embedder.
+    """
+
+    tokens: int
+    asks: float
+    probe: float = 0.0
+
+
+def recency(age_days: float) -> float:
+    """``1 / (1 + ln(1 + age))``: 1 for now, 0.5 for 1.7 days, 0.22 for a month."""
+    return 1.0 / (1.0 + math.log1p(max(age_days, 0.0)))
+
+
+def stated(text: str) -> float:
+    """See ``FEATURES``."""
+    sentences = SENTENCE.findall(text[:_READ])
+    return min(sum(estimate_tokens(one) for one in sentences if one[-1] not in "?？"), LONG) / LONG
+
+
+def of_answer(message: Message, ordered: Sequence[Candidate]) -> dict[str, float]:
+    """What tells whether anything answers. ``ordered``: the candidates, best first.
+
+    How far the best stands out is no part of it: the more is known of a thing, the less one memory
+    of it does.
+    """
+    return {
+        "near": max((one.features["near"] for one in ordered), default=0.0),
+        "covered": max((one.features["covered"] for one in ordered), default=0.0),
+        "covered_by_first": ordered[0].features["covered"] if ordered else 0.0,
+        "asks": message.asks,
+        "length": min(message.tokens, LONG) / LONG,
+        "probe": message.probe,
+    }
+
+
+def decide(
+    weights: RecallWeights,
+    trust: float,
+    message: Message,
+    candidates: Sequence[Candidate],
+    *,
+    places: int = 0,
+    in_talk: bool = False,
+    floor_of: Callable[[Candidate], float],
+) -> tuple[float, dict[str, float]]:
+    """Gives each candidate its score, and a relevance that is negative for what is not shown:
+    unasked what is weak, to who searches what has nothing to do with the question.
+
+    Args:
+        trust: How far the embedder is trusted, 0 to 1.
+        places: How many can be shown. While some are free, what speaks of as much as half of what
+            the best does may lie further behind.
+        in_talk: Nobody has searched.
+        floor_of: The least probability at which one is shown unasked; with 0 none is weak.
+
+    Returns:
+        The probability that anything answers, and what that was decided by.
+    """
+    model = weights.order.at(trust)
+    for one in candidates:
+        one.terms = terms(model.weights, one.features)
+        one.score = sum(one.terms.values())
+        one.factor = math.exp(one.score - sum(one.terms[name] for name in _ANSWERING))
+    ordered = sorted(candidates, key=lambda one: -one.score)
+    values = of_answer(message, ordered)
+    chance = weights.chance(trust, values) if ordered else 0.0
+    for place, one in enumerate(ordered):
+        share, covered = math.exp(one.score - ordered[0].score), one.features["covered"]
+        is_free = place < places and covered >= max(ordered[0].features["covered"] / 2, _LITTLE)
+        floor = floor_of(one)
+        one.weak = is_weak(chance, share, weights.within + _MILDER * is_free, floor)
+        related = covered > 0 or one.features["near"] >= BEYOND_CHANCE or floor <= 0
+        is_shown = not one.weak if in_talk else related
+        one.relevance = chance * share - (not is_shown)
+    return chance, values
+
+
+def terms(weights: Mapping[str, float], features: Mapping[str, float]) -> dict[str, float]:
+    """What a score is the sum of."""
+    return {name: weights.get(name, 0.0) * features[name] for name in FEATURES}
+
+
+def is_weak(chance: float, share: float, within: float, floor: float) -> bool:
+    """Whether a candidate is not shown unasked, whose odds are this ``share`` of the best one's."""
+    return chance < floor or (floor > 0 and share < math.exp(-within))

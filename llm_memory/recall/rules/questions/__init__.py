@@ -1,1 +1,0 @@
-"""Which kind of question is asked: about a person, a topic, a change."""

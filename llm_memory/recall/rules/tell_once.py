@@ -1,0 +1,219 @@
+"""Each thing is told once, as it stands now, by whom most can be said for. Pure.
+
+The record stands in the place of its proposal, what was stored in the place of the turn it is of,
+what holds before what it has settled. One fact that several people have told is one line with all
+their names: the entries stay apart, for who said what, and who vouches for it, differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ...catalogue.rules.closing import closed_by
+from ...catalogue.rules.proposals import is_accepted, is_rejected, proposal_key
+from ...catalogue.rules.talk_anchor import without_anchor
+from ...catalogue.rules.timeline import is_digest
+from ...index.rules.deduplication import same_speaker
+from ...models.data_models import MODEL_WORDED, REWORDED_BY, Memory, StoredMemory
+from ...models.passages import Key, NoteChunk, Passage, place_name
+from ...text.overlap import content
+from ...text.statements import agree, statement
+from .choosing import Candidate, is_journal
+from .salience import is_first_person
+
+_HOPS: Final = 8
+"""A plan is dropped, and the plan in its place, too: so often at most."""
+_FIRST: Final = 20
+"""So many of the best are compared: no more are ever shown."""
+_KIN: Final = "(?:老公|老婆|丈夫|妻子|媳妇|儿子|女儿|孩子|宝宝|男朋友|女朋友)"
+"""Of one speaker alone; a family has the same 奶奶."""
+OF_SPEAKER: Final = re.compile(
+    f"用户|本人|自己|自家|^家里|^{_KIN}|"
+    r"\bthe\suser\b|^(?:husband|wife|son|daughter|boyfriend|girlfriend)\b",
+    re.IGNORECASE,
+)
+"""Says whose it is no more than 我 does: each speaker has his own daughter."""
+_ALIKE: Final = 0.6
+"""Share of the content of both that two texts have in common which may say the same."""
+_AS_WELL: Final = 1.0
+"""In log-odds."""
+
+
+def records_instead(
+    best: Sequence[Candidate], record: Callable[[str], Passage | None]
+) -> list[Candidate]:
+    """In the place of an accepted proposal stands its record, which is what was decided.
+    ``record`` returns it by the proposal's key, if the reader sees it."""
+    known = {one.key: one for one in best}
+    ordered: dict[Key, Candidate] = {}
+    for one in best:
+        instead, passage = one, one.passage
+        if isinstance(passage, StoredMemory) and is_accepted(passage.memory):
+            there = record(proposal_key(passage.memory.memory_id)) or passage
+            instead = replace(one, passage=there)
+            instead = replace(known.get(instead.key, instead), relevance=one.relevance)
+        # Beside its proposal, which says the same, a record counts for less than it does alone.
+        before = ordered.setdefault(instead.key, instead)
+        before.relevance = max(before.relevance, instead.relevance)
+    return [*ordered.values()]
+
+
+def stored_instead(
+    best: Sequence[Candidate], copied: Callable[[Passage], Collection[str]]
+) -> list[Candidate]:
+    """Without the turns of which something was stored that answers about as well: a turn that is
+    not read yet may say more. ``copied`` tells the ids of what was stored of one."""
+    entries = {one.key.memory_id: one for one in reversed(best)}
+    return [
+        one
+        for one in best
+        if not any(
+            said is not one and said.score > one.score - _AS_WELL
+            for name in copied(one.passage)
+            if (said := entries.get(name))
+        )
+    ]
+
+
+def closed_last(
+    best: Sequence[Candidate],
+    known: Mapping[Key, Candidate],
+    find: Callable[[Key], Passage | None],
+) -> list[Candidate]:
+    """What was settled or rejected comes behind all that holds; in a memory's place stands what has
+    settled it. ``known`` is every candidate, relevant or not; ``find`` tells what lives at a place
+    under an id."""
+    ordered: dict[Key, Candidate] = {}
+    behind: list[Candidate] = []
+    for one in best:
+        holds = _holding(one.passage, find)
+        if holds is not one.passage:
+            behind.append(one)
+        if holds is not None:
+            instead = replace(one, passage=holds)
+            ordered.setdefault(instead.key, known.get(instead.key, instead))
+    return [*ordered.values(), *behind]
+
+
+def _holding(passage: Passage, find: Callable[[Key], Passage | None]) -> Passage | None:
+    """What holds now, where it is still known: at the same place, so read by the same people."""
+    settled: Passage | None = passage
+    for _ in range(_HOPS):
+        if isinstance(settled, NoteChunk):
+            return None if settled.settled else settled
+        if settled is None or is_rejected(settled.memory):
+            return None
+        if not (by := closed_by(settled.memory)):
+            return settled
+        settled = find(Key(place_name(settled), by))
+    return None
+
+
+def journals_last(best: Sequence[Candidate], *, shown: bool) -> list[Candidate]:
+    """What sums a day up behind what was said; or nowhere, where it is not ``shown``."""
+    said = [one for one in best if not is_journal(one.passage)]
+    return [*said, *(one for one in best if shown and is_journal(one.passage))]
+
+
+def merge_same_facts(best: Sequence[Candidate]) -> list[Candidate]:
+    """Each fact once, where the best of what tells it stands. What is vouched for leads: it is that
+    speaker's line."""
+    groups: list[tuple[frozenset[str], list[Candidate]]] = []
+    for one in best[:_FIRST]:
+        about = _about(one)
+        for others, group in groups:
+            if _alike(about, others) and _same(group[0].passage, one.passage):
+                group.append(one)
+                break
+        else:
+            groups.append((about, [one]))
+    told = []
+    for _, group in groups:
+        first = next((one for one in group if _is_vouched(one.passage)), group[0])
+        also = [one for one in group if one is not first]
+        told.append(replace(first, relevance=group[0].relevance, score=group[0].score, also=also))
+    return [*told, *best[_FIRST:]]
+
+
+def once(entries: Iterable[StoredMemory]) -> list[tuple[StoredMemory, ...]]:
+    """The same for entries that are listed: in their order, each with those that tell the same."""
+    return [
+        tuple(c.passage for c in (one, *one.also) if isinstance(c.passage, StoredMemory))
+        for one in merge_same_facts([Candidate(stored) for stored in entries])
+    ]
+
+
+def standing_first(best: Sequence[Candidate], stands: Callable[[Passage], bool]) -> list[Candidate]:
+    """Where several people tell of one matter, what stands comes before what does not, and what a
+    speaker has said of it again behind all others."""
+    first = best[:_FIRST]
+    if all(stands(one.passage) for one in first):
+        return [*best]
+    matters: list[tuple[frozenset[str], list[Candidate]]] = []
+    of: list[list[Candidate]] = []
+    for one in first:
+        about = _about(one)
+        same = (some for others, some in matters if about and _alike(about, others))
+        if (told := next(same, None)) is None:
+            matters.append((about, told := []))
+        told.append(one)
+        of.append(told)
+    again: list[Candidate] = []
+    for _, told in matters:
+        told.sort(key=lambda one: not stands(one.passage))
+        if not stands(told[-1].passage):
+            again += [one for at, one in enumerate(told) if _has_spoken(one, told[:at])]
+    behind = {id(one) for one in again}
+    ordered = [one for told in of if id(one := told.pop(0)) not in behind]
+    return [*ordered, *again, *best[_FIRST:]]
+
+
+def _has_spoken(one: Candidate, before: Sequence[Candidate]) -> bool:
+    return any(
+        isinstance(one.passage, StoredMemory)
+        and isinstance(other.passage, StoredMemory)
+        and same_speaker(one.passage.memory, other.passage.memory)
+        for other in before
+    )
+
+
+def _is_vouched(passage: Passage) -> bool:
+    return isinstance(passage, StoredMemory) and passage.memory.provenance.vouched
+
+
+def _same(first: Passage, second: Passage) -> bool:
+    """Whether two speakers tell one fact. What reads like an order, or speaks of 我, is nobody
+    else's line."""
+    if not (isinstance(first, StoredMemory) and isinstance(second, StoredMemory)):
+        return False
+    one, other = first.memory, second.memory
+    if one.memory_id == other.memory_id or same_speaker(one, other) or one.kind is not other.kind:
+        return False
+    if any(map(_is_ones_own, (one, other))) or _noted(one) != _noted(other):
+        return False  # where the notes differ, one is settled, or done, and the other is not
+    said = statement(one.judgment, one.created_at)
+    again = statement(other.judgment, other.created_at)
+    return not (said.vague or again.vague or not said.words) and agree(said.words, again.words)
+
+
+def _is_ones_own(memory: Memory) -> bool:
+    if memory.quoted or is_digest(memory) or is_first_person(memory.judgment):
+        return True
+    return OF_SPEAKER.search(memory.judgment) is not None
+
+
+def _noted(memory: Memory) -> set[str]:
+    worded = (MODEL_WORDED, REWORDED_BY)
+    return {one for one in without_anchor(memory).extra if not one.startswith(worded)}
+
+
+def _about(one: Candidate) -> frozenset[str]:
+    return content(one.passage.memory.judgment if isinstance(one.passage, StoredMemory) else "")
+
+
+def _alike(about: frozenset[str], others: frozenset[str]) -> bool:
+    shared = len(about & others)
+    return shared >= _ALIKE * (len(about) + len(others) - shared)
