@@ -63,7 +63,7 @@ class Recalls(Door):
         """At most ``limit`` relevant memories that fit the budget; none where none is relevant.
         Answers from what has been read so far. See ``RecallRequest`` for the arguments; lines of
         the context that are of another view than the conversation has now are not used."""
-        await self._life.begun(wait_seconds=self._settings.load_seconds)
+        await self._life.begun()
         view = self._gate.look(conversation_id, actor)
         asked = RecallRequest(
             query, view.seen, limit, token_budget, actor, days, context, in_talk, topic, on
@@ -71,8 +71,11 @@ class Recalls(Door):
         return await self._recall(asked, view)
 
     async def _recall(self, asked: RecallRequest, view: View) -> Recall:
+        if asked.limit == 0 or not asked.query:
+            return Recall()
         if view.silence:
             return Recall(trace=Trace(notes=(view.silence,)))
+        await self._life.begun(wait_seconds=self._settings.load_seconds)
         explanations, umo = self._manager.explanations, view.where.umo
         reader = self._bylines.reader(view)
         talk = tuple(one for one in asked.context if self._is_of_now(one, view))

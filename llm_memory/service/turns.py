@@ -132,7 +132,7 @@ class Turns(Recalls, Corrections):
         left = deadline - clock()
         parts = await asyncio.gather(
             asyncio.wait_for(self._mark(view, request.history, empty=request.empty_history), left),
-            asyncio.wait_for(self._recalled(request, view), left),
+            asyncio.wait_for(self._recall(self._question(request, view), view), left),
             asyncio.wait_for(self._primer(request, view), left),
             return_exceptions=True,
         )
@@ -161,11 +161,8 @@ class Turns(Recalls, Corrections):
         except (EngineClosed, EngineOff):  # a turn that was given up awaits it no more
             return None
 
-    async def _recalled(self, request: TurnRequest, view: View) -> Recall:
-        if request.limit == 0 or not request.query:
-            return Recall()
-        await self._life.begun(wait_seconds=self._settings.load_seconds)
-        asked = RecallRequest(
+    def _question(self, request: TurnRequest, view: View) -> RecallRequest:
+        return RecallRequest(
             request.query,
             view.seen,
             limit=request.limit,
@@ -176,7 +173,6 @@ class Turns(Recalls, Corrections):
             context=request.context,
             in_talk=True,
         )
-        return await self._recall(asked, view)
 
     async def _primer(self, request: TurnRequest, view: View) -> Primer:
         """The primer of a conversation that comes back after a pause, else the rules that it was
