@@ -10,11 +10,10 @@ from typing import Final
 from ...llm_memory.catalogue.rules.soul_replies import outcome_words, request_of, view_words
 from ...llm_memory.models.soul import SoulEvolution
 from ...llm_memory.models.soul_requests import (
-    DiffSoul,
-    ProposeSoul,
-    ShowSoul,
+    SoulAction,
     SoulProposed,
     SoulRefused,
+    SoulRequest,
     SoulView,
 )
 from ...llm_memory.text.normalising import preview
@@ -47,7 +46,7 @@ async def soul(call: Call) -> str:
             return call.say("soul.usage")
         said = preview(safe(f"{word} {rest}".rstrip()), _SHOWN)
         return f"{call.say('soul.unclear', said=said)}\n{call.say('soul.usage')}"
-    if not call.actor.admin and not isinstance(request, ShowSoul):
+    if not call.actor.admin and request.action is not SoulAction.SHOW:
         return call.say("outcome.admins_only")
     persona = call.where.persona
     if persona is None:
@@ -60,12 +59,16 @@ async def soul(call: Call) -> str:
         off = call.plugin.config.engine.soul_evolution is SoulEvolution.OFF
         return view_words(texts, outcome, how, all_of_it=call.actor.admin, off=off)
     said = outcome_words(texts, outcome, how, most=_LOG)
-    if isinstance(request, ProposeSoul) and isinstance(outcome, SoulRefused) and outcome.findings:
+    if (
+        request.action is SoulAction.PROPOSE
+        and isinstance(outcome, SoulRefused)
+        and outcome.findings
+    ):
         said = f"“{preview(safe(request.wish), _WISH)}”\n{said}"
     if isinstance(outcome, SoulProposed):
         # What was wished for is shown, and in force after a yes.
         number, ask = outcome.proposal.number, call.service.souls.ask
-        diff = await ask(DiffSoul(number), persona, call.actor)
+        diff = await ask(SoulRequest(SoulAction.DIFF, number), persona, call.actor)
         said = f"{said}\n{outcome_words(texts, diff, how)}"
         return call.ask(said, partial(_apply, number=number), short=call.say("soul.deed"))
     return said

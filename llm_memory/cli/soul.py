@@ -14,7 +14,6 @@ from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import SoulEvolution, soul_folder
 from ..models.soul_requests import (
     SoulOutcome,
-    SoulReading,
     SoulRefused,
     SoulVerified,
     SoulView,
@@ -53,7 +52,7 @@ def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
     request = request_of(args.action, str(about))
     if request is None:
         raise Refusal("cli.no_wish")
-    if isinstance(request, SoulReading):
+    if request.is_reading:
         return look_as_owner(store.paths, request, args.role)
     asking = ask_as_owner(
         store.paths, store.settings(), request, args.role, version=plugin_version()

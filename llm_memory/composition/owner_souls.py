@@ -8,7 +8,7 @@ from contextlib import closing
 from ..models.conversation import Actor
 from ..models.settings import EngineSettings
 from ..models.soul import soul_folder
-from ..models.soul_requests import SoulOutcome, SoulReading, SoulRequest
+from ..models.soul_requests import SoulOutcome, SoulRequest
 from ..soul.soul_files import SoulFiles
 from ..soul.soul_reader import SoulReader, or_refused
 from ..storage.soul_heads import SoulHeads
@@ -40,7 +40,7 @@ async def ask_as_owner(
         await engine.close()
 
 
-def look_as_owner(paths: EnginePaths, request: SoulReading, persona: str) -> SoulOutcome:
+def look_as_owner(paths: EnginePaths, request: SoulRequest, persona: str) -> SoulOutcome:
     """Returns what the owner asks to see. Writes nothing, so a bot may have the store open.
     Blocks."""
     with closing(ForgetfulState(paths.state / "state.sqlite")) as state:

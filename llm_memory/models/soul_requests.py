@@ -43,71 +43,44 @@ class SoulView:
     newer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ShowSoul:
+class SoulAction(StrEnum):
+    """What is asked. Without a number the open proposal is meant, or the version before."""
+
+    SHOW = "show"
     """What is in force, what waits, what is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProposeSoul:
+    PROPOSE = "propose"
     """An admin's wish, in his own words."""
-
-    wish: str
-
-
-@dataclass(frozen=True, slots=True)
-class ApplySoul:
-    """Evaluate a proposal if it was not, and put it in force; the open one without a number."""
-
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class VetoSoul:
-    """End a proposal, the open one without a number; of the one in force: give its predecessor
-    back at once."""
-
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RollbackSoul:
-    """Give an earlier version back, the one before without a number."""
-
-    version: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DiffSoul:
-    """What a proposal changes, the open one without a number."""
-
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class LogSoul:
+    APPLY = "apply"
+    """Evaluate a proposal if it was not, and put it in force."""
+    VETO = "veto"
+    """End a proposal; of the one in force: give its predecessor back at once."""
+    ROLLBACK = "undo"
+    """Give an earlier version back."""
+    DIFF = "diff"
+    """What a proposal changes."""
+    LOG = "log"
     """The chain, the newest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class VerifySoul:
+    VERIFY = "verify"
     """Whether chain, versions and SOUL.md are as they were written."""
-
-
-@dataclass(frozen=True, slots=True)
-class AdoptSoul:
+    ADOPT = "adopt"
     """Put what a person wrote into SOUL.md in force, through the same evaluation."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiscardSoul:
+    DISCARD = "discard"
     """Write the version in force over what a person wrote; that is kept beside."""
 
 
-SoulReading = ShowSoul | DiffSoul | LogSoul | VerifySoul
-"""Changes nothing."""
-SoulChange = ProposeSoul | ApplySoul | VetoSoul | RollbackSoul | AdoptSoul | DiscardSoul
-type SoulRequest = SoulReading | SoulChange
+@dataclass(frozen=True, slots=True)
+class SoulRequest:
+    """``number`` is that of a proposal or a version, 0 for none; ``wish`` is for a proposal."""
+
+    action: SoulAction
+    number: int = 0
+    wish: str = ""
+
+    @property
+    def is_reading(self) -> bool:
+        """It changes nothing."""
+        readings = (SoulAction.SHOW, SoulAction.DIFF, SoulAction.LOG, SoulAction.VERIFY)
+        return self.action in readings
 
 
 class SoulFault(StrEnum):

@@ -27,13 +27,10 @@ from ..models.soul import (
     soul_folder,
 )
 from ..models.soul_requests import (
-    AdoptSoul,
-    ApplySoul,
-    ProposeSoul,
+    SoulAction,
     SoulFault,
     SoulOutcome,
     SoulProposed,
-    SoulReading,
     SoulRefused,
     SoulRequest,
     SoulView,
@@ -135,15 +132,15 @@ class Souls:
         EngineOff."""
         await self._life.ready()
         role = soul_folder(persona)
-        if isinstance(request, SoulReading):
+        if request.is_reading:
             return await self._governance.read(request, role, actor)
-        is_off = self._evolution is SoulEvolution.OFF
-        if is_off and isinstance(request, ProposeSoul | ApplySoul | AdoptSoul):
+        puts_in_force = (SoulAction.PROPOSE, SoulAction.APPLY, SoulAction.ADOPT)
+        if self._evolution is SoulEvolution.OFF and request.action in puts_in_force:
             return SoulRefused(SoulFault.OFF)
         judge = partial(self._judge, role, conversation)
 
         def change() -> Coroutine[object, object, SoulOutcome]:
-            if isinstance(request, ProposeSoul):
+            if request.action is SoulAction.PROPOSE:
                 return self._propose(role, request.wish, actor, conversation=conversation)
             return self._governance.change(request, role, actor, judge)
 

@@ -29,19 +29,14 @@ from ..models.soul import (
     SoulProposal,
 )
 from ..models.soul_requests import (
-    AdoptSoul,
-    ApplySoul,
-    DiscardSoul,
-    RollbackSoul,
-    ShowSoul,
+    SoulAction,
     SoulChanged,
     SoulFault,
     SoulOutcome,
     SoulProposed,
-    SoulReading,
     SoulRefused,
+    SoulRequest,
     SoulView,
-    VetoSoul,
 )
 from ..runtime.identifiers import Clock
 from ..storage.files import Stamp
@@ -56,7 +51,6 @@ type Judge = Callable[[SoulProposal, str], Awaitable[SoulEvaluation | SoulFault]
 """Evaluates a proposal against the text in force. A fault, such as BUDGET, is no verdict: the
 proposal stays as it was."""
 
-type Decision = ApplySoul | VetoSoul | RollbackSoul | AdoptSoul | DiscardSoul
 
 RECENT: Final = timedelta(days=7)
 _FORBIDDEN: Final = SoulRefused(SoulFault.NOT_ALLOWED)
@@ -146,10 +140,10 @@ class Governance:
         """Returns what is in force, and what waits. Changes nothing."""
         return await self._read(role, self._store.view)
 
-    async def read(self, request: SoulReading, role: str, actor: Actor) -> SoulOutcome:
+    async def read(self, request: SoulRequest, role: str, actor: Actor) -> SoulOutcome:
         """Returns what somebody asks to see: what is in force is for all, the rest for admins.
         Changes nothing."""
-        if not isinstance(request, ShowSoul) and not _is_admin(actor):
+        if request.action is not SoulAction.SHOW and not _is_admin(actor):
             return _FORBIDDEN
         return await self._read(role, partial(self._store.answer, request))
 
@@ -186,24 +180,27 @@ class Governance:
         number = passed.proposal.number
         return await self._do(role, partial(self._life.apply, number, _name(actor)))
 
-    async def change(self, request: Decision, role: str, actor: Actor, judge: Judge) -> SoulOutcome:
+    async def change(
+        self, request: SoulRequest, role: str, actor: Actor, judge: Judge
+    ) -> SoulOutcome:
         """Carry out what an admin decides. A number of 0 is the open proposal, a version of 0 the
         one before. What is put in force is evaluated, but for what is given back."""
         if not _is_admin(actor):
             return _FORBIDDEN
         by = _name(actor)
-        match request:
-            case ApplySoul(number):
-                return await self.apply(role, number, actor, judge)
-            case VetoSoul(number):
-                return await self._do(role, partial(self._life.veto, number, by))
-            case RollbackSoul(version):
-                return await self._do(role, partial(self._life.rollback, version, by))
-            case AdoptSoul():
+        match request.action:
+            case SoulAction.APPLY:
+                return await self.apply(role, request.number, actor, judge)
+            case SoulAction.VETO:
+                return await self._do(role, partial(self._life.veto, request.number, by))
+            case SoulAction.ROLLBACK:
+                return await self._do(role, partial(self._life.rollback, request.number, by))
+            case SoulAction.ADOPT:
                 adopt = partial(self._life.adopt, by)
                 return await self._judged(role, self._life.written, judge, adopt)
-            case DiscardSoul():
+            case SoulAction.DISCARD:
                 return await self._do(role, partial(self._life.discard, by))
+        raise ValueError(f"no change: {request.action}")
 
     async def _judged[R](
         self,

@@ -24,17 +24,14 @@ from ..models.soul import (
     SoulVersion,
 )
 from ..models.soul_requests import (
-    DiffSoul,
-    LogSoul,
-    ShowSoul,
+    SoulAction,
     SoulFault,
     SoulLog,
-    SoulReading,
     SoulRefused,
+    SoulRequest,
     SoulText,
     SoulVerified,
     SoulView,
-    VerifySoul,
 )
 from ..models.vault_layout import SOUL_CHAIN, SOUL_PAGE
 from ..storage.soul_heads import SoulHead, SoulHeads
@@ -194,18 +191,17 @@ class SoulReader:
     # What is asked
 
     def answer(
-        self, request: SoulReading, standing: Standing
+        self, request: SoulRequest, standing: Standing
     ) -> SoulView | SoulText | SoulLog | SoulVerified:
         """Returns what somebody asks to see."""
-        match request:
-            case ShowSoul():
-                return self.view(standing)
-            case DiffSoul(number):
-                return self._diff(standing, number)
-            case LogSoul():
+        match request.action:
+            case SoulAction.DIFF:
+                return self._diff(standing, request.number)
+            case SoulAction.LOG:
                 return SoulLog(standing.chain.lines[::-1], standing.chain.broken)
-            case VerifySoul():
+            case SoulAction.VERIFY:
                 return self._verify(standing)
+        return self.view(standing)
 
     def view(self, standing: Standing) -> SoulView:
         """Returns what is in force, what waits, and what is wrong."""

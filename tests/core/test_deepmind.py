@@ -20,10 +20,10 @@ from astrbot.core.star.filter.command_group import CommandGroupFilter
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
 from astrbot_plugin_scoped_memory.llm_memory import Notice, NoticeCode
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    ApplySoul,
-    ProposeSoul,
+    SoulAction,
     SoulChanged,
     SoulProposed,
+    SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.soul_files import SoulFiles
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
@@ -42,7 +42,9 @@ ADMIN = person(9, "站长", admin=True)
 
 async def wished(rig: Rig, persona: str) -> int:
     """An admin's wish for a persona; the number of its proposal."""
-    made = await rig.engine.service.souls.ask(ProposeSoul("说话温和一点。"), persona, ADMIN)
+    made = await rig.engine.service.souls.ask(
+        SoulRequest(SoulAction.PROPOSE, wish="说话温和一点。"), persona, ADMIN
+    )
     assert isinstance(made, SoulProposed), made
     return made.proposal.number
 
@@ -53,7 +55,9 @@ async def family(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Rig]
     async with running(tmp_path_factory.mktemp("family")) as rig:
         await rig.remember(PEANUTS, group(777))
         number = await wished(rig, "猫娘")
-        done = await rig.engine.service.souls.ask(ApplySoul(number), "猫娘", ADMIN)
+        done = await rig.engine.service.souls.ask(
+            SoulRequest(SoulAction.APPLY, number), "猫娘", ADMIN
+        )
         assert isinstance(done, SoulChanged), done
         yield rig
 

@@ -22,7 +22,10 @@ from astrbot_plugin_scoped_memory.llm_memory.mcp_server.levels import Level, Lev
 from astrbot_plugin_scoped_memory.llm_memory.mcp_server.tools import MemoryTools
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import LogSoul, ShowSoul
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+    SoulAction,
+    SoulRequest,
+)
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.laws.cast import QUERY, Place
 from astrbot_plugin_scoped_memory.tests.laws.living_bot import LivingBot, conversation, history_of
@@ -205,8 +208,8 @@ async def souls(at: Asking) -> object:
     souls = at.bot.rig.engine.service.souls
     return (
         souls.injected(""),
-        await souls.ask(ShowSoul(), "", ADMIN, conversation=at.place.umo),
-        await souls.ask(LogSoul(), "", ADMIN, conversation=at.place.umo),
+        await souls.ask(SoulRequest(SoulAction.SHOW), "", ADMIN, conversation=at.place.umo),
+        await souls.ask(SoulRequest(SoulAction.LOG), "", ADMIN, conversation=at.place.umo),
     )
 
 

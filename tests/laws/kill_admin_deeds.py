@@ -146,7 +146,7 @@ class Soul(Deed):
     def __init__(
         self,
         name: str,
-        request: soul.SoulChange,
+        request: soul.SoulRequest,
         *,
         fresh: bool = False,
         waits: bool = False,
@@ -168,15 +168,15 @@ class Soul(Deed):
     async def prepare(self, root: Path) -> None:
         async with opened(root) as rig:
             if not self._fresh:
-                await self.ask(rig, soul.ProposeSoul(SOFT))
-                await self.ask(rig, soul.ApplySoul())
+                await self.ask(rig, soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SOFT))
+                await self.ask(rig, soul.SoulRequest(soul.SoulAction.APPLY))
             if self._waits:
-                await self.ask(rig, soul.ProposeSoul(SHORT))
+                await self.ask(rig, soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SHORT))
         if self._by_hand:
             text = page_of(root).read_text("utf-8")
             page_of(root).write_text(text.replace(SOFT, f"{SOFT}\n- {SHORT}"), "utf-8")
 
-    async def ask(self, rig: Rig, request: soul.SoulChange) -> object:
+    async def ask(self, rig: Rig, request: soul.SoulRequest) -> object:
         outcome = await rig.engine.service.souls.ask(request, CAT, ADMIN)
         assert not isinstance(outcome, soul.SoulRefused), outcome
         return outcome
@@ -187,23 +187,27 @@ class Soul(Deed):
             await self.ask(rig, self._request)
 
     def is_done(self, view: soul.SoulView) -> bool:
-        match self._request:
-            case soul.ProposeSoul():
+        match self._request.action:
+            case soul.SoulAction.PROPOSE:
                 return view.open is not None
-            case soul.ApplySoul():
+            case soul.SoulAction.APPLY:
                 return view.open is None
-            case soul.VetoSoul() | soul.RollbackSoul():
+            case soul.SoulAction.VETO | soul.SoulAction.ROLLBACK:
                 return not view.rules
         return not view.by_hand
 
     async def view(self, rig: Rig) -> soul.SoulView:
-        view = await rig.engine.service.souls.ask(soul.ShowSoul(), CAT, ADMIN)
+        view = await rig.engine.service.souls.ask(
+            soul.SoulRequest(soul.SoulAction.SHOW), CAT, ADMIN
+        )
         assert isinstance(view, soul.SoulView), view
         return view
 
     async def facts(self, rig: Rig) -> Facts:
         view = await self.view(rig)
-        verified = await rig.engine.service.souls.ask(soul.VerifySoul(), CAT, ADMIN)
+        verified = await rig.engine.service.souls.ask(
+            soul.SoulRequest(soul.SoulAction.VERIFY), CAT, ADMIN
+        )
         assert isinstance(verified, soul.SoulVerified)
         path = page_of(rig.root)
         page = path.read_bytes() if path.exists() else b""
@@ -223,7 +227,7 @@ class SoulMended(Soul, Opening):
     force."""
 
     def __init__(self, name: str, page: bytes | None) -> None:
-        super().__init__(name, soul.DiscardSoul())
+        super().__init__(name, soul.SoulRequest(soul.SoulAction.DISCARD))
         self._page = page
 
     async def prepare(self, root: Path) -> None:
@@ -253,13 +257,13 @@ ADMIN_DEEDS: list[Deed] = [
     SupersedeHere(),
     WithdrawHere(),
     NoteRole(),
-    Soul("First", soul.ProposeSoul(SHORT), fresh=True),
-    Soul("Propose", soul.ProposeSoul(SHORT)),
-    Soul("Apply", soul.ApplySoul(), waits=True),
-    Soul("Veto", soul.VetoSoul(1)),
-    Soul("Rollback", soul.RollbackSoul()),
-    Soul("VetoByHand", soul.VetoSoul(1), by_hand=True),
-    Soul("Adopt", soul.AdoptSoul(), by_hand=True),
-    Soul("Discard", soul.DiscardSoul(), by_hand=True),
+    Soul("First", soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SHORT), fresh=True),
+    Soul("Propose", soul.SoulRequest(soul.SoulAction.PROPOSE, wish=SHORT)),
+    Soul("Apply", soul.SoulRequest(soul.SoulAction.APPLY), waits=True),
+    Soul("Veto", soul.SoulRequest(soul.SoulAction.VETO, 1)),
+    Soul("Rollback", soul.SoulRequest(soul.SoulAction.ROLLBACK)),
+    Soul("VetoByHand", soul.SoulRequest(soul.SoulAction.VETO, 1), by_hand=True),
+    Soul("Adopt", soul.SoulRequest(soul.SoulAction.ADOPT), by_hand=True),
+    Soul("Discard", soul.SoulRequest(soul.SoulAction.DISCARD), by_hand=True),
     SoulMended("Gone", None),
 ]

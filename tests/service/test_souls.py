@@ -29,12 +29,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     soul_folder,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    AdoptSoul,
-    ApplySoul,
-    DiscardSoul,
-    LogSoul,
-    ProposeSoul,
-    RollbackSoul,
+    SoulAction,
     SoulChanged,
     SoulEnded,
     SoulFault,
@@ -42,8 +37,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
     SoulRefused,
     SoulRequest,
     SoulVerified,
-    VerifySoul,
-    VetoSoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.neutrality import SCOPE
@@ -95,14 +88,14 @@ async def ask(rig: Rig, request: SoulRequest, persona: str = CAT) -> Any:
 
 
 async def proposed(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
-    made = await ask(rig, ProposeSoul(wish), persona)
+    made = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish), persona)
     assert isinstance(made, SoulProposed), made
     return made.proposal.number
 
 
 async def applied(rig: Rig, wish: str = SOFT, persona: str = CAT) -> int:
     number = await proposed(rig, wish, persona)
-    done = await ask(rig, ApplySoul(number), persona)
+    done = await ask(rig, SoulRequest(SoulAction.APPLY, number), persona)
     assert isinstance(done, SoulChanged), done
     return number
 
@@ -142,7 +135,11 @@ async def test_off_asks_no_model_changes_no_file_and_injects_nothing(tmp_path: P
     kept, chat = tree(tmp_path / "memory"), made(read=answer(style=[["length", "less", "s1"]]))
     async with engine(tmp_path, SoulEvolution.OFF, chat=chat) as rig:
         assert injected(rig) == ""
-        for request in (ProposeSoul("回答短一些。"), ApplySoul(waiting), AdoptSoul()):
+        for request in (
+            SoulRequest(SoulAction.PROPOSE, wish="回答短一些。"),
+            SoulRequest(SoulAction.APPLY, waiting),
+            SoulRequest(SoulAction.ADOPT),
+        ):
             assert await ask(rig, request) == SoulRefused(SoulFault.OFF)
         for number in range(3):
             await say(rig, "以后说短一点", who=person(number), where=group(777, persona=CAT))
@@ -190,7 +187,7 @@ async def test_what_passed_waits_for_an_admin_who_is_told_once(tmp_path: Path) -
         assert await warned(rig) == {"soul_waits": (CAT, str(number))}
         assert await rig.engine.service.conversations.claim_news(ADMIN) == []
         await night(rig)
-        await ask(rig, ApplySoul(number))
+        await ask(rig, SoulRequest(SoulAction.APPLY, number))
         assert injected(rig) == BLOCK
         assert await warned(rig) == {}
     assert chat.probed.asked == []
@@ -214,7 +211,7 @@ async def test_the_night_applies_under_auto_what_a_model_has_passed_and_tells(
     assert not [answer for answer in answers if answer in verdict]
     async with engine(tmp_path, SoulEvolution.AUTO, chat=made(), clock=clock) as rig:
         assert await warned(rig) == {"soul_applied": (CAT, str(number))}
-        await ask(rig, VetoSoul(number))
+        await ask(rig, SoulRequest(SoulAction.VETO, number))
         assert injected(rig) == ""
         assert await warned(rig) == {}
 
@@ -248,7 +245,7 @@ async def test_what_a_model_cannot_judge_costs_three_nights_and_then_waits_for_a
         assert [bool(made) for made in calls] == [True, True, True, False, False]
         found = await soul_of(rig)
         assert (found.open and found.open.number, found.state) == (number, SoulState.PROPOSED)
-        outcome = await ask(rig, ApplySoul(number))
+        outcome = await ask(rig, SoulRequest(SoulAction.APPLY, number))
         assert isinstance(outcome, SoulRefused)
         assert outcome.fault is SoulFault.UNJUDGED, "an admin may try at any time"
 
@@ -283,7 +280,7 @@ async def test_what_enough_people_ask_for_is_proposed_at_night_in_words_of_our_o
         assert (found.open.origin, found.state) == (SoulOrigin.STYLE, SoulState.APPROVED)
         assert injected(rig) == ""
         assert (await soul_of(rig, "")).open is None
-        await ask(rig, ApplySoul(found.open.number))
+        await ask(rig, SoulRequest(SoulAction.APPLY, found.open.number))
         assert injected(rig) == f"\n# 学到的说话习惯\n- {line}\n"
         await night(rig)
         assert (await soul_of(rig)).open is None  # what was counted has been used up
@@ -299,7 +296,7 @@ async def test_what_was_forgotten_comes_into_no_soul_either(tmp_path: Path) -> N
         assert isinstance(made, Stored)
 
         async def refusals(wish: str) -> list[str]:
-            refused = await ask(rig, ProposeSoul(wish))
+            refused = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish))
             assert isinstance(refused, SoulRefused)
             return [finding.rule for finding in refused.findings]
 
@@ -317,7 +314,7 @@ async def test_a_wish_is_asked_of_the_rules_again_when_it_is_applied(tmp_path: P
     async with engine(tmp_path, SoulEvolution.AUTO, chat=made(words)) as rig:
         await proposed(rig, words)
         await rig.remember(words, group(777))
-        refused = await ask(rig, ApplySoul())
+        refused = await ask(rig, SoulRequest(SoulAction.APPLY))
         assert isinstance(refused, SoulRefused)
         assert refused.verdict is not None
         assert [one.rule for one in refused.verdict.findings] == [SCOPE]
@@ -333,7 +330,7 @@ async def test_an_archive_that_cannot_be_read_refuses_a_wish_in_words(tmp_path: 
         file = tmp_path / "memory" / "scopes" / "家人" / "archive" / "patterns.md"
         file.parent.mkdir(parents=True)
         file.write_bytes("暗号".encode("gbk"))
-        refused = await ask(rig, ProposeSoul(SOFT))
+        refused = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=SOFT))
         assert isinstance(refused, SoulRefused)
         (finding,) = refused.findings
         assert "有文件打不开" in finding.said.text("zh")
@@ -367,7 +364,7 @@ async def test_a_hand_edit_is_kept_and_told_while_the_bot_runs(
         path.unlink()
         await follows()  # it is put back before that is told
         assert path.read_bytes() == in_force
-        log = await ask(rig, LogSoul(), persona)
+        log = await ask(rig, SoulRequest(SoulAction.LOG), persona)
         assert log.lines[0].event is SoulEvent.RESTORED
 
 
@@ -382,7 +379,7 @@ async def test_a_broken_chain_is_told_with_its_line_and_what_is_in_force_stays(
         assert injected(rig) == BLOCK
         (warning,) = (await warned(rig)).items()
         assert warning == ("soul_broken", (CAT, "3"))
-        refused = await ask(rig, RollbackSoul())
+        refused = await ask(rig, SoulRequest(SoulAction.ROLLBACK))
         assert isinstance(refused, SoulRefused)
         assert refused.fault is SoulFault.BROKEN
 
@@ -416,7 +413,7 @@ async def test_an_older_backup_beside_a_newer_state_is_no_chain_with_a_cut_end(
     async with engine(store, clock=clock) as rig:
         assert injected(rig) == BLOCK
         assert await warned(rig) == {}
-        assert await ask(rig, VerifySoul()) == SoulVerified(0, "", 4)
+        assert await ask(rig, SoulRequest(SoulAction.VERIFY)) == SoulVerified(0, "", 4)
         await applied(rig, "少开玩笑。")
 
 
@@ -431,10 +428,10 @@ async def test_a_soul_travels_byte_for_byte_and_its_chain_is_right_at_the_new_pl
         (old.memory / "roles/猫娘/日记.md").write_bytes("# 日记\r\n没有换行".encode())
         await proposed(rig, "少用表情符号。")
         page(old.data).write_text("手写的", "utf-8")
-        assert isinstance(await ask(rig, AdoptSoul()), SoulRefused)
-        assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
+        assert isinstance(await ask(rig, SoulRequest(SoulAction.ADOPT)), SoulRefused)
+        assert isinstance(await ask(rig, SoulRequest(SoulAction.DISCARD)), SoulEnded)
         await applied(rig, "回答短一些。", DOG)
-        await ask(rig, RollbackSoul(), DOG)
+        await ask(rig, SoulRequest(SoulAction.ROLLBACK), DOG)
         for _ in range(2):  # a night's backup comes first in it
             await night(rig)
         name, _ = await rig.engine.back_up()
@@ -463,10 +460,12 @@ async def test_a_soul_travels_byte_for_byte_and_its_chain_is_right_at_the_new_pl
         souls = other.service.souls
         assert (souls.injected(CAT), souls.injected(DOG)) == (BLOCK, "")
         for persona in (CAT, DOG):
-            found = await souls.ask(VerifySoul(), persona, ADMIN)
+            found = await souls.ask(SoulRequest(SoulAction.VERIFY), persona, ADMIN)
             assert isinstance(found, SoulVerified)
             assert (found.line, found.why) == (0, "")
-        assert isinstance(await souls.ask(RollbackSoul(), CAT, ADMIN), SoulChanged)
+        assert isinstance(
+            await souls.ask(SoulRequest(SoulAction.ROLLBACK), CAT, ADMIN), SoulChanged
+        )
     finally:
         await other.close()
 
@@ -532,7 +531,7 @@ async def test_no_call_is_made_where_the_day_has_no_tokens_for_a_whole_evaluatio
             clock.forward(days=1)
             await night(rig)
             assert (await rig.engine.status()).loop.spent.calls == 0
-        refused = await ask(rig, ApplySoul())
+        refused = await ask(rig, SoulRequest(SoulAction.APPLY))
         assert refused == SoulRefused(SoulFault.BUDGET)
         assert (await rig.engine.status()).loop.spent.calls == 0
         assert (await soul_of(rig)).state is SoulState.PROPOSED
@@ -570,7 +569,7 @@ async def test_a_close_waits_for_no_model_that_evaluates(tmp_path: Path, by_nigh
     chat = Silent()
     async with engine(tmp_path, SoulEvolution.AUTO, chat=chat) as rig:
         number = await proposed(rig)
-        work = night(rig) if by_night else ask(rig, ApplySoul(number))
+        work = night(rig) if by_night else ask(rig, SoulRequest(SoulAction.APPLY, number))
         task = asyncio.ensure_future(work)
         await chat.asked.wait()
     (done,) = await asyncio.gather(task, return_exceptions=True)

@@ -12,14 +12,12 @@ import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvaluation, SoulOrigin
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    AdoptSoul,
-    ApplySoul,
-    ProposeSoul,
+    SoulAction,
     SoulChanged,
     SoulFault,
     SoulProposed,
     SoulRefused,
-    VetoSoul,
+    SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.checks import FORM, check
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.soul_text import seed
@@ -57,13 +55,13 @@ async def ask(rig: Rig, request: Any) -> Any:
 
 
 async def wished(rig: Rig, wish: str = WISH) -> SoulProposed:
-    made = await ask(rig, ProposeSoul(wish))
+    made = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish))
     assert isinstance(made, SoulProposed), made
     return made
 
 
 async def refused(rig: Rig, wish: str = WISH) -> SoulRefused:
-    found = await ask(rig, ProposeSoul(wish))
+    found = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish))
     assert isinstance(found, SoulRefused), found
     assert found.fault is SoulFault.DENIED
     return found
@@ -90,7 +88,7 @@ async def test_a_wish_in_a_models_words_is_shown_kept_and_comes_into_force(
     written = file.read_text("utf-8").splitlines()
     assert {f"aim: {RULE}", "reason: worded by scripted", f"- {RULE}"} <= {*written}
     assert (await opened.engine.status()).loop.spent.tokens == 10
-    done = await ask(opened, ApplySoul())
+    done = await ask(opened, SoulRequest(SoulAction.APPLY))
     assert isinstance(done, SoulChanged), done
     assert isinstance(done.verdict, SoulEvaluation)
     assert opened.engine.service.souls.injected(CAT) == f"\n# 学到的说话习惯\n- {RULE}\n"
@@ -150,10 +148,10 @@ async def test_what_the_rules_refuse_in_a_models_words_is_refused_as_it_was_type
 async def test_a_models_words_give_up_no_boundary(rig: tuple[Rig, ProbedChat]) -> None:
     opened, chat = rig
     page = opened.root / "memory" / "roles" / CAT / "SOUL.md"
-    await ask(opened, VetoSoul(1))  # the first look writes the page
+    await ask(opened, SoulRequest(SoulAction.VETO, 1))  # the first look writes the page
     kept, opposite = "回答短一些，先说结论。", "回答详细一些，把步骤和理由讲清楚。"
     page.write_text(seed("zh").replace("## 边界\n", f"## 边界\n- {kept}\n"), "utf-8")
-    assert isinstance(await ask(opened, AdoptSoul()), SoulChanged)
+    assert isinstance(await ask(opened, SoulRequest(SoulAction.ADOPT)), SoulChanged)
     chat.probed.words = lambda wish: f"- {opposite}"
     assert (await refused(opened)).tokens == 10
     found = check(text := page.read_text("utf-8"), worded(text, opposite), wish=False)

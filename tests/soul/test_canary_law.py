@@ -26,12 +26,12 @@ from astrbot_plugin_scoped_memory.llm_memory.consolidation.rules import question
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    ApplySoul,
-    ProposeSoul,
+    SoulAction,
     SoulChanged,
     SoulFault,
     SoulProposed,
     SoulRefused,
+    SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.tasks import TaskAction, TaskChange
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import Completion
@@ -337,7 +337,7 @@ async def do(rig: Rig, way: Way, number: int) -> None:
         case "wished" | "cited" | "phrase" | "noted":
             whole = way.kind in ("phrase", "noted")
             wish = word if whole else way.template.replace("{}", word)
-            done = await ask(rig, ProposeSoul(wish), name=f"站长{word}")
+            done = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish), name=f"站长{word}")
             assert isinstance(done, SoulRefused), (way, done)
             assert done.fault is SoulFault.DENIED
             if way.kind != "wished":
@@ -429,12 +429,15 @@ async def test_no_word_of_a_private_scope_leaves_it_by_way_of_a_soul(
             chat.passes(waiting.aim)
             clock.forward(days=1)
             if turn == 1:  # an admin does not wait for the night
-                assert isinstance(await ask(rig, ApplySoul()), SoulChanged)
+                assert isinstance(await ask(rig, SoulRequest(SoulAction.APPLY)), SoulChanged)
             await night(rig)
             assert waiting.aim in souls.injected(CAT)
             look(tmp_path, own, chat, souls.injected(CAT))
         (tmp_path / "memory/soul/猫娘/probes.md").write_text("- 在忙什么？\n", "utf-8")
-        assert isinstance(await ask(rig, ProposeSoul(HARMLESS), name="站长zqkbzzz"), SoulProposed)
+        assert isinstance(
+            await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=HARMLESS), name="站长zqkbzzz"),
+            SoulProposed,
+        )
         chat.passes(HARMLESS)
         clock.forward(days=1)
         await night(rig)

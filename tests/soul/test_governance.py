@@ -26,18 +26,16 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulState,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    DiffSoul,
-    LogSoul,
-    ShowSoul,
+    SoulAction,
     SoulChanged,
     SoulEnded,
     SoulFault,
     SoulLog,
     SoulRefused,
+    SoulRequest,
     SoulText,
     SoulVerified,
     SoulView,
-    VerifySoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul import soul_files
 from astrbot_plugin_scoped_memory.llm_memory.soul.chain import digest, written
@@ -78,7 +76,7 @@ def fault(outcome: object) -> SoulFault:
 
 
 async def events(souls: Souls, role: str = CAT) -> list[SoulEvent]:
-    log = await souls.gov.read(LogSoul(), role, ADMIN)
+    log = await souls.gov.read(SoulRequest(SoulAction.LOG), role, ADMIN)
     assert isinstance(log, SoulLog)
     return [line.event for line in log.lines[::-1]]
 
@@ -93,7 +91,7 @@ async def test_a_file_that_stood_there_becomes_the_first_version(souls: Souls) -
     view = await souls.view()
     assert (view.version.number, view.version.origin) == (1, SoulOrigin.OWNER)
     assert souls.versions() == [HAND + b"\xff"]
-    log = await souls.gov.read(LogSoul(), CAT, ADMIN)
+    log = await souls.gov.read(SoulRequest(SoulAction.LOG), CAT, ADMIN)
     assert isinstance(log, SoulLog)
     assert log.lines[0].actor == "owner"
 
@@ -154,9 +152,9 @@ async def test_only_admins_change_anything(souls: Souls, stranger: Actor) -> Non
         await gov.rollback(CAT, 1, stranger),
         await gov.adopt(CAT, stranger, judge),
         await gov.discard(CAT, stranger),
-        await gov.read(DiffSoul(number), CAT, stranger),
-        await gov.read(LogSoul(), CAT, stranger),
-        await gov.read(VerifySoul(), CAT, stranger),
+        await gov.read(SoulRequest(SoulAction.DIFF, number), CAT, stranger),
+        await gov.read(SoulRequest(SoulAction.LOG), CAT, stranger),
+        await gov.read(SoulRequest(SoulAction.VERIFY), CAT, stranger),
     ):
         assert fault(outcome) is SoulFault.NOT_ALLOWED
     assert souls.tree(CAT) == before
@@ -214,7 +212,9 @@ async def test_what_was_changed_after_it_was_judged_is_not_applied(
     path.write_bytes(raw.replace(old, new) if old else raw + new)
     outcome = await souls.gov.apply(CAT, number, ADMIN, souls.judge)
     assert outcome == SoulRefused(SoulFault.BROKEN, str(line))
-    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(line, file, 3)
+    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
+        line, file, 3
+    )
 
 
 async def test_no_tokens_are_spent_on_what_could_not_be_applied(souls: Souls) -> None:
@@ -255,7 +255,7 @@ async def test_a_proposal_is_read_back_as_it_was_made(souls: Souls) -> None:
     assert found is not None
     assert (found.text, found.aim, found.reason) == (text, "一行 又一行", "reason: x")
     assert (found.author, found.origin, found.base) == (ADMIN.person, SoulOrigin.WISH, 1)
-    diff = await souls.gov.read(DiffSoul(0), CAT, ADMIN)
+    diff = await souls.gov.read(SoulRequest(SoulAction.DIFF, 0), CAT, ADMIN)
     assert isinstance(diff, SoulText)
     assert "+- 一" in diff.lines
 
@@ -300,7 +300,9 @@ async def test_of_two_admins_at_once_one_applies_and_one_judge_is_asked(souls: S
     assert sum(isinstance(one, SoulChanged) for one in outcomes) == 1
     assert len(souls.judge.asked) == 1
     assert souls.versions() == [SEED, RULED.encode()]
-    assert isinstance(await souls.gov.read(VerifySoul(), CAT, ADMIN), SoulVerified)
+    assert isinstance(
+        await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN), SoulVerified
+    )
 
 
 async def test_a_caller_that_is_cancelled_leaves_no_half(souls: Souls) -> None:
@@ -313,7 +315,7 @@ async def test_a_caller_that_is_cancelled_leaves_no_half(souls: Souls) -> None:
         await task
     view = await souls.view()  # waits for the thread
     assert souls.page().read_text("utf-8") == view.text
-    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(
+    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
         0, "", len(await events(souls))
     )
 
@@ -347,10 +349,10 @@ async def test_what_stands_there_before_the_first_version_is_a_note_to_whoever_l
     await souls.gov.recover()
     assert await souls.gov.follow() == {}
     for actor in (ADMIN, STRANGERS[0]):
-        view = await souls.gov.read(ShowSoul(), CAT, actor)
+        view = await souls.gov.read(SoulRequest(SoulAction.SHOW), CAT, actor)
         assert isinstance(view, SoulView)
         assert (view.version.number, view.text, view.by_hand) == (0, "", False)
-    await souls.gov.read(VerifySoul(), CAT, ADMIN)
+    await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)
     await souls.gov.rollback(CAT, 0, STRANGERS[0])
     assert souls.tree(CAT) == before
     await souls.gov.rollback(CAT, 0, ADMIN)
@@ -497,10 +499,10 @@ async def test_a_broken_chain_keeps_what_is_in_force_and_refuses_every_change(
         await gov.discard(CAT, ADMIN),
     ):
         assert outcome == SoulRefused(SoulFault.BROKEN, str(len(lines)))
-    assert await gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(
+    assert await gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
         len(lines), "missing", len(lines) - 1
     )
-    log = await gov.read(LogSoul(), CAT, ADMIN)
+    log = await gov.read(SoulRequest(SoulAction.LOG), CAT, ADMIN)
     assert isinstance(log, SoulLog)
     assert (log.broken, len(log.lines)) == (len(lines), len(lines) - 1)
 
@@ -529,14 +531,18 @@ async def test_an_event_that_cannot_follow_is_named_and_harms_no_other_persona(
     assert souls.gov.in_force(DOG) == RULED
     view = await souls.view()
     assert (view.broken, view.text) == (5, SEED.decode())
-    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(5, "event", 4)
+    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
+        5, "event", 4
+    )
 
 
 async def test_a_version_whose_file_was_changed_is_no_target_and_is_named(souls: Souls) -> None:
     await souls.applied(RULED)
     (souls.folder() / "versions" / "0001.md").write_text("坏的", "utf-8")
     assert await souls.gov.rollback(CAT, 0, ADMIN) == SoulRefused(SoulFault.BROKEN, "1")
-    assert await souls.gov.read(VerifySoul(), CAT, ADMIN) == SoulVerified(1, "versions/0001.md", 4)
+    assert await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN) == SoulVerified(
+        1, "versions/0001.md", 4
+    )
     (souls.folder() / "versions" / "0002.md").unlink()
     assert (await souls.view()).text == RULED, "SOUL.md still has it"
     souls.page().write_bytes(HAND)
@@ -559,7 +565,9 @@ async def test_a_newer_format_is_read_and_left_alone(souls: Souls) -> None:
     view = await souls.view()
     assert (view.newer, view.broken, view.text) == (True, 0, RULED)
     assert fault(await souls.gov.rollback(CAT, 0, ADMIN)) is SoulFault.NEWER
-    assert fault(await souls.gov.read(VerifySoul(), CAT, ADMIN)) is SoulFault.NEWER
+    assert (
+        fault(await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)) is SoulFault.NEWER
+    )
     assert souls.tree(CAT) == before
 
 

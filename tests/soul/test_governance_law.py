@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulDraft, SoulOrigin, SoulState
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+    SoulAction,
     SoulChanged,
     SoulEnded,
     SoulFault,
     SoulProposed,
     SoulRefused,
+    SoulRequest,
     SoulVerified,
-    VerifySoul,
 )
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, DOG, SEED, Souls
 
@@ -282,7 +283,7 @@ class Story:
             written = self.souls.folder(role) / "versions"
             for number, stack in model.stacks.items():
                 assert (written / f"{number:04d}.md").read_bytes() == stack[-1].raw
-            found = await self.souls.gov.read(VerifySoul(), role, ADMIN)
+            found = await self.souls.gov.read(SoulRequest(SoulAction.VERIFY), role, ADMIN)
             assert isinstance(found, SoulVerified)
             assert (found.line, found.why) == (0, "SOUL.md" if model.by_hand else "")
 

@@ -17,13 +17,11 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory.consolidation import purge_remnants
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvolution
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    AdoptSoul,
-    DiscardSoul,
-    ProposeSoul,
-    RollbackSoul,
+    SoulAction,
     SoulEnded,
     SoulFault,
     SoulRefused,
+    SoulRequest,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.rules.wording import worded
 from astrbot_plugin_scoped_memory.tests.soul.rules.wishes import HOSTILE
@@ -69,7 +67,7 @@ async def rig(
     settings = replace(loop, soul_evolution=SoulEvolution.AUTO)
     clock = StandingClock()
     async with running(tmp_path, settings=settings, follow=False, chat=chat, clock=clock) as rig:
-        await ask(rig, RollbackSoul())  # any command of an admin's begins a soul
+        await ask(rig, SoulRequest(SoulAction.ROLLBACK))  # any command of an admin's begins a soul
         yield rig
 
 
@@ -95,7 +93,7 @@ async def test_no_hostile_wish_comes_into_force(rig: Rig, chat: ProbedChat, word
     chat.probed.words = WORDERS[words]
     before, raw = await soul_of(rig), page(rig).read_bytes()
     for wish in HOSTILE if words == "as it was typed" else some(HOSTILE, 40):
-        refused = await ask(rig, ProposeSoul(wish))
+        refused = await ask(rig, SoulRequest(SoulAction.PROPOSE, wish=wish))
         assert isinstance(refused, SoulRefused), wish
         assert refused.fault is SoulFault.DENIED
         assert refused.findings
@@ -105,8 +103,8 @@ async def test_no_hostile_wish_comes_into_force(rig: Rig, chat: ProbedChat, word
     assert await soul_of(rig) == before
     for wish in some(HOSTILE):
         page(rig).write_text(worded(before.text, wish), "utf-8")
-        assert isinstance(await ask(rig, AdoptSoul()), SoulRefused), wish
-        assert isinstance(await ask(rig, DiscardSoul()), SoulEnded)
+        assert isinstance(await ask(rig, SoulRequest(SoulAction.ADOPT)), SoulRefused), wish
+        assert isinstance(await ask(rig, SoulRequest(SoulAction.DISCARD)), SoulEnded)
     assert (await soul_of(rig)).version == before.version
     assert page(rig).read_bytes() == raw
     assert rig.engine.service.souls.injected(CAT) == ""

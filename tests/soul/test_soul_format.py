@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulOrigin
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import SoulVerified, VerifySoul
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+    SoulAction,
+    SoulRequest,
+    SoulVerified,
+)
 from astrbot_plugin_scoped_memory.tests.house.source import ROOT
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, SEED, Souls, live
 
@@ -46,7 +50,7 @@ async def test_what_was_written_is_read_and_goes_on(souls: Souls) -> None:
     await souls.gov.recover()
     view = await souls.view()
     assert (view.text, view.version.origin) == ("手写的", SoulOrigin.HAND)
-    found = await souls.gov.read(VerifySoul(), CAT, ADMIN)
+    found = await souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN)
     assert isinstance(found, SoulVerified)
     assert (found.line, found.why, found.lines) == (0, "", 15)
     await souls.gov.rollback(CAT, 0, ADMIN)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.soul import SoulEvent, SoulLine
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    LogSoul,
+    SoulAction,
     SoulLog,
+    SoulRequest,
     SoulVerified,
-    VerifySoul,
 )
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT, Souls, live
 
@@ -33,13 +33,13 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Souls]:
 
 
 def lines_of(souls: Souls) -> list[SoulLine]:
-    log = asyncio.run(souls.gov.read(LogSoul(), CAT, ADMIN))
+    log = asyncio.run(souls.gov.read(SoulRequest(SoulAction.LOG), CAT, ADMIN))
     assert isinstance(log, SoulLog)
     return list(log.lines[::-1])
 
 
 def verified(souls: Souls) -> SoulVerified:
-    found = asyncio.run(souls.gov.read(VerifySoul(), CAT, ADMIN))
+    found = asyncio.run(souls.gov.read(SoulRequest(SoulAction.VERIFY), CAT, ADMIN))
     assert isinstance(found, SoulVerified)
     return found
 

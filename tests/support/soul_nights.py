@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from astrbot_plugin_scoped_memory.llm_memory import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import ShowSoul, SoulView
+from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
+    SoulAction,
+    SoulRequest,
+    SoulView,
+)
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
 from astrbot_plugin_scoped_memory.tests.support.souls import ADMIN, CAT
 
@@ -15,6 +19,6 @@ async def night(rig: Rig) -> None:
 
 
 async def soul_of(rig: Rig, persona: str = CAT) -> SoulView:
-    found = await rig.engine.service.souls.ask(ShowSoul(), persona, ADMIN)
+    found = await rig.engine.service.souls.ask(SoulRequest(SoulAction.SHOW), persona, ADMIN)
     assert isinstance(found, SoulView), found
     return found

@@ -16,14 +16,12 @@ from astrbot_plugin_scoped_memory.llm_memory.models.soul import (
     SoulProposal,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.soul_requests import (
-    AdoptSoul,
-    DiscardSoul,
-    RollbackSoul,
+    SoulAction,
     SoulFault,
     SoulOutcome,
     SoulProposed,
+    SoulRequest,
     SoulView,
-    VetoSoul,
 )
 from astrbot_plugin_scoped_memory.llm_memory.soul.governance import Governance
 from astrbot_plugin_scoped_memory.llm_memory.soul.governance import Judge as AnyJudge
@@ -59,16 +57,16 @@ class Hands(Governance):
     """What an admin decides, as a test says it."""
 
     async def veto(self, role: str, number: int, actor: Actor) -> SoulOutcome:
-        return await self.change(VetoSoul(number), role, actor, Judge())
+        return await self.change(SoulRequest(SoulAction.VETO, number), role, actor, Judge())
 
     async def rollback(self, role: str, version: int, actor: Actor) -> SoulOutcome:
-        return await self.change(RollbackSoul(version), role, actor, Judge())
+        return await self.change(SoulRequest(SoulAction.ROLLBACK, version), role, actor, Judge())
 
     async def adopt(self, role: str, actor: Actor, judge: AnyJudge) -> SoulOutcome:
-        return await self.change(AdoptSoul(), role, actor, judge)
+        return await self.change(SoulRequest(SoulAction.ADOPT), role, actor, judge)
 
     async def discard(self, role: str, actor: Actor) -> SoulOutcome:
-        return await self.change(DiscardSoul(), role, actor, Judge())
+        return await self.change(SoulRequest(SoulAction.DISCARD), role, actor, Judge())
 
 
 class Souls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...models.data_models import shown_day
@@ -23,14 +23,7 @@ from ...models.soul import (
     SoulState,
 )
 from ...models.soul_requests import (
-    AdoptSoul,
-    ApplySoul,
-    DiffSoul,
-    DiscardSoul,
-    LogSoul,
-    ProposeSoul,
-    RollbackSoul,
-    ShowSoul,
+    SoulAction,
     SoulChanged,
     SoulEnded,
     SoulFault,
@@ -42,8 +35,6 @@ from ...models.soul_requests import (
     SoulText,
     SoulVerified,
     SoulView,
-    VerifySoul,
-    VetoSoul,
 )
 from ...models.vault_layout import SOUL_PAGE
 from ...text.normalising import preview
@@ -53,20 +44,8 @@ from ...texts import Texts
 type How = Callable[[str], str]
 """Returns what a person writes for an action, such as ``apply 7``."""
 
-_PLAIN: Final[Mapping[str, SoulRequest]] = {
-    "show": ShowSoul(),
-    "log": LogSoul(),
-    "verify": VerifySoul(),
-    "adopt": AdoptSoul(),
-    "discard": DiscardSoul(),
-}
-_NUMBERED: Final[Mapping[str, Callable[[int], SoulRequest]]] = {
-    "apply": ApplySoul,
-    "veto": VetoSoul,
-    "undo": RollbackSoul,
-    "diff": DiffSoul,
-}
-ACTIONS: Final = (*_PLAIN, "propose", *_NUMBERED)
+ACTIONS: Final = tuple(action.value for action in SoulAction)
+_NUMBERED: Final = (SoulAction.APPLY, SoulAction.VETO, SoulAction.ROLLBACK, SoulAction.DIFF)
 _ACTORS: Final = {
     REFLECTION: "reflection",
     OWNER: "owner",
@@ -84,12 +63,15 @@ _DIFF: Final = 30
 def request_of(action: str, words: str) -> SoulRequest | None:
     """Returns what is asked for by one of ``ACTIONS``, empty for ``show``, and the words behind it;
     None for words that ask for nothing."""
-    if action == "propose":
-        return ProposeSoul(words) if words else None
-    if (numbered := _NUMBERED.get(action)) is not None:
+    if action not in (*ACTIONS, ""):
+        return None
+    asked = SoulAction(action or "show")
+    if asked is SoulAction.PROPOSE:
+        return SoulRequest(asked, wish=words) if words else None
+    if asked in _NUMBERED:
         number = _NUMBER.fullmatch(words or "0")
-        return numbered(int(number[1])) if number else None
-    return None if words else _PLAIN.get(action or "show")
+        return SoulRequest(asked, int(number[1])) if number else None
+    return None if words else SoulRequest(asked)
 
 
 def persona_words(texts: Texts, folder: str) -> str:
