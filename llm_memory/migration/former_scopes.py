@@ -178,7 +178,9 @@ class FormerScopes:
         """Returns the number of memories and turns of each remainder that holds some."""
         queued = await self._queued() if remainders else frozenset[str]()
         found = []
-        for one in remainders:
+        for number, one in enumerate(remainders):
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
             source, memories, turns = one.source.name, len(self.memories(one)), 0
             if source in queued:
                 with contextlib.suppress(StateUnavailable, EngineClosed):

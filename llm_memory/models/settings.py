@@ -89,6 +89,24 @@ class ScopeMap:
     rebound: tuple[Rebinding, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MapPast:
+    """What is remembered of the maps that there were.
+
+    Attributes:
+        keys: The private ones of the last map that had any.
+        lost: Private keys that went all at once and are not back.
+        scopes: Private scopes that a map has named, that were brought from elsewhere, or of which
+            an admin has said that no key is to name them.
+        released: Bot accounts of which an admin has said that they are gone for good.
+    """
+
+    keys: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    released: frozenset[str] = frozenset()
+
+
 BY_ACCOUNT = "advanced.dm_scope_by_account"
 
 

@@ -168,7 +168,7 @@ class ScopeAdmin:
         Raises StateUnavailable.
         """
         await self._life.ready()
-        moved = fault_of(old, new, self._book.accounts) or with_moved(raw, old, new)
+        moved = fault_of(old, new, self._book.accounts()) or with_moved(raw, old, new)
         if isinstance(moved, RebindFault):
             self._book.forget_told(old, new)
             return moved

@@ -21,6 +21,7 @@ from ..models.conversation import SeenSender
 from ..models.corrections import Correction, CorrectionKind
 from ..models.passages import Key
 from ..models.resolution import DerivedScope, Rebinding
+from ..models.settings import MapPast
 from ..models.turns import HistoryScope
 from .formats.peek import peek
 from .formats.state_schema import STATE
@@ -79,26 +80,26 @@ class SqliteStateStore(SqliteFile):
     def mark_seen(self, umo: str) -> None:
         self.rows("INSERT OR IGNORE INTO seen_conversation VALUES (?)", (umo,))
 
-    def remembered_map_keys(self) -> frozenset[str]:
-        """Returns the private keys of the last map that had any."""
-        return self._column("SELECT key FROM map_key")
+    def map_past(self) -> MapPast:
+        """Returns what is remembered of the owner's maps."""
+        return MapPast(
+            self._column("SELECT key FROM map_key"),
+            self._column("SELECT key FROM lost_map_key"),
+            self._column("SELECT scope FROM known_scope"),
+            frozenset(map(str, self._json(_RELEASED) or ())),
+        )
 
-    def lost_map_keys(self) -> frozenset[str]:
-        """Returns private keys that went all at once and were not given back yet."""
-        return self._column("SELECT key FROM lost_map_key")
-
-    def remember_map_keys(self, keys: Iterable[str], *, lost: Iterable[str]) -> None:
-        """Replace both."""
+    def put_map_past(self, past: MapPast) -> None:
+        """Replace it; no scope that is known goes."""
         with self.transaction() as connection:
-            connection.execute("DELETE FROM map_key")
-            connection.execute("DELETE FROM lost_map_key")
-            connection.executemany("INSERT INTO map_key VALUES (?)", [(key,) for key in keys])
-            connection.executemany("INSERT INTO lost_map_key VALUES (?)", [(k,) for k in lost])
-
-    def known_scopes(self) -> frozenset[str]:
-        """Returns private scopes that a map of this installation has named, that it has brought
-        from elsewhere, or of which an admin has said that no key is to name them."""
-        return self._column("SELECT scope FROM known_scope")
+            for table, keys in (("map_key", past.keys), ("lost_map_key", past.lost)):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608  (a constant)
+                connection.executemany(
+                    f"INSERT INTO {table} VALUES (?)",  # noqa: S608
+                    [(key,) for key in keys],
+                )
+            _add_scopes(connection, past.scopes)
+        self._put_json(_RELEASED, sorted(past.released))
 
     def know_scopes(self, names: Iterable[str], *, brought: bool = False) -> None:
         """Add some. Idempotent. ``brought``: by the owner, from elsewhere; then they are kept even
@@ -106,13 +107,6 @@ class SqliteStateStore(SqliteFile):
         del brought
         with self.transaction() as connection:
             _add_scopes(connection, names)
-
-    def accounts_released(self) -> frozenset[str]:
-        """Returns bot accounts of which an admin has said that they are gone for good."""
-        return frozenset(map(str, self._json(_RELEASED) or ()))
-
-    def release_accounts(self, names: Iterable[str]) -> None:
-        self._put_json(_RELEASED, sorted(names))
 
     def rebindings(self) -> tuple[Rebinding, ...]:
         """Returns the names that were replaced by others, in the order in which that was done."""

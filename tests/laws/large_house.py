@@ -24,16 +24,38 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Source,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import NotRecorded
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import DerivedScope
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import (
+    ALL_PRIVATE_CHATS,
+)
+from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
-from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, Ticker, group, person
+from astrbot_plugin_scoped_memory.tests.support.engines import (
+    QUICK,
+    Rig,
+    Ticker,
+    group,
+    person,
+    private,
+)
 
+FORMER = ALL_PRIVATE_CHATS.name
+"""What all private chats shared once."""
 SIZES = {"家0": 16_000, "public": 2_080, **{f"家{number}": 40 for number in range(1, 49)}}
+SIZES[FORMER] = 40
+MET = 5_000
+"""Groups, and private chats, that have spoken."""
 NOW = datetime(2026, 11, 21, 18, 0, tzinfo=UTC)
 HOME, AWAY = group(0), group(1)
 ADMIN, WEI = person(9, "站长", admin=True), person(1, "大伟")
 MAP: dict[str, object] = {
     f"aiocqhttp:GroupMessage:{number}": f"家{number % 49}" for number in range(200)
 }
+ODD: dict[str, object] = {
+    **{f"qq:GroupMessage:{10_000 + number}": "家1" for number in range(20)},
+    **{f"aiocqhttp:group {20_000 + number}": "家2" for number in range(20)},
+}
+"""On an account that is gone, and mistyped: each seems to mean a group that has spoken."""
 STILL = replace(QUICK, vault_pace=replace(QUICK.vault_pace, scan_seconds=3600.0))
 """The engine does nothing by itself meanwhile."""
 PER_FILE, DAYS, JOURNALS = 100, 60, 14
@@ -89,6 +111,22 @@ def write_vault(root: Path) -> None:
         day = NOW - timedelta(days=back)
         path = root / "memory" / "scopes" / "家0" / "journal" / f"{day:%Y-%m-%d}.md"
         path.write_text(render(_journal(day)), "utf-8")
+
+
+def write_state(root: Path) -> None:
+    """Who has spoken, and what a policy gave to all private chats once."""
+    store = SqliteStateStore(root / "state" / "state.sqlite")
+    assert store.open()
+    met = [group(10_000 + number) for number in range(MET)]
+    met += [private(10_000 + number) for number in range(MET)]
+    with store.transaction() as connection:
+        for table, rows in (
+            ("seen_conversation", [(one.umo,) for one in met]),
+            ("public_peer", [(one.person,) for one in met if one.person]),
+        ):
+            connection.executemany(f"INSERT INTO {table} VALUES (?)", rows)  # noqa: S608
+    store.note_derived_scopes([DerivedScope.of(one, ALL_PRIVATE_CHATS) for one in met[MET:]])
+    store.close()
 
 
 class MeasuredLoop(asyncio.SelectorEventLoop):

@@ -82,8 +82,6 @@ class Life(RuleBasedStateMachine):
         self.turn = 0
         self.kept: list[tuple[str, list[Entry]]] = []
         """Exports: the file, and what it holds."""
-        self.in_chat: set[str] = set()
-        """Keys of the map that were set in chat, and that no panel has shown since."""
         self.unsure = False
         """A kill came where it is not known whether an undo was noted."""
         self.buffer: tuple[Found, bytes, dict[str, str]] | None = None
@@ -424,9 +422,7 @@ class Life(RuleBasedStateMachine):
     def renames(self, where: Place, who: Person, old: str, new: str) -> None:
         if PUBLIC not in (old, new) and old != new and self.are_apart(old, new):
             answer = self.bot.run(self.bot.rename(where, who, old, new))
-            before = self.model.scope_map
             assert answer == self.model.rename(where, who, old, new, self._stands())
-            self.in_chat |= {key for key in before if before[key] != self.model.scope_map[key]}
             self.look()
 
     def are_apart(self, *scopes: str | None) -> bool:
@@ -622,11 +618,6 @@ class Life(RuleBasedStateMachine):
     @rule(scope_map=maps, per_peer=st.booleans(), per_group=st.booleans())
     def is_remapped(self, scope_map: dict[str, str], per_peer: bool, per_group: bool) -> None:
         self.bot.stop()
-        # The panel shows what was mapped in chat: dropped unseen it would be held.
-        scope_map |= {
-            key: self.bot.scope_map[key] for key in self.in_chat & self.bot.scope_map.keys()
-        }
-        self.in_chat.clear()
         self.model.scope_map = scope_map
         self.model.per_peer, self.model.per_group = per_peer, per_group
         self.bot.start(scope_map, per_peer=per_peer, per_group=per_group)
@@ -656,7 +647,6 @@ class Life(RuleBasedStateMachine):
     @rule(where=places, who=admins, name=st.sampled_from([*NAMES, *WRONG, None]))
     def is_remapped_while_it_runs(self, where: Place, who: Person, name: str | None) -> None:
         self.bot.run(self.bot.remap(where, who, name))
-        self.in_chat |= {*where.keys}
         self.model.scope_map = dict(self.bot.scope_map)
         self.look()
 

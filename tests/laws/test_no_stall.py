@@ -28,6 +28,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import ListDecisions, Reject
+from astrbot_plugin_scoped_memory.llm_memory.models.resolution import Rebound
 from astrbot_plugin_scoped_memory.llm_memory.service.turns import TurnRequest
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
@@ -36,18 +37,20 @@ from astrbot_plugin_scoped_memory.tests.laws.large_house import (
     AWAY,
     HOME,
     MAP,
+    ODD,
     SIZES,
     STILL,
     WEI,
     Call,
     House,
     opened,
+    write_state,
     write_vault,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     Ticker,
-    group,
     person,
+    private,
     running,
     with_pace,
 )
@@ -57,8 +60,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 LONGEST, YARDSTICK = 0.020, 0.0055
 """Seconds of processor time in one callback, where ``work`` takes so many."""
 ROUNDS = 3
-MET = 600
-"""Conversations that have spoken; the map names others."""
 LONG = ("明天上午我们去医院看奶奶，然后下周五回来。" * 400)[:7900]
 
 
@@ -80,13 +81,11 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     """All is indexed, by words alone, and many conversations have spoken."""
     root, clock = tmp_path_factory.mktemp("house"), Ticker()
     write_vault(root)
+    write_state(root)
     options = {"settings": STILL, "clock": clock, "chat": ScriptedChat(), "words_alone": True}
-    engine = running(root, MAP, is_admin=ADMIN.person.__eq__, **options)  # type: ignore[arg-type]
+    engine = running(root, MAP | ODD, is_admin=ADMIN.person.__eq__, **options)  # type: ignore[arg-type]
     with opened(engine, clock) as house:
         house.runner.run(house.rig.until_words())
-        for number in range(MET):
-            meeting = house.service.conversations.meet(group(10_000 + number), person(number))
-            house.runner.run(meeting)
         yield house
 
 
@@ -159,8 +158,31 @@ async def import_(house: House) -> object:
 
 
 async def change_map(house: House) -> object:
-    raw = {**MAP, AWAY.umo: f"家{next(house.numbers) % 40}"}
+    raw = {**MAP, **ODD, AWAY.umo: f"家{next(house.numbers) % 40}"}
     return await house.service.admin.change_map(raw, conversation_id=AWAY, actor=ADMIN)
+
+
+async def rename_account(house: House) -> object:
+    """And back."""
+    admin, raw = house.service.admin, MAP | ODD | {"gone:GroupMessage:30001": "家3"}
+    done = await admin.rebind("gone", "aiocqhttp", raw)
+    assert isinstance(done, Rebound)
+    await admin.go_by(done.raw, done.rebinding.moved)
+    await admin.undo_rebind(done.rebinding)
+    return done
+
+
+async def account_comes_and_goes(house: House) -> object:
+    book, accounts = house.rig.engine.parts.book, house.rig.engine.parts.book.accounts
+    book.accounts = lambda: frozenset({"aiocqhttp"})
+    await house.service.describe(conversation_id=HOME)
+    book.accounts = accounts
+    return await house.service.describe(conversation_id=HOME)
+
+
+async def stranger(house: House) -> object:
+    number = 50_000 + next(house.numbers)
+    return await house.service.conversations.meet(private(number), person(number))
 
 
 async def turn(house: House) -> object:
@@ -245,6 +267,9 @@ CALLS: dict[str, Call] = {
     "status": lambda h: h.rig.engine.status(),
     "/memory scope": lambda h: h.service.describe(conversation_id=HOME),
     "/memory scope NAME": change_map,
+    "rename an account": rename_account,
+    "an account comes and goes": account_comes_and_goes,
+    "a stranger writes": stranger,
     "/memory decide": lambda h: h.service.decide(
         ListDecisions(), conversation_id=HOME, actor=ADMIN
     ),

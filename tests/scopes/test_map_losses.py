@@ -210,12 +210,6 @@ async def test_a_mended_typo_is_no_loss(bot: Bot) -> None:
         assert bot.notices.standing() == ()
 
 
-async def test_an_alarm_that_a_former_version_raised_for_a_typo_ends(bot: Bot) -> None:
-    with bot.state() as state:
-        state.remember_map_keys([FAMILY_ROOM], lost=[f"{OLD}:GroupMessage:7777"])
-    assert not bot.start({FAMILY_ROOM: "家人"}).damaged
-
-
 async def test_of_several_keys_only_those_that_were_met_are_held(bot: Bot) -> None:
     book = bot.start({FAMILY_ROOM: "家人", f"{OLD}:GroupMessage:8888": "公司"})
     await book.meet(group(777), person(1), book.resolve(group(777)))
@@ -232,17 +226,6 @@ async def test_a_key_that_decided_for_a_persona_or_a_thread_was_met(bot: Bot, ke
     await book.meet(where, person(1), book.resolve(where))
     book = bot.start({WORK_ROOM: "公司"})
     assert says(book, where) == HELD
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_keys_that_a_former_version_remembered_short_are_the_same_keys(
-    bot: Bot, lost: bool
-) -> None:
-    short = [f"{OLD}:group:777"]
-    with bot.state() as state:
-        state.remember_map_keys([] if lost else short, lost=short if lost else [])
-    assert says(bot.start({}), group(777)) == HELD
-    assert not bot.start(dict.fromkeys(short, "家人")).damaged
 
 
 # What is said of keys

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sqlite3
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
-from astrbot_plugin_scoped_memory.tests.house.source import script
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     MAP,
     Rig,
@@ -30,8 +27,6 @@ from astrbot_plugin_scoped_memory.tests.support.engines import (
 
 pytestmark = pytest.mark.engine
 
-sample = script("make_format_sample")
-FORMAT_1 = sample.SAMPLES / "vault-1-state-1-index-1-loop-1"
 PEANUTS, LIBRARY = "奶奶对花生过敏", "图书馆周一闭馆"
 
 
@@ -87,40 +82,3 @@ def test_a_store_that_was_restored_without_its_map_publishes_nothing(tmp_path: P
     assert main(["--data", str(tmp_path / "old"), "export", str(file)]) == 0
     assert main(["--data", str(tmp_path / "new"), "restore", str(file)]) == 0
     assert asyncio.run(unmapped_reads_only(tmp_path / "new"))
-
-
-@pytest.mark.parametrize("unknown", [False, True])
-async def test_what_the_first_format_knew_of_scopes_and_keys_is_known_after_the_upgrade(
-    tmp_path: Path, unknown: bool
-) -> None:
-    data = tmp_path / "data"
-    shutil.copytree(FORMAT_1 / "data", data)
-    state = data / "state" / "state.sqlite"
-    with closing(sqlite3.connect(state)) as connection:
-        connection.execute("INSERT INTO map_key VALUES ('persona:猫娘')")
-        connection.execute("INSERT INTO map_key VALUES ('tg:GroupMessage:-100')")
-        connection.execute("INSERT INTO map_key VALUES ('tg:GroupMessage:-200')")
-        connection.execute("INSERT INTO seen_conversation VALUES ('tg:GroupMessage:-100#7')")
-        if unknown:  # the former version's mark: the state that knew the map was lost
-            connection.execute("INSERT INTO lost_map_key VALUES (' * ')")
-        connection.commit()
-    unnamed = {"aiocqhttp:GroupMessage:1": "别处"}
-    async with running(data, sample.MAP | unnamed, settings=sample.SETTINGS):
-        pass
-    with closing(sqlite3.connect(state)) as connection:
-        stated = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-        seen = {row[0] for row in connection.execute("SELECT umo FROM seen_conversation")}
-        lost = connection.execute("SELECT key FROM lost_map_key").fetchall()
-    assert int(stated[0]) >= 2
-    assert {"persona:猫娘", "tg:GroupMessage:-100"} <= seen
-    assert "tg:GroupMessage:-200" not in seen
-    assert lost == []
-    shutil.rmtree(data)
-    shutil.copytree(FORMAT_1 / "data", data)
-    if unknown:
-        with closing(sqlite3.connect(state)) as connection:
-            connection.execute("INSERT INTO lost_map_key VALUES (' * ')")
-            connection.commit()
-    named = dict.fromkeys(sample.MAP, "别处")
-    async with running(data, named, settings=sample.SETTINGS) as rig:
-        assert await reads_only(rig) is unknown

@@ -24,11 +24,6 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     GroupScope,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
-    MapHealth,
-    judge_map,
-    read_scope_map,
-)
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
     group,
@@ -100,20 +95,6 @@ def test_a_private_conversation_is_public_only_after_a_decision(
             assert says(book, ROOMS[key]) == expected.get(written, written)
         assert book.damaged is bool(held - entries.keys())
         assert bool(books.notice(NoticeCode.MAP_DAMAGED)) is book.damaged
-
-
-@given(
-    st.frozensets(keys, max_size=4),
-    st.frozensets(keys, max_size=4),
-    st.dictionaries(keys, st.sampled_from(["家人", "public", ""])),
-)
-def test_a_key_that_stands_in_the_map_is_never_held(
-    former: frozenset[str], held: frozenset[str], raw: dict[str, object]
-) -> None:
-    health = judge_map(former, held, read_scope_map(raw, ()))
-    assert isinstance(health, MapHealth)
-    assert not health.held & raw.keys()
-    assert health.held <= former | held
 
 
 async def test_the_first_private_message_of_anybody_but_an_admin_warns_of_strangers(

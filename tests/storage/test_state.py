@@ -25,6 +25,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.conversation import SeenSender
 from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
+from astrbot_plugin_scoped_memory.llm_memory.models.settings import MapPast
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import HistoryScope
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import (
@@ -59,19 +60,19 @@ def test_what_was_stored_is_there_after_a_restart(store: SqliteStateStore, path:
     store.mark_seen("a:GroupMessage:1")
     store.mark_seen("a:GroupMessage:1")
     store.add_public_peer("qq:1")
-    store.remember_map_keys(["k1", "k2"], lost=["k0"])
+    past = MapPast(*map(frozenset, (["k1", "k2"], ["k0"], ["家人"], ["qq"])))
+    store.put_map_past(past)
     store.count_use([Key("家人", "m-1"), Key("家人", "m-1"), Key("公司", "m-1")])
     store.close()
     again = SqliteStateStore(path)
     assert again.open()
     assert again.seen_conversations() == {"a:GroupMessage:1"}
     assert again.public_peers() == {"qq:1"}
-    assert again.remembered_map_keys() == {"k1", "k2"}
-    assert again.lost_map_keys() == {"k0"}
+    assert again.map_past() == past
     assert [again.uses(Key(s, "m-1")) for s in ("家人", "公司", "public")] == [2, 1, 0]
     assert again.all_uses() == {Key("家人", "m-1"): 2, Key("公司", "m-1"): 1}
-    again.remember_map_keys(["k3"], lost=())
-    assert (again.remembered_map_keys(), again.lost_map_keys()) == ({"k3"}, set())
+    again.put_map_past(MapPast(frozenset({"k3"})))
+    assert again.map_past() == MapPast(frozenset({"k3"}), scopes=past.scopes)
 
 
 def test_who_was_seen_where_and_in_which_scope_a_history_was_used_stay(

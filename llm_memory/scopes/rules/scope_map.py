@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
@@ -18,28 +16,6 @@ from ...models.settings import IllegalName, ScopeMap
 from ...text.normalising import clean
 from ...text.scripts import fold
 from ...text.traditional import simplified
-
-
-class KeyFault(StrEnum):
-    """What is odd about a key."""
-
-    UNREADABLE = "unreadable"
-    """It is no conversation id."""
-    ACCOUNT = "account"
-    """It names a bot account that does not exist now."""
-    MEANT = "meant"
-    """It matches no conversation, and seems to mean one that has spoken."""
-
-
-@dataclass(frozen=True, slots=True)
-class OddKey:
-    """An entry that its owner should look at: its key matches no conversation. ``meant`` is the one
-    that it seems to mean, empty for none."""
-
-    key: str
-    value: str
-    fault: KeyFault
-    meant: str = ""
 
 
 def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> ScopeMap:
@@ -77,6 +53,27 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
     return ScopeMap(MappingProxyType(entries), unreadable=frozenset(unreadable))
 
 
+def mappable(folders: Iterable[str]) -> frozenset[str]:
+    """Of the scopes that have a folder, those that only a map can name: neither public nor one of
+    our own making."""
+    return frozenset(filter(_is_mappable, folders))
+
+
+def _is_mappable(folder: str) -> bool:
+    try:
+        return not Scope.parse(folder).is_public
+    except InvalidScope:
+        return False
+
+
+def written(key: str, scope_map: ScopeMap) -> str:
+    """What stands beside a key, empty where it stands there no more."""
+    entry = scope_map.entries.get(key)
+    if entry is None:
+        return ""
+    return entry.name if isinstance(entry, Scope) else entry.value
+
+
 def near_name(name: str, known: Iterable[str]) -> str:
     """The known name that was meant by another one that differs in case, width or one
     slip of the pen; empty for none. Numbers tell things of one kind apart."""
@@ -99,105 +96,6 @@ def _is_slip(one: str, other: str) -> bool:
     if more:
         return more == [first + 1] and one[first : first + 2] == other[first : first + 2][::-1]
     return not (one[first] + other[first]).isnumeric()
-
-
-def private_keys(scope_map: ScopeMap) -> frozenset[str]:
-    """The keys that map to a private scope."""
-    return frozenset(
-        key
-        for key, value in scope_map.entries.items()
-        if isinstance(value, Scope) and not value.is_public
-    )
-
-
-def mappable(folders: Iterable[str]) -> frozenset[str]:
-    """Of the scopes that have a folder, those that only a map can name: neither public nor one of
-    our own making."""
-    return frozenset(filter(_is_mappable, folders))
-
-
-def _is_mappable(folder: str) -> bool:
-    try:
-        return not Scope.parse(folder).is_public
-    except InvalidScope:
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class MapHealth:
-    """``held``: keys on hold now. For the next comparison: ``lost``, all that an accident took and
-    were not given back, and ``remembered``, the private keys of the last map that had any."""
-
-    held: frozenset[str]
-    lost: frozenset[str]
-    remembered: frozenset[str]
-
-    @property
-    def damaged(self) -> bool:
-        """True while the map has lost all its private conversations at once."""
-        return bool(self.held)
-
-
-def judge_map(
-    former: Collection[str],
-    lost: Collection[str],
-    scope_map: ScopeMap,
-    *,
-    met: Collection[str] | None = None,
-    accounts: Collection[str] | None = None,
-) -> MapHealth:
-    """Compare the map with the private keys it had before, and with those it has lost.
-
-    Losing single keys is a decision. Losing all of them at once looks like an accident (a wrong
-    type resets a map to nothing): they are held until one of them is back or an admin confirms.
-
-    Args:
-        met: Keys that a conversation has had. Another one was a typo and its loss is none, if the
-            map names private conversations now: its owner has corrected it. None counts all as met.
-        accounts: The bot accounts that exist now: a key of another one is back, too, once the same
-            conversation is mapped under an account that does. None where they are unknown.
-    """
-    before = frozenset(map(canonical_key, former))
-    missing = frozenset(map(canonical_key, lost))
-    now = private_keys(scope_map)
-    losable = before if met is None or not now else before.intersection(met)
-    if met is not None and now:
-        missing = missing.intersection(met)
-    renamed = {without_account(key) for key in now}
-    back = now | {
-        key
-        for key in before | missing
-        if is_gone(key, accounts) and without_account(key) in renamed
-    }
-    if missing & back:
-        missing = frozenset()
-    elif not before & back:
-        missing |= losable
-    held = missing.difference(scope_map.entries)
-    return MapHealth(held=held, lost=missing, remembered=now or before)
-
-
-def odd_keys(
-    scope_map: ScopeMap, seen: Iterable[str], accounts: Collection[str] | None = None
-) -> list[OddKey]:
-    """Keys that can match no conversation: no id at all, or one of a bot account that does not
-    exist. A key whose conversation has an entry of its own does no harm, and one that is merely
-    unseen is a conversation that has not spoken yet."""
-    heard = frozenset(seen)
-    spoken = [one for one in heard if is_conversation_key(one) and not is_gone(one, accounts)]
-    found = []
-    for key, value in scope_map.entries.items():
-        unreadable = is_unreadable(key)
-        if key in heard or not (unreadable or is_gone(key, accounts)):
-            continue
-        meant = meant_by(key, spoken)
-        left = min(meant - scope_map.entries.keys(), default="")
-        if meant and not left:
-            continue
-        fault = KeyFault.UNREADABLE if unreadable else KeyFault.ACCOUNT
-        name = value.name if isinstance(value, Scope) else value.value
-        found.append(OddKey(key, name, KeyFault.MEANT if left else fault, left))
-    return found
 
 
 PERSONA_PREFIX: Final = "persona:"
@@ -257,28 +155,18 @@ def is_unreadable(key: str) -> bool:
     return not is_conversation_key(key) or any(part != part.strip() for part in key.split(":", 2))
 
 
-def is_gone(key: str, accounts: Collection[str] | None) -> bool:
-    """True for the key of a conversation on a bot account that is not one of ``accounts``. False
-    where those are not known: None."""
-    return accounts is not None and is_conversation_key(key) and account_of(key) not in accounts
-
-
 def seems_to_mean(key: str, conversation_id: ConversationId) -> bool:
     """True if an id of the conversation's group or person stands in an unreadable ``key`` as a
     whole: 777 stands in ``777`` and ``qq:grp:777``, not in ``7770``."""
-    named = _SEPARATOR.split(key, maxsplit=1)[-1] or key
+    named = named_in(key)
     ids = (conversation_id.session, conversation_id.group, conversation_id.peer)
     own = {part.lstrip("-") for one in ids if one for part in (one, chat_of(one))}
     return any(_stands_in(one, named) for one in own if one)
 
 
-def meant_by(key: str, spoken: Collection[str]) -> set[str]:
-    """The conversations that a key seems to mean which can match none itself: those of the same
-    name on another account, or whose number stands in what is no id."""
-    if not is_unreadable(key):
-        beside = without_account(key)
-        return {one for one in spoken if without_account(one) == beside}
-    return {one for one in spoken if seems_to_mean(key, ConversationId.parse(one))}
+def named_in(key: str) -> str:
+    """What an unreadable key says behind the bot account, as far as one stands there."""
+    return _SEPARATOR.split(key, maxsplit=1)[-1] or key
 
 
 def chat_of(session: str) -> str:
@@ -354,56 +242,3 @@ def _line(text: str) -> tuple[str, str]:
     if behind and (is_conversation_key(key) or is_persona_key(key) or is_agent_key(key)):
         return left, behind[0]
     return "", ""
-
-
-ALL_FOLDERS: Final = " * "
-"""On the list of known scopes: all that have a folder at the next start, for a former version knew
-them and did not write them down. No scope has such a name."""
-
-
-def named_scopes(scope_map: ScopeMap) -> frozenset[str]:
-    """The private scopes that some key names."""
-    private = private_keys(scope_map)
-    return frozenset(
-        value.name
-        for key, value in scope_map.entries.items()
-        if isinstance(value, Scope) and key in private
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class LostAccounts:
-    """Keys of bot accounts that do not exist now, public ones aside. ``all_private``: no private
-    conversation of the map is on an account that does."""
-
-    keys: frozenset[str] = frozenset()
-    all_private: bool = False
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The accounts."""
-        return frozenset(map(account_of, self.keys))
-
-
-def lost_accounts(
-    scope_map: ScopeMap, accounts: Collection[str] | None, released: Collection[str]
-) -> LostAccounts:
-    """Which keys of the map, those on hold included, name accounts that are gone.
-
-    Args:
-        accounts: The bot accounts that exist now; None where they are unknown, and then none is
-            gone.
-        released: Accounts of which an admin has said that they are gone for good.
-    """
-    private = {
-        key
-        for key in private_keys(scope_map) | scope_map.held
-        if is_conversation_key(key) and account_of(key) not in released
-    }
-    illegal = {key for key, value in scope_map.entries.items() if isinstance(value, IllegalName)}
-    gone = {
-        key
-        for key in private | illegal
-        if is_gone(key, accounts) and account_of(key) not in released
-    }
-    return LostAccounts(frozenset(gone), bool(private) and private <= gone)

@@ -16,7 +16,14 @@ from ...models.scope import PUBLIC, PUBLIC_NAME, QUARANTINE_NAME, Scope
 from ...models.settings import AgentScope, DmScope, GroupScope, IllegalName, ScopeMap, ScopeSettings
 from ...text.normalising import clean
 from .rebinding import names_of
-from .scope_map import PERSONA_PREFIX, chat_of, is_persona_key, seems_to_mean, without_account
+from .scope_map import (
+    PERSONA_PREFIX,
+    chat_of,
+    is_persona_key,
+    seems_to_mean,
+    without_account,
+    written,
+)
 
 
 def resolve(conversation_id: ConversationId, settings: ScopeSettings) -> Resolution:
@@ -72,19 +79,11 @@ def _by_doubtful_key(names: Sequence[ConversationId], scope_map: ScopeMap) -> Re
         own = {without_account(key) for name in names for _, key in _own_keys(name)}
         for key in sorted(scope_map.gone):
             if without_account(key) in own:
-                return ReadPublicOnly(Why(WhyCode.ACCOUNT_GONE, key, _written(key, scope_map)))
+                return ReadPublicOnly(Why(WhyCode.ACCOUNT_GONE, key, written(key, scope_map)))
     for key in sorted(scope_map.unreadable):
         if any(seems_to_mean(key, name) for name in names):
-            return ReadPublicOnly(Why(WhyCode.UNREADABLE_KEY, key, _written(key, scope_map)))
+            return ReadPublicOnly(Why(WhyCode.UNREADABLE_KEY, key, written(key, scope_map)))
     return None
-
-
-def _written(key: str, scope_map: ScopeMap) -> str:
-    """What stands beside a key, empty where it stands there no more."""
-    entry = scope_map.entries.get(key)
-    if entry is None:
-        return ""
-    return entry.name if isinstance(entry, Scope) else entry.value
 
 
 def _maps_personas(settings: ScopeSettings) -> bool:

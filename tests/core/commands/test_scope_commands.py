@@ -103,38 +103,20 @@ async def test_what_is_no_name_changes_nothing_and_no_panel_is_said_so(rig: Rig)
     assert "没有改动" in await Desk(rig, panel=None)("scope 家人", 555)
 
 
-async def test_a_page_opened_before_that_writes_the_map_over_publishes_nothing(
+async def test_what_the_panel_drops_is_public_at_once_and_a_map_that_is_empty_is_held(
     tmp_path: Path,
 ) -> None:
-    await mapped(tmp_path)
-    for _ in range(2):  # once more, for it must stand across starts
-        async with running(tmp_path, MAP, follow=False) as rig:
-            assert NoticeCode.MAP_WRITTEN_OVER in await notices(rig)
-            assert NoticeCode.MAP_DAMAGED not in await notices(rig)
-            assert await rig.texts(QUESTION, group(777)) == [KEPT]
-            for number in (555, 999):
-                assert await rig.texts(QUESTION, group(number)) == []
-            draft = MemoryDraft("灯绳在门后面", actor=person(10001))
-            outcome = await rig.engine.service.remember(draft, conversation_id=group(555))
-            assert isinstance(outcome, Refused)
-    async with running(tmp_path, MAP, follow=False) as rig:
-        desk = Desk(rig, panel=Panel(dict(MAP)))
-        await desk("scope 家人", 555)
-        await desk("yes", 555)
-        assert NoticeCode.MAP_WRITTEN_OVER not in await notices(rig)
-        assert (await rig.remember("门闩在门后面", group(555))).memory.scope.name == "家人"
-
-
-@pytest.mark.parametrize("how", ["the panel has shown it since", "an admin confirms"])
-async def test_what_is_not_wanted_any_more_goes(tmp_path: Path, how: str) -> None:
     panel = await mapped(tmp_path)
-    shown = panel[KEY] if how.startswith("the panel") else MAP
-    async with running(tmp_path, shown, follow=False) as rig:
-        if how.startswith("an admin"):
-            await Desk(rig, panel=panel)("yes", 555)
     async with running(tmp_path, MAP, follow=False) as rig:
-        assert NoticeCode.MAP_WRITTEN_OVER not in await notices(rig)
+        assert await notices(rig) == set()
+        assert await seen_by(rig, 555, 777) == {777}
         assert (await rig.remember("门闩在门后面", group(555))).memory.scope.name == "public"
+    async with running(tmp_path, {}, follow=False) as rig:
+        assert await notices(rig) == {NoticeCode.MAP_DAMAGED}
+        outcome = await rig.tell("灯绳在门后面", group(777), person(10001))
+        assert isinstance(outcome, Refused)
+        await Desk(rig, panel=panel)("yes", 555)
+        assert await notices(rig) == set()
 
 
 PER_PEER = replace(QUICK, dm_scope=DmScope.PER_PEER)

@@ -21,7 +21,7 @@ from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     GroupScope,
     ScopeSettings,
 )
-from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import odd_keys, read_scope_map
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import read_scope_map
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_resolution import resolve
 
 pytestmark = [pytest.mark.unit, pytest.mark.property]
@@ -60,7 +60,6 @@ def test_a_bot_account_of_that_name_keeps_its_groups() -> None:
 def test_an_agents_key_is_neither_mistyped_nor_does_it_mean_a_group() -> None:
     scope_map = read_scope_map({"mcp:project:777": "work"}, ())
     assert scope_map.unreadable == frozenset()
-    assert odd_keys(scope_map, ["qq:GroupMessage:777"], {"qq"}) == []
     found = resolve(ConversationId.parse("qq:GroupMessage:777"), ScopeSettings(scope_map))
     assert isinstance(found, Usable)
 

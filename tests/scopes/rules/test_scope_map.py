@@ -4,6 +4,7 @@ which conversation a key means as people write it; and changing one conversation
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -24,13 +25,18 @@ from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope, ScopeFau
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import (
     GroupScope,
     IllegalName,
+    MapPast,
     ScopeSettings,
+)
+from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.map_history import (
+    judge_map,
+    nearest_ids,
+    odd_keys,
 )
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.scope_map import (
     canonical_key,
     entry_of,
     is_unreadable,
-    odd_keys,
     read_scope_map,
     seems_to_mean,
     with_entry,
@@ -143,7 +149,11 @@ def test_keys_that_can_match_nothing_are_reported_with_the_one_id_that_they_seem
         "88": "x y",
         "persona:猫娘": "家人",
     }
-    odd = odd_keys(read_scope_map(raw, ()), seen, {"qq"})
+    scope_map, accounts = read_scope_map(raw, ()), {"qq"}
+    gone = judge_map(scope_map, MapPast(), (), seen, accounts).gone
+    scope_map = replace(scope_map, gone=gone)
+    nearest = nearest_ids(scope_map.unreadable | gone, seen, accounts)
+    odd = odd_keys(scope_map, seen, nearest)
     assert {one.key: (str(one.fault), one.meant) for one in odd} == {
         "qq:groupe:1002": ("meant", "qq:FriendMessage:1002"),
         "tg:GroupMessage:5": ("account", ""),
