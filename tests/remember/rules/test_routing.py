@@ -8,50 +8,16 @@ from hypothesis import strategies as st
 
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Topic
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import beside, route
+from astrbot_plugin_scoped_memory.tests.support.sentences import sentences
 
 pytestmark = pytest.mark.unit
 
 K = MemoryKind
-KNOWN = {
-    Topic.PREFERENCES: [
-        "奶奶喜欢豆浆", "奶奶对花生过敏", "小明讨厌香菜", "爸爸不喝咖啡", "妈妈习惯早睡",
-        "爷爷爱听京剧",
-        "他宁可走路也不打车", "我口味偏辣", "我是素食者，不吃肉", "孩子最爱恐龙", "He PREFERS tea",
-        "Anna hates cilantro", "She is allergic to nuts", "My favourite colour is green",
-        "Tom would rather walk", "I enjoy long walks", "Bob can't stand loud music",
-        "Mei is vegetarian", "Dad likes jazz",
-    ],
-    Topic.DECISIONS: [
-        "大家决定用微信", "会议敲定周三上线", "我们约好周末去爬山", "项目改用 PostgreSQL",
-        "全家一致同意养狗", "We decided to use Rust", "The team agreed to meet on Fridays",
-        "They chose the blue sofa", "We settled on Lisbon", "大家决定以后喜欢什么买什么",
-    ],
-    Topic.PATTERNS: [
-        "发现周一人少", "规律是月底最忙", "解决办法是重启路由器", "总结：先备份再升级",
-        "卡顿的原因是磁盘满了", "The workaround is to restart it", "Turns out the cable was loose",
-        "Rule of thumb: two cups a person", "The trick is to soak the beans",
-    ],
-    Topic.ENTITIES: [
-        "小明的老板是周建国",
-        "小红是我妹妹", "Surekha is my sister", "李雷担任财务经理", "王芳负责后端",
-        "外婆的生日是腊月初八", "小张住在朝阳区", "我家的狗叫做豆豆，是柯基", "表哥毕业于清华",
-        "备用钥匙在花盆下面", "图书馆周一闭馆", "聚会改到的那天是周六", "热水卡放在门后的鞋盒里",
-        "小雯在看房子，想年底搬出去",
-        "小雯胃疼，老点外卖", "供应商的联系人换成了林小姐", "老何的电话换了", "阿杰有一辆山地车",
-        "The spare amp fuse is in the red tin", "Maya is going to move out in December",
-        "Joe works at the bakery", "My brother lives in Oslo", "Rex is a golden retriever",
-        "Li Na was born in 1982", "公司位于三里屯", "The cat is named Miso", "我妻子在医院上班",
-    ],
-    Topic.JOURNAL: [
-        "this island", "", "明天下雨", "但是没有人来", "今天是周一",
-        "你是不是忘了带伞", "昨天去了动物园", "It was a long day", "there is milk in the fridge",
-        "好的咖啡店在三楼", "还是老地方见", "2026-10-05 去了苏州", "He moved out yesterday",
-    ],
-}  # fmt: skip
+KNOWN = (Topic.PREFERENCES, Topic.DECISIONS, Topic.PATTERNS, Topic.ENTITIES, Topic.JOURNAL)
 
 
 @pytest.mark.parametrize(
-    ("text", "topic"), [(text, topic) for topic, texts in KNOWN.items() for text in texts]
+    ("text", "topic"), [(text, topic) for topic in KNOWN for text in sentences(topic.value)]
 )
 def test_the_words_of_what_is_known_choose_the_topic(text: str, topic: Topic) -> None:
     assert route(K.KNOWLEDGE, text, trusted=False) is topic
@@ -79,14 +45,7 @@ def test_the_other_kinds_go_by_themselves(kind: K, text: str, topic: Topic) -> N
     assert route(kind, text, trusted=True) is topic
 
 
-RULES = [
-    "以后都用中文回答", "Always answer in English", "不要说脏话", "回答必须简短", "每次都先问我",
-    "禁止提起前女友", "Never mention my ex", "You must be polite", "Don't call me before nine",
-    "Please do not use emoji", "从现在起叫我老张", "别给我推荐酒", "from now on reply in Chinese",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("text", RULES)
+@pytest.mark.parametrize("text", sentences("rules"))
 def test_only_a_trusted_speakers_rule_is_an_instruction(text: str) -> None:
     assert route(K.KNOWLEDGE, text, trusted=True) is Topic.INSTRUCTIONS
     assert route(K.KNOWLEDGE, text, trusted=False) is not Topic.INSTRUCTIONS
