@@ -31,8 +31,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (  # noqa
     Provenance,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace  # noqa: E402
-from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements import (  # noqa: E402
-    CorrectedStatements,
+from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import (  # noqa: E402
+    Deeds,
 )
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id  # noqa: E402
 from astrbot_plugin_scoped_memory.llm_memory.runtime.notice_board import NoticeBoard  # noqa: E402
@@ -85,7 +85,7 @@ class Life:
             self.vault,
             self.catalogue,
             living,
-            CorrectedStatements(state, lambda: BEGAN),
+            Deeds(state, lambda: BEGAN),
             NoticeBoard(),
             lambda: BEGAN,
             VaultPace(quiet_seconds=0.0),

@@ -121,6 +121,7 @@ class Engine:
         await asyncio.to_thread(parts.vault.open)
         names = await asyncio.to_thread(parts.vault.inhabited)
         await asyncio.to_thread(open_state, parts.state, parts.book, self._notices, names)
+        await asyncio.to_thread(parts.corrected.take_over, parts.vault.ledger)
         await asyncio.to_thread(parts.corrected.load)
         await parts.paused_conversations.load()
         # Before any turn goes on: what it is told of names and manner stays the same.

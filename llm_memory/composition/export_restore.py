@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import TransferFailed
 from ..models.transfer import StoreExported, StoreRestored
 from ..models.vault_layout import ENDINGS
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..storage.directory_lock import DirectoryLock
 from ..storage.files import scratch_folder
 from ..storage.formats.store_formats import StoreFormats
@@ -98,10 +98,10 @@ def _writer(paths: EnginePaths) -> StoreWriter:
     return StoreWriter(paths.memory, SqliteLedger(paths.state / "vault.sqlite"), forget_head)
 
 
-def _corrected_statements(paths: EnginePaths) -> CorrectedStatements:
+def _corrected_statements(paths: EnginePaths) -> Deeds:
     with closing(ForgetfulState(paths.state / "state.sqlite")) as state:
         state.open()
-        corrected = CorrectedStatements(state, local_now)
+        corrected = Deeds(state, local_now)
         corrected.load()
     return corrected
 

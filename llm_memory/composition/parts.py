@@ -73,10 +73,9 @@ from ..reflection.turn_queue import TurnQueue
 from ..reflection.turn_store import SqliteTurnStore
 from ..reflection.unread_follower import UnreadFollower
 from ..remember.contradictions import ContradictingWrites
-from ..remember.corrected_statements import CorrectedStatements
-from ..remember.correction_follower import Closings, CorrectedJournals, CorrectionFollower
+from ..remember.correction_follower import CorrectionFollower
+from ..remember.deeds import Deeds
 from ..remember.draft_checks import DraftChecks, PrivateData
-from ..remember.edit import MemoryEditor
 from ..remember.intake import Intake
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.near_duplicates import NearDuplicates
@@ -301,16 +300,7 @@ class Parts(Given):
             p.catalogue, p.indexing, p.lexical, seconds=p.settings.embed_draft_seconds
         )
     )
-    corrected = part(lambda p: CorrectedStatements(p.state, p.clock))
-    closings = part(lambda p: Closings(p.vault, p.catalogue, p.living, p.corrected))
-    journals = part(
-        lambda p: CorrectedJournals(p.vault, p.catalogue, p.living, p.corrected, p.clock)
-    )
-    editor = part(
-        lambda p: MemoryEditor(
-            p.vault, p.catalogue, p.living, p.notices, p.checks, p.corrected, p.clock
-        )
-    )
+    corrected = part(lambda p: Deeds(p.state, p.clock))
     handlers = part(
         lambda p: MemoryHandlers(
             p.vault,
@@ -318,14 +308,13 @@ class Parts(Given):
             p.living,
             p.notices,
             p.checks,
-            p.near,
             p.corrected,
-            p.closings,
             p.clock,
+            p.near,
         )
     )
     intake = part(lambda p: Intake(p.vault, p.catalogue, p.living, p.notices, p.state, p.corrected))
-    corrections = part(lambda p: CorrectionFollower(p.corrected, p.unread, p.closings, p.journals))
+    corrections = part(lambda p: CorrectionFollower(p.corrected, p.unread, p.handlers, p.catalogue))
     reconciler = part(
         lambda p: Reconciler(
             p.vault,
@@ -344,7 +333,7 @@ class Parts(Given):
             p.shared,
             p.intents,
             p.catalogue,
-            p.editor,
+            p.handlers,
             p.note_book,
             p.notices,
             p.clock,
@@ -447,7 +436,7 @@ class Parts(Given):
             english=p.english,
         )
     )
-    archive = part(lambda p: ArchiveStep(p.vault, p.catalogue, p.living, p.closings, p.clock))
+    archive = part(lambda p: ArchiveStep(p.vault, p.catalogue, p.living, p.handlers, p.clock))
     remnants = part(
         lambda p: PurgeRemnants(
             p.files,
@@ -485,7 +474,6 @@ class Parts(Given):
                 p.vault,
                 p.catalogue,
                 p.living,
-                p.journals,
                 p.checks,
                 p.acquaintances,
                 p.clock,
@@ -520,7 +508,7 @@ class Parts(Given):
             p.former,
             p.turns,
             p.holdings,
-            p.editor,
+            p.handlers,
             p.corrected,
             p.unread,
             p.corrections,
@@ -552,7 +540,7 @@ class Parts(Given):
             p.book,
             p.former,
             p.bringing,
-            p.editor,
+            p.handlers,
             p.catalogue,
             p.reconciler,
             p.paused_conversations,
@@ -582,14 +570,16 @@ class Parts(Given):
             _at_home=not p.is_bots,
             _english=p.english,
             _handlers=p.handlers,
-            _editor=p.editor,
+            _editor=p.handlers,
             _corrected=p.corrected,
             _follower=p.corrections,
             _intents=p.intents,
             _contradicting=ContradictingWrites(p.handlers, p.near, p.corrected, p.weights.newer),
             _bringing=p.bringing,
             _applier=p.learning,
-            _tasks=TaskList(p.vault, p.catalogue, p.living, p.notices, p.checks, p.editor, p.clock),
+            _tasks=TaskList(
+                p.vault, p.catalogue, p.living, p.notices, p.checks, p.handlers, p.clock
+            ),
             _transfer=Transfer(p.transfers, p.catalogue, p.handlers, p.clock, p.version),
             _overviews=p.overviews,
             _role_notes=RoleNotes(
@@ -712,7 +702,7 @@ class Parts(Given):
 
     def pseudonym(self, person: str) -> str:
         """Returns what stands for a person, under whichever account, where manner is counted."""
-        return self.corrected.purges.pseudonym(min(self.book.ids_of(person)))
+        return self.corrected.pseudonym(min(self.book.ids_of(person)))
 
     async def apply(self, feedback: Feedback, *, ticket: Ticket) -> FeedbackReport:
         """Apply what was learned as any caller would have it."""

@@ -41,7 +41,6 @@ from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..reflection.rules.due import LONGEST_WAIT
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.correction_follower import CorrectedJournals
 from ..remember.draft_checks import DraftChecks
 from ..remember.rules.gate import is_quotation
 from ..runtime.identifiers import Clock
@@ -67,7 +66,6 @@ class DayJournals:
         vault: MarkdownVault,
         catalogue: Catalogue,
         living: RecallableMemories,
-        journals: CorrectedJournals,
         checks: DraftChecks,
         acquaintances: Acquaintances,
         clock: Clock,
@@ -77,7 +75,6 @@ class DayJournals:
         self._vault = vault
         self._catalogue = catalogue
         self._living = living
-        self._journals = journals
         self._checks = checks
         self._acquaintances = acquaintances
         self._clock = clock
@@ -89,7 +86,6 @@ class DayJournals:
 
         Raises StateUnavailable; VaultWriteFailed once the other days are written.
         """
-        await self._journals.clear(scope)
         now = self._clock()
         today = now.date()
         await asyncio.to_thread(self._turns.drop_read)

@@ -13,8 +13,8 @@ from ..log import logger
 from ..models.scope import Scope, ScopeFilter
 from ..models.status import Notice, NoticeCode
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, archive_path, part_path
-from ..remember.corrected_statements import CorrectedStatements
 from ..remember.corrected_texts import EVER
+from ..remember.deeds import Deeds
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
 from ..vault.markdown.entry import ID_PATTERN
@@ -42,7 +42,7 @@ class Overviews:
         self,
         pages: PagesOnDisk,
         catalogue: Catalogue,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         notices: NoticeBoard,
         primer: PrimerPage,
         *,

@@ -23,13 +23,13 @@ from ..errors import (
 from ..index.indexing_service import IndexingService
 from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..models.corrections import Correction, is_hand_edit
 from ..models.data_models import Memory
+from ..models.deeds import Deed
 from ..models.loop import BatchState
 from ..models.scope import Scope
 from ..models.status import Notice, NoticeCode
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..remember.rules.corrected import unread_id
 from ..runtime.notice_board import NoticeBoard
 from ..runtime.shielded import shielded
@@ -72,7 +72,7 @@ class PurgeRemnants:
     _catalogue: Catalogue
     _notes: NoteBook
     _living: RecallableMemories
-    _corrected: CorrectedStatements
+    _corrected: Deeds
     _backup: NightlyBackup
     _notices: NoticeBoard
     _archived: list[Memory] = field(init=False, default_factory=list)
@@ -96,10 +96,10 @@ class PurgeRemnants:
         else:
             left = self._left.copy()
             await self._clear_logs()
-            if not self._corrected.purges.unsealed():  # nothing waits for it
+            if not self._corrected.unsealed():  # nothing waits for it
                 self._left = left
         done = 0
-        if await self._attempt(self._corrected.purges.clear_log, "state/state.sqlite"):
+        if await self._attempt(self._corrected.clear_log, "state/state.sqlite"):
             done, self._sealed = self._sealed, 0
         if done:
             logger.info("purged", count=done)
@@ -115,7 +115,7 @@ class PurgeRemnants:
         params = {"detail": preview("; ".join(left), _DETAIL_CHARS)}
         self._notices.post(Notice(NoticeCode.PURGE_UNFINISHED, params=params))
 
-    async def _clear(self, purged: Sequence[Correction]) -> int:
+    async def _clear(self, purged: Sequence[Deed]) -> int:
         """Take the statements out of every file. Seal those that no file has any more, but for the
         state's log. Returns how many."""
         named = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
@@ -147,10 +147,10 @@ class PurgeRemnants:
         numbers = set[int]().union(*found.values())
         clean = [one for one in purged if one.number not in numbers]
         if clean:
-            await self._corrected.purges.seal(clean, gone)
-            for scope, memory_id in self._corrected.purges.unsealed():
+            await self._corrected.seal(clean, gone)
+            for scope, memory_id in self._corrected.unsealed():
                 if memory_id in gone and any(one.memory_id == memory_id for one in clean):
-                    await self._corrected.purges.note(scope, memory_id, there=False)
+                    await self._corrected.note_purged(scope, memory_id, there=False)
         return len(clean)
 
     async def _attempt(self, step: Callable[[], Awaitable[object]], where: str) -> bool:
@@ -180,10 +180,10 @@ class PurgeRemnants:
     async def _purge_archives(self) -> None:
         """Delete what a command could not delete from an archive."""
         living = {(s.scope.name, s.memory.memory_id) for s in self._catalogue.all()}
-        for name, memory_id in self._corrected.purges.unsealed():
+        for name, memory_id in self._corrected.unsealed():
             scope = self._vault.named(name)
             if scope is None or (name, memory_id) in living:  # a person has put it back
-                await self._corrected.purges.note(name, memory_id, there=False)
+                await self._corrected.note_purged(name, memory_id, there=False)
                 continue
 
             def is_it(memory: Memory, memory_id: str = memory_id) -> bool:
@@ -200,21 +200,21 @@ class PurgeRemnants:
             except VaultWriteFailed as error:
                 self._left.append(f"scopes/{scope.name}/archive/{error}")
 
-    async def _purged(self) -> list[Correction]:
+    async def _purged(self) -> list[Deed]:
         asked = self._corrected.all_in_words()
         if not asked:
             return []
         try:
             self._archived, folders = await asyncio.to_thread(self._all_archived)
         except VaultFileBroken as error:  # it may hold any of them
-            if self._corrected.purges.unsealed():
+            if self._corrected.unsealed():
                 self._left.append(f"archive/{error}")
             return []
         living = (stored.memory for stored in self._catalogue.all())
         kept = {(one.memory_id, same_words(one.judgment)) for one in (*self._archived, *living)}
         # No archive ever held what a person overwrote in a file: it goes with its entry.
         there = {memory_id for memory_id, _ in kept}
-        kept |= {_said(one) for one in asked if is_hand_edit(one) and one.memory_id in there}
+        kept |= {_said(one) for one in asked if one.is_hand_edit and one.memory_id in there}
         # Nor a turn that is not read yet: unless it is to go for good, it may be wanted back.
         waiting = await asyncio.to_thread(self._waiting)
         kept |= {_said(one) for one in asked if one.memory_id in waiting}
@@ -228,7 +228,7 @@ class PurgeRemnants:
     def _waiting(self) -> set[str]:
         turns = self._turns
         queued = (turn for scope in turns.scopes() for turn in turns.of_scope(scope))
-        purged = {memory_id for _, memory_id in self._corrected.purges.unsealed()}
+        purged = {memory_id for _, memory_id in self._corrected.unsealed()}
         return {unread_id(turn.ticket_id) for turn in queued} - purged
 
     def _all_archived(self) -> tuple[list[Memory], set[str]]:
@@ -238,7 +238,7 @@ class PurgeRemnants:
         archived = [memory for scope in scopes for memory in self._vault.all_archived(scope)]
         return archived, {scope.name for scope in scopes}
 
-    def _clear_queue(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
+    def _clear_queue(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         for scope in sorted(self._turns.scopes()):
             here = [one for one in purged if scope in (one.scope, one.target)]
             named = {*gone, *(one.memory_id for one in here)}
@@ -259,7 +259,7 @@ class PurgeRemnants:
                     state = BatchState.OPEN if is_answered else batch.state
                     self._turns.put_batch(replace(batch, state=state, reply=""))
 
-    def _clear_ledger(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
+    def _clear_ledger(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         """The ledger keeps how an entry was before the bot rewrote it."""
         ids = {one.memory_id for one in purged}
         ids |= {s.memory.memory_id for s in self._catalogue.all() if is_digest(s.memory)}
@@ -272,18 +272,18 @@ class PurgeRemnants:
         )
         ledger.forget(gone)
 
-    async def _clear_digests(self, purged: Sequence[Correction], gone: Collection[str]) -> None:
+    async def _clear_digests(self, purged: Sequence[Deed], gone: Collection[str]) -> None:
         """A journal that faded stands in the archive with what it told of the day."""
         for scope in await asyncio.to_thread(self._vault.scopes):
             here = [one for one in purged if one.scope == scope.name]
 
-            def tells(memory: Memory, here: Sequence[Correction] = here) -> bool:
+            def tells(memory: Memory, here: Sequence[Deed] = here) -> bool:
                 told = bool(here) and is_digest(memory)
                 return told and self._corrected.texts.says(memory.judgment, here)
 
             await self._purge_archive(scope, tells, gone)
 
-    async def _traces(self, purged: Sequence[Correction], gone: Collection[str]) -> Traces:
+    async def _traces(self, purged: Sequence[Deed], gone: Collection[str]) -> Traces:
         """Returns what to look for. What others say as well may stay: living and archived entries,
         notes, and turns since."""
         memories = (*self._archived, *(stored.memory for stored in self._catalogue.all()))
@@ -308,7 +308,7 @@ class PurgeRemnants:
         return {path: some for path, some in found.items() if path not in _STATE}, unread
 
 
-def _said(one: Correction) -> tuple[str, str]:
+def _said(one: Deed) -> tuple[str, str]:
     return one.memory_id, same_words(one.words)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..catalogue.rules.timeline import is_digest
-from ..models.corrections import Correction
 from ..models.data_models import Memory
+from ..models.deeds import Deed
 from ..models.transfer import FileRecord, MemoryRecord, Record
 from ..models.vault_layout import is_other_version, is_page
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..text.normalising import same_words
 from ..transfer.store_transfer import parsed
 from ..vault.archive import any_of
@@ -21,9 +21,7 @@ class PurgedBackups:
     """Drops purged entries and the journals that tell of them, and their lines from pages. ``gone``
     are the ids that no entry has any more: they are removed where another entry names them."""
 
-    def __init__(
-        self, purged: Sequence[Correction], gone: Collection[str], corrected: CorrectedStatements
-    ) -> None:
+    def __init__(self, purged: Sequence[Deed], gone: Collection[str], corrected: Deeds) -> None:
         self._purged = purged
         self._corrected = corrected
         self._said = {(one.memory_id, same_words(one.words)) for one in purged}

@@ -12,11 +12,11 @@ from typing import Final
 from ..composition.engine import Engine
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Refused, RestoreOutcome, absent, is_absent
+from ..models.deeds import DeedKind
 from ..models.resolution import Usable
 from ..models.scope import PUBLIC_NAME
 from ..models.status import IndexState, Listing, Notice, NoticeCode, StoreStatus, StoreWarning
 from ..models.tasks import TaskAction, TaskChange, TaskReport
-from ..vault.models import UndoKind
 from ..vault.rules.templates import CONSTITUTION
 
 PERSON: Final = "owner:cli"
@@ -72,10 +72,9 @@ class OwnerDoor:
         if not isinstance(report.resolution, Usable):
             return absent()
         sources = {report.resolution.scope.name, PUBLIC_NAME}
-        ledger = self._engine.parts.vault.ledger
-        for done in await asyncio.to_thread(ledger.undo_records, person=PERSON):
-            if done.source in sources and done.kind is not UndoKind.BRING:
-                where = ConversationId.parse(done.conversation)
+        for done in self._engine.parts.corrected.undoable(person=PERSON):
+            if done.source in sources and done.kind is not DeedKind.BROUGHT:
+                where = ConversationId.parse(done.deeds[0].door)
                 outcome = await service.undo(done, conversation_id=where, actor=self._owner)
                 if not is_absent(outcome):
                     return outcome

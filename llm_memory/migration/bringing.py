@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Collection
 from ..catalogue.unread_turns import UnreadTurns
 from ..models.conversation import ConversationId
 from ..models.data_models import Reason, Refused
+from ..models.deeds import Done
 from ..models.migration import Added
 from ..models.passages import Key
 from ..models.resolution import Brought, BroughtBack, MustBeNamed, Remainder
 from ..models.scope import Scope, is_mapped_name
 from ..reflection.turn_store import SqliteTurnStore
-from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
+from ..remember.deeds import Deeds
 from ..remember.edit import MemoryEditor, Requester
-from ..vault.models import UndoRecord
 from .batch_walks import TURN, Carry, CarryBack
 from .former_scopes import FormerScopes
 from .holdings import Holdings
@@ -44,7 +44,7 @@ class Bringing:
         turns: SqliteTurnStore,
         holdings: Holdings,
         editor: MemoryEditor,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         unread: UnreadTurns,
         follower: CorrectionFollower,
         run: Callable[[Walk], Awaitable[None]],
@@ -149,7 +149,7 @@ class Bringing:
         ids = {f"{_ARCHIVED}{one}" for one in archived}
         self._holdings.note(batch, [Added(target.name, one, TURN) for one in sorted(ids)])
 
-    async def take_back(self, undo_record: UndoRecord) -> BroughtBack:
+    async def take_back(self, undo_record: Done) -> BroughtBack:
         """Move back what is still as it was brought. Raises StateUnavailable."""
         source = await asyncio.to_thread(self._holdings.vault.named, undo_record.source)
         back = CarryBack(undo_record.memory_id, self._holdings, source, undo_record.target)
@@ -159,7 +159,7 @@ class Bringing:
         await self._editor.drop_undo_records(undo_record.memory_id, undo_record.target)
         return BroughtBack(undo_record.source, undo_record.target, back.done, back.left)
 
-    def _take_turns_back(self, undo_record: UndoRecord) -> None:
+    def _take_turns_back(self, undo_record: Done) -> None:
         added = self._holdings.store.added(undo_record.memory_id)
         tickets = {one.memory_id for one in added if one.digest == TURN}
         archived = {one for one in tickets if one.startswith(_ARCHIVED)}

@@ -20,7 +20,7 @@ from ..models.passages import place_name
 from ..models.scope import SHARED, Place, Scope, ScopeFilter
 from ..models.settings import LoopSettings
 from ..models.vault_layout import CONSTITUTION_PAGE, MEMORY_PAGE, PRIMER_PAGE, topic_of
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..runtime.identifiers import Clock
 from ..storage.loop_facts import SqliteLoopFacts
 from ..text.normalising import clean, content_hash, estimate_tokens
@@ -65,7 +65,7 @@ class PrimerService:
         acquaintances: Acquaintances,
         clock: Clock,
         participants: Callable[[Scope, str, Actor], Participants],
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         changed_rules: ChangedRules,
         *,
         owners_pages: bool = True,

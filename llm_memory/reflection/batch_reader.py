@@ -14,7 +14,7 @@ from ..log import logger
 from ..models.data_models import Reason, Refused, Replaced, Stored
 from ..models.loop import BatchState, ReflectionReport, Resting
 from ..models.turns import Feedback, FeedbackReport, QueuedTurn, Ticket
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from .batches import Batches, Reading
 from .feedback_applier import SCOPE_GONE, FeedbackApplier, dead
 from .model_calls import ModelCalls
@@ -52,7 +52,7 @@ class BatchReader:
         batches: Batches,
         model_calls: ModelCalls,
         applier: FeedbackApplier,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         apply: Apply,
         *,
         daily_tokens: int,

@@ -16,7 +16,6 @@ from ..catalogue.rules.event_day import has_day, is_another_event, with_day
 from ..catalogue.rules.talk_history import anchor
 from ..models.consent import is_for_speaker_alone
 from ..models.conversation import Actor
-from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     Memory,
     MemoryDraft,
@@ -31,11 +30,12 @@ from ..models.data_models import (
     Stored,
     StoredMemory,
 )
+from ..models.deeds import DeedKind
 from ..models.passages import Key
 from ..models.scope import Scope, ScopeFilter
 from ..models.turns import Contradiction, QueuedTurn
 from ..recall.rules.successors import replacing
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..remember.memory_handlers import MemoryHandlers
 from ..scopes.scope_book import ScopeBook
 from ..text.normalising import clean, derived_id
@@ -82,7 +82,7 @@ class ResultApplier:
         self,
         catalogue: Catalogue,
         handlers: MemoryHandlers,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         book: ScopeBook,
     ) -> None:
         self._catalogue = catalogue
@@ -205,8 +205,8 @@ class ResultApplier:
         if taken:
             # Earlier turns that are still unread may say the old words again.
             at = draft.said_at or context.turns[-1].observed_at
-            kind = CorrectionKind.TAKEN_BACK
-            await self._corrected.note(kind, context.scope.name, old.memory, at=at)
+            kind = DeedKind.TAKEN_BACK
+            await self._corrected.note(kind, old, at=at)
         if taken and isinstance(outcome, Stored):
             outcome = Replaced(outcome.memory, old, outcome.redacted)
         return outcome, taken

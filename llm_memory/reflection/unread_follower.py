@@ -13,7 +13,7 @@ from ..models.data_models import MemoryDraft, MemoryKind, Refused, Source, Store
 from ..models.scope import Scope
 from ..models.turns import QueuedTurn
 from ..models.vault_layout import topic_path
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.corrected import copies, unread_id
 from ..scopes.paused_conversations import PausedConversations
@@ -40,7 +40,7 @@ class UnreadFollower:
         turns: SqliteTurnStore,
         vault: MarkdownVault,
         handlers: MemoryHandlers,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         paused_conversations: PausedConversations,
     ) -> None:
         self._unread = unread

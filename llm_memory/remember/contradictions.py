@@ -11,7 +11,6 @@ from typing import Final
 from ..catalogue.rules.closing import closed_by
 from ..catalogue.rules.event_day import is_another_event
 from ..index.rules.deduplication import same_speaker
-from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     Memory,
     MemoryDraft,
@@ -21,12 +20,13 @@ from ..models.data_models import (
     Stored,
     StoredMemory,
 )
+from ..models.deeds import DeedKind
 from ..models.scope import Scope
 from ..recall.rules.newer import Statement, features, may_follow, weight
 from ..recall.weights import Linear
 from ..text.overlap import content, is_model_worded
 from ..text.statements import agree, statement
-from .corrected_statements import CorrectedStatements
+from .deeds import Deeds
 from .memory_handlers import MemoryHandlers
 from .near_duplicates import NearDuplicates
 from .rules.contradiction import (
@@ -66,7 +66,7 @@ class ContradictingWrites:
         self,
         handlers: MemoryHandlers,
         near: NearDuplicates,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         model: Linear,
     ) -> None:
         self._handlers = handlers
@@ -107,8 +107,8 @@ class ContradictingWrites:
         if sure and found and await self._handlers.supersede(found, outcome.memory):
             # Earlier turns that are still unread may say the old words again.
             at = outcome.memory.memory.created_at
-            kind = CorrectionKind.TAKEN_BACK
-            await self._corrected.note(kind, scope.name, found.memory, at=at)
+            kind = DeedKind.TAKEN_BACK
+            await self._corrected.note(kind, found, at=at)
             return Replaced(outcome.memory, found, outcome.redacted)
         if isinstance(outcome, Reinforced):
             return outcome

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from itertools import batched
-from typing import Final
+from typing import Any, Final
 
 from ..catalogue.catalogue import Catalogue
 from ..catalogue.recallable_memories import RecallableMemories
@@ -20,7 +21,7 @@ from ..runtime.notice_board import NoticeBoard
 from ..storage.state_store import SqliteStateStore
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import PartlyWritten
-from .corrected_statements import CorrectedStatements
+from .deeds import Deeds
 from .draft_checks import not_written
 from .rules.routing import route
 
@@ -28,28 +29,20 @@ _SLICE: Final = 50
 """Memories enqueued for the indexes before control returns to the event loop."""
 
 
+@dataclass(eq=False)
 class Intake:
     """Takes batches as they are. The caller is responsible for their scope, and for idempotent ids:
     a record has the same id each time it is brought."""
 
-    def __init__(
-        self,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        recallable: RecallableMemories,
-        notices: NoticeBoard,
-        state: SqliteStateStore,
-        corrected: CorrectedStatements,
-    ) -> None:
-        self._vault = vault
-        self._catalogue = catalogue
-        self._recallable = recallable
-        self._notices = notices
-        self._state = state
-        self._brought: set[str] = set()
-        self._corrected = corrected
-        self._closed = False
-        self._begun: set[asyncio.Task[list[StoredMemory]]] = set()
+    _vault: MarkdownVault
+    _catalogue: Catalogue
+    _recallable: RecallableMemories
+    _notices: NoticeBoard
+    _state: SqliteStateStore
+    _deeds: Deeds
+    _brought: set[str] = field(default_factory=set)
+    _closed: bool = False
+    _begun: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
         """Write what the scope does not hold yet, and make it recallable. Returns what was written.
@@ -62,12 +55,7 @@ class Intake:
             VaultWriteFailed: some may have been written; a repetition writes the rest.
             EngineClosed: nothing was written.
         """
-        if self._closed:
-            raise EngineClosed("the engine is closed")
-        task = asyncio.create_task(self._take(scope, memories))
-        self._begun.add(task)
-        task.add_done_callback(self._begun.discard)
-        return await asyncio.shield(task)
+        return await self._completed(lambda: self._take(scope, memories))
 
     async def strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
         """Update the scope's entries that have these ids: each gets the larger strength, and the
@@ -75,55 +63,67 @@ class Intake:
 
         Raises VaultWriteFailed, EngineClosed.
         """
+        await self._completed(lambda: self._strengthen(scope, memories))
+
+    async def close(self) -> None:
+        """Refuse new batches. Returns once those that were begun are done."""
+        self._closed = True
+        if self._begun:
+            await asyncio.wait(set(self._begun))
+
+    async def _completed[T](self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
         if self._closed:
             raise EngineClosed("the engine is closed")
+        task = asyncio.create_task(step())
+        self._begun.add(task)
+        task.add_done_callback(self._begun.discard)
+        return await asyncio.shield(task)
+
+    async def _strengthen(self, scope: Scope, memories: Sequence[Memory]) -> None:
         async with self._recallable.writing:
             for memory in memories:
                 stored = self._catalogue.get(Key(scope.name, memory.memory_id))
-                if stored is None:
+                stronger = stored and merged_memory(stored.memory, memory)
+                if stored is None or stronger is None or stronger == stored.memory:
                     continue
-                stronger = merged_memory(stored.memory, memory)
-                if stronger != stored.memory:
-                    try:
-                        known = await asyncio.to_thread(self._vault.replace, stored, stronger)
-                    except KeyError:  # a person has just changed it: the edit wins
-                        continue
-                    self._recallable.take(known)
-
-    async def close(self) -> None:
-        """Wait for batches that were begun. Idempotent."""
-        self._closed = True
-        await asyncio.gather(*self._begun, return_exceptions=True)
+                try:
+                    known = await asyncio.to_thread(self._vault.replace, stored, stronger)
+                except KeyError:  # a person has just changed it: the edit wins
+                    continue
+                self._recallable.take(known)
 
     async def _take(self, scope: Scope, memories: Sequence[Memory]) -> list[StoredMemory]:
         async with self._recallable.writing:
-            forgotten = await asyncio.to_thread(
-                self._vault.forgotten, scope, {memory.memory_id for memory in memories}
-            )
-            fresh = {
-                memory.memory_id: memory
+            unknown = [
+                memory
                 for memory in memories
-                if memory.memory_id not in forgotten
-                and self._catalogue.get(Key(scope.name, memory.memory_id)) is None
-            }
-            corrected = await asyncio.to_thread(self._corrected_of, scope, fresh.values())
-            fresh = {name: memory for name, memory in fresh.items() if name not in corrected}
+                if self._catalogue.get(Key(scope.name, memory.memory_id)) is None
+            ]
+            fresh = await asyncio.to_thread(self._wanted, scope, unknown)
             if not fresh:
                 return []
             await self._note(scope)
-            entries = [(_topic(memory), memory) for memory in fresh.values()]
+            entries = [(_topic(memory), memory) for memory in fresh]
             try:
                 stored = await asyncio.to_thread(self._vault.append_many, scope, entries)
-            except PartlyWritten as error:
-                await self._know(error.written)
-                not_written(error, self._notices)
-                raise
             except VaultWriteFailed as error:
+                await self._know(error.written if isinstance(error, PartlyWritten) else ())
                 not_written(error, self._notices)
                 raise
             self._notices.clear(NoticeCode.VAULT_UNWRITABLE)
             await self._know(stored)
         return stored
+
+    def _wanted(self, scope: Scope, memories: Sequence[Memory]) -> list[Memory]:
+        """Returns those that were neither forgotten nor corrected, each id once."""
+        by_id = {memory.memory_id: memory for memory in memories}
+        forgotten = self._vault.forgotten(scope, by_id.keys())
+        would_revive = self._deeds.texts.would_revive
+        return [
+            memory
+            for name, memory in by_id.items()
+            if name not in forgotten and not would_revive(scope.name, memory, memory.created_at)
+        ]
 
     async def _note(self, scope: Scope) -> None:
         """Record that this scope was brought, so that its folder is not taken for one whose map
@@ -135,13 +135,6 @@ class Intake:
             await asyncio.to_thread(self._state.know_scopes, [scope.name], brought=True)
         except StateUnavailable as error:  # at the next start it will be taken for one
             logger.warning("state_not_written", error=error)
-
-    def _corrected_of(self, scope: Scope, memories: Iterable[Memory]) -> set[str]:
-        return {
-            memory.memory_id
-            for memory in memories
-            if self._corrected.texts.would_revive(scope.name, memory, memory.created_at)
-        }
 
     async def _know(self, written: Sequence[StoredMemory]) -> None:
         for some in batched(written, _SLICE):

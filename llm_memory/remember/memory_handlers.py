@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
-from ..catalogue.catalogue import Catalogue, entry_key
-from ..catalogue.recallable_memories import RecallableMemories
-from ..catalogue.rules.closing import closed, closed_by
+from ..catalogue.rules.closing import closed_by
 from ..catalogue.rules.closing import reopened as still_open
 from ..catalogue.rules.event_day import names_day, with_day
 from ..catalogue.rules.proposals import (
-    is_accepted,
-    is_decided,
     is_proposed,
     is_rejected,
     proposed,
     unproposed,
 )
 from ..catalogue.rules.talk_anchor import anchor_field
-from ..catalogue.rules.tasks import done, is_task, reopened
+from ..catalogue.rules.tasks import is_task, reopened
 from ..errors import VaultWriteFailed
 from ..index.rules.deduplication import Decision, Reinforce, Replace
 from ..log import logger
@@ -44,59 +40,31 @@ from ..models.data_models import (
     Stored,
     StoredMemory,
     Topic,
-    shown_day,
 )
-from ..models.passages import Key, place_name
+from ..models.passages import Key
 from ..models.scope import Scope
 from ..models.status import NoticeCode
-from ..models.vault_layout import ARCHIVE, topic_of
-from ..runtime.identifiers import Clock
-from ..runtime.notice_board import NoticeBoard
+from ..models.vault_layout import topic_of
 from ..text.dates.date_annotation import resolve_dates, stands_weekly
 from ..text.normalising import same_words
 from ..text.overlap import is_model_worded
 from ..text.stated import stated
-from ..vault.markdown_vault import MarkdownVault
-from ..vault.models import PartlyWritten
-from .corrected_statements import CorrectedStatements
 from .corrected_texts import EVER
-from .correction_follower import Closings
-from .draft_checks import DraftChecks, not_written
+from .draft_checks import not_written
+from .edit import MemoryEditor
 from .near_duplicates import NearDuplicates
 from .rules.gate import MAX_TAGS, is_quotation
 from .rules.routing import beside
 
 _REINFORCE_BY = 5
-_SLICE = 25
-"""Entries handed to the indexes, or taken out of them, before control returns to the event loop."""
 
 
-class MemoryHandlers:
+@dataclass(eq=False)
+class MemoryHandlers(MemoryEditor):
     """The one writer of memories. A write that began is completed also if its caller is
     cancelled."""
 
-    def __init__(
-        self,
-        vault: MarkdownVault,
-        catalogue: Catalogue,
-        recallable: RecallableMemories,
-        notices: NoticeBoard,
-        checks: DraftChecks,
-        near: NearDuplicates,
-        corrected: CorrectedStatements,
-        closings: Closings,
-        clock: Clock,
-    ) -> None:
-        self._near = near
-        self._closings = closings
-        self._corrected = corrected
-        self._checks = checks
-        self._vault = vault
-        self._catalogue = catalogue
-        self._recallable = recallable
-        self._notices = notices
-        self._clock = clock
-        self._lock = recallable.writing
+    _near: NearDuplicates
 
     async def write(
         self,
@@ -127,7 +95,7 @@ class MemoryHandlers:
         # Before the lock: a slow embedder must not block other writers.
         near = Reinforce(known) if known else await self._near.decide(scope, memory)
         said_at = passed.draft.said_at or self._clock()
-        async with self._lock:
+        async with self._recallable.writing:
             if not asked and await self._is_corrected(scope, memory, said_at):
                 logger.debug("not stored: corrected, moved or turned down since it was said")
                 return Refused(Reason.CORRECTED)
@@ -159,7 +127,7 @@ class MemoryHandlers:
         return await asyncio.to_thread(_was_rejected, memory, self._catalogue.of_scope(scope))
 
     async def _revives(self, scope: Scope, memory: Memory, said_at: datetime) -> bool:
-        ask = self._corrected.texts.would_revive
+        ask = self._deeds.texts.would_revive
         return await asyncio.to_thread(ask, scope.name, memory, said_at, otherwise=True)
 
     async def _settle(
@@ -202,17 +170,6 @@ class MemoryHandlers:
             return None
         return self._catalogue.same_words(scope, replace(memory, judgment=dated))
 
-    async def _unchanged(self, known: StoredMemory) -> StoredMemory | None:
-        """Returns the entry as it is now; None if a person has changed its words or deleted it."""
-        current = await asyncio.to_thread(self._vault.current, known)
-        if current is None:
-            self._recallable.drop(known)
-            return None
-        if current != known:
-            self._recallable.take(current)
-        same = same_words(current.memory.judgment) == same_words(known.memory.judgment)
-        return current if same else None
-
     async def _supersede(self, former: StoredMemory, memory: Memory) -> Stored | Replaced:
         """Write the new entry, then archive the former one: a crash in between leaves both."""
         tags = tuple(dict.fromkeys((*former.memory.tags, *memory.tags)))[:MAX_TAGS]
@@ -223,54 +180,6 @@ class MemoryHandlers:
         if not await self._put_away(former, stored.memory):
             return stored
         return Replaced(stored.memory, former)
-
-    async def _put_away(self, former: StoredMemory, successor: StoredMemory) -> bool:
-        memory = successor.memory
-        if is_decided(former.memory):
-            return False
-        by = Actor(memory.provenance.person, f"被 {memory.memory_id} 取代")
-        await self._closings.repoint(former, successor)
-        try:
-            await asyncio.to_thread(self._vault.archive, former, by=by, at=memory.created_at)
-        except (KeyError, VaultWriteFailed) as error:
-            logger.debug("the former memory was not archived: {}", error)
-            return False
-        self._recallable.drop(former)
-        return True
-
-    async def supersede(self, former: StoredMemory, successor: StoredMemory) -> bool:
-        """Archive an entry that ``successor``, an entry of its scope on disk, replaces. Returns
-        False if that failed, a person has changed its words or deleted it, it is a decided
-        proposal, or the successor is gone meanwhile: two that replace each other must not both
-        go."""
-        async with self._lock:
-            if self._catalogue.get(entry_key(successor)) is None:
-                return False
-            current = await self._unchanged(former)
-            return current is not None and await self._put_away(current, successor)
-
-    async def close(self, former: StoredMemory, by: StoredMemory) -> bool:
-        """Mark an entry as settled by another one with the same readers. Returns False if that
-        failed, a person has changed its words or deleted it, or it is an accepted proposal: a
-        record alone settles that."""
-        if place_name(former) != place_name(by) or entry_key(former) == entry_key(by):
-            return False
-        async with self._lock:
-            current = await self._unchanged(former)
-            if current is None or is_accepted(current.memory):
-                return False
-            memory = current.memory
-            if is_task(current):
-                day, who = shown_day(by.memory.created_at, ""), by.memory.who
-                memory = done(memory, day, who)
-            try:
-                settled = closed(memory, by.memory.memory_id)
-                stored = await asyncio.to_thread(self._vault.replace, current, settled)
-            except (KeyError, VaultWriteFailed) as error:
-                logger.debug("the former memory was not marked as closed: {}", error)
-                return False
-            self._recallable.take(stored)
-        return True
 
     async def stands(self, scope: Scope, memory_id: str) -> StoredMemory | bool:
         """Returns the recallable entry of the scope with this id; if there is none, whether the
@@ -318,12 +227,8 @@ class MemoryHandlers:
         if again:
             before = still_open(reopened(before) if is_task(current) else before)
         stronger = replace(before, strength=strength, active=active)
-        try:
-            stored = await asyncio.to_thread(self._vault.replace, current, stronger)
-        except KeyError:  # changed again since we read it
-            return None
-        self._recallable.take(stored)
-        return Reinforced(stored)
+        stored = await self._do(current, lambda _: self._vault.replace(current, stronger))
+        return None if stored is None else Reinforced(stored)
 
     def _memory(self, draft: MemoryDraft, *, conversation: str, trusted: bool, role: str) -> Memory:
         """Blocks for as long as the text takes to read."""
@@ -362,81 +267,6 @@ class MemoryHandlers:
         if draft.day is None or names_day(judgment, now):
             return made
         return with_day(made, draft.day)
-
-    async def archive(
-        self, found: Sequence[StoredMemory], by: Actor, at: datetime
-    ) -> tuple[list[StoredMemory], Refused | None]:
-        """Archive entries, a file at a time. Returns those that it did archive, and why not all, if
-        the vault cannot be written; what a person has deleted already is passed over."""
-        by_file: dict[tuple[str, str], list[StoredMemory]] = {}
-        for one in found:
-            by_file.setdefault((one.scope.name, one.path), []).append(one)
-        gone: list[StoredMemory] = []
-        steps = list(by_file.values())
-        for some in steps:
-            async with self._lock:
-                try:
-                    done = await asyncio.to_thread(self._archive, some, by, at)
-                except VaultWriteFailed as error:
-                    return gone, not_written(error, self._notices)
-                gone += done
-                for number, one in enumerate(done if len(some) > 1 else some):
-                    self._recallable.drop(one)
-                    if number % _SLICE == 0:
-                        await asyncio.sleep(0)
-            if len(some) > 1:  # what a person has just reworded goes one by one, as it is now
-                there = {one.memory.memory_id for one in done}
-                steps += [[one] for one in some if one.memory.memory_id not in there]
-        return gone, None
-
-    def _archive(self, some: list[StoredMemory], by: Actor, at: datetime) -> list[StoredMemory]:
-        if len(some) > 1:
-            return self._vault.archive_many(some, by=by, at=at)
-        try:
-            self._vault.archive(some[0], by=by, at=at)
-        except KeyError:
-            return []
-        return some
-
-    async def purge(self, scope: Scope, memory_ids: Collection[str]) -> str:
-        """Delete every copy of forgotten entries from the archive. Returns what could not be
-        deleted, and why; empty if nothing is left. What is left is tried again at night."""
-        for memory_id in memory_ids:
-            await self._corrected.purges.note(scope.name, memory_id)
-        async with self._lock:
-            try:
-                await asyncio.to_thread(
-                    self._vault.purge,
-                    scope,
-                    lambda memory: memory.memory_id in memory_ids,
-                    memory_ids,
-                )
-            except VaultWriteFailed as error:
-                return str(error)
-        return ""
-
-    async def archived(self, scope: Scope, memory_ids: Collection[str]) -> list[StoredMemory]:
-        """Returns those of these entries that were forgotten in the scope."""
-        found = await asyncio.to_thread(self._vault.archived, scope, memory_ids)
-        return [StoredMemory(scope, ARCHIVE, memory) for memory in found]
-
-    async def restore(
-        self, scope: Scope, memory_ids: Collection[str]
-    ) -> tuple[list[StoredMemory], Refused | None]:
-        """Returns the restored entries, without those that the archive does not have, and why not
-        all, if the vault cannot be written."""
-        refused = None
-        async with self._lock:
-            try:
-                back = await asyncio.to_thread(self._vault.restore, scope, memory_ids)
-            except VaultWriteFailed as error:
-                back = list(error.written) if isinstance(error, PartlyWritten) else []
-                refused = not_written(error, self._notices)
-            for number, stored in enumerate(back):
-                self._recallable.take(stored)
-                if number % _SLICE == 0:
-                    await asyncio.sleep(0)
-        return back, refused
 
 
 def _was_rejected(memory: Memory, living: Sequence[StoredMemory]) -> bool:

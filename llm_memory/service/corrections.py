@@ -13,7 +13,6 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..errors import StateUnavailable
 from ..migration.bringing import Bringing
 from ..models.conversation import Actor, ConversationId
-from ..models.corrections import CorrectionKind
 from ..models.data_models import (
     EditOutcome,
     ForgetOutcome,
@@ -30,12 +29,13 @@ from ..models.data_models import (
     is_absent,
     is_denied,
 )
+from ..models.deeds import DeedKind, Done
 from ..models.passages import Key
 from ..models.scope import PUBLIC, Scope
 from ..models.vault_layout import ARCHIVE
-from ..remember.corrected_statements import CorrectedStatements
 from ..remember.correction_follower import CorrectionFollower
-from ..remember.edit import MemoryEditor, Requester, left_words
+from ..remember.deeds import Deeds
+from ..remember.edit import MemoryEditor, Requester, forgotten_words, left_words
 from ..remember.memory_handlers import MemoryHandlers
 from ..remember.rules.gate import told_in_confidence
 from ..runtime.cooperative import unhurried
@@ -44,7 +44,6 @@ from ..scopes.access import View
 from ..scopes.rules.scope_resolution import target_scope
 from ..scopes.scope_book import ScopeBook
 from ..storage.record_intents import RecordIntents
-from ..vault.models import UndoKind, UndoRecord
 from .door import Door, deed, requester
 
 
@@ -55,7 +54,7 @@ class Corrections(Door):
     _book: ScopeBook
     _handlers: MemoryHandlers
     _editor: MemoryEditor
-    _corrected: CorrectedStatements
+    _corrected: Deeds
     _unread: UnreadTurns
     _follower: CorrectionFollower
     _intents: RecordIntents
@@ -119,15 +118,14 @@ class Corrections(Door):
         entries = [one for one in found.values() if entry_key(one) not in done]
         living = [one for one in entries if one.path != ARCHIVE]
         leaving = [*living, *turns]
-        numbers = await self._corrected.forgotten(leaving, view.who.name or view.who.person)
-        if leaving and not for_good:
-            await self._editor.note_forgotten(leaving, at, requester(view))
+        after = "" if for_good else forgotten_words(requester(view), at)
+        numbers = await self._corrected.forgotten(leaving, requester(view), after=after)
         gone, refused = await self._handlers.archive(living, view.who, at)
         done.update(map(entry_key, gone))
         noted = zip(numbers, leaving, strict=True)
         await self._corrected.drop([n for n, one in noted if entry_key(one) not in done])
         for turn in turns if for_good else ():
-            await self._corrected.purges.note(turn.scope.name, _id(turn))
+            await self._corrected.note_purged(turn.scope.name, _id(turn))
         if done:
             await self._follower.follow()
         left = await self._purge(entries) if for_good and refused is None else None
@@ -147,7 +145,6 @@ class Corrections(Door):
         for scope, ids in by_scope.items():
             left[scope] = await self._handlers.purge(scope, ids)
             for memory_id in ids:
-                await self._editor.drop_undo_records(memory_id, scope.name)
                 try:
                     await asyncio.to_thread(self._intents.forget, proposal_key(memory_id))
                 except StateUnavailable as error:
@@ -235,8 +232,8 @@ class Corrections(Door):
         if named is None:
             return absent(memory_id)
         done = await self._editor.undo_record(named, view.changeable)
-        if done is not None and done.kind is not UndoKind.FORGET:
-            if done.kind is UndoKind.MOVE and not actor.admin:
+        if done is not None and done.kind is not DeedKind.FORGOTTEN:
+            if done.kind is DeedKind.MOVED and not actor.admin:
                 return absent(memory_id)  # whether it still lives there is not for everybody
             if self._editor.standing(done.target, done.memory_id) is not None:
                 return await self._undo(done, view)
@@ -258,26 +255,26 @@ class Corrections(Door):
 
     @deed
     async def undo(
-        self, done: UndoRecord, *, conversation_id: ConversationId, actor: Actor
+        self, done: Done, *, conversation_id: ConversationId, actor: Actor
     ) -> RestoreOutcome:
         """Take back this very deed, and no other one: what was done to the entry since stays.
         NOT_VISIBLE without a name where it is not the conversation's to know why."""
         return await self._undo(done, await self._gate.open(conversation_id, actor))
 
-    async def _undo(self, done: UndoRecord, view: View) -> RestoreOutcome:
+    async def _undo(self, done: Done, view: View) -> RestoreOutcome:
         changeable = {scope.name: scope for scope in view.changeable}
-        if done.kind is UndoKind.BRING:
+        if done.kind is DeedKind.BROUGHT:
             may = view.trusts(changeable.get(done.target, PUBLIC))
             return await self._bringing.take_back(done) if may else Refused(Reason.NOT_ALLOWED)
-        if done.kind in (UndoKind.FORGET, UndoKind.SEVERAL):
+        if done.kind is DeedKind.FORGOTTEN:
             return await self._recover(done, view)
         standing = self._editor.standing(done.target, done.memory_id)
         scope = changeable.get(done.source)
         if scope is None or standing is None:
             return absent(done.memory_id if scope and view.who.admin else "")
-        if done.kind is UndoKind.REPLACE:
+        if done.kind is DeedKind.REPLACED:
             return await self._swap_back(done, standing, view)
-        if done.kind is UndoKind.EDIT and not view.sees(standing):
+        if done.kind in (DeedKind.EDITED, DeedKind.AMENDED) and not view.sees(standing):
             return absent(done.memory_id)
         if not view.governs(scope):
             return view.refusal(standing)
@@ -285,27 +282,28 @@ class Corrections(Door):
         await self._follower.follow()
         return undone or absent(done.memory_id)
 
-    async def _swap_back(self, done: UndoRecord, new: StoredMemory, view: View) -> RestoreOutcome:
+    async def _swap_back(self, done: Done, new: StoredMemory, view: View) -> RestoreOutcome:
         """Take back that an entry replaced another one."""
-        former = next(iter(await self._handlers.archived(new.scope, [done.words])), None)
+        former = next(iter(await self._handlers.archived(new.scope, [done.deeds[0].before])), None)
         if former is None:
             return absent(done.memory_id)
         if not (view.may_forget(new) and view.may_forget(former)):
             return view.refusal(new)
         # It stays taken back, whatever turn that is not read yet says it.
-        numbers = await self._corrected.forgotten([new], view.who.name or view.who.person)
+        numbers = await self._corrected.forgotten([new], requester(view))
         back, refused = await self._restored([former])
         swapped = bool(back) and await self._handlers.supersede(new, back[0])
         if not swapped:
             await self._corrected.drop(numbers)
         if back:
             await self._editor.drop_undo_record(done)
-            again = Requester(replace(view.who, person=""), done.conversation)  # by its id alone
+            nobody = replace(view.who, person="")
+            again = Requester(nobody, done.deeds[0].door)  # by its id alone
             await self._editor.note_replaced(back[0], new, again)
         await self._follower.follow()
         return Restored(back[0], swapped=swapped) if back else refused or absent(done.memory_id)
 
-    async def _recover(self, done: UndoRecord, view: View) -> RestoreOutcome:
+    async def _recover(self, done: Done, view: View) -> RestoreOutcome:
         """Take back that entries were forgotten: as far as the archive has them as it
         left them."""
         found, changed = list[StoredMemory](), ""
@@ -322,7 +320,7 @@ class Corrections(Door):
         return await self._bring_back(found, done, view) if found else absent(changed)
 
     async def _bring_back(
-        self, archived: Sequence[StoredMemory], done: UndoRecord | None, view: View
+        self, archived: Sequence[StoredMemory], done: Done | None, view: View
     ) -> RestoreOutcome:
         """Out of the archive, what this person may take back here; what comes of it for the first
         one, if that is nothing."""
@@ -344,7 +342,7 @@ class Corrections(Door):
         self, archived: Iterable[StoredMemory]
     ) -> tuple[list[StoredMemory], Refused | None]:
         back = list[StoredMemory]()
-        kinds = (CorrectionKind.FORGOTTEN, CorrectionKind.TAKEN_BACK)
+        kinds = (DeedKind.FORGOTTEN, DeedKind.TAKEN_BACK)
         for scope, found in _by_scope(archived).items():
             restored, refused = await self._handlers.restore(scope, found.keys())
             restored += [one for one in found.values() if one.path != ARCHIVE]
@@ -366,6 +364,7 @@ def _id(stored: StoredMemory) -> str:
     return stored.memory.memory_id
 
 
-def _is_left(archived: StoredMemory, done: UndoRecord) -> bool:
+def _is_left(archived: StoredMemory, done: Done) -> bool:
     """True if it was this deed that forgot the entry; earlier versions noted no more than that."""
-    return archived.path != ARCHIVE or not done.words or done.words == left_words(archived)
+    after = done.deeds[0].after
+    return archived.path != ARCHIVE or not after or after == left_words(archived)

@@ -25,7 +25,7 @@ from ..models.transfer import Exported, Imported, NotTransferred
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.feedback_applier import FeedbackApplier
 from ..remember.contradictions import ContradictingWrites
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..remember.edit import MemoryEditor
 from ..remember.memory_handlers import MemoryHandlers
 from ..roles.role_notes import RoleNotes
@@ -50,7 +50,7 @@ class Writes(Door):
     _contradicting: ContradictingWrites
     _applier: FeedbackApplier
     _editor: MemoryEditor
-    _corrected: CorrectedStatements
+    _corrected: Deeds
     _tasks: TaskList
     _transfer: Transfer
     _overviews: Overviews

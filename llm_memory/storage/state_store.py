@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import secrets
 import sqlite3
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import StateUnavailable
 from ..models.conversation import SeenSender
-from ..models.corrections import Correction, CorrectionKind
 from ..models.passages import Key
 from ..models.resolution import DerivedScope, Rebinding
 from ..models.settings import MapPast
@@ -217,46 +214,6 @@ class SqliteStateStore(SqliteFile):
         rows = self.rows("SELECT scope, memory_id, uses FROM use_count")
         return {Key(scope, memory_id): int(uses) for scope, memory_id, uses in rows}
 
-    def corrections(self) -> list[Correction]:
-        """Returns all of them, in the order in which they were added."""
-        rows = self.rows(f"SELECT number, {_CORRECTION} FROM correction ORDER BY number")  # noqa: S608
-        return [_correction(int(number), *values) for number, *values in rows]
-
-    def add_corrections(self, corrections: Sequence[Correction]) -> list[int]:
-        """Add all or none. Returns the number of each. On disk when it returns."""
-        numbers = []
-        with self.transaction() as connection:
-            for one in corrections:
-                made = connection.execute(
-                    f"INSERT INTO correction ({_CORRECTION})"  # noqa: S608  (a constant)
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    _correction_row(one),
-                )
-                numbers.append(made.lastrowid or 0)
-        return numbers
-
-    def drop_corrections(self, numbers: Collection[int]) -> None:
-        """Delete those that were undone. Unknown ones are ignored."""
-        with self.transaction() as connection:
-            connection.executemany(
-                "DELETE FROM correction WHERE number = ?", [(number,) for number in numbers]
-            )
-
-    def seal_corrections(self, sealed: Iterable[Correction]) -> None:
-        """Put what is left of them, without their words, in their place."""
-        with self.transaction() as connection:
-            connection.executemany(
-                "UPDATE correction SET words = '', who = '', memory_id = ?, marks = ?"
-                " WHERE number = ?",
-                [(one.memory_id, json.dumps(list(one.marks)), one.number) for one in sealed],
-            )
-
-    def correction_key(self) -> str:
-        """Returns the key of the marks of corrections, made once: 64 hexadecimal digits."""
-        made = "INSERT OR IGNORE INTO meta VALUES ('correction_key', ?)"
-        self.rows(made, (secrets.token_hex(32),))
-        return str(self.rows("SELECT value FROM meta WHERE name = 'correction_key'")[0][0])
-
     def installation(self) -> str:
         """Returns a random id of this installation, made once: 32 hexadecimal digits.
 
@@ -287,45 +244,6 @@ def _rebinding(fields: dict[str, Any]) -> Rebinding:
 def _add_scopes(connection: sqlite3.Connection, names: Iterable[str]) -> None:
     connection.executemany(
         "INSERT OR IGNORE INTO known_scope VALUES (?)", [(name,) for name in names]
-    )
-
-
-_CORRECTION = "kind, scope, target, memory_id, words, marks, person, who, said_at, at, by"
-
-
-def _correction_row(one: Correction) -> tuple[str, ...]:
-    values = (
-        one.kind.value,
-        one.scope,
-        one.target,
-        one.memory_id,
-        one.words,
-        json.dumps(one.marks),
-        one.person,
-        one.who,
-        one.said_at.isoformat(),
-        one.at.isoformat(),
-        one.by,
-    )
-    # Half a surrogate pair, as old chat programs left them, would refuse the whole row.
-    return tuple(value.encode(errors="replace").decode() for value in values)
-
-
-def _correction(number: int, *row: str) -> Correction:
-    kind, scope, target, memory_id, words, marks, person, who, said_at, at, by = row
-    return Correction(
-        CorrectionKind(kind),
-        scope,
-        memory_id,
-        words,
-        datetime.fromisoformat(said_at),
-        datetime.fromisoformat(at),
-        person,
-        who,
-        target,
-        by,
-        tuple(json.loads(marks)),
-        number,
     )
 
 

@@ -9,7 +9,7 @@ from itertools import batched
 
 from ..errors import VaultWriteFailed
 from ..models.data_models import Memory, StoredMemory
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import (
     Changes,
@@ -48,7 +48,7 @@ class ChangeApplier:
         self,
         vault: MarkdownVault,
         known_files: KnownVaultFiles,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         deletions: DeletionApplier,
         reports: FileReports,
         debounce: WriteDebounce,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..errors import VaultWriteFailed
 from ..log import logger
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..runtime.identifiers import Clock
 from ..vault.markdown_vault import MarkdownVault
 from ..vault.models import Changes, FileKey, KnownEntry
@@ -23,7 +23,7 @@ class DeletionApplier:
         self,
         vault: MarkdownVault,
         known_files: KnownVaultFiles,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         reports: FileReports,
         clock: Clock,
     ) -> None:

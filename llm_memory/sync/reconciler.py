@@ -16,7 +16,7 @@ from ..log import logger
 from ..models.data_models import StoredMemory
 from ..models.settings import VaultPace
 from ..models.vault_layout import folded
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..runtime.gc_freeze import LONG_LIVED
 from ..runtime.identifiers import Clock
 from ..runtime.notice_board import NoticeBoard
@@ -51,7 +51,7 @@ class Reconciler:
         vault: MarkdownVault,
         catalogue: Catalogue,
         recallable: RecallableMemories,
-        corrected: CorrectedStatements,
+        corrected: Deeds,
         notices: NoticeBoard,
         clock: Clock,
         pace: VaultPace,

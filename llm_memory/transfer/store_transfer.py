@@ -26,7 +26,7 @@ from ..models.transfer import (
     TransferFault,
 )
 from ..models.vault_layout import CONSTITUTION_PAGE, SOUL_PAGE, is_recalled, topic_of
-from ..remember.corrected_statements import CorrectedStatements
+from ..remember.deeds import Deeds
 from ..storage.formats.store_formats import VAULT_FORMAT
 from ..vault.markdown.topic_file import TopicFile, parse_file
 from .line_files import LineFile
@@ -117,7 +117,7 @@ class Restoring:
         *,
         now: datetime,
         only: Collection[str] | None = None,
-        corrected: CorrectedStatements | None = None,
+        corrected: Deeds | None = None,
     ) -> None:
         """``corrected``: what was corrected since is left out; None puts it back, too."""
         self._latest = now
@@ -189,7 +189,7 @@ class Restoring:
         corrected = self._corrected
         if corrected is None:
             return False
-        if corrected.purges.is_purged(scope, memory.memory_id):
+        if corrected.is_purged(scope, memory.memory_id):
             return True
         said_at = min(memory.created_at, self._latest)
         return told and corrected.texts.would_revive(scope, memory, said_at)

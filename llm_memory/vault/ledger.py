@@ -6,6 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import StateUnavailable
 from ..log import logger
@@ -18,13 +19,10 @@ from .models import (
     KnownEntry,
     KnownFile,
     RemovedEntry,
-    UndoKind,
-    UndoRecord,
 )
 
 _AT_ONCE = 500
 """Values in one question: SQLite takes some thousand at most."""
-_DEEDS_KEPT = 500
 
 
 class SqliteLedger(SqliteFile):
@@ -159,12 +157,7 @@ class SqliteLedger(SqliteFile):
         """Delete what was noted of entries that were purged."""
         rows = [(memory_id,) for memory_id in memory_ids]
         with self.transaction() as connection:
-            connection.executemany(
-                "UPDATE deed SET memory_id = replace(memory_id || ' ', '/' || ? || ' ', '/- ')"
-                " WHERE kind = 'several'",
-                rows,
-            )
-            for table in ("departed", "moving", "deed"):
+            for table in ("departed", "moving"):
                 connection.executemany(
                     f"DELETE FROM {table} WHERE memory_id = ?",  # noqa: S608  (names of ours)
                     rows,
@@ -200,38 +193,15 @@ class SqliteLedger(SqliteFile):
         """Note that the move ended."""
         self.rows("DELETE FROM moving WHERE memory_id = ?", (memory_id,))
 
-    def add_undo_record(self, undo_record: UndoRecord) -> None:
-        """Note what was done; its number is given here."""
-        with self.transaction() as connection:
-            made = connection.execute(
-                "INSERT INTO deed (kind, memory_id, scope, target, person, conversation, words)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    str(undo_record.kind),
-                    undo_record.memory_id,
-                    undo_record.source,
-                    undo_record.target,
-                    undo_record.person,
-                    undo_record.conversation,
-                    undo_record.words,
-                ),
-            )
-            oldest = (made.lastrowid or 0) - _DEEDS_KEPT
-            connection.execute("DELETE FROM deed WHERE number <= ?", (oldest,))
-
-    def undo_records(
-        self, memory_id: str = "", *, person: str = "", conversation: str = ""
-    ) -> list[UndoRecord]:
-        """Returns what was done to one memory, or by one person in one conversation, the last
-        first."""
-        rows = self.rows(
-            "SELECT * FROM deed WHERE (? = '' OR ? IN (memory_id, words))"
-            " AND (? = '' OR person = ?) AND (? = '' OR conversation = ?)"
-            " ORDER BY number DESC",
-            (memory_id, memory_id, person, person, conversation, conversation),
+    def former_deeds(self) -> list[tuple[Any, ...]]:
+        """Returns what a former version noted here of deeds that can be undone, the first first."""
+        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'deed'"):
+            return []
+        return self.rows(
+            "SELECT kind, memory_id, scope, target, person, conversation, words"
+            " FROM deed ORDER BY number"
         )
-        return [UndoRecord(row[0], UndoKind(row[1]), *row[2:]) for row in rows]
 
-    def drop_undo_record(self, number: int) -> None:
-        """Drop the record of what was undone."""
-        self.rows("DELETE FROM deed WHERE number = ?", (number,))
+    def drop_former_deeds(self) -> None:
+        """They stand in the journal of deeds."""
+        self.rows("DROP TABLE IF EXISTS deed")

@@ -29,10 +29,6 @@ CREATE TABLE IF NOT EXISTS departed (
     PRIMARY KEY (scope, memory_id));
 CREATE TABLE IF NOT EXISTS moving (
     memory_id TEXT PRIMARY KEY, scope TEXT NOT NULL, target TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS deed (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, memory_id TEXT NOT NULL,
-    scope TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, conversation TEXT NOT NULL,
-    words TEXT NOT NULL);
 """
 _FORMAT = 1
 _NO_TIME = datetime.fromtimestamp(0, UTC)

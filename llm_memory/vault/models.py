@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Final
 
 from ..errors import VaultWriteFailed
@@ -276,49 +275,3 @@ class RepairedFile:
 
     living: tuple[Memory, ...]
     waits: bool = False
-
-
-class UndoKind(StrEnum):
-    """What can be undone."""
-
-    FORGET = "forget"
-    SEVERAL = "several"
-    """Forgotten together: ``memory_id`` is scope and id of each, ``source`` and ``target`` are
-    empty."""
-    EDIT = "edit"
-    MOVE = "move"
-    REPLACE = "replace"
-    """By what its speaker said anew: ``memory_id`` is the new entry, ``words`` the id of the former
-    one."""
-    BRING = "bring"
-    """Many at once: ``memory_id`` is the batch, and ``migration.sqlite`` tells what is in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class UndoRecord:
-    """Something that a person had done to a memory by command.
-
-    ``number`` rises. ``source`` is the scope in which it stood, ``target`` the one in which it
-    stands since; both are the same but for a move. ``words`` is a hash of what it
-    left, but for a replacement: where something else was written since, there is nothing to undo.
-    """
-
-    number: int
-    kind: UndoKind
-    memory_id: str
-    source: str
-    target: str
-    person: str
-    conversation: str
-    words: str = ""
-
-    @property
-    def forgotten(self) -> dict[str, list[str]]:
-        """By scope, the ids of the entries that this deed has forgotten."""
-        if self.kind is UndoKind.FORGET:
-            return {self.source: [self.memory_id]}
-        found: dict[str, list[str]] = {}
-        for one in self.memory_id.split() if self.kind is UndoKind.SEVERAL else ():
-            scope, _, name = one.rpartition("/")
-            found.setdefault(scope, []).append(name)
-        return found

@@ -157,7 +157,10 @@ async def test_no_page_shows_what_was_taken_back_or_settled_not_even_in_a_diary(
 ) -> None:
     chat, clock = ScriptedChat(), StandingClock(NIGHT - timedelta(days=2))
     diary = replace(
-        passive(1, f"{clock.now:%Y-%m-%d}（周四）：小明住在北京；小明欠小红三百块；小明买了新鞋"),
+        passive(
+            1,
+            f"{clock.now:%Y-%m-%d}（周四）记下了 3 条：小明住在北京；小明欠小红三百块；小明买了鞋",
+        ),
         created_at=clock.now + timedelta(hours=19),
         tags=(DIGEST_TAG,),
         kind=MemoryKind.EVENT,
@@ -188,5 +191,5 @@ async def test_no_page_shows_what_was_taken_back_or_settled_not_even_in_a_diary(
         page = content_of((pages(tmp_path) / name).read_text("utf-8"))
         assert "小明住在北京" not in page
         assert "小明欠小红三百块" not in page
-        assert "小明买了新鞋" in page
+        assert "小明买了鞋" in page
     assert "小红收到了小明还的三百块" in (pages(tmp_path) / "MEMORY.md").read_text("utf-8")

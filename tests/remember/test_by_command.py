@@ -5,7 +5,6 @@ what another one did."""
 from __future__ import annotations
 
 import os
-import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -29,6 +28,8 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Undone,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent, is_absent
+from astrbot_plugin_scoped_memory.llm_memory.models.deeds import Deed
+from astrbot_plugin_scoped_memory.llm_memory.storage.deed_table import DeedTable
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, group, person, running
 
 pytestmark = pytest.mark.engine
@@ -290,14 +291,21 @@ async def test_a_member_takes_back_what_the_member_did(rig: Rig) -> None:
     assert isinstance(await rig.restore("", HERE, once_admin), Undone)
 
 
-async def test_that_nothing_can_be_undone_is_not_said_where_it_is_unknown(rig: Rig) -> None:
-    memory_id = await rig.stored_id(FIRST, HERE, SPEAKER)
-    await rig.forget(memory_id, HERE, ADMIN)
-    (ledger,) = rig.root.rglob("vault.sqlite")
-    with sqlite3.connect(ledger) as other:
-        other.execute("ALTER TABLE deed RENAME TO away")
-    with pytest.raises(StateUnavailable):
-        await rig.restore("", HERE, ADMIN)
-    with sqlite3.connect(ledger) as other:
-        other.execute("ALTER TABLE away RENAME TO deed")
-    assert isinstance(await rig.restore("", HERE, ADMIN), Restored)
+async def test_that_nothing_can_be_undone_is_not_said_where_it_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, follow=False) as rig:
+        memory_id = await rig.stored_id(FIRST, HERE, SPEAKER)
+        await rig.forget(memory_id, HERE, ADMIN)
+
+    def unreadable(_: DeedTable) -> list[Deed]:
+        raise StateUnavailable("disk I/O error", "state.sqlite")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(DeedTable, "rows", unreadable)
+        async with running(tmp_path, follow=False) as rig:
+            with pytest.raises(StateUnavailable):
+                await rig.restore("", HERE, ADMIN)
+            assert await seen(rig, HERE) == []
+    async with running(tmp_path, follow=False) as rig:
+        assert isinstance(await rig.restore("", HERE, ADMIN), Restored)

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.models.corrections import CorrectionKind
-from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
-from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements import (
-    CorrectedStatements,
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory, StoredMemory
+from astrbot_plugin_scoped_memory.llm_memory.models.deeds import DeedKind
+from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
+from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import (
+    Deeds,
 )
 from astrbot_plugin_scoped_memory.llm_memory.storage.state_store import SqliteStateStore
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker
@@ -28,9 +29,7 @@ SCOPES = ("家人", "公司")
 steps = st.lists(
     st.one_of(
         st.tuples(
-            st.sampled_from(
-                [CorrectionKind.FORGOTTEN, CorrectionKind.EDITED, CorrectionKind.MOVED]
-            ),
+            st.sampled_from([DeedKind.FORGOTTEN, DeedKind.EDITED, DeedKind.MOVED]),
             st.sampled_from(SCOPES),
             st.sampled_from(IDS),
             st.integers(-3, 3),
@@ -43,13 +42,13 @@ steps = st.lists(
 )
 
 
-def known(record: CorrectedStatements) -> list[object]:
+def known(record: Deeds) -> list[object]:
     """All that others learn from the record."""
     pairs = [(scope, memory_id) for scope in (*SCOPES, "public") for memory_id in IDS]
     return [
         *(record.of_scope(scope) for scope in (*SCOPES, "public")),
         *(record.was_taken_out(*pair) for pair in pairs),
-        *(record.purges.is_purged(*pair) for pair in pairs),
+        *(record.is_purged(*pair) for pair in pairs),
     ]
 
 
@@ -58,7 +57,7 @@ def test_it_is_what_a_restart_reads(made: list[tuple[str, str, str, int]]) -> No
     async def play(root: Path) -> None:
         state, clock = SqliteStateStore(root / "state.sqlite"), Ticker()
         state.open()
-        record = CorrectedStatements(state, clock)
+        record = Deeds(state, clock)
         record.load()
         numbers: list[int] = []
         for what, scope, memory_id, number in made:
@@ -72,9 +71,10 @@ def test_it_is_what_a_restart_reads(made: list[tuple[str, str, str, int]]) -> No
             else:
                 at = clock() + timedelta(hours=number)
                 target = SCOPES[scope == SCOPES[0]]
-                kind = CorrectionKind(what)
-                numbers.append(await record.note(kind, scope, memory, target=target, at=at))
-            fresh = CorrectedStatements(state, clock)
+                kind = DeedKind(what)
+                stored = StoredMemory(Scope.parse(scope), "entities.md", memory)
+                numbers.append(await record.note(kind, stored, target=target, at=at))
+            fresh = Deeds(state, clock)
             fresh.load()
             assert known(record) == known(fresh)
         state.close()

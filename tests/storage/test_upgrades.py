@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     NoticeCode,
     Restored,
+    Undone,
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.manifest import JsonManifest
@@ -294,3 +296,65 @@ async def test_turns_that_were_queued_in_format_1_stay_as_they_were_and_are_no_a
         rows = connection.execute("SELECT * FROM turn ORDER BY place").fetchall()
     width = len(expected[0])
     assert sorted(row[:width] for row in rows) == sorted(tuple(row) for row in expected)
+
+
+AS_IN_STATE_2 = """
+CREATE TABLE correction (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, scope TEXT NOT NULL,
+    target TEXT NOT NULL, memory_id TEXT NOT NULL, words TEXT NOT NULL, marks TEXT NOT NULL,
+    person TEXT NOT NULL, who TEXT NOT NULL, said_at TEXT NOT NULL, at TEXT NOT NULL,
+    by TEXT NOT NULL);
+INSERT INTO correction SELECT number, kind, scope, target, memory_id, words, marks, person, who,
+    said_at, at, by FROM deed WHERE kind <> 'purged';
+INSERT INTO meta SELECT 'mark:purged:' || scope || '/' || memory_id, '' FROM deed
+    WHERE kind = 'purged';
+DROP TABLE deed;
+UPDATE meta SET value = '2' WHERE name = 'format';
+"""
+AS_IN_THE_LEDGER = """
+CREATE TABLE deed (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, memory_id TEXT NOT NULL,
+    scope TEXT NOT NULL, target TEXT NOT NULL, person TEXT NOT NULL, conversation TEXT NOT NULL,
+    words TEXT NOT NULL);
+"""
+
+
+async def test_what_was_corrected_in_state_2_stays_so_and_can_be_undone(tmp_path: Path) -> None:
+    admin, where, shrimps = person(9, "管理员", admin=True), group(777), "奶奶对虾过敏"
+    async with running(tmp_path, follow=False) as rig:
+        several = [await rig.stored_id(text, where) for text in ("花在阳台上", "书在柜子里")]
+        edited = await rig.stored_id(PEANUTS, where)
+        purged = await rig.stored_id("门的密码在纸上", where)
+        await rig.engine.service.forget_many(several, conversation_id=where, actor=admin)
+        await rig.edit(edited, shrimps, where, admin)
+        await rig.forget(purged, where, admin, for_good=True)
+    with closing(sqlite3.connect(state_of(tmp_path))) as state:
+        columns = "actor, door, scope, after, memory_id, kind"
+        deeds = state.execute(f"SELECT {columns} FROM deed WHERE undoable").fetchall()  # noqa: S608
+        state.executescript(AS_IN_STATE_2)
+    (actor, door, scope, after, *_), *_, (*_, left, _, _) = deeds
+    keys = " ".join(f"{scope}/{memory_id}" for memory_id in several)
+    with closing(sqlite3.connect(tmp_path / "state" / "vault.sqlite")) as ledger:
+        ledger.executescript(AS_IN_THE_LEDGER)
+        for row in (
+            ("several", keys, "", "", actor, door, after),
+            ("edit", edited, scope, scope, actor, door, left),
+        ):
+            names = "kind, memory_id, scope, target, person, conversation, words"
+            ledger.execute(f"INSERT INTO deed ({names}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608
+        ledger.commit()
+    for _ in range(2):
+        async with running(tmp_path, follow=False) as rig:
+            deeds_now = rig.engine.parts.corrected
+            assert len(deeds_now.of_scope(scope)) == 4
+            assert deeds_now.unsealed() == [(scope, purged)]
+            (memory,) = await rig.engine.service.newest(conversation_id=where)
+            said = replace(memory.memory, memory_id="m-again0001", judgment=PEANUTS)
+            assert await rig.engine.parts.intake.take(memory.scope, [said]) == []
+    async with running(tmp_path, follow=False) as rig:
+        assert isinstance(await rig.restore("", where, admin), Undone)
+        assert await rig.newest(where) == [PEANUTS]
+        back = await rig.restore("", where, admin)
+        assert isinstance(back, Restored)
+        assert back.more == 1
+        assert len(await rig.newest(where)) == 3

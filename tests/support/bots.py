@@ -23,8 +23,8 @@ from astrbot_plugin_scoped_memory.llm_memory.models.passages import Key
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import Scope
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import VaultPace
 from astrbot_plugin_scoped_memory.llm_memory.models.status import NoticeCode
-from astrbot_plugin_scoped_memory.llm_memory.remember.corrected_statements import (
-    CorrectedStatements,
+from astrbot_plugin_scoped_memory.llm_memory.remember.deeds import (
+    Deeds,
 )
 from astrbot_plugin_scoped_memory.llm_memory.remember.rules.routing import route
 from astrbot_plugin_scoped_memory.llm_memory.runtime.identifiers import make_id
@@ -102,7 +102,7 @@ class Bot:
             self.vault,
             self.catalogue,
             self.living,
-            CorrectedStatements(self.state, self.clock),
+            Deeds(self.state, self.clock),
             self.notices,
             self.clock,
             pace,

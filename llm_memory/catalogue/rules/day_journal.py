@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from datetime import date, datetime, time, tzinfo
 from typing import Final
 
@@ -17,6 +18,8 @@ LEAST_ENTRIES: Final = 3
 _LISTED: Final = 10
 _LISTED_CHARS: Final = 60
 _BETWEEN: Final = "；"
+_HEAD: Final = re.compile(r"(.{0,40}?)记下了 \d+ 条：")
+_SAID: Final = re.compile("[^：]*?说“(.*)”", re.DOTALL)
 _DAYS: Final = "一二三四五六日"
 NOTHING: Final = "无"
 """The text of a journal in which nothing is left."""
@@ -57,10 +60,25 @@ def from_entries(day: date, entries: Sequence[StoredMemory]) -> str | None:
     return f"{_dated(day)}记下了 {len(entries)} 条：{_BETWEEN.join(told)}"
 
 
-def is_listed(text: str, words: str) -> bool:
-    """Returns whether ``words`` is how a journal lists an entry that says ``text``."""
-    told = _told(text)
-    return bool(told) and (words == told or words.endswith(f"说“{told}”"))
+def journal_without(journal: str, texts: Collection[str]) -> str | None:
+    """Returns a journal without the entries that say one of ``texts``, empty where none is left;
+    None where it lists no entries."""
+    head = _HEAD.match(journal)
+    if head is None:
+        return None
+    gone = {told for text in texts if (told := _told(text))}
+    pieces = journal[head.end() :].split(_BETWEEN)
+    left = [piece for piece in pieces if gone.isdisjoint(_may_tell(piece))]
+    if len(left) == len(pieces):
+        return journal
+    return f"{head[1]}记下了 {len(left)} 条：{_BETWEEN.join(left)}" if left else ""
+
+
+def _may_tell(piece: str) -> set[str]:
+    """Returns the words that a listed entry may have: a name may hold a colon, and so may words."""
+    said = _SAID.fullmatch(piece)
+    tails = (piece[place + 1 :] for place, char in enumerate(piece) if char == "：")
+    return {piece, *tails, *([said[1]] if said else [])}
 
 
 def _told(text: str) -> str:

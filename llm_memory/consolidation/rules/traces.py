@@ -7,8 +7,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from ...models.corrections import Correction
 from ...models.data_models import Memory
+from ...models.deeds import Deed
 from ...vault.markdown.entry import render
 from ...vault.markdown.escaping import escape_body, escape_inline
 
@@ -34,7 +34,7 @@ class Traces:
 
     def __init__(
         self,
-        purged: Iterable[Correction],
+        purged: Iterable[Deed],
         gone: Collection[str],
         living: Sequence[Memory] = (),
         texts: Iterable[str] = (),

@@ -13,8 +13,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
-from ...models.corrections import Correction, CorrectionKind
-from ...models.data_models import Memory
+from ...models.deeds import Deed
 from ...models.turns import QueuedTurn
 from ...text.dates.date_annotation import without_weekday_dates
 from ...text.normalising import derived_id
@@ -62,26 +61,26 @@ class Removed:
     ``loosely``: a clause that says the statement otherwise says it, too (``_says_otherwise``).
     """
 
-    correction: Correction
+    deed: Deed
     loosely: bool = False
 
     @cached_property
     def otherwise(self) -> Removed:
         """Returns it for what the same person said before it."""
-        return Removed(self.correction, loosely=True)
+        return Removed(self.deed, loosely=True)
 
     @cached_property
     def parts(self) -> tuple[Statement, ...]:
         """Returns the statement, and each of its clauses that is a statement itself."""
-        correction = self.correction
-        if not correction.words:
+        said = self.deed.words
+        if not said:
             return ()
         # People say 周六; the date is ours.
-        said = dict.fromkeys((correction.words, without_weekday_dates(correction.words)))
-        return tuple(part for words in said for part in self._parts(words))
+        texts = dict.fromkeys((said, without_weekday_dates(said)))
+        return tuple(part for words in texts for part in self._parts(words))
 
     def _parts(self, words: str) -> tuple[Statement, ...]:
-        whole = statement(named(words, self.correction.who), self.correction.said_at)
+        whole = statement(named(words, self.deed.who), self.deed.said_at)
         clauses = whole.clauses if len(whole.clauses) > 1 else ()
         alone = (Statement((c,), whole.vague) for c in clauses if len(_heavy(c)) >= _LEAST_CLAUSE)
         return (whole, *alone)
@@ -94,13 +93,13 @@ class Removed:
     @cached_property
     def speaker(self) -> frozenset[str]:
         """Returns the words of its speaker's name."""
-        return _folded(statement(self.correction.who, self.correction.said_at).words)
+        return _folded(statement(self.deed.who, self.deed.said_at).words)
 
     def may_be_in(self, clauses: Sequence[frozenset[str]], whole: frozenset[str]) -> bool:
         """A cheap prefilter: False if a text with these words cannot match. A match has all words
         of a part, or a clause with only words of the statement."""
         if not self.words:
-            return bool(self.correction.marks)
+            return bool(self.deed.marks)
         if self.loosely and any(len(clause & self.words[0]) >= _LEAST_WORDS for clause in clauses):
             return True
         if any(part <= whole for part in self.words):
@@ -133,9 +132,9 @@ def answered(text: str, who: str) -> str:
     return _ADDRESSED.sub(lambda _: who, text) if who else text
 
 
-def marks_of(correction: Correction, mark: Mark) -> tuple[str, ...]:
+def marks_of(deed: Deed, mark: Mark) -> tuple[str, ...]:
     """Returns the hashes that identify a statement once its words are purged."""
-    return tuple(dict.fromkeys(mark(_plain(part.words)) for part in Removed(correction).parts))
+    return tuple(dict.fromkeys(mark(_plain(part.words)) for part in Removed(deed).parts))
 
 
 def says(text: str, said_at: datetime, removed: Sequence[Removed], mark: Mark) -> Removed | None:
@@ -191,7 +190,7 @@ def _near(said: Statement, removed: Sequence[Removed]) -> Iterator[Removed]:
 
 def says_one(said: Statement, removed: Removed, mark: Mark) -> bool:
     """Returns whether ``said`` says one removed statement."""
-    marks = removed.correction.marks
+    marks = removed.deed.marks
     if marks and any(mark(_plain(some)) in marks for some in _runs(said)):
         return True
     if removed.parts and said.words and extends(removed.parts[0], said):
@@ -332,28 +331,3 @@ def _folded(words: Words) -> frozenset[str]:
 
 def _plain(words: Words) -> str:
     return "\n".join(_heavy(words))
-
-
-def made_correction(
-    kind: CorrectionKind,
-    scope: str,
-    memory: Memory,
-    now: datetime,
-    *,
-    by: str = "",
-    target: str = "",
-) -> Correction:
-    """Returns the correction of an entry, made now."""
-    origin = memory.provenance
-    return Correction(
-        kind,
-        scope,
-        memory.memory_id,
-        memory.judgment,
-        memory.created_at,
-        max(now, memory.created_at),  # the clock may have been set back
-        origin.person,
-        origin.who,
-        target,
-        by,
-    )

@@ -61,5 +61,5 @@ LOOP: Final = Schema(
     TABLES,
     # Shares are counted by group since 4; the day's whole is in ``spent``. Pauses stand beside the
     # memories since 5.
-    older=("DROP TABLE IF EXISTS share", "DROP TABLE IF EXISTS pause"),
+    older={4: ("DROP TABLE IF EXISTS share",), 5: ("DROP TABLE IF EXISTS pause",)},
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..transactions import all_or_nothing
@@ -14,11 +15,11 @@ from .peek import peek
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """``older``: statements that a file of a smaller number needs first."""
+    """``older``: by number, the statements that a file of a smaller one needs first."""
 
     format: int
     tables: str
-    older: tuple[str, ...] = ()
+    older: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
     def make_tables(self, connection: sqlite3.Connection, written_by: str) -> None:
         """Whatever tables and columns are missing. A number that stands there stays, unless it is
@@ -32,8 +33,9 @@ class Schema:
         stamp = _stamp(connection)
         if stamp is None or stamp.format < self.format:
             with all_or_nothing(connection):
-                for statement in self.older if stamp else ():
-                    connection.execute(statement)
+                for number, statements in self.older.items() if stamp else ():
+                    for statement in statements if stamp.format < number else ():
+                        connection.execute(statement)
                 for name, value in (("format", str(self.format)), ("written_by", written_by)):
                     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
         connection.executescript(self.tables)

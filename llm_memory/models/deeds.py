@@ -1,0 +1,145 @@
+"""The journal of deeds: what people did to memories, and so what stays corrected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+from .conversation import Actor
+from .scope import PUBLIC
+
+NO_TIME: Final = datetime.fromtimestamp(0, UTC)
+
+
+class DeedKind(StrEnum):
+    """What was done. The value is how it is stored."""
+
+    FORGOTTEN = "forgotten"
+    EDITED = "edited"
+    MOVED = "moved"
+    TAKEN_BACK = "taken_back"
+    """Its speaker has said that it is so no more. The day on which it was so may be told."""
+    AMENDED = "amended"
+    """Changed, and not because it was wrong: its former words may come back."""
+    REPLACED = "replaced"
+    """By what its speaker said anew: ``memory_id`` is the new entry, ``before`` the former one."""
+    BROUGHT = "brought"
+    """Many at once: ``memory_id`` is the batch, and ``migration.sqlite`` tells what is in it."""
+    PURGED = "purged"
+    """To be deleted for good: until the night its words are still needed."""
+
+
+CORRECTIONS: Final = frozenset(
+    {DeedKind.FORGOTTEN, DeedKind.EDITED, DeedKind.MOVED, DeedKind.TAKEN_BACK}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """The actor of a change, and the conversation."""
+
+    actor: Actor
+    conversation: str
+
+    @property
+    def name(self) -> str:
+        """What a correction says of who made it."""
+        return self.actor.name or self.actor.person
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One row of the journal. Of ``CORRECTIONS`` nothing said before ``at`` brings the words back.
+
+    Attributes:
+        scope: Where the entry stood.
+        target: To which it was moved, empty for the other kinds.
+        memory_id: Of the entry; once that was purged, its keyed hash.
+        words: What it said. Empty once it was purged: then ``marks`` are what it is known by.
+        person: Who had said it, empty where it is unknown; ``who`` is the name.
+        said_at: When it was said: the days that its words name are counted from there.
+        by: The name of who did it, ``actor`` the account, ``door`` the conversation.
+        marks: Keyed hashes of the statement and of its clauses.
+        before: Of a replacement, the id of the former entry.
+        after: Digest of what the deed left: where something else stands since, no undo.
+        batch: Deeds that an undo takes back together.
+        undoable: An undo may take it back.
+        number: Given by the store; it rises.
+    """
+
+    kind: DeedKind
+    scope: str
+    memory_id: str
+    words: str = ""
+    said_at: datetime = NO_TIME
+    at: datetime = NO_TIME
+    person: str = ""
+    who: str = ""
+    target: str = ""
+    by: str = ""
+    marks: tuple[str, ...] = ()
+    actor: str = ""
+    door: str = ""
+    before: str = ""
+    after: str = ""
+    batch: str = ""
+    undoable: bool = False
+    number: int = 0
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The scopes to which its words may not return. A moved statement is in its new scope
+        already, and was not meant for all."""
+        if self.kind not in CORRECTIONS:
+            return ()
+        if self.kind is not DeedKind.MOVED:
+            return (self.scope,)
+        return tuple(dict.fromkeys((self.scope, self.target, PUBLIC.name)))
+
+    @property
+    def hidden_in(self) -> tuple[str, ...]:
+        """The scopes whose readers are told nothing of it: not the one that it was moved to, and
+        what its speaker retracted later may be told of its day."""
+        if self.kind is DeedKind.TAKEN_BACK:
+            return ()
+        return tuple(place for place in self.places if place != self.target)
+
+    @property
+    def is_hand_edit(self) -> bool:
+        """True for words that a person overwrote in a file: the name is unknown."""
+        return self.kind is DeedKind.EDITED and not self.by
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one undo takes back: a deed, or entries that were forgotten together."""
+
+    deeds: tuple[Deed, ...]
+
+    @property
+    def kind(self) -> DeedKind:
+        return self.deeds[0].kind
+
+    @property
+    def memory_id(self) -> str:
+        return self.deeds[0].memory_id
+
+    @property
+    def source(self) -> str:
+        """The scope in which it stood."""
+        return self.deeds[0].scope
+
+    @property
+    def target(self) -> str:
+        """The one in which it stands since."""
+        return self.deeds[0].target or self.source
+
+    @property
+    def forgotten(self) -> dict[str, list[str]]:
+        """By scope, the ids of the entries that were forgotten."""
+        found: dict[str, list[str]] = {}
+        for deed in self.deeds if self.kind is DeedKind.FORGOTTEN else ():
+            found.setdefault(deed.scope, []).append(deed.memory_id)
+        return found
