@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory.composition import engine
+from astrbot_plugin_scoped_memory.llm_memory.composition import parts
 from astrbot_plugin_scoped_memory.llm_memory.text.tokenizer import Tokenizer
 
 
@@ -30,7 +30,7 @@ def share_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
     def shared(*, use_jieba: bool = True, cache: Path | None = None) -> Tokenizer:
         return Tokenizer(use_jieba=use_jieba, cache=cache and digested_dictionary())
 
-    monkeypatch.setattr(engine, "Tokenizer", shared)
+    monkeypatch.setattr(parts, "Tokenizer", shared)
 
 
 def put_dictionary(home: Path) -> None:
