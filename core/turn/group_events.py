@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import ClassVar
 
+from astrbot.api import logger
 from astrbot.api.event import AstrMessageEvent
 from astrbot.api.event.filter import CustomFilter
 from astrbot.core.config import AstrBotConfig
 
-
-def _deaf(_: AstrMessageEvent) -> bool:
-    return False
+_HELD = 500
+_GROUP = "GroupMessage"
 
 
 class GroupChatter(CustomFilter):
@@ -23,43 +23,40 @@ class GroupChatter(CustomFilter):
     the plugin that lives tells the class what it listens to, and takes it back when it ends.
     """
 
-    listens_to: ClassVar[Callable[[AstrMessageEvent], bool]] = staticmethod(_deaf)
+    listens_to: ClassVar[Callable[[AstrMessageEvent], bool] | None] = None
 
     def filter(self, event: AstrMessageEvent, cfg: AstrBotConfig) -> bool:
-        """Whatever is raised here, AstrBot sends into the group: so nothing is."""
+        """Whatever is raised here, AstrBot sends into the group: it goes into the log."""
+        listens_to = type(self).listens_to
         try:
-            return type(self).listens_to(event)
-        except Exception:  # noqa: BLE001
+            return listens_to is not None and listens_to(event)
+        except Exception:  # noqa: BLE001  (AstrBot would send it into the group)
+            logger.exception("a group's message was not heard")
             return False
 
     @classmethod
     def use(cls, listens_to: Callable[[AstrMessageEvent], bool] | None) -> None:
         """From now on; None for nothing at all."""
-        cls.listens_to = staticmethod(listens_to or _deaf)
-
-
-_HELD = 500
-_GROUP = "GroupMessage"
+        cls.listens_to = listens_to and staticmethod(listens_to)
 
 
 class MovedChats(CustomFilter):
     """Lets no event through: AstrBot shows such a message to filters alone, for it has no words.
 
-    AstrBot makes the filter when it reads the handler's decorator, before there is a plugin: what
-    comes meanwhile is held.
+    What comes before there is a plugin is held.
     """
 
     _listener: ClassVar[Callable[[str, str], None] | None] = None
     _waiting: ClassVar[deque[tuple[str, str]]] = deque(maxlen=_HELD)
 
     def filter(self, event: AstrMessageEvent, cfg: AstrBotConfig) -> bool:
-        """Whatever is raised here, AstrBot sends into the group: so nothing is."""
+        """Whatever is raised here, AstrBot sends into the group: it goes into the log."""
         try:
             if (moved := moved_chat(event)) is not None:
                 self._waiting.append(moved)
                 self._hand_out()
-        except Exception:  # noqa: BLE001
-            return False
+        except Exception:  # noqa: BLE001  (AstrBot would send it into the group)
+            logger.exception("a chat that goes on under another id was not followed: rebind it")
         return False
 
     @classmethod

@@ -19,7 +19,7 @@ from astrbot.core.message.message_event_result import MessageChain
 from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core import deepmind
-from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter
+from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter, MovedChats
 from astrbot_plugin_scoped_memory.core.turn.turn_notes import notes_of
 from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
@@ -311,15 +311,22 @@ async def test_only_the_setting_makes_it_listen_to_what_does_not_address_the_bot
     assert not GroupChatter().filter(cast("Any", chatter), cast("Any", None))
 
 
-async def test_whatever_goes_wrong_while_it_listens_nothing_is_raised_into_the_group() -> None:
-    def broken(_: object) -> bool:
+@pytest.mark.parametrize("events", [GroupChatter, MovedChats])
+def test_whatever_goes_wrong_while_it_listens_is_logged_and_not_raised_into_the_group(
+    events: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> bool:
         raise RuntimeError("a bug")
 
-    GroupChatter.use(broken)
+    chat = SimpleNamespace(chat=SimpleNamespace(id=1), migrate_to_chat_id=-1001)
+    message = SimpleNamespace(raw_message=SimpleNamespace(message=chat))
+    event = SimpleNamespace(message_obj=message, get_platform_id=lambda: "telegram")
+    events.use(broken)
     try:
-        assert GroupChatter().filter(cast("Any", None), cast("Any", None)) is False
+        assert events().filter(event, None) is False
     finally:
-        GroupChatter.use(None)
+        events.use(None)
+    assert "a bug" in caplog.text
 
 
 async def test_what_was_overheard_is_a_turn_without_an_answer_and_repeated_by_none(
