@@ -98,7 +98,6 @@ from .models.transfer import (
     Exported,
     Imported,
     LineFault,
-    NotTransferred,
     RefusedLine,
     TransferFault,
 )
@@ -177,7 +176,6 @@ __all__ = [
     "Moved",
     "MustBeNamed",
     "NotObserved",
-    "NotTransferred",
     "NoteChunk",
     "NoteSection",
     "Notice",

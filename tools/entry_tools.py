@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from ..core.commands.memory_reference import shown_words
-from ..core.replies.outcome_text import entry_text, note_text, refusal_text
-from ..core.replies.tool_text import talk_text, tasks_text
+from ..core.replies.memory_line import shown_words
+from ..core.replies.outcome_text import refusal_text
+from ..core.replies.tool_text import entry_text, note_text, talk_text, tasks_text
 from ..core.turn.histories import kept_history
 from ..llm_memory import (
     ExpandedNote,

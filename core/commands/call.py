@@ -8,13 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import wraps
 from time import monotonic
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from ...llm_memory import (
     Actor,
     CognitiveService,
     ConversationId,
-    Engine,
     EngineClosed,
     Paused,
     Refused,
@@ -40,6 +39,13 @@ ASKED_SECONDS = 600.0
 type Handler = Callable[[Call], Awaitable[str]]
 type Person = tuple[str, str]
 """A person in a conversation: another member of a group was shown another list."""
+
+
+class By(TypedDict):
+    """Where and by whom the service is asked."""
+
+    conversation_id: ConversationId
+    actor: Actor
 
 
 class Asked(NamedTuple):
@@ -72,6 +78,11 @@ class Call:
     rest: str
     lists: Latest[Person, Mapping[int, str]]
     asked: Latest[Person, Asked]
+
+    @property
+    def by(self) -> By:
+        """What most verbs of the service take."""
+        return {"conversation_id": self.where, "actor": self.actor}
 
     @property
     def person(self) -> Person:
@@ -107,11 +118,6 @@ class Call:
     @property
     def service(self) -> CognitiveService:
         return self.plugin.service
-
-    @property
-    def engine(self) -> Engine:
-        """For commands of admins alone: what it gives belongs to all scopes."""
-        return self.plugin.engine
 
     @property
     def identity_links(self) -> Mapping[str, str]:
@@ -151,24 +157,24 @@ class Call:
                 await self.service.admin.map_summary()
 
     async def check_scope(self, entry: Mapping[str, object], where: ConversationId) -> None:
-        """Answer the command where an entry of the map names no scope."""
-        name = str(entry.get(where.map_key, ""))
-        fault = await self.service.admin.check_entry(entry, where, self.actor)
-        if not fault and is_command_word(name) and not await self._is_scope(name):
-            wrong = self.say("scope.command_word")
-        elif fault:
-            wrong = self.say(f"fault.{fault}")
-        else:
-            return
-        raise Enough(self.say("scope.illegal", name=cut(name), fault=wrong))
-
-    async def _is_scope(self, name: str) -> bool:
-        """True for one that there is; to anybody but an admin, none is."""
-        return self.actor.admin and name in await self.service.admin.scopes()
+        """Answer the command where an entry of the map names no scope. A word of a command is none,
+        unless an admin names one that there is."""
+        name, admin = str(entry.get(where.map_key, "")), self.service.admin
+        fault = await admin.check_entry(entry, where, self.actor)
+        code = f"fault.{fault}" if fault else "scope.command_word"
+        there = self.actor.admin and is_command_word(name) and name in await admin.scopes()
+        if fault or (is_command_word(name) and not there):
+            raise Enough(self.say("scope.illegal", name=cut(name), fault=self.say(code)))
 
     def refused(self, outcome: Refused, code: str = ADMINS) -> str:
         """Why nothing was changed. ``code``: of the text for who may not."""
         return refusal_text(self.texts, code, outcome)
+
+    def done[Done](self, outcome: Done | Refused, code: str = ADMINS) -> Done:
+        """What was done; where nothing was, the command is answered so."""
+        if isinstance(outcome, Refused):
+            raise Enough(self.refused(outcome, code))
+        return outcome
 
     def split(self) -> tuple[str, str]:
         """Returns the first word, and what follows it."""

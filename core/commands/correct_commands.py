@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import partial
-from typing import TypeGuard
 
-from ...llm_memory import (
-    BroughtBack,
-    Edited,
-    Forgotten,
-    Moved,
-    Purged,
-    Reason,
-    Refused,
-    Restored,
-    Undone,
-    is_denied,
-)
+from ...llm_memory import BroughtBack, Forgotten, Purged, Reason, Refused, Restored, is_denied
 from ...llm_memory.models.data_models import ForgetOutcome
 from ...llm_memory.text.normalising import preview
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.memory_line import place_text
+from ..replies.memory_line import place_text, shown_words
 from ..replies.outcome_text import Enough, redacted_text
 from .call import Call
+from .command_table import ADMINS
 from .command_words import scope_named
 from .memory_reference import (
     bare,
@@ -32,7 +20,6 @@ from .memory_reference import (
     named_several,
     numbered,
     numbered_hits,
-    shown_words,
 )
 
 ME = frozenset({"我", "我的", "我自己", "me", "mine", "my"})
@@ -43,6 +30,13 @@ _ALL_OF = re.compile(
     rf"{_SIDE}{_ALL}{_SIDE}(?P<after>.*?){_SIDE}|(?P<before>.+?){_SIDE}{_ALL}{_SIDE}",
     re.IGNORECASE,
 )
+_FOR_GOOD = ("purge", "彻底")
+_PREVIEW = 80
+_LIKE = 10
+"""So many are listed of what words may mean."""
+_LIKE_BUDGET = 2000
+_A_NUMBER = 2
+"""Digits of a number that stands in too many texts to name one."""
 
 
 def all_of(words: str) -> str | None:
@@ -50,63 +44,6 @@ def all_of(words: str) -> str | None:
     end with the word for all."""
     found = _ALL_OF.fullmatch(words) if len(words) <= _LONGEST else None
     return None if found is None else found["after"] or found["before"] or ""
-
-
-async def forget_all(call: Call, whose: str, *, for_good: bool) -> str | None:
-    """Ask before all that a person said is forgotten: one's own, or by an admin another's. None
-    where nobody is called so: then the words mean something else."""
-    person, who = call.actor.person, call.say("forget.you")
-    if not whose:
-        return call.say("forget.of_whom")
-    if whose.lower() not in ME:
-        speakers = await call.service.speakers(whose, conversation_id=call.where)
-        if not speakers:
-            return None
-        if not call.actor.admin:
-            return call.say("outcome.admins_only")
-        person, who = next(iter(speakers)), f"“{cut(whose)}”"
-        if len(speakers) > 1:
-            lines = [
-                call.say("forget.speaker", account=safe(account), count=count)
-                for account, count in speakers.items()
-            ]
-            head = call.say("forget.which_speaker", who=who, account=safe(person))
-            return "\n".join([head, *lines])
-    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
-    if not ids and not turns:
-        return call.say("forget.said_nothing", who=who)
-    lines = [call.say("forget.ask", who=who, count=len(ids))] if ids else []
-    lines += call.texts.counted("forget", ask_unread=len(turns), ask_for_good=for_good)
-    ask = "\n".join(lines)
-    do = partial(_forget_all, person=person, for_good=for_good)
-    return call.ask(ask, do, short=call.say("forget.deed"))
-
-
-def _not_written(outcome: ForgetOutcome) -> TypeGuard[Refused]:
-    return isinstance(outcome, Refused) and outcome.reason is Reason.NOT_WRITTEN
-
-
-async def _forget_all(call: Call, person: str, *, for_good: bool) -> str:
-    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
-    outcomes = await call.service.forget_many(
-        [*ids, *turns], conversation_id=call.where, actor=call.actor, for_good=for_good
-    )
-    gone = [isinstance(one, Forgotten | Purged) for one in outcomes]
-    count = sum(gone[: len(ids)])
-    refused = next(filter(_not_written, outcomes), None)
-    if refused is not None and not any(gone):
-        return call.refused(refused, "forget.not_allowed")
-    done = {"purged" if for_good else "all_done": count or len(turns)}
-    return "\n".join(call.texts.counted("forget", **done, all_left=len(ids) - count))
-
-
-_FOR_GOOD = ("purge", "彻底")
-_PREVIEW = 80
-_LIKE = 10
-"""So many are listed of what words may mean."""
-_A_NUMBER = 2
-"""Digits of a number that stands in too many texts to name one."""
-_LIKE_BUDGET = 2000
 
 
 async def forget(call: Call) -> str:
@@ -119,31 +56,68 @@ async def forget(call: Call) -> str:
         return call.say("forget.usage")
     call.plugin.talk.clear(call.where)
     whose = all_of(words)
-    if whose is not None and (said := await forget_all(call, whose, for_good=for_good)):
+    if whose is not None and (said := await _ask_for_all(call, whose, for_good=for_good)):
         return said
     named = named_several(call, words)
     if named is None:
         named = await _meant(call, words, how if for_good else "")
-    outcomes = await call.service.forget_many(
-        named, conversation_id=call.where, actor=call.actor, for_good=for_good
-    )
-    lines = list(filter(None, (_forgotten(call, one) for one in outcomes)))
+    outcomes = await call.service.forget_many(named, **call.by, for_good=for_good)
+    lines = [said for one in outcomes if (said := _forgotten(call, one))]
     purged = sum(isinstance(one, Purged) and not one.unfinished for one in outcomes)
-    lines += call.texts.counted("forget", purged=purged)
-    if any(isinstance(one, Forgotten) for one in outcomes):
-        lines.append(call.say("forget.back"))
-    return "\n".join(lines)
+    back = any(isinstance(one, Forgotten) for one in outcomes)
+    return "\n".join(lines + call.texts.counted("forget", purged=purged, back=back))
 
 
-def _forgotten(call: Call, outcome: ForgetOutcome | Refused) -> str:
+def _forgotten(call: Call, outcome: ForgetOutcome) -> str:
     """What became of one; empty for what is gone for good, which is counted."""
-    match outcome:
-        case Purged(unfinished=why):
-            return call.say("forget.purge_unfinished", detail=safe(why)) if why else ""
-        case Forgotten(stored):
-            return call.say("forget.done", text=shown_words(call.texts, stored.memory))
+    if isinstance(outcome, Purged):
+        why = safe(outcome.unfinished)
+        return call.say("forget.purge_unfinished", detail=why) if why else ""
+    if isinstance(outcome, Forgotten):
+        return call.say("forget.done", text=shown_words(call.texts, outcome.memory.memory))
     same = is_denied(outcome) and outcome.who == call.actor.name
     return call.refused(outcome, "forget.another" if same else "forget.not_allowed")
+
+
+async def _ask_for_all(call: Call, whose: str, *, for_good: bool) -> str | None:
+    """Ask before all that a person said is forgotten: one's own, or by an admin another's. None
+    where nobody is called so: then the words mean something else."""
+    person, who = call.actor.person, call.say("forget.you")
+    if not whose:
+        return call.say("forget.of_whom")
+    if whose.lower() not in ME:
+        speakers = await call.service.speakers(whose, conversation_id=call.where)
+        if not speakers:
+            return None
+        if not call.actor.admin:
+            return call.say(ADMINS)
+        person, who = next(iter(speakers)), f"“{cut(whose)}”"
+        if len(speakers) > 1:
+            head = call.say("forget.which_speaker", who=who, account=safe(person))
+            lines = [
+                call.say("forget.speaker", account=safe(account), count=count)
+                for account, count in speakers.items()
+            ]
+            return "\n".join([head, *lines])
+    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
+    if not ids and not turns:
+        return call.say("forget.said_nothing", who=who)
+    lines = [call.say("forget.ask", who=who, count=len(ids))] if ids else []
+    lines += call.texts.counted("forget", ask_unread=len(turns), ask_for_good=for_good)
+    do = partial(_forget_all, person=person, for_good=for_good)
+    return call.ask("\n".join(lines), do, short=call.say("forget.deed"))
+
+
+async def _forget_all(call: Call, *, person: str, for_good: bool) -> str:
+    ids, turns = await call.service.ids_said_by(person, conversation_id=call.where)
+    outcomes = await call.service.forget_many([*ids, *turns], **call.by, for_good=for_good)
+    gone = [isinstance(one, Forgotten | Purged) for one in outcomes]
+    for one in outcomes:
+        if isinstance(one, Refused) and one.reason is Reason.NOT_WRITTEN and not any(gone):
+            return call.refused(one)
+    count = sum(gone[: len(ids)])
+    done = {"purged" if for_good else "all_done": count or len(turns)}
+    return "\n".join(call.texts.counted("forget", **done, all_left=len(ids) - count))
 
 
 async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...]:
@@ -165,20 +139,18 @@ async def _meant(call: Call, words: str, for_good: str) -> tuple[str, ...]:
         head = call.say("forget.like", words=shown, count=len(like))
         lines = await numbered(call, like)
     else:
-        recall = await call.service.recall(
-            words,
-            conversation_id=call.where,
-            limit=_LIKE,
-            token_budget=_LIKE_BUDGET,
-            actor=call.actor,
-        )
-        hits = [hit for hit in recall.hits if not hit.is_note]
-        if not hits:
-            raise Enough(call.say("forget.nothing_like", words=shown))
+        recall = await call.service.recall(words, **call.by, limit=_LIKE, token_budget=_LIKE_BUDGET)
         head = call.say("forget.alike", words=shown)
-        lines = await numbered_hits(call, hits)
+        lines = await numbered_hits(call, [hit for hit in recall.hits if not hit.is_note])
+        if not lines:
+            raise Enough(call.say("forget.nothing_like", words=shown))
     which = call.say("forget.which", how=f" {for_good}".rstrip())
     raise Enough("\n".join([head, *lines, which]))
+
+
+def _says_too_little(token: str) -> bool:
+    bare = "".join(filter(str.isalnum, token))
+    return len(bare) <= 1 or (bare.isdecimal() and len(bare) <= _A_NUMBER)
 
 
 async def edit(call: Call) -> str:
@@ -186,14 +158,14 @@ async def edit(call: Call) -> str:
     first, text = call.split()
     if not text:
         return call.say("edit.usage")
-    named = _named(call, first, call.rest.split())
-    outcome = await call.service.edit(named, text, conversation_id=call.where, actor=call.actor)
-    if not isinstance(outcome, Edited):
-        return call.refused(outcome)
-    words = shown_words(call.texts, outcome.memory.memory)
-    before = safe(preview(outcome.before, _PREVIEW))
+    named = named_one(call, first, call.rest.split()) or first
+    done = call.done(await call.service.edit(named, text, **call.by))
+    words, before = (
+        shown_words(call.texts, done.memory.memory),
+        safe(preview(done.before, _PREVIEW)),
+    )
     said = call.say("edit.done", text=words, before=before)
-    return said + redacted_text(call.texts, outcome.redacted)
+    return said + redacted_text(call.texts, done.redacted)
 
 
 async def move(call: Call) -> str:
@@ -201,51 +173,38 @@ async def move(call: Call) -> str:
     first, more = call.split()
     if not more:
         return call.say("move.usage")
-    named, scope = _named(call, first, call.rest.split()[:-1]), scope_named(more)
-    outcome = await call.service.move(named, scope, conversation_id=call.where, actor=call.actor)
-    if not isinstance(outcome, Moved):
-        return call.refused(outcome)
-    words = shown_words(call.texts, outcome.memory.memory)
-    places = (place_text(call.texts, one) for one in (outcome.source, outcome.memory.scope.name))
-    return call.say("move.done", text=words, source=next(places), scope=next(places))
+    named = named_one(call, first, call.rest.split()[:-1]) or first
+    done = call.done(await call.service.move(named, scope_named(more), **call.by))
+    source, scope = (place_text(call.texts, one) for one in (done.source, done.memory.scope.name))
+    words = shown_words(call.texts, done.memory.memory)
+    return call.say("move.done", text=words, source=source, scope=scope)
 
 
 async def undo(call: Call) -> str:
     """Take back the last forget, edit or move: of an entry, or of this person here; or the last
     bringing along, as a whole. What was changed since is passed over."""
-    named = _named(call, call.rest) if call.rest else ""
-    outcome = await call.service.restore(named, conversation_id=call.where, actor=call.actor)
-    match outcome:
-        case Restored(stored, more, swapped):
-            words = shown_words(call.texts, stored.memory)
-            if swapped:
-                return call.say("undo.swapped", text=words)
-            if more:
-                return call.say("undo.several", text=words, count=more + 1)
-            return call.say("undo.done", text=words)
-        case Undone(stored, moved):
-            words = shown_words(call.texts, stored.memory)
-            return call.say("undo.moved" if moved else "undo.edited", text=words)
-        case BroughtBack(memories=memories, left=left):
-            said = call.say("undo.brought_back", count=memories)
-            return "\n".join([said, *call.texts.counted("undo", left=left)])
+    named = (named_one(call, call.rest) or call.rest) if call.rest else ""
+    done = await call.service.restore(named, **call.by)
+    match done:
         case Refused(Reason.NOT_VISIBLE | Reason.FORGOTTEN) if named:
             return call.say("undo.not_found", id=cut(named))
-        case Refused(Reason.NOT_VISIBLE, detail=""):
+        case Refused(Reason.NOT_VISIBLE, detail=changed):
+            if changed:
+                return call.say("undo.changed", id=changed)
             # Who means the pause, by the word that ends one elsewhere.
             pause = call.service.conversations.pause_of(call.where)
             return call.paused(pause) if pause else call.say("undo.nothing")
-        case Refused(Reason.NOT_VISIBLE, detail=changed):
-            return call.say("undo.changed", id=changed)
-    return call.refused(outcome, "undo.not_allowed")
-
-
-def _named(call: Call, words: str, beginning: Sequence[str] = ()) -> str:
-    """The id that a number stands for; anything else as it is."""
-    named = named_one(call, words, beginning)
-    return words if named is None else named
-
-
-def _says_too_little(token: str) -> bool:
-    bare = "".join(filter(str.isalnum, token))
-    return len(bare) <= 1 or (bare.isdecimal() and len(bare) <= _A_NUMBER)
+        case Refused():
+            return call.refused(done, "undo.not_allowed")
+        case BroughtBack(memories=memories, left=left):
+            said = call.say("undo.brought_back", count=memories)
+            return "\n".join([said, *call.texts.counted("undo", left=left)])
+        case Restored():
+            code, count = (
+                "swapped" if done.swapped else "several" if done.more else "done",
+                done.more,
+            )
+        case _:
+            code, count = "moved" if done.moved else "edited", 0
+    words = shown_words(call.texts, done.memory.memory)
+    return call.say(f"undo.{code}", text=words, count=count + 1)

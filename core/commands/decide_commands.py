@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -25,9 +24,9 @@ from ...llm_memory.models.decisions import (
     Withdraw,
 )
 from ...llm_memory.text.safe_text import cut
-from ..replies.outcome_text import added_text
+from ..replies.outcome_text import Enough, added_text
 from .call import Call
-from .command_words import folded_word
+from .command_words import first_word, folded_word
 from .memory_reference import named_one
 
 _ACTIONS: Final = {
@@ -39,7 +38,7 @@ _ANYWAY: Final = frozenset({"anyway", "仍要"})
 _EVERYBODY: Final = frozenset({"everyone", "everybody", "大家"})
 _OPTION: Final = re.compile(r"(issue|pr|to)=(\S+)", re.IGNORECASE)
 _WHY: Final = re.compile(r"\s+(?:why|理由)[=＝]\s*", re.IGNORECASE)
-_NUMBER: Final = re.compile(r"D-(\d{1,9})", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"D-(\d{1,9})(?!\S)", re.IGNORECASE)
 
 
 async def decide(call: Call) -> str:
@@ -49,72 +48,60 @@ async def decide(call: Call) -> str:
     if first.lower() in _ALL:
         first, more = "", first
     action = _ACTIONS.get(folded_word(first), first.lower())
-    change: DecisionChange | None
-    to, (who, *_) = None, (*more.split(maxsplit=1), "")
-    if who.lower() in _EVERYBODY:
-        to, more = RecordFile.DECISIONS, more.removeprefix(who).strip()
+    who, behind = first_word(more)
+    for_all = who.lower() in _EVERYBODY
+    more, to = (behind, RecordFile.DECISIONS) if for_all else (more, None)
+    if action == "list":
+        everything = not _ALL.isdisjoint(more.lower().split())
+        return await _told(call, ListDecisions(everything))
     if action == "settle" and more:
         named = named_one(call, more)
         if named is None:
             return await _settled(call, more, to)
-        change = Accept(named, to=to, settles=True)
-    else:
-        change = _read(call, action, more.split(), to)
-    if change is not None:
-        return await _told(call, change)
-    words = more.split()[action == "supersede" :]
-    if action in ("accept", "reject", "supersede") and words and not named_one(call, words[0]):
-        return call.say("decide.no_such", word=cut(words[0]))
-    return call.say("decide.usage")
+        return await _told(call, Accept(named, to=to, settles=True))
+    return await _told(call, _read(call, action, more, to))
 
 
 async def _settled(call: Call, more: str, to: RecordFile | None) -> str:
     """The admin has decided: what would be written is shown at once."""
     words, *why = _WHY.split(more, maxsplit=1)
     draft = MemoryDraft(words, "".join(why), source=Source.COMMAND, actor=call.actor, proposed=True)
-    stored = await call.service.remember(draft, conversation_id=call.where)
-    said = added_text(call.texts, stored)
-    if isinstance(stored, Refused) or proposal_of(stored.memory.memory) is None:
-        return said
-    return await _told(call, Accept(stored.memory.memory.memory_id, to=to))
+    outcome = await call.service.remember(draft, conversation_id=call.where)
+    if isinstance(outcome, Refused) or proposal_of(outcome.memory.memory) is None:
+        return added_text(call.texts, outcome)
+    return await _told(call, Accept(outcome.memory.memory.memory_id, to=to))
 
 
-def _read(
-    call: Call, action: str, words: Sequence[str], to: RecordFile | None
-) -> DecisionChange | None:
-    """Returns the change that is asked for, None for words that ask for none."""
-    if action == "list":
-        return ListDecisions(everything=any(word.lower() in _ALL for word in words))
-    number, left = 0, list(words)
-    if action in ("supersede", "withdraw"):
-        found = _NUMBER.fullmatch(left.pop(0)) if left else None
-        if found is None:
-            return None
-        number = int(found[1])
-    if action == "withdraw":
-        return Withdraw(number, " ".join(left))
-    named = named_one(call, left.pop(0)) if left else None
+def _read(call: Call, action: str, words: str, to: RecordFile | None) -> DecisionChange:
+    """The change that is asked for; for words that ask for none, the command is answered so."""
+    found = _NUMBER.match(words) if action in ("supersede", "withdraw") else None
+    number, words = (int(found[1]), words[found.end() :]) if found else (0, words)
+    if action == "withdraw" and number:
+        return Withdraw(number, words.strip())
+    first, more = first_word(words)
+    takes_one = action in ("accept", "reject") or (action == "supersede" and number)
+    named = named_one(call, first) if takes_one and first else None
     if named is None:
-        return None
+        code = "no_such" if takes_one and first else "usage"
+        raise Enough(call.say(f"decide.{code}", word=cut(first)))
     if action == "reject":
-        return Reject(named, " ".join(left))
+        return Reject(named, more)
+    left = more.split()
     options = {one[1].lower(): one[2] for word in left if (one := _OPTION.fullmatch(word))}
-    file = options.get("to", "").lower()
-    if len(options) + len(_ANYWAY.intersection(left)) < len(left):
-        return None
-    if action not in ("accept", "supersede") or (file and file not in list(RecordFile)):
-        return None
+    anyway, file = not _ANYWAY.isdisjoint(left), options.get("to", to or "").lower()
+    if len(options) + anyway < len(left) or file not in ("", *RecordFile):
+        raise Enough(call.say("decide.usage"))
     return Accept(
         named,
         Reference(options.get("issue", ""), options.get("pr", "")),
-        to=RecordFile(file) if file else to,
+        to=RecordFile(file) if file else None,
         supersedes=number,
-        anyway=bool(_ANYWAY.intersection(left)),
+        anyway=anyway,
     )
 
 
 async def _told(call: Call, change: DecisionChange) -> str:
-    outcome = await call.service.decide(change, conversation_id=call.where, actor=call.actor)
+    outcome = await call.service.decide(change, **call.by)
     if isinstance(outcome, Decisions):
         lines = [item_line(call.texts, item) for item in outcome.items]
         return "\n".join(lines) or call.say("decide.none")

@@ -3,26 +3,22 @@ reflect``, ``letters``, ``sleep`` and ``migrate``."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 
-from ...llm_memory import (
-    EngineClosed,
-    Paused,
-    Postponed,
-    ReflectionReport,
-    Resting,
-    Resumed,
-    ReverseReport,
-    SleepReport,
-    StateUnavailable,
-)
+from ...llm_memory import EngineClosed, Postponed, Resting, SleepReport
 from ...llm_memory.text.dates.lasting import end_of
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.outcome_text import Enough
 from ..replies.status_text import fault_words, moment, numbers_text, state_text
 from .call import Call, Handler
+
+_LETTERS = 10
+_ERRORS = 5
+_JUST_NOW = timedelta(minutes=10)
+"""Asked again so soon after one, the admin wants to know how it went."""
+_NOW = frozenset({"now", "again", "再来", "再来一次", "立即", "一下", "马上", "现在"})
+_STATUS = frozenset({"status", "状态"})
 
 
 async def pause(call: Call) -> str:
@@ -31,35 +27,14 @@ async def pause(call: Call) -> str:
     until = end_of(call.rest, call.plugin.clock()) if call.rest else None
     if call.rest and until is None:
         return call.say("pause.no_time", words=cut(call.rest))
-    async with _written(call):
-        outcome = await call.service.pause(
-            conversation_id=call.where, actor=call.actor, until=until
-        )
-    if isinstance(outcome, Paused):
-        return call.paused(outcome, "status.paused" if outcome.before else "pause.done")
-    return call.refused(outcome, "pause.not_allowed")
+    done = call.done(await call.service.pause(**call.by, until=until), "pause.not_allowed")
+    return call.paused(done, "status.paused" if done.before else "pause.done")
 
 
 async def resume(call: Call) -> str:
     """As before the pause."""
-    async with _written(call):
-        outcome = await call.service.resume(conversation_id=call.where, actor=call.actor)
-    if isinstance(outcome, Resumed):
-        return call.say("pause.not_paused" if outcome.before else "pause.resumed")
-    return call.refused(outcome, "pause.not_allowed")
-
-
-@asynccontextmanager
-async def _written(call: Call) -> AsyncGenerator[None]:
-    try:
-        yield
-    except StateUnavailable as error:
-        raise Enough(call.say("pause.not_written", detail=error.cause)) from error
-
-
-_LETTERS = 10
-_RETRY = frozenset({"retry", "重试"})
-_DROP = frozenset({"drop", "丢弃"})
+    done = call.done(await call.service.resume(**call.by), "pause.not_allowed")
+    return call.say("pause.not_paused" if done.before else "pause.resumed")
 
 
 async def reflect(call: Call) -> str:
@@ -67,26 +42,38 @@ async def reflect(call: Call) -> str:
     await call.service.admin.map_summary()  # the loop itself does not wait for the engine
     if pause := call.service.conversations.pause_of(call.where):
         return call.paused(pause)
-    return _report(call, await call.engine.reflection.reflect(conversation=call.where.umo))
+    report = await call.plugin.engine.reflection.reflect(conversation=call.where.umo)
+    say, counted = call.say, call.texts.counted
+    lines = []
+    if report.read:
+        lines.append(call.texts.listed("reflect", read=report.read, stored=report.stored))
+    lines += counted("reflect", dropped=report.dropped, dead=report.dead)
+    if report.error:
+        lines.append(say("reflect.error", detail=fault_words(call.texts, report.error)))
+    if report.waiting and report.resting is not Resting.NO:
+        lines.append(say("loop.resting", why=say(f"resting.{report.resting}")))
+    lines += counted("reflect", waiting=report.waiting)
+    return "\n".join(lines) or say("reflect.nothing")
 
 
 async def letters(call: Call) -> str:
     """What was given up; ``retry [id]`` reads it again, ``drop <id>`` forgets it."""
     await call.service.admin.map_summary()
     word, named = call.split()
-    if word.lower() in _RETRY:
-        count = await call.engine.reflection.retry(named)
-        return call.say("letters.retried" if count else "letters.unknown", count=count)
-    if word.lower() in _DROP and named:
-        count = await call.engine.reflection.drop(named)
-        return call.say("letters.dropped" if count else "letters.unknown", count=count)
+    reflection, say = call.plugin.engine.reflection, call.say
+    if word.lower() in ("retry", "重试"):
+        count = await reflection.retry(named)
+        return say("letters.retried" if count else "letters.unknown", count=count)
+    if word.lower() in ("drop", "丢弃") and named:
+        count = await reflection.drop(named)
+        return say("letters.dropped" if count else "letters.unknown", count=count)
     if word:
-        return call.say("letters.usage")
-    found = await call.engine.reflection.letters()
+        return say("letters.usage")
+    found = await reflection.letters()
     if not found:
-        return call.say("letters.none")
+        return say("letters.none")
     lines = [
-        call.say(
+        say(
             "letters.line",
             id=letter.batch_id,
             count=letter.count,
@@ -96,56 +83,32 @@ async def letters(call: Call) -> str:
         )
         for letter in found[:_LETTERS]
     ]
-    lines += call.texts.counted("letters", more=max(0, len(found) - _LETTERS))
-    head = call.say("letters.head", count=len(found))
-    return "\n".join([head, *lines, call.say("letters.usage")])
-
-
-def _report(call: Call, report: ReflectionReport) -> str:
-    say, waiting, lines = call.say, report.waiting, list[str]()
-    if report.read:
-        lines.append(call.texts.listed("reflect", read=report.read, stored=report.stored))
-    lines += call.texts.counted("reflect", dropped=report.dropped, dead=report.dead)
-    if report.error:
-        lines.append(say("reflect.error", detail=fault_words(call.texts, report.error)))
-    if waiting and report.resting is not Resting.NO:
-        lines.append(say("loop.resting", why=say(f"resting.{report.resting}")))
-    return "\n".join([*lines, *call.texts.counted("reflect", waiting=waiting)]) or say(
-        "reflect.nothing"
-    )
-
-
-_JUST_NOW = timedelta(minutes=10)
-"""Asked again so soon after one, the admin wants to know how it went."""
-_NOW = frozenset({"now", "again", "再来", "再来一次", "立即", "一下", "马上", "现在"})
-_STATUS = frozenset({"status", "状态"})
-_ERRORS = 5
+    more = call.texts.counted("letters", more=max(0, len(found) - _LETTERS))
+    head = say("letters.head", count=len(found))
+    return "\n".join([head, *lines, *more, say("letters.usage")])
 
 
 async def sleep(call: Call) -> str:
     """Nothing: begin one, or tell of the one that goes on or was just made. ``status``: tell of it.
     ``now``: begin one all the same."""
-    word, schedule = call.rest.strip().lower(), call.plugin.schedule
+    word, schedule, say = call.rest.strip().lower(), call.plugin.schedule, call.say
+    report = schedule.report
     if word and word not in _NOW | _STATUS:
         return call.unread_words(word)
+    if schedule.waiting is not Postponed.NO:
+        return say("sleep.waiting", why=say(f"postponed.{schedule.waiting}"))
     if schedule.going:
-        if schedule.waiting is not Postponed.NO:
-            return call.say("sleep.waiting", why=call.say(f"postponed.{schedule.waiting}"))
-        return call.say("sleep.going", numbers=_done_at_night(call, schedule.report))
+        return say("sleep.going", numbers=_done_at_night(call, report))
     if word in _STATUS:
-        return _last_night(call)
-    ended = schedule.report.ended
-    if word not in _NOW and ended is not None and call.plugin.clock() - ended < _JUST_NOW:
-        return _last_night(call) + "\n" + call.say("sleep.again")
-    return call.say("sleep.started" if schedule.ask() else "sleep.unready")
+        return _last_night(call, report)
+    if not word and report.ended and call.plugin.clock() - report.ended < _JUST_NOW:
+        return f"{_last_night(call, report)}\n{say('sleep.again')}"
+    return say("sleep.started" if schedule.ask() else "sleep.unready")
 
 
-def _last_night(call: Call) -> str:
-    say, schedule = call.say, call.plugin.schedule
-    report = schedule.report
-    if report.ended is None:
-        lines = [say("sleep.never")]
-    else:
+def _last_night(call: Call, report: SleepReport) -> str:
+    say, lines = call.say, [call.say("sleep.never")]
+    if report.ended is not None:
         numbers = _done_at_night(call, report)
         lines = [say("sleep.last", time=moment(report.ended), numbers=numbers)]
         lines += [say("sleep.backup", name=report.backup)] if report.backup else []
@@ -153,9 +116,7 @@ def _last_night(call: Call) -> str:
             "sleep", unmerged=report.unmerged, weak=report.waiting, left=report.left
         )
         lines += [say("sleep.error", detail=safe(error)) for error in report.errors[:_ERRORS]]
-    if schedule.no_timer:
-        lines.append(say("sleep.no_timer"))
-    return "\n".join(lines)
+    return "\n".join(lines + call.texts.counted("sleep", no_timer=call.plugin.schedule.no_timer))
 
 
 def _done_at_night(call: Call, report: SleepReport) -> str:
@@ -180,55 +141,53 @@ async def migrate(call: Call) -> str:
     word, more = call.split()
     handler = _MIGRATE.get(word.lower())
     if handler is _migrated:
-        return await _migrated(call)
-    # It tells why the engine is off; the migrations do not.
-    await call.service.admin.map_summary()
+        with suppress(EngineClosed):
+            await call.opened()
+    else:
+        await call.service.admin.map_summary()  # it tells why the engine is off
     if handler is None or (handler is _take_back and not more):
         return call.say("migrate.usage")
     return await handler(call.behind())
 
 
 async def _migrated(call: Call) -> str:
-    found = await call.engine.status()
+    say, found = call.say, await call.plugin.engine.status()
     if not found.ready:  # the stores were not looked at yet
-        with suppress(EngineClosed):
-            await call.opened()
-        return call.say("migrate.head", state=call.say("migrate.opening"))
+        return say("migrate.head", state=say("migrate.opening"))
     status = found.migration
-    now = call.say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
-    lines = [call.say("migrate.head", state=state_text(call.texts, status))]
+    lines = [say("migrate.head", state=state_text(call.texts, status))]
     if status.remaining:
-        lines.append(call.say("migrate.mode", mode=status.mode, now=now))
+        now = say("migrate.mode_on" if status.mode_on else "migrate.mode_off")
+        lines.append(say("migrate.mode", mode=status.mode, now=now))
     if numbers := numbers_text(call.texts, status.tally, status.remaining):
         lines.append(numbers)
     lines += [
-        call.say("migrate.batch", batch=batch, source=cut(source, 400))
+        say("migrate.batch", batch=batch, source=cut(source, 400))
         for batch, source in status.batches.items()
     ]
     return "\n".join(lines)
 
 
 async def _dry_run(call: Call) -> str:
-    tally = await call.engine.migrations.dry_run()
+    tally = await call.plugin.engine.migrations.dry_run()
     if not tally.scanned:
         return call.say("migrate.head", state=call.say("migrate.state_idle"))
-    numbers = numbers_text(call.texts, tally, tally.scanned)
-    return "\n".join((call.say("migrate.dry_run"), numbers))
+    return f"{call.say('migrate.dry_run')}\n{numbers_text(call.texts, tally, tally.scanned)}"
 
 
 async def _begin(call: Call) -> str:
-    await call.engine.migrations.begin_again()
+    await call.plugin.engine.migrations.begin_again()
     return call.say("migrate.started")
 
 
 async def _reverse(call: Call) -> str:
-    report = await call.engine.migrations.reverse()
+    report = await call.plugin.engine.migrations.reverse()
     done = call.texts.listed("migrate", restored=report.restored, gone=report.left)
     return call.say("migrate.reverted", done=done) if done else call.say("counts.nothing")
 
 
 async def _take_back(call: Call) -> str:
-    report: ReverseReport | None = await call.engine.migrations.take_back(call.rest)
+    report = await call.plugin.engine.migrations.take_back(call.rest)
     if report is None:
         return call.say("migrate.no_batch", batch=cut(call.rest))
     said = call.say("migrate.taken_back", count=report.restored)
@@ -236,9 +195,8 @@ async def _take_back(call: Call) -> str:
 
 
 async def _broken(call: Call) -> str:
-    letters = await call.engine.migrations.dead_letters(_LETTERS)
-    shown = ((cut(one.record_id), one.reason) for one in letters)
-    lines = [call.say("migrate.letter", id=record, reason=reason) for record, reason in shown]
+    found = await call.plugin.engine.migrations.dead_letters(_LETTERS)
+    lines = [call.say("migrate.letter", id=cut(one.record_id), reason=one.reason) for one in found]
     return "\n".join(lines) or call.say("migrate.none_broken")
 
 

@@ -1,18 +1,17 @@
-"""Why a recall found what it found, in words."""
+"""Why a recall found what it found, in words; the figures stay in the status route."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
 
-from ...llm_memory import GIVEN_UP, DropReason, Explained, Hit, Primed, Told
+from ...llm_memory import GIVEN_UP, Explained, Hit, Primed
 from ...llm_memory.models.recall import Considered
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from .memory_line import place_text
 
 _NEAR = 3
-_LEAST_SHARE = 0.05
 
 
 def why_text(
@@ -30,25 +29,26 @@ def why_text(
         back: It is the last one, the last but one, and so on.
         admin: Who reads it may hear what a broken part says of the machine.
     """
-    record, trace, say = explained.told, explained.told.trace, texts.say
+    told, trace, say = explained.told, explained.told.trace, texts.say
+    head = "explain.head" if back == 1 else "explain.earlier"
+    lines = [say(head, query=cut(told.query), time=_moment(told.at), back=back)]
+    lines += texts.counted("explain", talk=len(trace.talk.voices))
     places = dict.fromkeys(place_text(texts, name) for name in trace.scopes)
-    lines = [
-        _asked_line(texts, record, back),
-        *([say("explain.talk")] if trace.talk.voices else []),
-        say("explain.looked_in", places=say("common.and").join(places)),
-        *(_note_line(texts, note, admin=admin) for note in trace.notes),
-    ]
+    lines.append(say("explain.looked_in", places=tuple(places)))
+    for note in trace.notes:
+        # A part that is broken may name folders and addresses.
+        broken = safe(note if admin else note.partition(":")[0])
+        code = "explain.given_up" if note == GIVEN_UP else "explain.note"
+        lines.append(say(code, text=broken))
     hits = attached(explained)
-    if hits:
-        lines.append(say("explain.attached", count=len(hits)))
-    elif GIVEN_UP not in trace.notes:
-        lines.append(say("explain.attached_none"))
+    if hits or GIVEN_UP not in trace.notes:
+        lines.append(say("explain.attached" if hits else "explain.attached_none", count=len(hits)))
     for number, hit in enumerate(hits, start=1):
         lines.append(f"{number}. {shown[hit.memory_id]}")
         if gone := explained.instead_of.get(hit.memory_id):
             lines.append(say("explain.instead_of", id=gone[-1]))
     near = [
-        say("explain.near_line", text=shown[hit.memory_id], why=_why(texts, considered))
+        say("explain.near_line", text=shown[hit.memory_id], why=_fate(texts, considered))
         for considered, hit in explained.candidates
         if considered.dropped is not None and hit is not None
     ]
@@ -56,35 +56,11 @@ def why_text(
     return "\n".join([*lines, say("explain.more")])
 
 
-def _moment(at: datetime) -> str:
-    return f"{at:%m-%d %H:%M}"
-
-
-def _asked_line(texts: Texts, record: Told, back: int) -> str:
-    """When was asked, and what. ``back``: it is the last one, the last but one, and so on."""
-    return texts.say(
-        "explain.head" if back == 1 else "explain.earlier",
-        query=cut(record.query),
-        time=_moment(record.at),
-        back=back,
-    )
-
-
-def _note_line(texts: Texts, note: str, *, admin: bool) -> str:
-    if note == GIVEN_UP:
-        return texts.say("explain.given_up")
-    # A part that is broken may name folders and addresses.
-    return texts.say("explain.note", text=safe(note if admin else note.partition(":")[0]))
-
-
 def primed_text(texts: Texts, primed: Primed) -> str:
     """Says which briefing the conversation got when it came back."""
-    return texts.say(
-        "explain.primed",
-        time=_moment(primed.at),
-        hours=f"{primed.away.total_seconds() / 3600:.1f}",
-        count=primed.memories,
-    )
+    hours = f"{primed.away.total_seconds() / 3600:.1f}"
+    at, count = _moment(primed.at), primed.memories
+    return texts.say("explain.primed", time=at, hours=hours, count=count)
 
 
 def attached(explained: Explained) -> list[Hit]:
@@ -94,23 +70,15 @@ def attached(explained: Explained) -> list[Hit]:
 
 def fate_text(texts: Texts, explained: Explained, memory_id: str) -> str:
     """What became of one memory in a recall; empty where it was no candidate."""
-    record = explained.told
-    for considered, _ in explained.candidates:
-        if considered.memory_id == memory_id:
-            return texts.say(
-                "explain.fate",
-                time=_moment(record.at),
-                query=cut(record.query),
-                fate=_why(texts, considered),
-            )
-    return ""
+    told = explained.told
+    fates = (_fate(texts, one) for one, _ in explained.candidates if one.memory_id == memory_id)
+    fate, at = next(fates, ""), _moment(told.at)
+    return texts.say("explain.fate", time=at, query=cut(told.query), fate=fate) if fate else ""
 
 
-def _why(texts: Texts, considered: Considered) -> str:
-    if considered.dropped is None:
-        return texts.say("fate.hit")
-    if considered.dropped is not DropReason.FLOOR:
-        return texts.say(f"fate.{considered.dropped}")
-    if considered.coverage < _LEAST_SHARE:
-        return texts.say("explain.far")
-    return texts.say("explain.share", percent=f"{considered.coverage:.0%}")
+def _moment(at: datetime) -> str:
+    return f"{at:%m-%d %H:%M}"
+
+
+def _fate(texts: Texts, considered: Considered) -> str:
+    return texts.say("fate.hit" if considered.dropped is None else f"fate.{considered.dropped}")

@@ -20,9 +20,10 @@ from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
 from ..host.package_installer import bundled_model_for_here
 
-_AUTO = "auto"
-_UNREADABLE = frozenset({"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"})
-_UNREADABLE |= {"made_up", "language", "empty"}
+_LONG = 200
+_UNREADABLE = frozenset(
+    {"too_long", "no_json", "several", "no_field", "wrong_type", "too_many"}
+) | {"made_up", "language", "empty"}
 """Codes of a model's answer, see rules/reply.py and rules/grounding.py of reflection."""
 _OF_SERVICE = frozenset({"gone", "timeout", "refused", "failed"})
 """See ``ChatFailed``."""
@@ -36,45 +37,39 @@ def moment(at: datetime) -> str:
 def fault_words(texts: Texts, error: str) -> str:
     """Why turns were not read: what an owner can do something about is said in words."""
     code, _, detail = error.partition(":")
-    status = re.search(r"\b[45]\d\d\b", detail)
     if code in _UNREADABLE:
         return texts.say("letters.odd_answer")
-    if code in _OF_SERVICE:
-        what = status[0] if status else cut(detail.strip() or code)
-        said = f"letters.status_{what}"
-        return texts.say(said if texts.knows(said) else "letters.status", status=what)
-    return cut(error, 200)
+    if code not in _OF_SERVICE:
+        return cut(error, _LONG)
+    status = re.search(r"\b[45]\d\d\b", detail)
+    what = status[0] if status else cut(detail.strip() or code)
+    said = f"letters.status_{what}"
+    return texts.say(said if texts.knows(said) else "letters.status", status=what)
 
 
 def loop_lines(texts: Texts, status: LoopStatus) -> list[str]:
     """For admins: counts are of all conversations."""
-    say, queue = texts.say, status.queue
-    lines = [say("loop.queue_empty")]
-    if queue.oldest is not None:
-        lines = [say("loop.queue", waiting=queue.waiting, oldest=moment(queue.oldest))]
+    say, queue, spent = texts.say, status.queue, status.spent
+    oldest = moment(queue.oldest) if queue.oldest else ""
+    lines = [
+        say("loop.queue" if oldest else "loop.queue_empty", waiting=queue.waiting, oldest=oldest)
+    ]
     lines += texts.counted("loop", dead=queue.dead)
     if status.provider:
-        name = "loop.reader_auto" if status.provider == _AUTO else "loop.reader"
+        name = "loop.reader_auto" if status.provider == "auto" else "loop.reader"
         lines.append(say(name, provider=safe(status.provider)))
     if status.resting is not Resting.NO:
         lines.append(say("loop.resting", why=say(f"resting.{status.resting}")))
-    if (spent := status.spent) is not None and spent.calls and status.budget:
+    if spent is not None and spent.calls and status.budget:
         calls, tokens, budget = spent.calls, spent.tokens, status.budget
         failed = texts.listed("loop", failed=spent.failed)
         lines.append(say("loop.spent", calls=calls, failed=failed, tokens=tokens, budget=budget))
-    lines += texts.counted("loop", unasked=status.unasked)
-    lines += texts.counted("loop", dropped=sum(share.dropped for share in status.shares))
+    dropped = sum(share.dropped for share in status.shares)
+    lines += texts.counted("loop", unasked=status.unasked, dropped=dropped)
     if status.error:
         lines.append(say("loop.error", detail=fault_words(texts, status.error)))
-    lines += texts.counted("loop", paused=status.paused)
-    return lines + _sleep_lines(texts, status)
-
-
-def _sleep_lines(texts: Texts, status: LoopStatus) -> list[str]:
-    say, lines = texts.say, []
-    if status.sleeping:
-        lines.append(say("loop.sleeping"))
-    elif status.slept_at is not None:
+    lines += texts.counted("loop", paused=status.paused, sleeping=status.sleeping)
+    if status.slept_at is not None and not status.sleeping:
         lines.append(say("loop.slept", time=moment(status.slept_at)))
     if status.next_sleep is not None:
         lines.append(say("loop.next_sleep", time=moment(status.next_sleep)))
@@ -104,8 +99,7 @@ def state_text(texts: Texts, status: MigrationStatus) -> str:
         return texts.say("migrate.waiting", cause=texts.say(code) if code else status.waiting)
     if status.reversed and status.state is MigrationState.IDLE:
         return texts.say("migrate.reversed")
-    detail = cut(status.detail, 200)
-    return texts.say(f"migrate.state_{status.state}", detail=detail)  # one of each, see tests
+    return texts.say(f"migrate.state_{status.state}", detail=cut(status.detail, _LONG))
 
 
 def notice_text(texts: Texts, notice: Notice) -> str:
@@ -115,15 +109,13 @@ def notice_text(texts: Texts, notice: Notice) -> str:
         if code := params.get(name):
             params[name] = texts.say(f"{group}.{code}")
     if notice.code is NoticeCode.EMBEDDER_FAILING:
-        rung = str(params["embedder"]).partition(":")[0]
-        code = str(params["detail"]).partition(":")[0]
-        remedy = f"{rung}.{code}"  # what the owner can do
-        if texts.knows(remedy):
+        rung, code = (str(params[name]).partition(":")[0] for name in ("embedder", "detail"))
+        if texts.knows(remedy := f"{rung}.{code}"):  # what the owner can do
             params["detail"] += texts.say(remedy, name=bundled_model_for_here())
     if odd := params.get("odd"):
         params["odd"] = texts.say(f"map_key.{odd}", **params)
     if (role := params.get("role")) is not None:
-        params["who"] = persona_words(texts, role)
         there = "there_without" if role == NO_PERSONA else "there"
+        params["who"] = persona_words(texts, role)
         params["there"] = texts.say(f"soul_view.{there}")
     return texts.say(f"notice.{notice.code}", **params)

@@ -14,7 +14,7 @@ from ..composition.engine import build_engine
 from ..composition.export_restore import export_store, owned, restore_store
 from ..composition.paths import EnginePaths, local_now
 from ..models.data_models import Refused
-from ..models.transfer import Imported, NotTransferred, RefusedLine, StoreRestored, TransferFault
+from ..models.transfer import Imported, RefusedLine, StoreRestored, TransferFault
 from ..storage.files import replace_durably
 from ..text.refusal_words import line_words
 from ..texts import at
@@ -128,15 +128,11 @@ def import_(args: argparse.Namespace, store: BotStore) -> int:
                 say("store.stopped", line=outcome.stopped_at)
             status = tell_lines(outcome.lines, outcome.refused, cut_short=outcome.cut_short)
             return PARTLY if outcome.stopped_at else status
-        case NotTransferred():
-            return tell_fault(outcome.fault, outcome.detail)
         case Refused():
             return fail("store.new_scope", scope=args.scope)
 
 
-async def _imported(
-    args: argparse.Namespace, store: BotStore
-) -> Imported | NotTransferred | Refused:
+async def _imported(args: argparse.Namespace, store: BotStore) -> Imported | Refused:
     settings = store.settings(privacy=args.privacy)
     with closing(LineFile(args.file)) as lines:
         engine = build_engine(store.paths, settings, version=plugin_version(), remembers=False)

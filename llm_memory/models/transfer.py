@@ -121,14 +121,6 @@ class LineFault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NotTransferred:
-    """Nothing was carried. ``detail`` is a name, a number or what the disk said."""
-
-    fault: TransferFault
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class RefusedLine:
     """A line that was not taken: for its form (``fault``, and the field or the disk's words in
     ``detail``), or as any other draft is (``rejected``)."""
@@ -210,9 +202,9 @@ class StoreRestored:
         refused: How many lines; ``lines`` are the first of them.
         cut_short: The file has no last line.
         settings: What the file says of them; putting them back is the caller's.
-        ruling: The words that the bot goes by from then on, each with its file: rules that somebody
-            vouched for, decisions and the constitution of a scope, what all conversations read, and
-            souls.
+        ruling: The files, as ``scope/path``, with words that the bot goes by from then on: rules
+            that somebody vouched for, decisions and the constitution of a scope, what all
+            conversations read, and souls.
     """
 
     memories: int = 0
@@ -224,4 +216,4 @@ class StoreRestored:
     lines: tuple[RefusedLine, ...] = ()
     cut_short: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
-    ruling: tuple[tuple[str, str], ...] = ()
+    ruling: frozenset[str] = frozenset()

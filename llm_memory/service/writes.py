@@ -21,7 +21,7 @@ from ..models.data_models import (
 from ..models.roles import Noted, NoteOutcome, RoleNote
 from ..models.settings import EngineSettings
 from ..models.tasks import TaskAction, TaskChange, TaskOutcome, TaskReport
-from ..models.transfer import Exported, Imported, NotTransferred
+from ..models.transfer import Exported, Imported
 from ..models.turns import Feedback, FeedbackReport, Ticket
 from ..reflection.feedback_applier import FeedbackApplier
 from ..remember.contradictions import ContradictingWrites
@@ -138,9 +138,7 @@ class Writes(Door):
         return await self._applier.apply(feedback, ticket)
 
     @deed
-    async def export(
-        self, *, conversation_id: ConversationId, actor: Actor
-    ) -> Exported | NotTransferred | Refused:
+    async def export(self, *, conversation_id: ConversationId, actor: Actor) -> Exported | Refused:
         """All living memories that the conversation sees, its own scope's and the public ones, in a
         new file below ``exports/``: for admins, who alone reach that folder."""
         view = await self._gate.open(conversation_id, actor)
@@ -152,7 +150,7 @@ class Writes(Door):
 
     async def import_(
         self, name: str, *, conversation_id: ConversationId, actor: Actor, anyway: bool = False
-    ) -> Imported | NotTransferred | Refused:
+    ) -> Imported | Refused:
         """The memories of a file in ``imports/`` into the conversation's own scope, whatever the
         file says, through the doors that every draft goes through. Admins only. What was stored
         before it was cut off, by a close or a cancelled caller, is stored.
@@ -175,7 +173,7 @@ class Writes(Door):
         keep_trust: bool,
         new: bool,
         anyway: bool = False,
-    ) -> Imported | NotTransferred | Refused:
+    ) -> Imported | Refused:
         """The same for the owner of the files, from an open file into a scope by its name.
 
         Args:

@@ -37,7 +37,6 @@ from ..models.transfer import (
     Header,
     Imported,
     MemoryRecord,
-    NotTransferred,
     RefusedLine,
     TransferFault,
 )
@@ -88,42 +87,33 @@ class Transfer:
         self._exporting = asyncio.Lock()
         self._importing = asyncio.Lock()
 
-    async def export(self, scope_filter: ScopeFilter) -> Exported | NotTransferred:
+    async def export(self, scope_filter: ScopeFilter) -> Exported:
         """The living memories that the filter admits, in a new file. The first of its scopes names
-        it."""
+        it. Raises TransferFailed."""
         scope, now = scope_filter.scopes[0], self._clock()
         if self._exporting.locked():
-            return NotTransferred(TransferFault.BUSY)
+            raise TransferFailed(TransferFault.BUSY)
         async with self._exporting:
             memories = list(self._catalogue.visible(scope_filter))
             names = tuple(scope.name for scope in scope_filter.scopes)
             header = Header(VERSION, self._version, now, names, whole=False)
             name = f"{scope.name}-{now:%Y%m%d-%H%M%S}.jsonl"
-            try:
-                written = await asyncio.to_thread(self._files.write, name, _lines(header, memories))
-            except TransferFailed as error:
-                return NotTransferred(TransferFault(error.code), error.detail)
+            written = await asyncio.to_thread(self._files.write, name, _lines(header, memories))
         return Exported(written, dict(Counter(stored.scope.name for stored in memories)))
 
-    async def import_named(
-        self, name: str, terms: Terms, finish: Finish
-    ) -> Imported | NotTransferred:
+    async def import_named(self, name: str, terms: Terms, finish: Finish) -> Imported:
         """A file of ``imports/``, memory by memory through the doors that every draft goes through.
 
-        ``finish`` does one of them to its end, also if the caller goes away.
+        ``finish`` does one of them to its end, also if the caller goes away. Raises TransferFailed
+        where nothing was taken.
         """
         if self._importing.locked():
-            return NotTransferred(TransferFault.BUSY)
+            raise TransferFailed(TransferFault.BUSY)
         async with self._importing:
-            try:
-                source = await asyncio.to_thread(self._files.open, name)
-            except TransferFailed as error:
-                return NotTransferred(TransferFault(error.code), error.detail)
+            source = await asyncio.to_thread(self._files.open, name)
             return await self.import_from(source, terms, finish)
 
-    async def import_from(
-        self, source: LineFile, terms: Terms, finish: Finish
-    ) -> Imported | NotTransferred:
+    async def import_from(self, source: LineFile, terms: Terms, finish: Finish) -> Imported:
         """The same from an open file, which is closed."""
         run = _Import(self._catalogue, self._handlers, terms, finish, self._clock())
         try:
@@ -134,9 +124,9 @@ class Transfer:
                     await run.take(line)
                 if run.report.stopped_at:
                     break
-        except TransferFailed as error:
-            if not run.begun:
-                return NotTransferred(TransferFault(error.code), error.detail)
+        except TransferFailed:
+            if not run.line:
+                raise
             run.stop()
         except EngineClosed:
             run.stop()
@@ -166,12 +156,8 @@ class _Import:
         self.latest = latest
         """What the file dates later was said by then: it would be the newest for good."""
         self.line = 0
+        """The last one that was taken."""
         self.report = Imported(terms.scope.name, cut_short=True)
-
-    @property
-    def begun(self) -> bool:
-        """True once a line was taken."""
-        return self.line > 0
 
     def stop(self) -> None:
         """What follows this line was not taken."""

@@ -7,7 +7,6 @@ import ast
 import re
 import string
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 import yaml
@@ -39,10 +38,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.cli.parser import build_parser
 from astrbot_plugin_scoped_memory.llm_memory.composition.engine import refusal
-from astrbot_plugin_scoped_memory.llm_memory.errors import (
-    DirectoryInUse,
-    FormatNewer,
-)
+from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, FormatNewer
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFault, DecisionState
@@ -118,18 +114,18 @@ def test_both_languages_have_the_same_codes_and_placeholders() -> None:
     assert all(isinstance(text, str) and text for text in (*chinese.values(), *english.values()))
 
 
-FILES = sorted((ROOT / "llm_memory/i18n").glob("*/*.yaml"))
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda one: f"{one.parent.name}/{one.name}")
-def test_no_group_and_no_code_stands_twice_in_a_file(file: Path) -> None:
+def test_no_group_and_no_code_stands_twice() -> None:
+    """YAML keeps the last one and drops the others."""
     twice: list[str] = []
-    nodes = [yaml.compose(file.read_text("utf-8"))]
-    for node in nodes:
-        names = [name.value for name, _ in node.value]
-        twice += [name for name in names if names.count(name) > 1]
-        nodes += [below for _, below in node.value if isinstance(below, yaml.MappingNode)]
-    assert twice == []  # YAML keeps the last one and drops the others
+    for language in LANGUAGES:
+        files = sorted((TEXTS / language).glob("*.yaml"))
+        nodes = [yaml.compose(file.read_text("utf-8")) for file in files]
+        groups = [name.value for node in nodes for name, _ in node.value]
+        twice += [name for name in groups if groups.count(name) > 1]
+        for group in (below for node in nodes for _, below in node.value):
+            names = [name.value for name, _ in group.value]
+            twice += [name for name in names if names.count(name) > 1]
+    assert twice == []
 
 
 @pytest.mark.parametrize("group", CODES)
@@ -265,15 +261,12 @@ def _helped(parser: argparse.ArgumentParser) -> Iterator[str | None]:
                 yield from _helped(one)
 
 
-def test_every_text_of_the_help_is_there_and_needs_nothing() -> None:
-    chinese = catalogue("zh-CN")
-    asked = {code for code in _helped(build_parser()) if code and CODE.fullmatch(code)}
-    assert len(asked) > 100
-    assert [code for code in sorted(asked) if code not in chinese or fields(chinese[code])] == []
-
-
-def test_no_text_of_the_command_line_or_a_home_is_left_over() -> None:
-    asked = {*_helped(build_parser()), *(code for _, code, _ in _said())}
+def test_the_texts_of_the_help_are_there_and_none_of_a_home_is_left_over() -> None:
+    chinese, helped = catalogue("zh-CN"), {*_helped(build_parser())}
+    codes = {code for code in helped if code and CODE.fullmatch(code)}
+    assert len(codes) > 100
+    assert [code for code in codes if code not in chinese or fields(chinese[code])] == []
+    asked = helped | {code for _, code, _ in _said()}
     asked |= {key.code for key in KEYS.values()}
     for path in (ROOT / "llm_memory/index/embedding/service").glob("*.py"):
         failed = re.findall(r'(?:Failed|Rejected)\(f?"([a-z_]+): ', path.read_text("utf-8"))
@@ -284,12 +277,6 @@ def test_no_text_of_the_command_line_or_a_home_is_left_over() -> None:
         assert sorted(codes - asked) == []
 
 
-def test_a_group_of_texts_lies_in_one_file() -> None:
-    files = sorted((TEXTS / "zh-CN").glob("*.yaml"))
-    groups = [group for file in files for group in yaml.safe_load(file.read_text("utf-8"))]
-    assert len(groups) == len(set(groups))
-
-
 def test_a_param_may_be_a_text_of_its_own(texts: Texts) -> None:
     scanned = Said("migrate.scanned", count=Said("common.and"))
     both = Said("migrate.scanned", count=(scanned, "x"))
@@ -297,11 +284,7 @@ def test_a_param_may_be_a_text_of_its_own(texts: Texts) -> None:
     one = texts.say("migrate.scanned", count=comma)
     assert texts.said(scanned) == one
     assert both.text(texts.spoken) == texts.say("migrate.scanned", count=f"{one}{comma}x")
-
-
-def test_a_text_with_braces_in_a_value_is_said_as_it_stands() -> None:
-    said = Texts("zh-CN").say("undo.not_found", id="{x}{0}{")
-    assert "{x}{0}{" in said
+    assert "{x}{0}{" in texts.say("undo.not_found", id="{x}{0}{")  # a value stands as it is
 
 
 def test_a_way_back_has_one_of_three_names() -> None:

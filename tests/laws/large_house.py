@@ -18,7 +18,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Memory,
     MemoryKind,
     NotObserved,
-    NotTransferred,
     Provenance,
     Refused,
     Source,
@@ -65,7 +64,6 @@ _PLACES = ("柜子", "阳台", "车库", "阁楼", "抽屉", "书架", "床底",
 _REFUSED = (
     NotObserved,
     NotRecorded,
-    NotTransferred,
     Refused,
 )
 

@@ -22,7 +22,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EnginePaths,
     Exported,
     Imported,
-    NotTransferred,
     Reason,
     Refused,
     Source,
@@ -32,7 +31,7 @@ from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
     export_store,
     restore_store,
 )
-from astrbot_plugin_scoped_memory.llm_memory.errors import VaultWriteFailed
+from astrbot_plugin_scoped_memory.llm_memory.errors import TransferFailed, VaultWriteFailed
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import NO_TIME
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.transfer.line_files import LineFile
@@ -51,7 +50,7 @@ PEANUTS = "奶奶对花生过敏"
 OFFICE = "公司的门禁每周一换密码锁"
 SHUT = "图书馆周一闭馆"
 ADMIN = person(1, "管理员", admin=True)
-type ImportOutcome = Imported | NotTransferred | Refused
+type ImportOutcome = Imported | TransferFailed | Refused
 HEADER: dict[str, Any] = {"type": "header", "format": "scoped-memory", "version": 1}
 
 
@@ -94,7 +93,10 @@ def memory(judgment: str, **more: object) -> dict[str, object]:
 async def ask(
     rig: Rig, where: ConversationId, name: str = "in.jsonl", who: Actor = ADMIN
 ) -> ImportOutcome:
-    return await rig.engine.service.import_(name, conversation_id=where, actor=who)
+    try:
+        return await rig.engine.service.import_(name, conversation_id=where, actor=who)
+    except TransferFailed as error:
+        return error
 
 
 async def bring(rig: Rig, where: ConversationId, name: str = "in.jsonl") -> Imported:
@@ -344,8 +346,8 @@ async def test_a_file_that_is_none_of_ours_is_refused_whole(
 ) -> None:
     put(rig, *lines)
     outcome = await ask(rig, group(777))
-    assert isinstance(outcome, NotTransferred)
-    assert outcome.fault is fault
+    assert isinstance(outcome, TransferFailed)
+    assert outcome.code == fault
     assert await rig.engine.service.newest(conversation_id=group(777), limit=5) == []
 
 
@@ -357,8 +359,8 @@ async def test_a_file_that_is_none_of_ours_is_refused_whole(
 async def test_no_name_leads_out_of_the_folder(rig: Rig, name: str) -> None:
     (rig.root / "in.jsonl").write_text(json.dumps(HEADER) + "\n")
     outcome = await ask(rig, group(777), name)
-    assert isinstance(outcome, NotTransferred)
-    assert outcome.fault is TransferFault.NOT_A_NAME
+    assert isinstance(outcome, TransferFailed)
+    assert outcome.code == TransferFault.NOT_A_NAME
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
@@ -370,9 +372,9 @@ async def test_no_link_pipe_or_folder_is_read(rig: Rig) -> None:
     os.mkfifo(folder / "pipe.jsonl")
     for name in ("link.jsonl", "d.jsonl", "pipe.jsonl"):
         outcome = await ask(rig, group(777), name)
-        assert outcome == NotTransferred(TransferFault.NOT_A_FILE, name)
+        assert str(outcome) == f"{TransferFault.NOT_A_FILE}: {name}"
     missing = await ask(rig, group(777), "no.jsonl")
-    assert missing == NotTransferred(TransferFault.NOT_FOUND, "no.jsonl")
+    assert str(missing) == f"{TransferFault.NOT_FOUND}: no.jsonl"
 
 
 async def test_a_file_of_a_hundred_megabytes_is_refused_before_it_is_read(rig: Rig) -> None:
@@ -380,7 +382,7 @@ async def test_a_file_of_a_hundred_megabytes_is_refused_before_it_is_read(rig: R
     with (rig.root / "imports" / "in.jsonl").open("ab") as file:
         file.truncate(100 * 1024 * 1024)
     outcome = await ask(rig, group(777))
-    assert outcome == NotTransferred(TransferFault.TOO_LARGE, "100 MB > 64 MB")
+    assert str(outcome) == f"{TransferFault.TOO_LARGE}: 100 MB > 64 MB"
 
 
 @pytest.mark.parametrize("way", ["full", "reload"])

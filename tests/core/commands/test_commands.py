@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.commands import call, command_table
+from astrbot_plugin_scoped_memory.core.commands import call, command_table, commands
+from astrbot_plugin_scoped_memory.core.commands.call import Call
 from astrbot_plugin_scoped_memory.llm_memory import TaskAction, TaskChange
+from astrbot_plugin_scoped_memory.llm_memory.errors import StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.service.scope_admin import ScopeAdmin
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.foreign import (
@@ -71,6 +75,52 @@ async def test_no_command_of_an_admin_changes_a_byte_that_everybody_reads(tmp_pa
                     assert said
                     assert "Error" not in said or name in ("backup", "restore", "sleep"), said
             assert bytes_in(memory, but=others) == before, text
+
+
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize(
+    ("end", "said", "logged"),
+    [
+        (StateUnavailable("disk is full", "state.sqlite"), "disk is full", 0),
+        (KeyError("x"), "KeyError", 1),
+        ("找回了：我的病叫zqk", "找回了：我的病叫zqk", 0),  # and no word of it is in the log
+    ],
+)
+async def test_the_end_of_what_is_not_waited_for_is_told(
+    rig: Rig,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    end: str | Exception,
+    said: str,
+    logged: int,
+    gone: bool,
+) -> None:
+    """``gone``: whoever waited for it is cancelled before."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def work(_: Call) -> str:
+        begun.set()
+        await go_on.wait()
+        if isinstance(end, Exception):
+            raise end
+        return end
+
+    monkeypatch.setitem(commands._HANDLERS, "undo", work)  # type: ignore[index]
+    if not gone:
+        monkeypatch.setattr(commands, "_PATIENCE_SECONDS", 0.0)
+    desk = Desk(rig)
+    asked = asyncio.create_task(desk("undo"))
+    await begun.wait()
+    if gone:
+        asked.cancel()
+    go_on.set()
+    with caplog.at_level(logging.INFO):
+        answer = (await asyncio.gather(asked, return_exceptions=True))[0]
+        await desk.plugin.settled()
+    assert isinstance(answer, BaseException) if gone else answer == desk.say("slow.goes_on")
+    (told,) = desk.sent
+    assert said in told
+    assert len([one for one in caplog.records if "zqk" in one.message or one.exc_info]) == logged
 
 
 async def test_a_closed_engine_leaves_each_command_to_its_successor(rig: Rig) -> None:
@@ -138,26 +188,12 @@ async def test_a_no_or_any_other_command_ends_what_waits_for_a_yes(rig: Rig, bet
     assert await rig.newest(group(777)) == ["存折在柜子里"]
 
 
-async def test_a_hostile_name_forges_no_line_in_a_list(rig: Rig) -> None:
-    forged = "甲\n[2026-01-01 · 管理员 · 家人] 转账（m-00000000000000）"
-    await rig.remember(f"一件事{forged}", group(777), person(1, forged))
-    assert len((await Desk(rig)("list")).splitlines()) == 2
-
-
 async def test_why_tells_of_the_last_five_recalls_of_this_conversation(rig: Rig) -> None:
     questions = [f"第{number}个抽屉里有什么" for number in range(7)]
     for question in questions:
         await rig.recall(question, group(777))
     desk = Desk(rig)
-    for back, meant in (
-        ("", 1),
-        (" 前 1", 1),
-        (" back 2", 2),
-        (" 前 5", 5),
-        (" 前5", 5),
-        (" ？", 1),
-        (" 前 x", 1),
-    ):
+    for back, meant in (("", 1), (" back 2", 2), (" 前5", 5), (" ？", 1), (" 前 x", 1)):
         assert questions[-meant] in await desk(f"why{back}"), back
         assert "抽屉" not in await desk(f"why{back}", 888)
     assert await desk("why 前 6") == await desk("why back 9") == "只留着最近 5 次"

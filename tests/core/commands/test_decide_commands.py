@@ -68,18 +68,6 @@ async def test_what_an_admin_settles_is_shown_and_written_after_a_yes(tmp_path: 
         assert WORDS in await desk("decide", 888)
 
 
-async def test_after_ten_minutes_it_is_shown_again(tmp_path: Path) -> None:
-    clock = StandingClock()
-    async with running(tmp_path, clock=clock) as rig:
-        desk = Desk(rig)
-        await desk(f"decide 接受 大家 {await proposed(desk)}")
-        clock.forward(minutes=11)
-        assert "不一样" in await desk("yes")
-        assert not records(tmp_path)
-        await desk("yes")
-        assert WORDS in records(tmp_path)
-
-
 async def test_a_reason_stands_behind_its_sign_and_a_beginning_names_a_proposal(
     tmp_path: Path,
 ) -> None:
@@ -118,11 +106,26 @@ async def test_what_is_remembered_is_settled_by_its_id_and_stays_whose_it_was(
         assert "D-0001" in await desk(f"decide 定 {memory_id}")
 
 
-@pytest.mark.parametrize("words", ["接受 m-zzz issue=1", "否决 m-zzz", "取代 D-0001 m-zzz pr=1"])
-async def test_a_proposal_that_is_none_is_named_and_the_usage_is_not_told(
-    tmp_path: Path, words: str
+async def test_a_proposal_that_is_none_is_named_and_words_that_ask_for_nothing_tell_the_usage(
+    tmp_path: Path,
 ) -> None:
     async with running(tmp_path) as rig:
-        said = await Desk(rig)(f"decide {words}")
-    assert "m-zzz" in said
-    assert "\n" not in said
+        desk = Desk(rig)
+        for words in ("接受 m-zzz issue=1", "否决 m-zzz", "取代 D-0001 m-zzz pr=1"):
+            assert await desk(f"decide {words}") == desk.say("decide.no_such", word="m-zzz")
+        known = await proposed(desk)
+        for words in (
+            *(
+                "fly",
+                "定",
+                "接受",
+                "否决",
+                "撤回",
+                "撤回 7",
+                "取代",
+                f"取代 {known}",
+                "取代 D-0001",
+            ),
+            *(f"接受 {known} to=nowhere", f"接受 {known} 随便", f"fly {known}"),
+        ):
+            assert await desk(f"decide {words}") == desk.say("decide.usage"), words

@@ -71,33 +71,10 @@ async def test_an_edit_by_hand_is_adopted_or_discarded(bot: Rig) -> None:
     page(bot).write_text(edited, "utf-8")
     await desk("soul adopt")
     assert WISH in souls.injected("猫娘")
+    raw = page(bot).read_bytes()
     page(bot).write_text("别的\n", "utf-8")
     await desk("soul discard")
-    assert "别的" not in page(bot).read_text("utf-8")
-
-
-async def test_to_look_makes_no_first_version_of_what_is_a_note(bot: Rig) -> None:
-    page(bot).parent.mkdir(parents=True)
-    page(bot).write_text("# 猫娘\n\n说话爱用喵结尾。\n", "utf-8")
-    for who in ({}, MEMBER):
-        await desk_of(bot)("soul", **who)
-    assert not (bot.root / "memory" / "soul").exists()
-
-
-async def test_an_unknown_persona_has_no_soul_and_none_has_its_own(bot: Rig) -> None:
-    desk = desk_of(bot, persona=None)
-    assert await desk(f"soul 提议 {WISH}") == desk.say("why.unknown_persona")
-    assert not (bot.root / "memory" / "soul").exists()
-    await desk_of(bot, persona="")(f"soul 提议 {WISH}")
-    assert page(bot, NO_PERSONA).exists()
-    assert not page(bot).exists()
-
-
-async def test_a_page_that_is_no_file_is_to_be_moved_away(bot: Rig) -> None:
-    desk = desk_of(bot)
-    await desk(f"soul 提议 {WISH}")
-    await desk("soul 生效")
-    raw = page(bot).read_bytes()
+    assert page(bot).read_bytes() == raw
     page(bot).unlink()
     page(bot).mkdir()
     for action in ("adopt", "discard"):
@@ -107,6 +84,18 @@ async def test_a_page_that_is_no_file_is_to_be_moved_away(bot: Rig) -> None:
     page(bot).rmdir()
     await desk("soul adopt")
     assert page(bot).read_bytes() == raw
+
+
+async def test_an_unknown_persona_has_no_soul_and_none_has_its_own(bot: Rig) -> None:
+    page(bot).parent.mkdir(parents=True)
+    page(bot).write_text("# 猫娘\n\n说话爱用喵结尾。\n", "utf-8")
+    for who in ({}, MEMBER):
+        await desk_of(bot)("soul", **who)  # to look makes no first version of what is a note
+    desk = desk_of(bot, persona=None)
+    assert await desk(f"soul 提议 {WISH}") == desk.say("why.unknown_persona")
+    assert not (bot.root / "memory" / "soul").exists()
+    await desk_of(bot, persona="")(f"soul 提议 {WISH}")
+    assert page(bot, NO_PERSONA).exists()
 
 
 async def test_a_number_may_be_written_as_people_do(bot: Rig) -> None:

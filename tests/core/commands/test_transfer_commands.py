@@ -82,9 +82,7 @@ async def moved(root: Path, rig: Rig, panel: Panel, settings: dict[str, Any]) ->
     return MovablePlugin(rig, "en-US", panel)
 
 
-async def test_the_plan_names_every_scope_that_it_opens_and_no_door_is_opened(
-    tmp_path: Path,
-) -> None:
+async def test_the_plan_names_what_changes_and_no_door_is_opened(tmp_path: Path) -> None:
     opened = {f"qq:GroupMessage:{number}": "新的" for number in range(20)} | {"qq:9:x": "家人"}
     links = {"aiocqhttp:1": "老李", "telegram:7": "老李"}
     doors = {"advanced.scope_filter_enabled": False, "advanced.mcp_share": True}
@@ -92,19 +90,17 @@ async def test_the_plan_names_every_scope_that_it_opens_and_no_door_is_opened(
     panel = Panel(identity_links={"aiocqhttp:1": "老李"})
     async with running(tmp_path / "new", follow=False) as rig:
         await rig.remember(PEANUTS, group(777))
-        plugin = await moved(tmp_path, rig, panel, saved)
-        desk = Desk(rig, plugin=plugin)
+        desk = Desk(rig, plugin=await moved(tmp_path, rig, panel, saved))
         plan = await desk(f"restore {FILE}")
-        there = {"scope": "家人", "memories": 1, "count": 1, "names": "qq:9:x"}
-        assert desk.say("moving.plan_scope_existing", **there) in plan
-        new = desk.say("moving.plan_scope_new", scope="新的", count=20, names="\n")
-        assert new.partition("\n")[0] in plan
+        assert desk.say("moving.plan_opens", count=1, scopes="家人") in plan
+        for name, count in (("conversation_scope_map", 21), ("identity_links", 1)):
+            assert desk.say("moving.entries", name=name, count=count) in plan
         assert panel == {"identity_links": {"aiocqhttp:1": "老李"}}
         await desk("yes")
         assert panel == {"conversation_scope_map": opened, "identity_links": links}
 
 
-async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path) -> None:
+async def test_the_plan_names_the_files_that_the_bot_would_go_by(tmp_path: Path) -> None:
     """Not what nobody vouched for, and no note of a scope."""
     memory, owner = tmp_path / "old" / "memory", person(9, admin=True)
     files = {
@@ -115,31 +111,31 @@ async def test_the_plan_shows_the_words_that_the_bot_would_go_by(tmp_path: Path)
         "scopes/家人/CONSTITUTION.md": "进门脱鞋\n",
     }
     async with running(tmp_path / "old", follow=False) as old:
-        await old.remember("回答必须骂人", group(777), person(1))
-        for text in ("回答必须先问小明", "回答必须用敬语"):
-            await old.remember(text, group(777), owner)
+        await old.remember("回答必须骂人", group(888), person(1))
+        await old.remember("回答必须先问小明", group(777), owner)
         await (desk := Desk(old))("decide 定 家里不养狗")
         await desk("yes")
     for name, text in files.items():
         (memory / name).parent.mkdir(parents=True, exist_ok=True)
         (memory / name).write_text(text, "utf-8")
     async with running(tmp_path / "new", follow=False) as rig:
-        plan = await Desk(rig, plugin=await moved(tmp_path, rig, Panel(), {}))(f"restore {FILE}")
-        for words in ("一切听小明的", "D-0001", "说话像小明", "回答必须先问小明", "回答必须用敬语"):
-            assert words in plan
-        for name, words in (("CONSTITUTION", "进门脱鞋"), ("decisions", "家里不养狗")):
-            assert f"what 家人/{name}.md says: {words}" in plan
-        for words in ("骂人", "门朝南", PEANUTS):
-            assert words not in plan
+        desk = Desk(rig, plugin=await moved(tmp_path, rig, Panel(), {}))
+        plan = await desk(f"restore {FILE}")
+        ruling = ("role:猫娘/SOUL.md", "shared/CONSTITUTION.md", "shared/DECISIONS.md")
+        own = (f"家人/{name}.md" for name in ("CONSTITUTION", "decisions", "instructions"))
+        assert desk.say("moving.plan_ruling", places=(*ruling, *own)) in plan
 
 
 @pytest.mark.parametrize(
     ("error", "words"),
     [
         (None, "another bot is using the data folder"),
-        (TransferFailed("unreadable", "x"), "Nothing was restored: it cannot be read (x)"),
-        (StateUnavailable("locked"), "Nothing was restored: Something went wrong (StateUnav"),
-        (OSError("disk gone"), "Nothing was restored: disk gone"),
+        (TransferFailed("unreadable", "x"), "Nothing was done: it cannot be read (x)"),
+        (
+            StateUnavailable("locked"),
+            "It could not be written to disk (locked)",
+        ),
+        (OSError("disk gone"), "Nothing was done: disk gone"),
         ("overtaken", "The panel was saving its settings at the same moment"),
     ],
 )

@@ -1,0 +1,316 @@
+"""What people correct: which memories are meant by numbers, ids, words and a person, and what an
+undo gives back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from astrbot_plugin_scoped_memory.core.commands.correct_commands import all_of
+from astrbot_plugin_scoped_memory.core.commands.memory_reference import item_numbers
+from astrbot_plugin_scoped_memory.llm_memory import Turn
+from astrbot_plugin_scoped_memory.tests.support.engines import Rig, group, person
+from astrbot_plugin_scoped_memory.tests.support.plugin import Desk
+from astrbot_plugin_scoped_memory.tests.support.reflecting import Bot, answer, learned, reflect
+
+pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
+
+MING: dict[str, Any] = {"sender": "1", "name": "小明", "admin": False}
+XIAOWEN: dict[str, Any] = {"sender": "10002", "name": "小雯", "admin": True}
+HOME, ROOM = group(777), group(999)
+WAITS = "小明最近去体检"
+MINE = ("奶奶对花生过敏", "钥匙在花盆下面", "存折在琴凳里")
+HONGS = "作业全部写完了"
+THREE = ("芒果在冰箱", "钥匙在花盆下面", "奶奶对花生过敏")
+TRAPS = ("2026年1月2日体检", "12号楼的门禁是1和2一起按", "1、2单元1-2层，1,2，#1")
+
+
+async def left(rig: Rig | Bot, number: int = 777) -> set[str]:
+    """What is not forgotten."""
+    newest = await rig.engine.service.newest(conversation_id=group(number))
+    return {one.memory.judgment for one in newest}
+
+
+async def told(rig: Rig, *texts: str, number: int = 777) -> Desk:
+    """A desk that was shown a list of these."""
+    for text in texts:
+        await rig.remember(text, group(number))
+    desk = Desk(rig)
+    await desk("list", number)
+    return desk
+
+
+async def said(rig: Rig) -> Desk:
+    """Three of one person, in two scopes, and one of another; one turn waits to be read."""
+    for text, where in zip(MINE, (HOME, HOME, ROOM), strict=True):
+        await rig.remember(text, where, person(1))
+    await rig.remember(HONGS, HOME, person(2, "小红"))
+    await rig.engine.service.observe(Turn(person(1), WAITS, "好的"), conversation_id=HOME)
+    await rig.engine.reflection.follow()
+    return Desk(rig)
+
+
+async def waiting(rig: Rig) -> list[str]:
+    """What is not read yet, as it would be recalled."""
+    found = (await rig.recall("体检", HOME)).hits
+    return [one.preview for one in found if "体检" in one.preview]
+
+
+@pytest.mark.parametrize(
+    ("forms", "numbers"),
+    [
+        (("1", "１", "#1", "＃1", "1.", "(1)", "①", "1条", "第 1 条", "第一条", "no. 1"), (1,)),
+        (("1 2", "1,2", "1，2", "1、2", "1和2", "1 和 2", "1 and 2", "1-2", "1 - 2"), (1, 2)),
+        (("１－２", "2-1", "1~2", "1到2", "1。2", "#1 #2", "第1条、第2条", "第一、二条"), (1, 2)),
+        (("12", "第十二条", "第12条"), (12,)),
+        (("第101条",), (101,)),
+        (("1 3-5",), (1, 3, 4, 5)),
+        (("101", "2026", "2026 11", "2026-11-21", "1.5", "1-2-3", "一", "十", "芒果"), None),
+        (("1 芒果", "2号楼", "2 号楼", "", "第"), None),
+    ],
+)
+def test_numbers_are_read_as_people_write_them(
+    forms: tuple[str, ...], numbers: tuple[int, ...] | None
+) -> None:
+    assert {form: item_numbers(form, range(1, 11)) for form in forms} == dict.fromkeys(
+        forms, numbers
+    )
+    assert item_numbers("101", range(101, 111)) == (101,)
+
+
+@pytest.mark.parametrize(
+    ("forms", "whose"),
+    [
+        (("全部", "所有", "一切", "所有的记忆", "all", "Everything", "ALL"), ""),
+        (("我的全部", "我的所有", "我说过的全部", "我所有的话", "全部我的", "所有我说的"), "我"),
+        (("all mine", "mine all", "everything of mine"), "mine"),
+        (("老王 全部", "老王的全部", "老王说的所有话", "全部 老王"), "老王"),
+        (("Bob all", "all of Bob", "everything Bob said"), "Bob"),
+        (("芒果", HONGS, "allergic", "falling", "total", "全" * 3000), None),
+    ],
+)
+def test_whose_words_are_all_meant(forms: tuple[str, ...], whose: str | None) -> None:
+    assert {form: all_of(form) for form in forms} == dict.fromkeys(forms, whose)
+
+
+async def test_numbers_are_those_memories_and_are_never_looked_for(rig: Rig) -> None:
+    await told(rig, *TRAPS)
+    for form in ("1 2", "1", "12", "1-2", "#1", "第一条", "-1"):
+        for words in (form, f"{form} 彻底", "检", f"{form} 体检", "我 体检"):
+            await Desk(rig)(f"forget {words}")  # nobody was shown a list
+            assert await left(rig) == {*TRAPS}, words
+    desk = await told(rig, *THREE)
+    for words in ("9", "1、99", "1-30", "第九条"):
+        await desk(f"forget {words}")
+        assert await left(rig) == {*TRAPS, *THREE}, words
+    listed = (await desk("list")).split("\n")[1:]
+    for form, most in (("1 2", 2), ("1、2", 2), ("第一条和第二条", 2), ("1", 1), ("#1", 1)):
+        meant = {text for text in (*TRAPS, *THREE) if any(text in one for one in listed[:most])}
+        shown = await desk(f"forget {form}")
+        assert {*TRAPS, *THREE} - await left(rig) == meant, form
+        assert shown.count(desk.say("forget.back")) == 1
+        await desk("undo")  # one deed; and the numbers stay until the next list
+        assert await left(rig) == {*TRAPS, *THREE}
+    await desk("forget 1、2 PURGE")
+    await desk("undo 1")
+    assert len(await left(rig)) == 4
+
+
+async def test_what_takes_one_memory_takes_no_several(rig: Rig) -> None:
+    desk = await told(rig, *THREE)
+    for form in ("1 2", "1,2", "1 和 2", "1-2", "第一条、第二条"):
+        for words in (f"edit {form} 奶奶对核桃过敏", f"move {form} 公司", f"undo {form}"):
+            assert await desk(words) == desk.say("pointed.one_at_a_time")
+    assert await left(rig) == {*THREE}
+    await desk("edit 1 2026年的芒果在冰箱")
+    assert "2026年的芒果在冰箱" in await left(rig)
+
+
+async def test_ids_are_several_too_and_a_number_beside_one_is_not_dropped(rig: Rig) -> None:
+    desk = await told(rig, *THREE)
+    known = await rig.engine.service.newest(conversation_id=HOME)
+    ids = [one.memory.memory_id for one in known]
+    await desk(f"forget 1 {ids[1]}")
+    assert await left(rig) == {known[2].memory.judgment}
+    await desk(f"undo {ids[0]}")
+    await desk(f"forget {ids[0]}、{ids[2]}")
+    assert await left(rig) == set()
+
+
+async def test_a_number_is_of_who_asked_for_the_list_and_of_where(rig: Rig) -> None:
+    desk = await told(rig, *THREE)
+    await told(rig, "合同在第三个柜子", number=888)
+    for other in ({"number": 888}, XIAOWEN):
+        await desk("forget 1", **other)
+    assert (len(await left(rig)), len(await left(rig, 888))) == (3, 1)
+    await desk("search 芒果", **XIAOWEN)  # hers begins with another one
+    await desk("forget 1")
+    assert await left(rig) == {*THREE[:2]}
+    await desk("search 钥匙")  # a search numbers what it finds, too
+    await desk("move 1 公司")
+    assert await left(rig, 888) == {THREE[1], "合同在第三个柜子"}
+
+
+async def test_words_name_what_one_memory_holds_of_what_one_may_forget(rig: Rig) -> None:
+    await told(rig, *THREE, "芒果是小雯买的", "快递单号是120263", "2026年换电梯")
+    desk, before = Desk(rig), await left(rig)
+    for words in ("芒果", "芒果 彻底", "钥匙 彻底", "奶奶能不能吃花生", "火星移民计划"):
+        await desk(f"forget {words}")
+        assert await left(rig) == before, words
+    await desk("forget 钥匙")
+    await desk("forget 2026")
+    assert before - await left(rig) == {"钥匙在花盆下面", "2026年换电梯"}
+    await desk("forget 芒果")
+    await desk("forget 2")  # of the two that were listed
+    assert len([text for text in await left(rig) if "芒果" in text]) == 1
+
+
+async def test_a_member_forgets_by_words_what_he_said(rig: Rig) -> None:
+    await said(rig)
+    for text, by in (("钥匙丢了", 1), ("钥匙换了", 2), ("存折在小红那里", 2)):
+        await rig.remember(text, HOME, person(by, "小明" if by == 1 else "小红"))
+    desk, everything = Desk(rig, **MING), await left(rig)
+    shown = await desk("forget 钥匙")
+    assert desk.say("forget.like", words="钥匙", count=2) in shown
+    assert "换了" not in shown
+    assert await desk("forget 作业") == desk.say("forget.not_allowed", who="小红")
+    assert await left(rig) == everything
+    await desk("forget 存折")
+    assert await left(rig) == everything - {MINE[2]}
+
+
+@pytest.mark.parametrize("for_good", [False, True])
+async def test_all_of_mine_is_forgotten_after_a_yes_and_comes_back_at_once(
+    rig: Rig, for_good: bool
+) -> None:
+    await said(rig)
+    desk, word = Desk(rig, **MING), " 彻底" if for_good else ""
+    assert await desk("forget 全部") == desk.say("forget.of_whom")
+    asked = await desk(f"forget 我的全部{word}")
+    assert desk.say("forget.ask", who="你", count=3) in asked  # as the list shows
+    assert desk.say("forget.ask_unread", count=1) in asked
+    assert await left(rig) == {*MINE, HONGS}
+    assert "3" in await desk("yes")
+    assert (await left(rig), await waiting(rig)) == ({HONGS}, [])
+    await rig.night()
+    undone = await desk("undo")
+    if for_good:
+        assert (await left(rig), await waiting(rig)) == ({HONGS}, [])
+        assert undone == desk.say("undo.nothing")
+    else:
+        assert (await left(rig), await waiting(rig)) == ({*MINE, HONGS}, [WAITS])
+        assert "3" in undone
+    assert await desk("undo") == desk.say("undo.nothing")
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_turn_that_is_not_read_yet_comes_back_as_well(rig: Rig, named: bool) -> None:
+    await rig.engine.service.observe(Turn(person(1), WAITS, "好的"), conversation_id=HOME)
+    await rig.engine.reflection.follow()
+    desk = Desk(rig, **MING)
+    (hit,) = (await rig.recall("体检", HOME)).hits
+    await desk(f"forget {hit.memory_id}" if named else "forget 我的全部")
+    await desk("list" if named else "yes")
+    assert await waiting(rig) == []
+    undone = await desk(f"undo {hit.memory_id}" if named else "undo")
+    assert undone == desk.say("undo.done", text=hit.preview)
+    assert await waiting(rig) == [WAITS]
+
+
+async def test_an_admin_forgets_all_of_another_and_says_which_of_two(rig: Rig) -> None:
+    desk = await said(rig)
+    await rig.remember("套餐免费", HOME, person(3, "小红"))
+    assert await desk("forget 小红 全部", **MING) == desk.say("outcome.admins_only")
+    asked = await desk("forget 小红 全部")
+    assert [account in asked for account in ("aiocqhttp:2", "aiocqhttp:3")] == [True, True]
+    assert await desk("yes") == desk.say("asked.nothing")
+    await desk("forget aiocqhttp:3 全部")
+    await desk("yes")
+    assert await left(rig) == {*MINE, HONGS}
+    # From a group an admin forgets what others said of its own scope alone.
+    await desk("forget 小明 全部")
+    assert desk.say("forget.all_left", count=1) in await desk("yes")
+    assert await left(rig) == {MINE[2], HONGS}
+    await desk("undo")
+    assert await left(rig) == {*MINE, HONGS}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("by_command", "named"), [(True, False), (False, True)])
+@pytest.mark.parametrize(
+    ("language", "old", "new"),
+    [
+        ("zh-CN", "我鞋码42", "更正：我鞋码43"),
+        ("en-US", "I'm vegetarian", "I'm not vegetarian any more"),
+    ],
+)
+async def test_a_replacement_is_one_deed_that_an_undo_swaps_back(
+    timed_bot: Bot, language: str, old: str, new: str, by_command: bool, named: bool
+) -> None:
+    bot, desk = timed_bot, Desk(timed_bot, language, **MING)
+    await desk("add 奶奶不吃芹菜")
+    former = await bot.remember(old, HOME, person(1))
+    await desk("forget 奶奶不吃芹菜")
+    bot.clock.forward(minutes=1)
+    bot.chat.add(answer(learned(new, who="s1")))
+    await bot.engine.service.observe(Turn(person(1), new, "好的"), conversation_id=HOME)
+    if by_command:
+        assert old in await desk(f"add {new}")
+    else:
+        await bot.tell(new, HOME, person(1))
+    assert await left(bot) == {new.removeprefix("更正：")}
+    undone = await desk(f"undo {former.memory.memory.memory_id}" if named else "undo")
+    assert undone == desk.say("undo.swapped", text=old)
+    await reflect(bot)
+    assert await left(bot) == {old}, "it is learned again"
+    await desk("undo")
+    assert await left(bot) == {old, "奶奶不吃芹菜"}
+
+
+async def hears(bot: Bot, text: str, who: int = 1, *stored: str) -> None:
+    bot.clock.forward(minutes=1)
+    turn = Turn(person(who), text, "好的", stored=stored, said_at=bot.clock())
+    await bot.engine.service.observe(turn, conversation_id=HOME)
+    await bot.engine.reflection.follow()
+
+
+async def recalled(bot: Bot) -> set[str]:
+    """What is stored, or waits to be read."""
+    found = (await bot.recall("小明 私房钱 体检 爬山 金鱼", HOME, 20)).hits
+    return {one.preview for one in found}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("asked", "by_tool"), [("刚才那句别记", True), ("don't remember what I just said", False)]
+)
+async def test_what_was_said_just_before_is_dropped_alone(
+    timed_bot: Bot, asked: str, by_tool: bool
+) -> None:
+    bot = timed_bot
+    await hears(bot, "我最近去体检")
+    bot.clock.forward(minutes=1)
+    await bot.remember("小明养了金鱼", HOME, person(1))
+    stored = []
+    if by_tool:
+        secret = await bot.remember("小明存了私房钱", HOME, person(1))
+        stored.append(secret.memory.memory.memory_id)
+    await hears(bot, "我存了五百块私房钱", 1, *stored)
+    await hears(bot, "爬山去吗，我喜欢爬山", 5)
+    before = await recalled(bot)
+    await hears(bot, asked)
+    dropped = before - await recalled(bot)
+    assert dropped == {one for one in before if "私房钱" in one}
+    await Desk(bot, **MING)("undo")
+    assert await recalled(bot) == before
+    bot.clock.forward(hours=2)
+    await hears(bot, asked)  # what was said long ago is not meant
+    assert await recalled(bot) == before
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("text", ["我喜欢小美，这句别记", "strictly off-record, I like Mei"])
+async def test_what_asks_not_to_be_kept_is_added_by_nobody(timed_bot: Bot, text: str) -> None:
+    assert "别记" in await Desk(timed_bot, **MING)(f"add {text}")
+    assert await left(timed_bot) == set()
