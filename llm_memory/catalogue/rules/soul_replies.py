@@ -63,7 +63,7 @@ _DIFF: Final = 30
 def request_of(action: str, words: str) -> SoulRequest | None:
     """Returns what is asked for by one of ``ACTIONS``, empty for ``show``, and the words behind it;
     None for words that ask for nothing."""
-    if action not in (*ACTIONS, ""):
+    if (action or "show") not in ACTIONS:
         return None
     asked = SoulAction(action or "show")
     if asked is SoulAction.PROPOSE:
