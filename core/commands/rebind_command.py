@@ -5,15 +5,13 @@ from __future__ import annotations
 
 from astrbot.api import logger
 
-from ...llm_memory import EngineClosed, EngineOff
-from ...llm_memory.models.resolution import RebindFault
+from ...llm_memory import EngineClosed, EngineOff, Refused
 from ...llm_memory.scopes.rules.rebinding import chat_key, is_account, renamed, with_moved_back
 from ...llm_memory.scopes.rules.scope_map import canonical_key
 from ...llm_memory.text.normalising import clean
-from ...llm_memory.text.safe_text import cut
 from ..host.panel_map import MAP_KEY, NotSaved, PanelMap
 from ..plugin_context import PluginContext
-from ..replies.outcome_text import ENDS, error_text
+from ..replies.outcome_text import ENDS, error_text, refusal_text
 from .call import Call, admin
 
 _UNDO = frozenset({"undo", "撤销", "恢复"})
@@ -51,8 +49,8 @@ async def _rebind(plugin: PluginContext, old: str, new: str, *, told: bool = Fal
         raw = panel.read()
         policy = str(panel.table(f"{_GROUP}.{_POLICIES}").get(old, ""))
         done = await service.rebind(old, new, raw, policy, told=told)
-        if isinstance(done, RebindFault):
-            return texts.say(f"rebind.{done}", old=cut(old), new=cut(new))
+        if isinstance(done, Refused):
+            return refusal_text(texts, "", done)
         try:
             await _save(panel, raw, done.raw, policy, old, new)
         except NotSaved:

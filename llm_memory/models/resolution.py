@@ -186,22 +186,6 @@ class MustBeNamed:
     left: tuple[LeftBehind, ...]
 
 
-class RebindFault(StrEnum):
-    """Why a name is not put in the place of another one."""
-
-    FORM = "form"
-    """The two are neither two bot accounts nor two conversations of one kind."""
-    SAME = "same"
-    OLD_LIVES = "old_lives"
-    """The former bot account still exists: its conversations would lose their scopes."""
-    NO_ACCOUNT = "no_account"
-    """The new name is on no bot account that exists."""
-    TAKEN = "taken"
-    """The map gives the new name another scope already."""
-    NOTHING = "nothing"
-    """Nothing is known under the former name."""
-
-
 @dataclass(frozen=True, slots=True)
 class Rebinding:
     """``old`` and ``new`` are two bot accounts, or the map keys of two conversations.

@@ -12,7 +12,7 @@ from ..migration.bringing import Bringing
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import Reason, Refused
-from ..models.resolution import Brought, MustBeNamed, RebindFault, Rebinding, Rebound, Usable
+from ..models.resolution import Brought, MustBeNamed, Rebinding, Rebound, Usable
 from ..models.scope import is_mapped_name
 from ..models.settings import EngineSettings, IllegalName
 from ..models.status import MapChange, MapSummary
@@ -156,7 +156,7 @@ class ScopeAdmin:
 
     async def rebind(
         self, old: str, new: str, raw: Mapping[str, object], policy: str = "", *, told: bool = False
-    ) -> Rebound | RebindFault:
+    ) -> Rebound | Refused:
         """Keep durably that what is known under one name is known under the other, or why not. The
         caller saves the map, has it gone by, or undoes this; and holds the map's lock.
 
@@ -169,14 +169,14 @@ class ScopeAdmin:
         """
         await self._life.ready()
         moved = fault_of(old, new, self._book.accounts()) or with_moved(raw, old, new)
-        if isinstance(moved, RebindFault):
+        if isinstance(moved, Refused):
             self._book.forget_told(old, new)
             return moved
         changed, keys = moved
         before = [one for one in self._book.rebound if (one.old, one.new) == (old, new)]
         news = bool(keys or policy) or (self._book.has_met(old) and not before)
         if not news and not told:
-            return RebindFault.NOTHING
+            return Refused(Reason.NEVER_MET, detail=old)
         for one in before:
             keys, policy = tuple(dict.fromkeys((*one.moved, *keys))), policy or one.policy
         rebinding = Rebinding(old, new, keys, policy)

@@ -42,7 +42,6 @@ from astrbot_plugin_scoped_memory.llm_memory.errors import DirectoryInUse, Forma
 from astrbot_plugin_scoped_memory.llm_memory.home.setting_values import KEYS
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import MemoryKind, Source
 from astrbot_plugin_scoped_memory.llm_memory.models.decisions import DecisionFault, DecisionState
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import RebindFault
 from astrbot_plugin_scoped_memory.llm_memory.models.scope import NO_PERSONA
 from astrbot_plugin_scoped_memory.llm_memory.models.transfer import LineFault
 from astrbot_plugin_scoped_memory.llm_memory.text.refusal_words import refusal_words
@@ -76,7 +75,6 @@ CODES: dict[str, tuple[Iterable[str], bool]] = {
     "fate": (DropReason, False),
     "tasks": (TaskFate, False),
     "primer": (PrimerPart, False),
-    "rebind": (RebindFault, False),
     "transfer_fault": (TransferFault, False),
     "line_fault": (LineFault, False),
     "migrate": ([f"state_{state}" for state in MigrationState], False),

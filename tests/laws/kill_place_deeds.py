@@ -18,7 +18,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
 )
 from astrbot_plugin_scoped_memory.llm_memory.migration.legacy_stores import PluginStores
 from astrbot_plugin_scoped_memory.llm_memory.migration.ports import ForeignRecord, Value
-from astrbot_plugin_scoped_memory.llm_memory.models.resolution import RebindFault
+from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason, Refused
 from astrbot_plugin_scoped_memory.llm_memory.scopes.rules.rebinding import with_moved_back
 from astrbot_plugin_scoped_memory.tests.fakes.foreign_collection import InMemoryForeign
 from astrbot_plugin_scoped_memory.tests.laws.kill_deed import (
@@ -122,8 +122,8 @@ class Rebind(Mapped):
     async def act(self, rig: Rig, tell: Tell) -> None:
         admin = rig.engine.service.admin
         done = await admin.rebind(ADAPTER, "qq2", self.map_of(rig.root))
-        if isinstance(done, RebindFault):
-            assert done is RebindFault.NOTHING
+        if isinstance(done, Refused):
+            assert done.reason is Reason.NEVER_MET
             return
         self.save(rig.root, done.raw)
         await admin.go_by(done.raw, done.rebinding.moved)

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ...models.conversation import ConversationId, ConversationKind
-from ...models.resolution import RebindFault, Rebinding
+from ...models.data_models import Reason, Refused
+from ...models.resolution import Rebinding
 from .scope_map import (
     account_of,
     as_entry,
@@ -25,20 +26,20 @@ def is_account(name: str) -> bool:
     return bool(name) and ":" not in name
 
 
-def fault_of(old: str, new: str, accounts: Collection[str] | None) -> RebindFault | None:
+def fault_of(old: str, new: str, accounts: Collection[str] | None) -> Refused | None:
     """Why ``new`` cannot take the place of ``old``, as far as the names tell.
 
     Args:
         accounts: The bot accounts that exist now, None where they are unknown.
     """
     if is_account(old) != is_account(new) or not (is_account(old) or _are_alike(old, new)):
-        return RebindFault.FORM
+        return Refused(Reason.NOT_ALIKE)
     if old == new:
-        return RebindFault.SAME
+        return Refused(Reason.SAME_NAME)
     if accounts is not None and account_of(new) not in accounts:
-        return RebindFault.NO_ACCOUNT
+        return Refused(Reason.NO_ACCOUNT, detail=new)
     if is_account(old) and old in (accounts or ()):
-        return RebindFault.OLD_LIVES
+        return Refused(Reason.ACCOUNT_LIVES, detail=old)
     return None
 
 
@@ -104,7 +105,7 @@ def _under(now: ConversationId, old: str, new: str) -> ConversationId | None:
 
 def with_moved(
     raw: Mapping[str, object], old: str, new: str
-) -> tuple[dict[str, object], tuple[str, ...]] | RebindFault:
+) -> tuple[dict[str, object], tuple[str, ...]] | Refused:
     """The owner's map in which each entry that names ``old`` has its new key, and the former keys
     of those."""
     entries = [(written, *as_entry(str(written), value)) for written, value in raw.items()]
@@ -116,7 +117,7 @@ def with_moved(
         if to is None:
             continue
         if there.get(to, value) != value:
-            return RebindFault.TAKEN
+            return Refused(Reason.NAME_TAKEN, detail=new)
         del changed[written]
         changed[to] = value
         moved[former] = None

@@ -108,12 +108,14 @@ async def test_what_cannot_be_rebound_is_refused_and_changes_nothing(tmp_path: P
         desk = Desk(rig, panel=panel)
         for words, key in (
             ("a b c", "usage"),
-            (f"gone:GroupMessage:1 {NEW}", "nothing"),
-            (f"{OLD} {ADAPTER}:FriendMessage:5", "form"),
+            (f"gone:GroupMessage:1 {NEW}", "never_met"),
+            (f"{OLD} {ADAPTER}:FriendMessage:5", "not_alike"),
             (f"{OLD} gone:GroupMessage:1", "no_account"),
         ):
-            names = dict(zip(("old", "new"), words.split(), strict=False))
-            assert await desk(f"scope rebind {words}") == desk.say(f"rebind.{key}", **names)
+            said = await desk(f"scope rebind {words}")
+            named = "gone:GroupMessage:1"
+            group_of = "rebind" if key == "usage" else "reject"
+            assert said == desk.say(f"{group_of}.{key}", detail=named)
         assert (panel.saved, panel[KEY]) == ([], MAP)
 
 
@@ -191,7 +193,7 @@ async def test_cut_off_at_any_moment_a_paused_chat_is_off_the_record_under_both_
         for number in (777, 7770):
             await service.resume(conversation_id=group(number), actor=ADMIN)
             assert await rig.texts(QUESTION, group(number))
-        assert await desk(again) == desk.say("rebind.nothing", old=OLD, new=NEW)
+        assert await desk(again) == desk.say("reject.never_met", detail=OLD)
         await desk("scope rebind undo")
         assert not await rig.texts(QUESTION, group(7770))
         assert await rig.texts(QUESTION, group(777))
