@@ -27,7 +27,7 @@ from ..index.lexical_scan import LexicalScan
 from ..index.lexical_service import LexicalService
 from ..index.passages import Passages
 from ..models.data_models import StoredMemory
-from ..models.passages import Key, Passage, moment_of, place_name
+from ..models.passages import Key, Passage, moment_of, place_name, said_by
 from ..models.recall import Arm, DropReason
 from ..models.scope import ScopeFilter
 from ..models.vault_layout import topic_of
@@ -35,6 +35,7 @@ from ..runtime.cooperative import cooperative
 from ..text.normalising import estimate_tokens
 from ..text.overlap import content, holds, shortlist
 from ..text.scripts import fold
+from ..text.stated import is_yes_or_no
 from ..text.traditional import simplified
 from .embedder_trust import EmbedderTrust
 from .question import Ask
@@ -62,6 +63,10 @@ _HOW: Final = re.compile(
     "(?:怎么|怎样|如何|咋)(?![了办样又还总老没不会能这那]|回事)|"
     r"\bhow (?:do|should|shall|can|would|to)\b"
 )
+_SEVERAL: Final = 3
+"""Memories that are alike in what they say of a question."""
+_LONGEST_NAME: Final = 3
+"""Han characters of the name of somebody who has said nothing yet."""
 _SOONER: Final = 0.45
 """Of the floor."""
 
@@ -322,7 +327,7 @@ class CandidateFinder:
         message = Message(
             # Where the talk before is what is asked for, the message's own length says nothing.
             tokens=LONG if ask.used.carried else estimate_tokens(ask.subject),
-            asks=float(ask.asks),
+            asks=float(ask.asks and not self._asks_of_name(ask, found.candidates)),
             probe=probe.log_odds(heard.vector) if probe else 0.0,
         )
         how = content(ask.text) if _HOW.search(simplified(fold(ask.text))) else frozenset[str]()
@@ -346,6 +351,26 @@ class CandidateFinder:
             if one.weak and _says_all(one.passage, ask.request.query):
                 one.weak = False
         self._told_first(ask, found.candidates)
+
+    def _asks_of_name(self, ask: Ask, candidates: Sequence[Candidate]) -> bool:
+        """Whether somebody is there, 小芳来了没, and the like: several memories hold the name, and
+        none of them more of the question."""
+        if ask.used.carried or not ask.request.in_talk or not is_yes_or_no(ask.request.query):
+            return False
+        most = max((one.features["covered"] for one in candidates), default=0.0)
+        alike = [one for one in candidates if one.features["covered"] == most]
+        if len(alike) < _SEVERAL:
+            return False
+        asked = fold(ask.request.query)
+        texts = (content(self._passages.folded(one.passage)) for one in alike)
+        shared = frozenset.intersection(content(asked), *texts)
+        words = [one for one in shared if len(one) > 1]
+        wide = "".join(shared.difference(words))
+        names = re.findall(f"[{wide}]+", asked) if wide else []
+        known = {fold(said_by(one.passage)) for one in alike}.union(*ask.words.persons)
+        return len(names) + len(words) == 1 and (
+            not names or len(names[0]) <= _LONGEST_NAME or names[0] in known
+        )
 
     def _told_first(self, ask: Ask, candidates: Sequence[Candidate]) -> None:
         """What a person whom the question names only said comes behind what tells of the person

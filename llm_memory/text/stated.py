@@ -29,6 +29,8 @@ _REQUEST: Final = re.compile(
     r"\b(?:want|need|like)\sto\sknow\b|\b(?:can't|cannot|don't)\sremember\b",
     re.IGNORECASE,
 )
+_AND_HOW: Final = re.compile(r"呢\W*$")
+"""那小芳呢 asks for more of what was spoken of."""
 SENTENCE: Final = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]?")
 CLAUSE: Final = re.compile(r"[^，,。！？!?；;\n]+[，,。！？!?；;\n]?")
 _IF: Final = re.compile(
@@ -47,6 +49,13 @@ def asks(text: str) -> bool:
     """Returns whether a message is a question or a request to be told, as far as its form shows."""
     text = simplified(text)
     return any(form.search(text) for form in (_QUESTION, ASKS_FOR, _REQUEST))
+
+
+def is_yes_or_no(text: str) -> bool:
+    """Returns whether a message asks whether something is so, and for nothing else."""
+    text = simplified(text)
+    others = ASKS_FOR.search(text) or _REQUEST.search(text) or _AND_HOW.search(text)
+    return _QUESTION.search(text) is not None and not others
 
 
 def stated(text: str) -> str:

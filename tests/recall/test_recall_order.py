@@ -106,6 +106,59 @@ async def test_who_asks_how_is_told_what_bears_on_it(tmp_path: Path, words: str,
     assert said(recall) == ([told] if told else [])
 
 
+LIKINGS = "爬山|看电影|喝茶|吃火锅|养花|弹吉他|跑步|画画|看书|游泳|骑车|唱歌|下围棋|钓鱼|露营"
+SPORTS = "hiking|tennis|chess|sailing|rowing|cycling|fencing|golf|judo|rugby|surfing|yoga"
+ABOUT = {
+    "小芳": [
+        *(f"小芳喜欢{one}" for one in LIKINGS.split("|")),
+        *("小芳在家睡懒觉", "小芳养了猫", "小芳对虾过敏"),
+    ],
+    "Mary": [
+        *(f"Mary likes {one}" for one in SPORTS.split("|")),
+        *("Mary has a cat", "Mary is allergic to nuts"),
+    ],
+}
+WHETHER_THERE = {
+    "小芳": "@小芳 在吗|小芳在吗|小芳来了没|小芳在不在|小芳到了吗？|小芳是不是来了|is 小芳 here?",
+    "Mary": "Is Mary here?|is Mary there|Mary, are you there?|@Mary",
+}
+ASKED = {
+    "小芳喜欢吃火锅吗": "小芳喜欢吃火锅",
+    "小芳有猫吗": "小芳养了猫",
+    "小芳有没有过敏": "小芳对虾过敏",
+    "小芳在哪": "小芳喜欢爬山",
+    "小芳是谁": "小芳养了猫",
+    "Does Mary like chess?": "Mary likes chess",
+    "Has Mary got a cat?": "Mary has a cat",
+}
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("name", ABOUT)
+async def test_who_asks_whether_somebody_is_there_is_told_nothing_of_the_person(
+    tmp_path: Path, name: str, *, own: bool
+) -> None:
+    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+        for text in ABOUT[name]:
+            await rig.remember(text, HERE, person(5, name) if own else XIAOMING)
+        for query in WHETHER_THERE[name].split("|"):
+            assert said(await rig.recall(query, HERE, 5, in_talk=True)) == [], query
+        for query, answer in ASKED.items():
+            if name in query:
+                assert answer in said(await rig.recall(query, HERE, 20, in_talk=True)), query
+
+
+async def test_whether_a_thing_is_there_is_answered_by_what_was_said_of_it(tmp_path: Path) -> None:
+    async with reading(tmp_path, trust=FixedTrust(0.0)) as rig:
+        await rig.remember("备用钥匙在鞋柜第二层", HERE, XIAOMING)
+        await rig.remember("奶奶对花生过敏", HERE, XIAOMING)
+        for query, answer in (
+            ("钥匙在吗", "备用钥匙在鞋柜第二层"),
+            ("奶奶过敏吗", "奶奶对花生过敏"),
+        ):
+            assert answer in said(await rig.recall(query, HERE, 3, in_talk=True)), query
+
+
 async def test_what_was_said_on_the_day_or_in_the_month_named_comes_first(tmp_path: Path) -> None:
     clock = Ticker(NOON)
     async with reading(tmp_path, clock=clock, trust=FixedTrust(0.0)) as rig:
