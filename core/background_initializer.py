@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from astrbot.api import logger
 
-from ..llm_memory import Engine, EngineOff
+from ..llm_memory import CognitiveService, Engine, EngineOff
 from ..llm_memory.index.embedding.ports import Embedder
 from ..llm_memory.texts import Texts
-from .host.memory_share import MemoryShare
-from .migrations.memory_scope_migration import MemoryScopeMigration
-from .services.feedback_service import FeedbackService
+from .migrations.memory_scope_migration import bring_memories
 from .services.sleep_schedule import SleepSchedule
 
 _PATIENCE_SECONDS = 120.0
@@ -31,6 +30,8 @@ class BackgroundInitializer:
 
     Attributes:
         choose: Is asked for the embedder once AstrBot has loaded its providers.
+        share: Where coding agents may ask for memories; see ``PluginConfig.mcp_share``.
+        state: The folder in which they find where that is.
         fault: Why the task ended before its time; empty while it has not.
     """
 
@@ -38,9 +39,9 @@ class BackgroundInitializer:
     choose: Callable[[], Embedder | None]
     texts: Texts
     version: str
-    feedback: FeedbackService
     schedule: SleepSchedule
-    share: MemoryShare
+    share: str | None
+    state: Path
     fault: str = ""
     _up: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _just_started: bool = field(default=True, init=False)
@@ -56,38 +57,45 @@ class BackgroundInitializer:
         tasks: list[asyncio.Task[None]] = []
 
         def begin(work: Coroutine[Any, Any, None], name: str) -> None:
-            tasks.append(asyncio.create_task(work, name=f"scoped-memory-{name}"))
+            tasks.append(task := asyncio.create_task(work, name=f"scoped-memory-{name}"))
+            task.add_done_callback(self._log_end)
 
-        try:
-            await self.engine.open()
-            begin(self.engine.follow(), "files")
-            await self._announce()
-            await self.share.open()
-            await self.engine.scan_notes()
-            await self._wait_for_astrbot()
-            if self._just_started:
-                await asyncio.sleep(_BREATH_SECONDS)
-            begin(MemoryScopeMigration(self.engine, self.texts).run(), "migrations")
-            begin(self.feedback.run(), "reader")
-            embedder = self.choose()
-            begin(self.schedule.run(), "nights")
-            if embedder is None:
-                logger.info(self.texts.say("log.words_alone"))
-            else:
-                logger.info(self.texts.say("log.embedder", label=embedder.label))
-            await self.engine.run(embedder)
-        except EngineOff:
-            return  # the notice has said it
-        except Exception:  # noqa: BLE001  (the last place that can tell; recall goes on by scanning)
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                await self.engine.open()
+                begin(self.engine.follow(), "files")
+                await self._announce()
+                await stack.enter_async_context(_shared(self))
+                await self.engine.scan_notes()
+                with contextlib.suppress(TimeoutError):  # AstrBot has loaded its providers then
+                    async with asyncio.timeout(_PATIENCE_SECONDS):
+                        await self._up.wait()
+                if self._just_started:
+                    await asyncio.sleep(_BREATH_SECONDS)
+                begin(bring_memories(self.engine, self.texts), "migrations")
+                begin(self.engine.reflection.run(), "reader")
+                embedder = self.choose()
+                begin(self.schedule.run(), "nights")
+                say = self.texts.say
+                label = "" if embedder is None else embedder.label
+                logger.info(say("log.embedder", label=label) if label else say("log.words_alone"))
+                await self.engine.run(embedder)
+            except EngineOff:
+                return  # the notice has said it
+            except Exception:  # noqa: BLE001  (the last place that can tell; recall scans)
+                self.fault = self.texts.say("log.owner_failed")
+                logger.exception(self.fault)
+                if tasks:
+                    await tasks[0]  # files go on without the index
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _log_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
             self.fault = self.texts.say("log.owner_failed")
-            logger.exception(self.fault)
-            if tasks:
-                await tasks[0]  # files go on without the index
-        finally:
-            await self.share.close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            logger.error(f"{self.fault} ({task.get_name()})", exc_info=error)
 
     async def _announce(self) -> None:
         say = self.texts.say
@@ -101,8 +109,27 @@ class BackgroundInitializer:
         if summary.ignored or summary.held:
             logger.warning(say("log.map_bad", ignored=summary.ignored, held=summary.held))
 
-    async def _wait_for_astrbot(self) -> None:
-        """AstrBot has loaded its providers then."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                await self._up.wait()
+
+@contextlib.asynccontextmanager
+async def _shared(owner: BackgroundInitializer) -> AsyncIterator[None]:
+    """Lets coding agents on this machine use the bot's memory, where the owner has switched it
+    on; a server that cannot listen is told in the log. Ends when the calls that began are
+    answered."""
+    service: CognitiveService = owner.engine.service
+    server = None
+    if owner.share is not None:
+        # Loaded where it is wanted alone.
+        from ..llm_memory.sharing.server import LOOPBACK, SharingServer
+
+        host, _, port = owner.share.rpartition(":")
+        server = SharingServer(service, owner.state, host=host or LOOPBACK, port=int(port or 0))
+        try:
+            await server.open()
+        except (ImportError, OSError) as error:
+            logger.warning(owner.texts.say("log.share_failed", detail=error))
+            server = None
+    try:
+        yield
+    finally:
+        if server is not None:
+            await server.close()

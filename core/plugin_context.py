@@ -25,10 +25,9 @@ from ..llm_memory.transfer.rules.carried_settings import carried
 from .background_initializer import BackgroundInitializer
 from .commands.typing_rate import TypingRate
 from .config import ConfigWarning, read_config
-from .host.bot_facts import PersonaReader, bot_accounts, clock_of, zone_of
+from .host.bot_facts import PersonaReader, adapter_of, bot_accounts, clock_of, is_admin, zone_of
 from .host.late_start import providers_are_loaded
-from .host.logging_bridge import LoggingBridge
-from .host.memory_share import MemoryShare
+from .host.logging_bridge import bridge_logs
 from .host.package_installer import (
     BUNDLED_MODELS,
     bundled_model_for_here,
@@ -40,18 +39,16 @@ from .host.providers import (
     AUTO,
     LEXICAL,
     LOCAL_MODELS_NEED,
+    AstrBotChat,
+    AstrBotReranker,
     answers_itself,
-    choose_chat,
     choose_embedder,
-    choose_reranker,
 )
 from .plugin_names import ROOT, plugin_version
 from .replies.status_text import notice_text
-from .services.feedback_service import FeedbackService
 from .services.sleep_schedule import SleepSchedule
+from .turn.events import Events
 from .turn.recent_talk import RecentTalk
-from .turn.turn_reader import TurnReader, is_admin
-from .turn.woken_agents import WokenAgents, adapter_of
 
 type Reopen = Callable[[Callable[[], Coroutine[Any, Any, None]]], Awaitable[None]]
 """Closes all that one load holds, does what it is given, and makes all anew."""
@@ -80,31 +77,38 @@ class PluginContext:
         reopen: Reopen = _never,
         newest: Newest = _never,
     ) -> None:
+        """``installing``: the packages that are being installed."""
         self.astrbot = context
         self.reopen = reopen
-        self.rate = TypingRate()
         self.newest = newest
         self._installing = installing
-        self.config = read_config(raw_config)
+        self.config = config = read_config(raw_config)
         self.panel_map = PanelMap(raw_config)
-        self.texts = Texts(self.config.language)
+        self.texts = Texts(config.language)
         self.version = plugin_version()
-        agents = WokenAgents(partial(adapter_of, context), lambda: self.service, self.texts)
-        personas = PersonaReader(context, self.texts)
-        self.turns = TurnReader(personas, agents)
-        self.paths = EnginePaths.under(data, self.config.memory_root)
+        self.paths = EnginePaths.under(data, config.memory_root)
         self.missing = missing_packages(ROOT / "requirements.txt")
-        self._bridge = LoggingBridge(logger)
-        self._reranker = choose_reranker(context, self.config)
-        self._chat = choose_chat(context, self.config)
-        self._providers_came = False
+        self.clock = clock_of(context)
+        self.rate = TypingRate()
+        self.talk = RecentTalk()
         self.advice = ""
         """What would make recall better, for the owner; empty where there is nothing to say."""
-        self.clock = clock_of(context)
-        self.talk = RecentTalk()
+        personas = PersonaReader(context, self.texts)
+        self.events = Events(
+            personas,
+            partial(adapter_of, context),
+            lambda: self.service,
+            lambda: context.conversation_manager,
+            self.texts,
+        )
+        reader = config.reflection_provider if config.engine.loop.reads_turns else ""
+        self._chat = AstrBotChat(context, reader) if reader else None
+        ranker = config.rerank_provider
+        self._reranker = AstrBotReranker(context, ranker) if ranker else None
+        self._providers_came = False
         self.engine = build_engine(
             self.paths,
-            self.config.engine,
+            config.engine,
             on_notice=self._say,
             clock=self.clock,
             version=self.version,
@@ -115,20 +119,20 @@ class PluginContext:
             persona_prompt=personas.prompt,
             carried_settings=lambda: carried(self.panel_map.all()),
         )
-        self.feedback = FeedbackService(self.engine)
-        at = self.config.engine.loop.sleep_at
-        self.schedule = SleepSchedule(self.engine, at, zone_of(context), self.texts)
+        self.schedule = SleepSchedule(
+            self.engine, config.engine.loop.sleep_at, zone_of(context), self.texts
+        )
         self._initializer = BackgroundInitializer(
             self.engine,
             self.choose_embedder,
             self.texts,
             self.version,
-            self.feedback,
             self.schedule,
-            MemoryShare(self.engine.service, self.paths.state, self.config.mcp_share, self.texts),
+            config.mcp_share,
+            self.paths.state,
         )
-        self._owner: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Future[None]] = set()
+        self._end_of_logs: Callable[[], None] | None = None
 
     @property
     def service(self) -> CognitiveService:
@@ -137,21 +141,17 @@ class PluginContext:
 
     def open(self, *, just_started: bool) -> None:
         """Start the owner task. Returns at once. ``just_started``: AstrBot, a moment ago."""
-        self._bridge.open()
-        for warning in self.config.warnings:
-            logger.warning(self._warning_text(warning))
-        for text in self._missing_texts():
+        self._end_of_logs = bridge_logs(logger)
+        for text in (*map(self._warning_text, self.config.warnings), *self._missing_texts()):
             logger.warning(text)
         if just_started or providers_are_loaded(self.astrbot):
             self._initializer.astrbot_is_up(just_started=just_started)
-        self._owner = asyncio.create_task(self._initializer.run(), name="scoped-memory-owner")
+        self.spawn(self._initializer.run(), name="scoped-memory-owner")
 
     def choose_embedder(self) -> Embedder | None:
         self._providers_came = True
         for warning in self._missing_providers():
             logger.warning(self._warning_text(warning))
-        # The slim zip does not name the package; the owner may have installed it all the same.
-        torch = is_installed(LOCAL_MODELS_NEED)
         bundled = any(is_installed(name) for name in BUNDLED_MODELS)
         embedder = choose_embedder(
             self.astrbot,
@@ -160,7 +160,8 @@ class PluginContext:
             self.engine.bundled,
             self.engine.local,
             bundled_is_there=bundled,
-            torch=torch,
+            # The slim zip does not name the package; the owner may have installed it all the same.
+            torch=is_installed(LOCAL_MODELS_NEED),
         )
         if embedder is None and self.config.embedding != LEXICAL:
             lacks = "no_process" if bundled else "no_model"
@@ -171,22 +172,23 @@ class PluginContext:
     def _missing_providers(self) -> list[ConfigWarning]:
         """Settings that name a provider which is not there now. Until AstrBot has loaded its
         providers, which ones is unknown."""
-        if not self._providers_came:
-            return []
         reranker, chat, missing = self._reranker, self._chat, []
-        if reranker is not None and not reranker.is_there:
+        if self._providers_came and reranker is not None and not reranker.is_there:
             missing.append(("advanced.rerank_provider", reranker.label))
-        if chat is not None and chat.label != AUTO and not chat.is_there(""):
+        if (
+            self._providers_came
+            and chat is not None
+            and not (chat.label == AUTO or chat.is_there(""))
+        ):
             missing.append(("reflection_provider", chat.label))
         return [ConfigWarning(name, repr(label)[:80], "-") for name, label in missing]
 
     def _missing_texts(self) -> list[str]:
-        to_come = self._installing()
+        say, to_come = self.texts.say, self._installing()
+        names = [one.package for one in self.missing]
         return [
-            self.texts.say(
-                "log.package_installing" if name in to_come else "log.package_missing", name=name
-            )
-            for name in (package.package for package in self.missing)
+            *(say("log.package_installing", name=name) for name in names if name in to_come),
+            *(say("log.package_missing", name=name) for name in names if name not in to_come),
         ]
 
     def _warning_text(self, warning: ConfigWarning) -> str:
@@ -194,12 +196,18 @@ class PluginContext:
             "log.config_value", name=warning.name, value=warning.value, used=warning.used
         )
 
-    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Future[None]:
-        """Run something small behind the turn. What still runs at ``close`` is cancelled."""
-        task = asyncio.ensure_future(work)
+    def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> asyncio.Future[None]:
+        """Run something behind the turn. What still runs at ``close`` is cancelled; what fails is
+        in the log."""
+        task = asyncio.create_task(work, name=name or None)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error(self.texts.say("log.behind_failed"), exc_info=error)
 
     def astrbot_is_up(self) -> None:
         """AstrBot has loaded its providers: the embedder may be chosen."""
@@ -212,27 +220,23 @@ class PluginContext:
     def warnings(self, status: EngineStatus) -> list[str]:
         """All that the owner should look at, as texts."""
         unusable = [*self.config.warnings, *self._missing_providers()]
-        texts = [self._warning_text(warning) for warning in unusable]
-        texts += self._missing_texts()
-        texts += [self._initializer.fault] if self._initializer.fault else []
-        return texts + [notice_text(self.texts, notice) for notice in status.notices]
+        return [
+            *map(self._warning_text, unusable),
+            *self._missing_texts(),
+            *filter(None, [self._initializer.fault]),
+            *(notice_text(self.texts, notice) for notice in status.notices),
+        ]
 
     def _say(self, notice: Notice) -> None:
-        text = notice_text(self.texts, notice)
-        match notice.severity:
-            case Severity.INFO:
-                logger.info(text)
-            case Severity.WARNING:
-                logger.warning(text)
-            case Severity.ERROR:
-                logger.error(text)
+        write = {Severity.INFO: logger.info, Severity.WARNING: logger.warning}
+        write.get(notice.severity, logger.error)(notice_text(self.texts, notice))
 
     async def close(self) -> None:
         """Stop the owner task, wait for it, close the engine. Idempotent."""
-        running = [*self._tasks, *([self._owner] if self._owner else [])]
+        running = [*self._tasks]
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
-        self._owner = None
         await self.engine.close()
-        self._bridge.close()
+        if self._end_of_logs is not None:
+            self._end_of_logs()

@@ -5,5 +5,3 @@ from .core_memory_remember import RememberTool
 from .entry_tools import ExpandTool, ForgetTool, TasksTool
 
 TOOLS = (RememberTool, RecallTool, ExpandTool, TasksTool, ForgetTool)
-
-__all__ = ["TOOLS", "ExpandTool", "ForgetTool", "RecallTool", "RememberTool", "TasksTool"]

@@ -17,28 +17,37 @@ from pydantic.dataclasses import dataclass
 
 from ..core.plugin_context import PluginContext
 from ..core.replies.outcome_text import error_text
-from ..core.turn.histories import history_of
-from ..core.turn.turn_notes import notes_of
-from ..llm_memory import Actor, ConversationId, EngineClosed, ScopedMemoryError
-from .arguments import Parameter, Wrong, read_all, schema_of
+from ..core.turn.events import Said, notes_of
+from ..llm_memory import CognitiveService, ConversationId, EngineClosed, ScopedMemoryError
+from .arguments import Arguments, Wrong
 
 _POINTED = re.compile(r"#([mn]-[0-9a-z]+)\]")
-Source = Callable[[], Awaitable[PluginContext | None]]
 OFF = "error 记忆插件没有在运行，请稍后再试 / memory is not running, try again later"
 
 
 @plain_dataclass(frozen=True, slots=True)
 class Call:
-    """Who calls, and where. ``heard`` is what the person said in the turn of the call, ``talk``
-    names that turn; ``stored`` and ``forgot`` are for the ids of what the tool stores, forgets."""
+    """Who calls, and where. ``stored`` and ``forgot`` are for the ids of what the tool stores,
+    forgets."""
 
     plugin: PluginContext
-    conversation_id: ConversationId
-    actor: Actor
-    heard: str | None
-    talk: str
+    said: Said
     stored: list[str] = field(default_factory=list)
     forgot: list[str] = field(default_factory=list)
+
+    @property
+    def service(self) -> CognitiveService:
+        return self.plugin.service
+
+    @property
+    def where(self) -> ConversationId:
+        return self.said.where
+
+    def ok(self, code: str, /, **params: object) -> str:
+        return f"ok {self.plugin.texts.say(code, **params)}"
+
+    def error(self, code: str, /, **params: object) -> str:
+        return f"error {self.plugin.texts.say(code, **params)}"
 
 
 @dataclass
@@ -52,7 +61,7 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     description: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
     source: Any = None
-    takes: ClassVar[tuple[Parameter, ...]] = ()
+    takes: ClassVar[type[Arguments]] = Arguments
     shows_memories: ClassVar[bool] = False
     """Whether the answer holds memories, each behind its pointer in brackets."""
     answer: ClassVar[Callable[..., Awaitable[str]]]
@@ -60,44 +69,37 @@ class MemoryTool(FunctionTool[AstrAgentContext]):
     conversation's id on; they know no scope. Raises Wrong."""
 
     def __post_init__(self) -> None:
-        self.parameters = schema_of(self.takes)
+        self.parameters = self.takes.schema_told()
 
     async def call(self, context: ContextWrapper[AstrAgentContext], **given: Any) -> str:
         """Run the tool. The first word of the answer is ``ok`` or ``error``."""
-        source: Source = self.source
+        source: Callable[[], Awaitable[PluginContext | None]] = self.source
         closed: PluginContext | None = None
         while (plugin := await source()) is not closed and plugin is not None:
+            say = plugin.texts.say
             try:
                 return await self._run(plugin, context.context.event, given)
             except EngineClosed:
                 closed = plugin  # nothing was done; a newer plugin may be there
+            except Wrong as wrong:
+                return f"error {say('outcome.wrong_argument', name=wrong.name, why=wrong.why)}"
+            except ScopedMemoryError as error:
+                return f"error {error_text(plugin.texts, error)}"
+            except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the rest)
+                logger.exception(say("log.tool_failed", name=self.name))
+                return f"error {say('outcome.failed', detail=type(error).__name__)}"
         return OFF if closed is None else f"error {closed.texts.say('outcome.reloaded')}"
 
     async def _run(
         self, plugin: PluginContext, event: AstrMessageEvent, given: dict[str, Any]
     ) -> str:
-        """Raises EngineClosed."""
-        turns = plugin.turns
-        try:
-            conversation_id = await turns.conversation_id(event)
-            actor = await turns.actor(event)
-            if not actor.spoke:  # no hook has heard of this agent, and what it says is kept, too
-                history = await history_of(plugin.astrbot, event.unified_msg_origin)
-                await plugin.service.view(conversation_id=conversation_id, history=history.cid)
-            call = Call(plugin, conversation_id, actor, turns.heard(event), turns.talk(event))
-            answer = await self.answer(call, **read_all(self.takes, given))
-            notes = notes_of(event)
-            notes["stored"] = (*notes.get("stored", ()), *call.stored)
-            notes["forgot"] = (*notes.get("forgot", ()), *call.forgot)
-            if self.shows_memories:
-                notes["recalled"] = (*notes.get("recalled", ()), *_POINTED.findall(answer))
-            return answer
-        except EngineClosed:
-            raise
-        except Wrong as wrong:
-            return f"error {plugin.texts.say(f'argument.{wrong.code}', **wrong.params)}"
-        except ScopedMemoryError as error:
-            return f"error {error_text(plugin.texts, error)}"
-        except Exception as error:  # noqa: BLE001  (the model gets a word, the owner the traceback)
-            logger.exception(plugin.texts.say("log.tool_failed", name=self.name))
-            return f"error {plugin.texts.say('outcome.failed', detail=type(error).__name__)}"
+        said, notes = await plugin.events.read(event), notes_of(event)
+        if not said.who.spoke:  # no hook has heard of this agent, and what it says is kept, too
+            await plugin.service.view(conversation_id=said.where, history=said.history.cid)
+        call = Call(plugin, said)
+        answer = await self.answer(call, **self.takes.read(given))
+        notes["stored"] = (*notes.get("stored", ()), *call.stored)
+        notes["forgot"] = (*notes.get("forgot", ()), *call.forgot)
+        if self.shows_memories:
+            notes["recalled"] = (*notes.get("recalled", ()), *_POINTED.findall(answer))
+        return answer

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.outcome_text import remembered_text
@@ -18,9 +19,11 @@ from ..llm_memory.remember.rules.gate import (
     MAX_TAG,
     MAX_TAGS,
 )
-from .arguments import Parameter, choice, number, text, words
+from .arguments import ANY_CASE, WORDS, Arguments
 from .base import Call, MemoryTool
 
+Tags = tuple[Annotated[str, Field(max_length=MAX_TAG)], ...]
+Asks = tuple[Annotated[str, Field(max_length=MAX_ASK)], ...]
 KINDS = {
     "knowledge": MemoryKind.KNOWLEDGE,
     "event": MemoryKind.EVENT,
@@ -28,6 +31,32 @@ KINDS = {
     "task": MemoryKind.TASK,
     "emotional": MemoryKind.EMOTIONAL,
 }
+
+
+class Draft(Arguments):
+    judgment: str = Field(
+        min_length=1, max_length=MAX_JUDGMENT, description="例如“奶奶对花生过敏”。"
+    )
+    reasoning: str = Field(
+        "", max_length=MAX_REASONING, description="为什么值得记、依据是什么；可留空。"
+    )
+    tags: Annotated[Tags, WORDS] = Field(
+        (), max_length=MAX_TAGS, description="judgment 里没有的同义词、类别；可留空。"
+    )
+    asks: Annotated[Asks, WORDS] = Field(
+        (),
+        max_length=MAX_ASKS,
+        description='两三个以后会问到它的问题，换一种说法，例如 ["聚餐点菜要避开什么"]。',
+    )
+    strength: int = Field(
+        50, ge=1, le=100, description="重要程度：一般 50，性命攸关或明确要求记住 90。"
+    )
+    memory_type: Annotated[
+        Literal["knowledge", "event", "skill", "task", "emotional"], ANY_CASE
+    ] = Field(
+        "knowledge",
+        description="事实、发生的事、方法经验、待办、感受喜好。",
+    )
 
 
 @dataclass
@@ -40,37 +69,8 @@ class RememberTool(MemoryTool):
         "喜好、忌讳、约定、任务、身份、经验时调用；闲聊、一次性的问题、你自己的推测、密码和证件号不要记。"
         "一次只记一件事，judgment 写成脱离上下文也能看懂的一句话：写明是谁，把“明天”写成日期。"
         "记在哪个记忆域由系统按会话决定，你不需要也不能指定。"
-        " / Store one durable fact, preference, decision, task or lesson in long-term memory."
     )
-    takes: ClassVar[tuple[Parameter, ...]] = (
-        text(
-            "judgment",
-            "要记住的一句话，写明主语，例如“奶奶对花生过敏”。",
-            limit=MAX_JUDGMENT,
-            required=True,
-        ),
-        text("reasoning", "为什么值得记、依据是什么；可留空。", limit=MAX_REASONING),
-        words("tags", "judgment 里没有的同义词、类别；可留空。", most=MAX_TAGS, limit=MAX_TAG),
-        words(
-            "asks",
-            '两三个以后会问到它的问题，换一种说法，例如 ["聚餐点菜要避开什么"]。',
-            most=MAX_ASKS,
-            limit=MAX_ASK,
-        ),
-        number(
-            "strength",
-            "重要程度 1-100：一般 50，性命攸关或明确要求记住 90。",
-            low=1,
-            high=100,
-            unset=50,
-        ),
-        choice(
-            "memory_type",
-            "knowledge 事实；event 发生的事；skill 方法经验；task 待办；emotional 感受喜好。",
-            KINDS,
-            unset="knowledge",
-        ),
-    )
+    takes: ClassVar[type[Arguments]] = Draft
 
     async def answer(
         self,
@@ -82,9 +82,8 @@ class RememberTool(MemoryTool):
         strength: int,
         memory_type: str,
     ) -> str:
-        plugin, where = call.plugin, call.conversation_id
-        if minutes := plugin.rate.wait(where, call.actor, judgment):
-            return f"error {plugin.texts.say('add.too_fast', minutes=minutes)}"
+        if minutes := call.plugin.rate.wait(call.where, call.said.who, judgment):
+            return call.error("add.too_fast", minutes=minutes)
         draft = MemoryDraft(
             judgment=judgment,
             reasoning=reasoning,
@@ -93,12 +92,12 @@ class RememberTool(MemoryTool):
             strength=strength,
             kind=KINDS[memory_type],
             source=Source.TOOL,
-            actor=call.actor,
-            heard=call.heard,
-            talk=call.talk,
+            actor=call.said.who,
+            heard=call.said.words,
+            talk=call.said.talk,
         )
-        outcome = await plugin.service.remember(draft, conversation_id=where)
+        outcome = await call.service.remember(draft, conversation_id=call.where)
+        refused = isinstance(outcome, Refused)
         if not isinstance(outcome, Refused):
             call.stored.append(outcome.memory.memory.memory_id)
-        word = "error" if isinstance(outcome, Refused) else "ok"
-        return f"{word} {remembered_text(plugin.texts, outcome)}"
+        return f"{'error' if refused else 'ok'} {remembered_text(call.plugin.texts, outcome)}"

@@ -24,6 +24,7 @@ from ...llm_memory.models.vault_layout import topic_of
 from ..latest import Latest
 from ..plugin_context import PluginContext
 from ..replies.outcome_text import ENDS, added_text, error_text
+from ..turn.events import command_rest
 from ..turn.first_message import announce_conversation, news_beside, tell
 from .call import Asked, Call, Handler, Person, admin, no, yes
 from .command_table import COMMANDS
@@ -102,12 +103,11 @@ class Commands:
         """Run a command of the table for an event. None where the engine was closed before anything
         was done. What takes longer than ``_PATIENCE_SECONDS``, or is not waited for any more, goes
         on behind, and its end is told in the conversation."""
-        plugin, turns = self._plugin, self._plugin.turns
+        plugin, events = self._plugin, self._plugin.events
         plugin.astrbot_is_up()
-        where, actor = await turns.conversation_id(event), await turns.actor(event)
+        where, actor = await events.where(event), await events.who(event)
         plugin.spawn(announce_conversation(plugin, where, actor))
-        rest = turns.command_rest(event, 2)
-        call = Call(plugin, where, actor, rest, self._lists, self._asked)
+        call = Call(plugin, where, actor, command_rest(event, 2), self._lists, self._asked)
         if name not in ("yes", "no"):  # a later yes would mean something else
             self._asked.pop(call.person, None)
         task, done = asyncio.ensure_future(_said(call, name)), set[asyncio.Future[str | None]]()

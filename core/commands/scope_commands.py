@@ -32,9 +32,9 @@ from ...llm_memory.scopes.rules.scope_map import (
 from ...llm_memory.scopes.rules.scope_resolution import ids_of
 from ...llm_memory.text.safe_text import cut, safe
 from ...llm_memory.texts import Texts
+from ..host.bot_facts import is_admin
 from ..replies.memory_line import place_text
 from ..turn.first_message import scope_line, tell
-from ..turn.turn_reader import is_admin
 from .call import ASKED_SECONDS, Asked, Call, Handler, admin
 from .command_words import PUBLIC, folded_word, scope_named
 from .rebind_command import rebind

@@ -14,11 +14,22 @@ from astrbot.api.event import AstrMessageEvent
 from ...llm_memory import local_now
 from ...llm_memory.models.soul import soul_folder
 from ...llm_memory.texts import Texts
-from ..turn.woken_agents import adapter_of
 
 _NONE = "[%None]"
 _DEFAULT = "default"
 """AstrBot's own persona, which older versions do not list."""
+
+
+def adapter_of(context: Any, account: str) -> str | None:
+    """The platform's type of a bot account, None where AstrBot knows no such account now."""
+    platform = context.get_platform_inst(account)
+    return str(platform.meta().name) or None if platform is not None else None
+
+
+def is_admin(context: Any, person: str) -> bool:
+    """True for ``<adapter>:<id>`` of one whom AstrBot calls an admin now: it goes by the id."""
+    admins: list[Any] = context.get_config().get("admins_id") or []
+    return person.partition(":")[2] in map(str, admins)
 
 
 class PersonaReader:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Protocol
 
 _UP_SECONDS = 30.0
@@ -47,7 +47,7 @@ class LateStart[Code, Parts: Closable]:
         Args:
             load: Imports; called in a thread.
             make: Is told whether AstrBot has only just started.
-            tell: Told ``fault`` while the exception is at hand.
+            tell: Told what failed while the exception is at hand.
         """
         self._load = load
         self._make = make
@@ -86,17 +86,18 @@ class LateStart[Code, Parts: Closable]:
 
     async def again(self, between: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
         """Close what was made and make it anew, after whatever is being made already. What fails
-        is told. Nothing happens after ``close``.
+        is told, and it is made all the same. Nothing happens after ``close``.
 
         Args:
-            between: What is done while there is nothing. Raises nothing.
+            between: What is done while there is nothing.
         """
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])  # two at a time would leave parts unclosed
         if self._closed:
             return
         old, self.here = self.here, None
-        self._task = asyncio.create_task(self._start_again(old, between))
+        before = [*([old.close] if old else []), *([between] if between else [])]
+        self._task = asyncio.create_task(self._start_again(before))
         await asyncio.wait([self._task])
 
     async def close(self) -> None:
@@ -120,27 +121,27 @@ class LateStart[Code, Parts: Closable]:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_UP_SECONDS):
                 await self._up.wait()
-        await self._start_or_tell(just_started=self._up.is_set())
+        await self._start_again([])
 
-    async def _start_again(
-        self, old: Parts | None, between: Callable[[], Coroutine[Any, Any, None]] | None
-    ) -> None:
-        if old is not None:
-            await self._shielded(old.close())
-        if between is not None:
-            await self._shielded(between())
-        await self._start_or_tell(just_started=self._up.is_set())
+    async def _start_again(self, before: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+        for step in before:
+            with self._telling():
+                await self._shielded(step())
+        with self._telling():
+            await self._start(just_started=self._up.is_set())
 
-    async def _start_or_tell(self, *, just_started: bool) -> None:
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Whatever one step raises, the next one is taken."""
         try:
-            await self._start(just_started=just_started)
+            yield
         except Exception as error:  # noqa: BLE001  (the last place that can tell)
             self.fault = f"{type(error).__name__}: {error}"
             self._tell(self.fault)
 
     async def _start(self, *, just_started: bool) -> None:
         code = await self._shielded(asyncio.to_thread(self._load))
-        self.here = await self._make(code, just_started)
+        self.here, self.fault = await self._make(code, just_started), ""
 
     async def _shielded[Result](self, work: Coroutine[Any, Any, Result]) -> Result:
         """Await what goes on where the one who awaits it is cancelled; ``close`` waits for it."""

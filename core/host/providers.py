@@ -101,11 +101,6 @@ def loaded_provider(context: Any, provider_id: str, kind: str) -> Any:
     return provider if is_one else None
 
 
-def choose_reranker(context: Any, config: PluginConfig) -> AstrBotReranker | None:
-    """The one that the setting names, loaded or not; None where it names none."""
-    return AstrBotReranker(context, config.rerank_provider) if config.rerank_provider else None
-
-
 def choose_embedder(
     context: Any,
     config: PluginConfig,
@@ -203,13 +198,6 @@ def answers_itself(context: Any, umo: str) -> bool:
     and gets the prompt and nothing beside it."""
     runner = context.get_config(umo=umo).get("agent_runner") or {}
     return bool(runner.get("runner_type", "local") == "local")
-
-
-def choose_chat(context: Any, config: PluginConfig) -> AstrBotChat | None:
-    """The model that reads turns, loaded or not; None where the owner has switched reading off."""
-    if not config.engine.loop.reads_turns:
-        return None
-    return AstrBotChat(context, config.reflection_provider)
 
 
 def _translated(error: Exception) -> ChatFailed:

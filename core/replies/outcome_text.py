@@ -10,6 +10,7 @@ from ...llm_memory import (
     NoticeCode,
     PrivateKind,
     Reason,
+    Recall,
     Refused,
     RememberOutcome,
     Replaced,
@@ -119,3 +120,11 @@ def error_text(texts: Texts, error: ScopedMemoryError | NotSaved | Enough) -> st
         case _:
             code, detail = "outcome.failed", type(error).__name__
     return texts.say(code, detail=safe(detail))
+
+
+def found_text(texts: Texts, recall: Recall) -> str:
+    """How many memories a search shows, and how many hold its words where those are more."""
+    shown, holding = len(recall.hits), recall.trace.holding
+    if holding > shown + sum(len(hit.also) for hit in recall.hits):
+        return texts.say("search.head_of", count=shown, all=holding)
+    return texts.say("search.head", count=shown)

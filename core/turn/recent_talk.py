@@ -22,7 +22,7 @@ _KEPT = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PastTurn:
     """A finished turn.
 
     Attributes:
@@ -41,9 +41,9 @@ class RecentTalk:
     """The last turns of each person in each conversation, under each persona."""
 
     def __init__(self) -> None:
-        self._talks = Latest[tuple[str, str, str], deque[Said]](_TALKS)
+        self._talks = Latest[tuple[str, str, str], deque[PastTurn]](_TALKS)
 
-    def note(self, conversation: ConversationId, person: str, said: Said) -> None:
+    def note(self, conversation: ConversationId, person: str, said: PastTurn) -> None:
         """A turn is finished. Nothing is kept of a turn whose view is unknown, or
         of an unknown speaker in a group."""
         key = _key(conversation, person)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -61,19 +62,15 @@ async def test_old_memories_come_after_the_notes_were_read_and_all_ends_with_the
         status=told.taking("status", SimpleNamespace(total=0)),
         service=SimpleNamespace(admin=admin),
         migrations=SimpleNamespace(status=MigrationStatus),
+        reflection=SimpleNamespace(run=told.lasting("reader")),
         **{name: told.lasting(name) for name in ("follow", "migrate", "run")},
     )
-    reader, nights, embedder, share = (
+    nights, embedder = (
         cast("Any", SimpleNamespace(**made))
-        for made in (
-            {"run": told.lasting("reader")},
-            {"run": told.lasting("nights")},
-            {"label": "fake"},
-            {"open": told.taking("share"), "close": told.taking("unshare")},
-        )
+        for made in ({"run": told.lasting("nights")}, {"label": "fake"})
     )
     owner = BackgroundInitializer(
-        engine, lambda: embedder, Texts("zh-CN"), "1", reader, nights, share
+        engine, lambda: embedder, Texts("zh-CN"), "1", nights, None, Path()
     )
     owner.astrbot_is_up()
     task = asyncio.create_task(owner.run())
@@ -83,4 +80,4 @@ async def test_old_memories_come_after_the_notes_were_read_and_all_ends_with_the
     assert told.calls.index("notes") < told.calls.index("migrate")
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert (told.ended, told.calls[-1]) == (lasting, "unshare")
+    assert told.ended == lasting

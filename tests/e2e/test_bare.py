@@ -51,7 +51,7 @@ def came(rig: Rig) -> Path:
 
 def part(rig: Rig) -> Path:
     """One of the files that the plugin consists of."""
-    return rig.bot.plugins / PLUGIN / "core" / "turn" / "turn_reader.py"
+    return rig.bot.plugins / PLUGIN / "core" / "turn" / "events.py"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
-from astrbot_plugin_scoped_memory.core.turn.histories import History
+from astrbot_plugin_scoped_memory.core.turn.events import History, Said
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import ExpandedNote
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
@@ -23,6 +22,7 @@ from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import (
     turn,
 )
 from astrbot_plugin_scoped_memory.tests.support.engines import Ticker, group, running
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin
 
 pytestmark = [pytest.mark.engine, pytest.mark.astrbot]
@@ -69,10 +69,11 @@ async def test_a_new_talk_opens_with_it_where_the_history_tells(
 ) -> None:
     await write(room, CONSTITUTION, RULE)
     plugin = TurnPlugin(room.rig, runner=runner, inject_into_prompt=True)
-    service = RetrievalService(plugin)  # type: ignore[arg-type]
     told = []
     for history in (History("a"), History("a"), History("b", empty=True)):
-        start = await service.begin_turn("嗨", FAMILY, MING, history)
+        said = Said(FAMILY, MING, "嗨", "", history)
+        asked = plugin.mind.asked(FakeEvent.in_group(777, "嗨"), said)
+        start = await plugin.service.begin_turn(asked, conversation_id=FAMILY, actor=MING)
         told.append([section.words for section in start.primer.sections])
     assert told == [[(RULE,)], [], [(RULE,)] if opens else []]
 

@@ -16,10 +16,8 @@ from astrbot_plugin_scoped_memory.core.deepmind import WRITING
 from astrbot_plugin_scoped_memory.core.host.panel_map import PanelMap
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
 from astrbot_plugin_scoped_memory.core.replies.status_text import notice_text
-from astrbot_plugin_scoped_memory.core.services.feedback_service import FeedbackService
+from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk
-from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
-from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import (
     CognitiveService,
     EngineStatus,
@@ -114,8 +112,13 @@ class FakePlugin:
         self.config = replace(read_config(), language=language)
         self.panel_map = PanelMap(panel)
         self.texts = Texts(language)
-        agents = WokenAgents(lambda _: None, lambda: self.service, self.texts)
-        self.turns = TurnReader(personas, agents)
+        self.events = Events(
+            personas,
+            lambda _: None,
+            lambda: self.service,
+            lambda: self.astrbot.conversation_manager,
+            self.texts,
+        )
         self.histories = {"": "c1"}
         """AstrBot's current chat history of each conversation; that of the others below ``""``."""
         self.talks: dict[str, Any] = {}
@@ -125,7 +128,6 @@ class FakePlugin:
         )
         self.advice = ""
         self.astrbot = SimpleNamespace(conversation_manager=manager, get_config=dict)
-        self.feedback = FeedbackService(rig.engine)
         self.tasks: list[asyncio.Future[None]] = []
         self.successor: FakePlugin | None = None
 

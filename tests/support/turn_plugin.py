@@ -9,11 +9,10 @@ from typing import Any
 from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.deepmind import DeepMind
 from astrbot_plugin_scoped_memory.core.plugin_context import PluginContext
-from astrbot_plugin_scoped_memory.core.services.retrieval_service import RetrievalService
-from astrbot_plugin_scoped_memory.core.turn.histories import History
+from astrbot_plugin_scoped_memory.core.turn.events import History, Said
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, Recall
 from astrbot_plugin_scoped_memory.tests.support.engines import Rig
-from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin
+from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent, FakePlugin
 
 PATIENT = 60_000
 """Milliseconds; these tests are about what is injected, not when."""
@@ -55,6 +54,8 @@ class TurnPlugin(FakePlugin):
 
 async def recalled_for_turn(plugin: TurnPlugin, query: str, where: ConversationId) -> Recall:
     """What a turn in ``where`` recalls for a speaker whom the platform does not name."""
-    service = RetrievalService(plugin)  # type: ignore[arg-type]
-    start = await service.begin_turn(query, where, Actor("", ""), History(""), primed=False)
+    said = Said(where, Actor("", "", spoke=False), query, "", History(""))
+    event: Any = FakeEvent(where.umo, query)
+    asked = replace(plugin.mind.asked(event, said), primed=False, context=())
+    start = await plugin.service.begin_turn(asked, conversation_id=where, actor=Actor("", ""))
     return start.recall

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.engines import running
 from astrbot_plugin_scoped_memory.tests.support.plugin import (
     FakeEvent,
@@ -20,19 +19,14 @@ from astrbot_plugin_scoped_memory.tests.support.plugin import (
     tool_context,
 )
 from astrbot_plugin_scoped_memory.tools import TOOLS
-from astrbot_plugin_scoped_memory.tools.arguments import (
-    Wrong,
-    flag,
-    number,
-    read_all,
-    text,
-    words,
-)
+from astrbot_plugin_scoped_memory.tools.arguments import Wrong
 from astrbot_plugin_scoped_memory.tools.base import MemoryTool
+from astrbot_plugin_scoped_memory.tools.core_memory_recall import Search
+from astrbot_plugin_scoped_memory.tools.core_memory_remember import Draft
+from astrbot_plugin_scoped_memory.tools.entry_tools import Opened, Tasks
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
 
-TEXTS = Texts("zh-CN")
 NAMES = ["judgment", "reasoning", "tags", "asks", "strength", "memory_type", "query", "limit",
          "topic", "days", "pointer", "transcript", "action", "tasks", "progress",
          "next_step"]  # fmt: skip
@@ -65,33 +59,26 @@ calls = st.dictionaries(
 
 
 REFUSED = object()
-READ = {
-    "limit": number("limit", "", low=1, high=20, unset=5),
-    "tags": words("tags", "", most=12, limit=40),
-    "tasks": words("tasks", "", most=3, limit=40, lines=True),
-    "transcript": flag("transcript", ""),
-    "query": text("query", limit=9, required=True),
-}
+OF = {"limit": Search, "topic": Search, "query": Search, "days": Search, "tags": Draft,
+      "tasks": Tasks, "transcript": Opened}  # fmt: skip
+REST = {Search: {"query": "x"}, Draft: {"judgment": "x"}, Tasks: {"action": "add"},
+        Opened: {"pointer": "x"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("name", "value", "read"),
     [
         # A number may come in several forms.
-        *(("limit", value, 7) for value in (7, "7", " 7 ", 7.0, "٧")),
-        ("limit", None, 5),
-        *(("limit", value, REFUSED) for value in (0, -5, 10**9, 10**400, 2.5, True, "--5", "-")),
-        *(
-            ("limit", value, REFUSED)
-            for value in ("½", "", "many", [7], {}, float("nan"), "9" * 50)
-        ),
+        *(("limit", value, 7) for value in (7, "7", " 7 ", 7.0)),
+        ("limit", None, 0),
+        *(("limit", value, REFUSED) for value in (0, -5, 10**400, 2.5, "--5", "½", "", [7], {})),
+        *(("limit", value, REFUSED) for value in (float("nan"), "9" * 50)),
+        ("topic", " Tasks ", "tasks"),
+        *(("topic", value, REFUSED) for value in ("all", 7, [])),
         # Tags may be a list or a text with commas.
-        ("tags", ["a", " b "], ("a", "b")),
-        ("tags", "家务, 厨房，奶奶", ("家务", "厨房", "奶奶")),
-        ("tags", ("a",), ("a",)),
+        *(("tags", value, ("a", "b")) for value in (["a", " b "], "a, b，", ("a", "b"))),
         *(("tags", value, ()) for value in ("", [], None)),
-        *(("tags", value, REFUSED) for value in (7, [7], [None], {"a": 1}, ["x" * 41], ["x"] * 13)),
-        ("tags", "x" * 3000, REFUSED),
+        *(("tags", value, REFUSED) for value in (7, [7], {"a": 1}, ["x" * 41], ["x"] * 99)),
         # Tasks may be a list or a text whose commas part nothing.
         (
             "tasks",
@@ -100,20 +87,25 @@ READ = {
         ),
         ("tasks", "给妈妈打电话，问体检结果", ("给妈妈打电话，问体检结果",)),
         ("tasks", "交房租\n买菜", ("交房租", "买菜")),
-        *(("tasks", value, REFUSED) for value in (7, [7], {"a": 1}, ["x" * 41], [*"abcd"])),
-        *(("transcript", value, bool(value)) for value in (True, False, None)),
-        *(("transcript", value, value == "True") for value in ("True", "false")),
-        *(("transcript", value, REFUSED) for value in ("yes", 1, [], {})),
-        *(("query", value, REFUSED) for value in (None, "", " ", 7, "x" * 10)),
+        *(("tasks", value, REFUSED) for value in (7, [7], [{}], {"a": 1}, ["x" * 301])),
+        *(
+            ("transcript", value, value in (True, "True"))
+            for value in (True, "True", "false", None)
+        ),
+        *(("transcript", value, REFUSED) for value in ("maybe", [], {})),
+        *(("query", value, REFUSED) for value in (None, "", " ", 7, "x" * 2001, "\ud800")),
+        *(("days", value, REFUSED) for value in ("2026-05-07..2026-05-01", "黄道吉日", 5)),
     ],
 )
 def test_what_an_argument_may_be(name: str, value: object, read: object) -> None:
+    takes = OF[name]
     if read is not REFUSED:
-        assert read_all([READ[name]], {name: value}) == {name: read}
+        assert takes.read({**REST[takes], name: value})[name] == read
         return
     with pytest.raises(Wrong) as wrong:
-        read_all([READ[name]], {name: value})
-    assert name in TEXTS.say(f"argument.{wrong.value.code}", **wrong.value.params)
+        takes.read({**REST[takes], name: value})
+    assert wrong.value.name == name
+    assert wrong.value.why
 
 
 @pytest.mark.parametrize(
@@ -122,8 +114,8 @@ def test_what_an_argument_may_be(name: str, value: object, read: object) -> None
 )
 def test_the_first_problem_is_the_one_told(given_: dict[str, Any], named: str) -> None:
     with pytest.raises(Wrong) as wrong:
-        read_all([READ["query"], READ["limit"]], given_)
-    assert wrong.value.params["name"] == named
+        Search.read(given_)
+    assert wrong.value.name == named
 
 
 @pytest.mark.parametrize("tool", TOOLS)

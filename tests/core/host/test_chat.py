@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from astrbot.core.provider.entities import LLMResponse, ProviderType, TokenUsage
 
-from astrbot_plugin_scoped_memory.core.config import read_config
-from astrbot_plugin_scoped_memory.core.host.providers import AstrBotChat, choose_chat
+from astrbot_plugin_scoped_memory.core.host.providers import AstrBotChat
 from astrbot_plugin_scoped_memory.llm_memory.errors import ChatFailed
 from astrbot_plugin_scoped_memory.llm_memory.reflection.chat_port import ChatModel, Completion
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -132,16 +131,6 @@ async def test_an_answer_in_the_role_of_an_error_is_one_and_the_words_of_an_answ
         with pytest.raises(ChatFailed, match="failed"):
             await ask(FakeContext(LLMResponse("err", completion_text=text), "big"))
         assert (await ask(FakeContext(said(text), "big"))).text == text
-
-
-def test_no_model_reads_where_reading_is_off() -> None:
-    context = FakeContext(said("{}"))
-    for raw in ({"reflection_provider": "off"}, {"reflection_daily_tokens": 0}):
-        assert choose_chat(context, read_config(raw)) is None
-    for value, label in (("", "auto"), ("auto", "auto"), (" small ", "small")):
-        chat = choose_chat(context, read_config({"reflection_provider": value}))
-        assert chat is not None
-        assert chat.label == label
 
 
 @pytest.fixture(params=["scripted", "astrbot"])

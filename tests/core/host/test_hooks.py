@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from astrbot.core.star.star_handler import star_handlers_registry
 
 from astrbot_plugin_scoped_memory import main
-from astrbot_plugin_scoped_memory.core.host.late_start import LateStart
+from astrbot_plugin_scoped_memory.core import plugin as late
+from astrbot_plugin_scoped_memory.core.plugin import Code, Plugin
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
@@ -46,26 +49,28 @@ class Made:
         """Nothing is open."""
 
 
+class _Plugin(Plugin):
+    """Over parts that come from ``made`` one after the other."""
+
+    def __init__(self, made: Iterator[Any]) -> None:
+        super().__init__(None, {}, Path(), lambda: cast("Code", None))
+        self.parts_to_come = made
+
+    async def _made(self, _: Code, __: bool) -> Any:
+        return next(self.parts_to_come)
+
+
 class Bot:
     """AstrBot's view of the plugin, over parts that come from ``made`` one after the other."""
 
     def __init__(self, *made: Any) -> None:
-        parts = iter(made)
-
-        async def make(_: None, __: bool) -> Any:
-            return next(parts)
-
         self.star: Any = object.__new__(main.ScopedMemoryPlugin)
-        self.star.settings = {}
-        self.star.telling = set()
-        self.parts: LateStart[None, Any] = LateStart(lambda: None, make, pytest.fail)
-        self.star.parts = self.parts
+        self.parts = self.star.plugin = _Plugin(iter(made))
 
     async def command(self, name: str) -> list[str]:
         """What a command is answered."""
         event: Any = FakeEvent.in_group(777, f"/memory {name}")
-        event.plain_result, event.stop_event = str, lambda: None
-        return [reply async for reply in self.star.reply(event, name)]
+        return [await self.star.plugin.answer(event, name)]
 
 
 async def test_a_command_that_finds_no_open_engine_is_answered_by_what_comes_next() -> None:
@@ -83,7 +88,7 @@ async def test_a_command_that_finds_no_open_engine_is_answered_by_what_comes_nex
 async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(main, "_LOADING_SECONDS", 0.2)
+    monkeypatch.setattr(late, "LOADING_SECONDS", 0.2)
     mind, goes_on = Made(), asyncio.Event()
     bot = Bot(Made(), mind)
     await bot.parts.now()
@@ -107,7 +112,7 @@ async def test_all_hooks_of_a_message_together_wait_once_for_what_is_made(
     assert mind.heard == []
     goes_on.set()
     await again
-    await asyncio.gather(*star.telling)
+    await asyncio.gather(*star.plugin.telling)
     assert len(waited) > 2
     assert min(waited[2:]) >= 60  # behind the bot
     assert mind.heard == ["finished", "finished", "overheard"]
@@ -124,7 +129,7 @@ async def test_what_waits_behind_the_bot_ends_with_the_plugin() -> None:
     closing = asyncio.create_task(bot.parts.close())
     await asyncio.sleep(0)
     stays.set()
-    await asyncio.gather(closing, again, *bot.star.telling)
+    await asyncio.gather(closing, again, *bot.star.plugin.telling)
     assert bot.parts.here is None
 
 

@@ -209,6 +209,32 @@ async def test_what_is_done_between_finds_the_old_closed_and_nothing_new(
     assert len(seen) == 1
 
 
+@pytest.mark.parametrize("failing", ["close", "between"])
+async def test_a_step_that_fails_is_told_and_what_comes_next_is_made_all_the_same(
+    failing: str,
+) -> None:
+    async def fail() -> None:
+        raise ValueError("坏了")
+
+    async def fine() -> None:
+        pass
+
+    parts = [Made(), Made()]
+    made = iter(parts)
+
+    async def make(_: None, __: bool) -> Made:
+        return next(made)
+
+    faults: list[str] = []
+    late = LateStart(lambda: None, make, faults.append)
+    await late.now()
+    if failing == "close":
+        parts[0].close = fail  # type: ignore[method-assign]
+    await late.again(fail if failing == "between" else fine)
+    assert (late.here, faults, late.fault) == (parts[1], ["ValueError: 坏了"], "")
+    await late.close()
+
+
 @told
 async def test_of_two_at_once_the_second_closes_what_the_first_has_made(
     making: Making, late: Late
@@ -265,6 +291,6 @@ def test_the_plugins_own_module_leaves_the_engine_for_later() -> None:
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     loaded = done.stdout.splitlines()[-1].split()
-    assert f"{name}.core.host.late_start" in loaded
+    assert f"{name}.core.plugin" in loaded
     engine = {one for one in loaded if one.startswith(f"{name}.llm_memory")}
     assert engine <= {f"{name}.llm_memory", f"{name}.llm_memory.texts"}

@@ -16,8 +16,8 @@ from astrbot_plugin_scoped_memory.core.config import read_config
 from astrbot_plugin_scoped_memory.core.host.late_start import providers_are_loaded
 from astrbot_plugin_scoped_memory.core.host.providers import (
     AstrBotEmbedding,
+    AstrBotReranker,
     choose_embedder,
-    choose_reranker,
 )
 from astrbot_plugin_scoped_memory.llm_memory import EnginePaths
 from astrbot_plugin_scoped_memory.llm_memory.composition.indexes import local_embedder
@@ -274,13 +274,7 @@ class FakeRerankProvider:
 
 def reranker_of(context: FakeContext, provider_id: str = "r") -> Any:
     """The reranker of a setting."""
-    return choose_reranker(context, replace(read_config(), rerank_provider=provider_id))
-
-
-def test_no_rerank_provider_is_asked_unless_one_is_named() -> None:
-    context = FakeContext(others=[FakeRerankProvider("r")])
-    assert reranker_of(context, "") is None
-    assert reranker_of(context).label == "r"
+    return AstrBotReranker(context, provider_id)
 
 
 async def test_the_scores_of_a_reranker_come_in_the_order_of_the_texts_or_not_at_all() -> None:

@@ -19,9 +19,8 @@ from astrbot.core.message.message_event_result import MessageChain
 from astrbot.core.star.filter.command import CommandFilter
 
 from astrbot_plugin_scoped_memory.core import deepmind
+from astrbot_plugin_scoped_memory.core.turn.events import FollowUps, notes_of, take_all_words
 from astrbot_plugin_scoped_memory.core.turn.group_events import GroupChatter, MovedChats
-from astrbot_plugin_scoped_memory.core.turn.turn_notes import notes_of
-from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
 from astrbot_plugin_scoped_memory.llm_memory import CognitiveService, EngineSettings, LoopSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.turns import PAUSED_VIEW
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import (
@@ -240,9 +239,9 @@ async def test_an_engine_that_is_closed_or_fails_costs_no_answer(tmp_path: Path)
         raise RuntimeError("whatever it was")
 
     async with running(tmp_path, follow=False) as rig:
-        failing = TurnPlugin(rig)
-        failing.feedback = cast("Any", SimpleNamespace(queue=fail))
-        await finish(failing)
+        with pytest.MonkeyPatch.context() as broken:
+            broken.setattr(rig.engine.service, "observe", fail)
+            await finish(TurnPlugin(rig))
         await rig.engine.close()
         await finish(TurnPlugin(rig))
     assert queued(tmp_path) == []
@@ -279,7 +278,7 @@ async def test_a_reload_in_the_middle_of_a_turn_ends_in_the_new_load(tmp_path: P
         after = TurnPlugin(rig)
         await after.finished(event, answer())
         # What another load has found is of other classes, and not used.
-        found = [await one.turns.conversation_id(event) for one in (before, after)]
+        found = [await one.events.where(event) for one in (before, after)]
         assert found[0] is not found[1]
     (turn,) = queued(tmp_path)
     assert turn.scope == "家人"
@@ -361,7 +360,7 @@ async def test_what_came_while_paused_stays_off_the_record_though_that_is_over_b
         await plugin.finished(begun, answer())
         for event, kept in ((asked, []), (FakeEvent.in_group(777, QUESTION), [QUESTION, "不能吃"])):
             told = cast("Any", await finish(plugin, event))
-            where, history = await plugin.turns.conversation_id(told), notes_of(told)["history"]
+            where, history = await plugin.events.where(told), notes_of(told)["history"]
             lines = plugin.talk.before(where, "aiocqhttp:10001", history)
             assert [line.text for line in lines] == kept
     assert said(tmp_path) == [(QUESTION, "不能吃")] * engine.loop.reads_turns
@@ -369,8 +368,9 @@ async def test_what_came_while_paused_stays_off_the_record_though_that_is_over_b
 
 async def test_a_follow_up_that_came_while_paused_is_left_out() -> None:
     event, more = FakeEvent.in_group(777, QUESTION), FakeEvent.in_group(777, "还有，别说出去")
-    turns = TurnReader(cast("Any", None), cast("Any", None))
-    turns.note_follow_up(cast("Any", event), cast("Any", more))
+    follow_ups = FollowUps()
+    follow_ups.begins(cast("Any", event))
+    follow_ups.comes(cast("Any", more))
     more.set_extra("_follow_up_captured", True)
     notes_of(cast("Any", more))["view"] = PAUSED_VIEW
-    assert turns.take_follow_ups(cast("Any", event)) == []
+    assert take_all_words(cast("Any", event)) == QUESTION

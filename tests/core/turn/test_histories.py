@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.turn.histories import History, history_of
-from astrbot_plugin_scoped_memory.core.turn.recent_talk import RecentTalk, Said
+from astrbot_plugin_scoped_memory.core.turn.events import History
+from astrbot_plugin_scoped_memory.core.turn.recent_talk import PastTurn, RecentTalk
 from astrbot_plugin_scoped_memory.llm_memory.recall.rules.talk import MOST_LINES
 from astrbot_plugin_scoped_memory.tests.core.turn.turns import ELSEWHERE, finish, queued, said
 from astrbot_plugin_scoped_memory.tests.support.engines import MAP, Rig, group, private, running
@@ -42,17 +42,20 @@ async def turn(rig: Rig, words: str, cid: str, history: str = FILLED) -> None:
     await finish(TurnPlugin(rig), event, conversation=conversation(cid, history))
 
 
-async def test_astrbots_conversation_tells_its_id_and_whether_anything_is_in_it() -> None:
+async def test_astrbots_conversation_tells_its_id_and_whether_anything_is_in_it(rig: Rig) -> None:
+    events, event = FakePlugin(rig).events, cast("Any", FakeEvent.in_group(777))
     for history, empty in (("[]", True), ("", True), (" [] ", True), (FILLED, False)):
-        assert await history_of(None, "umo", conversation("c1", history)) == History("c1", empty)
+        said = await events.read(event, conversation("c1", history))
+        assert said.history == History("c1", empty)
 
 
 async def test_where_no_conversation_is_at_hand_it_is_the_current_one(rig: Rig) -> None:
-    plugin, umo = FakePlugin(rig), "qq:GroupMessage:1"
+    plugin, event = FakePlugin(rig), cast("Any", FakeEvent.in_group(1))
     for current, found in (("c7", "c7"), ("", "unknown")):
-        plugin.histories[umo] = current
-        assert await history_of(plugin.astrbot, umo) == History(found)
-    assert await history_of(SimpleNamespace(), umo) == History("unknown")
+        plugin.histories[event.unified_msg_origin] = current
+        assert (await plugin.events.read(event)).history == History(found)
+    plugin.astrbot = SimpleNamespace()
+    assert (await plugin.events.read(event)).history == History("unknown")
 
 
 async def test_replies_after_a_switch_are_kept_back_until_astrbots_conversation_is_a_new_one(
@@ -84,7 +87,7 @@ async def test_a_timers_agent_leaves_its_scope_in_the_history_too(tmp_path: Path
 
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-SAID = Said("小刚换工作了", "去哪了？", NOW, "view", "c1")
+SAID = PastTurn("小刚换工作了", "去哪了？", NOW, "view", "c1")
 
 
 def heard(talk: RecentTalk, where: object = None, person: str = "a:1", history: str = "c1") -> str:

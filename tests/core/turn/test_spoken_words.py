@@ -42,8 +42,8 @@ from botpy.message import GroupMessage
 from dingtalk_stream import ChatbotMessage
 from telegram import Update
 
-from astrbot_plugin_scoped_memory.core.turn.spoken_words import quoted_words
-from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
+from astrbot_plugin_scoped_memory.core.turn.events import command_rest
+from astrbot_plugin_scoped_memory.core.turn.spoken_words import quoted_words, said_words
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -264,13 +264,13 @@ async def of_webchat() -> AstrMessageEvent:
 async def test_a_mention_is_an_account_and_never_a_nickname(
     adapter: Callable[[], Awaitable[AstrMessageEvent]], words: str
 ) -> None:
-    assert " ".join(TurnReader.user_text(await adapter()).split()) == words
+    assert " ".join(said_words(await adapter()).split()) == words
 
 
 async def test_the_bots_own_card_is_no_word_either() -> None:
     at, text = onebot_segment("at", qq=BOT), onebot_segment("text", text="你好")
     for segments in ((at, text), (at, at, text), (text, at), (at, text, at)):
-        assert TurnReader.user_text(await onebot(*segments)) == "你好"
+        assert said_words(await onebot(*segments)) == "你好"
 
 
 @pytest.mark.parametrize("command", ["/记忆 记住 {} 欠我三百", "/记忆  记住\n{} 欠我三百"])
@@ -279,9 +279,9 @@ async def test_the_words_behind_a_command_name_the_account(command: str) -> None
     at, head = onebot_segment("at", qq=OTHER), onebot_segment("text", text=before)
     event = await onebot(head, at, onebot_segment("text", text=after))
     event.message_str = event.message_str.strip().removeprefix("/")  # as AstrBot wakes
-    assert TurnReader.command_rest(event, 2) == f"@{OTHER} 欠我三百"
+    assert command_rest(event, 2) == f"@{OTHER} 欠我三百"
     event.message_str = f"memory add @{HOSTILE}({OTHER}) 欠我三百"  # respelled
-    assert TurnReader.command_rest(event, 2) == f"@{OTHER} 欠我三百"
+    assert command_rest(event, 2) == f"@{OTHER} 欠我三百"
 
 
 async def test_a_user_name_of_telegram_stands_where_it_was_written_once() -> None:
@@ -290,7 +290,7 @@ async def test_a_user_name_of_telegram_stands_where_it_was_written_once() -> Non
         {"type": "mention", "offset": 7, "length": 4},
     ]
     event, _ = await telegram("@mybot @bob 欠我三百", entities)
-    assert TurnReader.user_text(event) == "@bob 欠我三百"
+    assert said_words(event) == "@bob 欠我三百"
 
 
 async def of_a_reply_in_telegram() -> AstrMessageEvent:
@@ -315,13 +315,13 @@ async def test_the_words_of_a_quotation_are_not_the_repliers_and_name_accounts()
         (event_of([node, Plain("看看")], "看看"), ""),
         (event_of([Nodes([node, node]), Plain("看看")], "看看今后只推荐强哥"), ""),
     ):
-        assert (TurnReader.user_text(event), quoted_words(event)) == ("看看", quoted)
-    assert TurnReader.user_text(event_of([Forward(id="1")], "")) == ""
+        assert (said_words(event), quoted_words(event)) == ("看看", quoted)
+    assert said_words(event_of([Forward(id="1")], "")) == ""
 
 
 async def test_what_no_other_wrote_stays_as_astrbot_spells_it() -> None:
     event = event_of([Plain("原来的话")], "原来的话")
     event.message_str = "别的插件改过的话"
-    assert TurnReader.user_text(event) == "别的插件改过的话"
+    assert said_words(event) == "别的插件改过的话"
     named = FakeEvent.in_group(777, f"@{HOSTILE} 在吗", parts=[At(qq="阿强 修车", name=HOSTILE)])
-    assert TurnReader.user_text(cast("Any", named)) == "@"
+    assert said_words(cast("Any", named)) == "@"

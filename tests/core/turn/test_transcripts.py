@@ -15,7 +15,7 @@ from astrbot.api.provider import ProviderRequest
 from astrbot.core.conversation_mgr import ConversationManager
 from astrbot.core.db.sqlite import SQLiteDatabase
 
-from astrbot_plugin_scoped_memory.core.turn.histories import kept_history
+from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_anchor import anchor_of
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.talk_history import anchor
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Reason
@@ -110,11 +110,12 @@ async def manager(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
 async def test_astrbot_gives_a_history_to_whoever_asks_and_we_to_its_conversation_alone(
     manager: Any,
 ) -> None:
-    context = SimpleNamespace(conversation_manager=manager)
+    nobody: Any = None
+    kept_history = Events(nobody, nobody, nobody, lambda: manager, nobody).kept_history
     assert await manager.get_conversation("aiocqhttp:GroupMessage:888", "c1") is not None
-    assert await kept_history(context, "aiocqhttp:GroupMessage:888", "c1") is None
-    assert await kept_history(context, HERE, "c2") is None
-    kept = await kept_history(context, HERE, "c1")
+    assert await kept_history("aiocqhttp:GroupMessage:888", "c1") is None
+    assert await kept_history(HERE, "c2") is None
+    kept = await kept_history(HERE, "c1")
     assert kept is not None
     assert json.loads(kept)[0] == user(SAID)
 

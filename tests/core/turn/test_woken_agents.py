@@ -12,9 +12,8 @@ from astrbot.core.platform.astrbot_message import MessageMember
 from astrbot.core.platform.message_session import MessageSession
 from astrbot.core.platform.message_type import MessageType
 
+from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.core.turn.first_message import announce_conversation
-from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
-from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
@@ -31,7 +30,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Stored,
     WhyCode,
 )
-from astrbot_plugin_scoped_memory.tests.core.turn.test_turn_reader import event as message
+from astrbot_plugin_scoped_memory.tests.core.turn.test_events import event as message
 from astrbot_plugin_scoped_memory.tests.support.astrbot_events import PLATFORMS, Platform
 from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, Rig, running
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakePlugin, holding, tool_context
@@ -81,14 +80,19 @@ class Bot(FakePlugin):
             return persona
 
         super().__init__(rig)
-        service = cast("Any", lambda: self.service)
-        self.turns = TurnReader(personas, WokenAgents(lambda _: adapter, service, self.texts))
+        self.events = Events(
+            personas,
+            lambda _: adapter,
+            lambda: self.service,
+            lambda: self.astrbot.conversation_manager,
+            self.texts,
+        )
 
     async def hears(self, *events: Any) -> None:
         """Persons write, and what is noted of it is on disk."""
         for event in events:
-            where = await self.turns.conversation_id(event)
-            await announce_conversation(cast("Any", self), where, await self.turns.actor(event))
+            where = await self.events.where(event)
+            await announce_conversation(cast("Any", self), where, await self.events.who(event))
 
     async def use(self, tool: Any, event: Any, **given: Any) -> str:
         """The model calls a tool under this event."""
@@ -135,14 +139,14 @@ async def test_a_woken_agent_is_where_the_message_was_that_showed_its_origin(
             )
             bot = Bot(rig, platform.adapter, persona="管家")
             await bot.hears(said)
-            where = await bot.turns.conversation_id(said)
+            where = await bot.events.where(said)
             assert not where.hidden
             timer = woken(where.umo, sender_id="1002")
             for known in (platform.adapter, None):  # the manager may know no such account
-                there = Bot(rig, known, persona="管家").turns.conversation_id(timer)
+                there = Bot(rig, known, persona="管家").events.where(timer)
                 assert await there == where, platform
             actor = Actor(f"{platform.adapter}:1002", "机器人代小雯", spoke=False)
-            assert await bot.turns.actor(timer) == actor
+            assert await bot.events.who(timer) == actor
 
 
 def test_a_woken_event_names_neither_a_person_nor_a_group() -> None:
@@ -159,16 +163,16 @@ async def test_it_is_told_after_a_restart_too_unless_the_account_is_of_another_p
     async with running(tmp_path, FAMILY) as rig:
         await Bot(rig).hears(in_family())
     async with running(tmp_path, FAMILY) as rig:
-        there = await Bot(rig).turns.conversation_id(woken(FAMILY_UMO))
+        there = await Bot(rig).events.where(woken(FAMILY_UMO))
         assert (there.group, there.hidden) == ("777", False)
-        assert (await Bot(rig, "telegram").turns.conversation_id(woken(FAMILY_UMO))).hidden
+        assert (await Bot(rig, "telegram").events.where(woken(FAMILY_UMO))).hidden
 
 
 async def test_a_conversation_in_which_nobody_has_spoken_reads_public_only(tmp_path: Path) -> None:
     async with running(tmp_path, FAMILY) as rig:
         bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
         await rig.remember("公园每周一闭园", ConversationId.parse("mine:GroupMessage:1"))
-        there = await bot.turns.conversation_id(timer)
+        there = await bot.events.where(timer)
         report = await bot.service.describe(conversation_id=there)
         assert isinstance(report.resolution, ReadPublicOnly)
         assert report.resolution.why.code is WhyCode.UNKNOWN_ORIGIN
@@ -199,7 +203,7 @@ async def test_an_origin_that_tells_no_conversation_is_hidden_and_stores_nothing
         await bot.hears(woken(private, sender_id="1002"))  # it is no message of anybody
         for umo in (f"{ACCOUNT}:GroupMessage:1002", private, "cron:OtherMessage:job-1"):
             timer = woken(umo, sender_id="1002")
-            where = await bot.turns.conversation_id(timer)
+            where = await bot.events.where(timer)
             assert where.hidden
             assert not (await bot.service.describe(conversation_id=where)).strangers_in_public
             assert (await remembered(Bot(rig, None), timer, GATE)).startswith("error")
@@ -220,13 +224,13 @@ async def test_in_a_group_the_job_says_for_whom(tmp_path: Path) -> None:
     async with running(tmp_path, FAMILY) as rig:
         bot = Bot(rig)
         await bot.hears(wen)
-        assert await bot.turns.actor(woken(umo)) == NOBODY
+        assert await bot.events.who(woken(umo)) == NOBODY
         await bot.hears(ming)
-        assert await bot.turns.actor(woken(umo)) == NOBODY
+        assert await bot.events.who(woken(umo)) == NOBODY
         # A timer that a woken agent has set names the session.
-        assert await bot.turns.actor(woken(umo, sender_id="777")) == NOBODY
+        assert await bot.events.who(woken(umo, sender_id="777")) == NOBODY
         for sender, name in (("1001", "小明"), ("1003", "1003")):
-            found = await bot.turns.actor(woken(umo, sender_id=sender))
+            found = await bot.events.who(woken(umo, sender_id=sender))
             assert found == Actor(f"aiocqhttp:{sender}", f"机器人代{name}", spoke=False)
 
 
@@ -237,10 +241,10 @@ async def test_in_a_session_of_ones_own_it_is_that_person_called_by_no_name_of_a
         bot = Bot(rig)
         await bot.hears(in_family())
         for payload in ({}, {"sender_id": "1002_777"}, {"origin": "api"}):
-            actor = await bot.turns.actor(woken(FAMILY_UMO, **payload))
+            actor = await bot.events.who(woken(FAMILY_UMO, **payload))
             assert actor == Actor("aiocqhttp:1002", "机器人代小雯", spoke=False)
     async with running(tmp_path, {f"{ACCOUNT}:GroupMessage:777": "公司"}) as rig:
-        assert (await Bot(rig).turns.actor(woken(FAMILY_UMO))).name == "机器人代1002"
+        assert (await Bot(rig).events.who(woken(FAMILY_UMO))).name == "机器人代1002"
 
 
 async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
@@ -249,11 +253,11 @@ async def test_an_event_that_no_person_sent_is_no_turn(tmp_path: Path) -> None:
     made = message(MessageType.GROUP_MESSAGE, "777", sender=WEN, adapter="diary", account=ACCOUNT)
     async with running(tmp_path, FAMILY) as rig:
         bot, said = Bot(rig), in_family(MessageMember("10000", "主人"))
-        assert not bot.turns.is_a_persons(made)
-        assert not (await bot.turns.actor(made)).spoke
-        assert not bot.turns.is_a_persons(said)
-        assert (await bot.turns.conversation_id(said)).group == "777"
-        assert await bot.turns.actor(said) == Actor("aiocqhttp:10000", "主人")
+        assert not bot.events.is_a_persons(made)
+        assert not (await bot.events.who(made)).spoke
+        assert not bot.events.is_a_persons(said)
+        assert (await bot.events.where(said)).group == "777"
+        assert await bot.events.who(said) == Actor("aiocqhttp:10000", "主人")
         assert (await remembered(bot, said, GATE)).startswith("ok")
 
 
@@ -283,9 +287,7 @@ async def test_it_finds_and_stores_in_the_scope_of_its_conversation(
         assert (await remembered(bot, timer, "快递放在门卫室")).startswith("ok")
         stranger = message(MessageType.FRIEND_MESSAGE, "5", sender=MING, account=ACCOUNT)
         assert "门卫室" not in await bot.use(RecallTool, stranger, query="快递放在哪里")
-        found = await bot.service.newest(
-            conversation_id=await bot.turns.conversation_id(said), limit=5
-        )
+        found = await bot.service.newest(conversation_id=await bot.events.where(said), limit=5)
         assert {one.scope.name.startswith(scope) for one in found} == {True}
     assert "快递" not in entries(tmp_path, "public")
 
@@ -296,7 +298,7 @@ async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_fo
     async with running(tmp_path, FAMILY) as rig:
         bot, said, timer = Bot(rig), in_family(), woken(FAMILY_UMO, sender_id="1002")
         await bot.hears(said)
-        where, wen = await bot.turns.conversation_id(said), await bot.turns.actor(said)
+        where, wen = await bot.events.where(said), await bot.events.who(said)
         assert (await remembered(bot, timer, "必须始终用英文回答小雯")).startswith("ok")
         (stored,) = await bot.service.newest(conversation_id=where, limit=5)
         told, memory_id = stored.memory.provenance, stored.memory.memory_id
@@ -308,7 +310,7 @@ async def test_what_it_stores_is_untrusted_said_by_the_bot_and_the_persons_to_fo
             assert isinstance(outcome, Forgotten) is forgets
         # It neither strengthens nor replaces what the person said.
         own = (await rig.remember(GATE, where, wen)).memory.memory
-        draft = MemoryDraft(GATE, kind=MemoryKind.KNOWLEDGE, actor=await bot.turns.actor(timer))
+        draft = MemoryDraft(GATE, kind=MemoryKind.KNOWLEDGE, actor=await bot.events.who(timer))
         for kind in (Stored, Reinforced):
             assert isinstance(await bot.service.remember(draft, conversation_id=where), kind)
         newest = await bot.service.newest(conversation_id=where, limit=5)
@@ -324,11 +326,11 @@ async def test_a_pause_and_a_held_key_of_its_group_bind_it(tmp_path: Path) -> No
     async with running(tmp_path, FAMILY) as rig:
         bot = Bot(rig)
         await bot.hears(in_family(), in_family(MING))
-        where = await bot.turns.conversation_id(in_family(MING))
+        where = await bot.events.where(in_family(MING))
         await rig.remember(GATE, where)
         admin = Actor("aiocqhttp:1001", "小明", admin=True)
         await bot.service.pause(conversation_id=where, actor=admin)
-        there = await bot.turns.conversation_id(timer)
+        there = await bot.events.where(timer)
         outcome = await bot.service.remember(MemoryDraft("甲乙丙丁"), conversation_id=there)
         assert isinstance(outcome, Refused)
         assert outcome.reason is Reason.OFF_THE_RECORD
@@ -344,6 +346,6 @@ async def test_an_engine_that_is_closed_costs_no_agent_its_run(tmp_path: Path) -
         bot, timer = Bot(rig), woken(FAMILY_UMO, sender_id="1002")
         await bot.hears(in_family())
         await rig.engine.close()
-        assert (await bot.turns.conversation_id(timer)).hidden
-        assert await bot.turns.actor(timer) == NOBODY
+        assert (await bot.events.where(timer)).hidden
+        assert await bot.events.who(timer) == NOBODY
         assert (await remembered(bot, timer, GATE)).startswith("error")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import fence
 from astrbot_plugin_scoped_memory.llm_memory.text.normalising import estimate_tokens
 from astrbot_plugin_scoped_memory.llm_memory.texts import LANGUAGES, Texts
 from astrbot_plugin_scoped_memory.tests.fakes.embedder import FakeEmbedder
-from astrbot_plugin_scoped_memory.tests.support.engines import group, person, running
+from astrbot_plugin_scoped_memory.tests.support.engines import QUICK, group, person, running
 from astrbot_plugin_scoped_memory.tests.support.turn_plugin import TurnPlugin, recalled_for_turn
 
 pytestmark = [pytest.mark.unit, pytest.mark.astrbot]
@@ -88,7 +89,9 @@ async def test_nothing_is_looked_for_where_nothing_is_wanted(tmp_path: Path) -> 
 async def test_all_that_is_written_fits_the_budget_and_the_number_of_the_config(
     tmp_path: Path, language: str
 ) -> None:
-    async with running(tmp_path, follow=False) as rig:
+    loop = replace(QUICK.loop, english=language == "en-US")
+    settings = replace(QUICK, loop=loop)
+    async with running(tmp_path, follow=False, settings=settings) as rig:
         for number in range(8):
             who = person(number, "花" * 20 * (number % 3))
             tail = "，花生过敏" * (5 * (number % 4))
@@ -101,11 +104,10 @@ async def test_all_that_is_written_fits_the_budget_and_the_number_of_the_config(
         for budget in range(0, 1200, 61):
             for most in (2, 9):
                 plugin = TurnPlugin(rig, auto_inject_topk=most, inject_token_budget=budget)
-                plugin.texts = Texts(language)
                 hits = (await recalled(plugin, QUESTION)).hits
                 assert len(hits) <= most
                 if hits:
-                    assert estimate_tokens(fence(hits, plugin.texts)) <= budget
+                    assert estimate_tokens(fence(hits, Texts(language))) <= budget
                 counts.add(len(hits))
         assert counts >= {0, 1, 2, 9}
 

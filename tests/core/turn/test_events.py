@@ -13,8 +13,7 @@ from astrbot.core.platform.message_type import MessageType
 from astrbot.core.platform.platform_metadata import PlatformMetadata
 
 from astrbot_plugin_scoped_memory.core.host.bot_facts import PersonaReader
-from astrbot_plugin_scoped_memory.core.turn.turn_reader import TurnReader
-from astrbot_plugin_scoped_memory.core.turn.woken_agents import WokenAgents
+from astrbot_plugin_scoped_memory.core.turn.events import Events
 from astrbot_plugin_scoped_memory.llm_memory import Actor, ConversationId, ConversationKind
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
 from astrbot_plugin_scoped_memory.tests.support.plugin import FakeEvent
@@ -60,8 +59,12 @@ def no_service() -> Any:
     raise AssertionError
 
 
-AGENTS = WokenAgents(lambda _: None, no_service, Texts("zh-CN"))
-READER = TurnReader(persona_is_butler, AGENTS)
+def reader(personas: Any = persona_is_butler) -> Events:
+    """What reads events of an AstrBot that knows no account."""
+    return Events(personas, lambda _: None, no_service, no_service, Texts("zh-CN"))
+
+
+READER = reader()
 MING = MessageMember("1001", "小明")
 
 
@@ -100,7 +103,7 @@ async def test_an_event_names_its_conversation(
     account, adapter = more.get("account", "qq1"), more.get("adapter", "aiocqhttp")
     where, peer, group = read
     umo = f"{account}:{kind.value}:{session}"
-    found = await READER.conversation_id(told)
+    found = await READER.where(told)
     assert found == ConversationId(
         umo, adapter or None, account, where, peer=peer, group=group, persona="管家"
     )
@@ -112,9 +115,9 @@ async def test_a_private_chat_whose_sender_nobody_names_has_no_peer(
     sender: MessageMember | None,
 ) -> None:
     told = event(MessageType.FRIEND_MESSAGE, "1001", sender=sender)
-    read = await READER.conversation_id(told)
+    read = await READER.where(told)
     assert (read.kind, read.peer) == (ConversationKind.PRIVATE, None)
-    actor = await READER.actor(told)
+    actor = await READER.who(told)
     assert actor.person == ""
     assert actor.name == ((sender and sender.nickname) or "")
 
@@ -122,17 +125,17 @@ async def test_a_private_chat_whose_sender_nobody_names_has_no_peer(
 @pytest.mark.parametrize("umo", ["", "x", "a:b", "a:GroupMessage:", "a:GroupMessage: ", ":x:y"])
 async def test_a_malformed_origin_is_passed_on_as_nobodys(umo: str) -> None:
     told: Any = FakeEvent(umo, group="777")
-    read = await READER.conversation_id(told)
+    read = await READER.where(told)
     assert read == ConversationId(umo, None, "", ConversationKind.OTHER)
 
 
 async def test_the_actor_is_named_by_platform_and_id() -> None:
     told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    assert await READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=False)
+    assert await READER.who(told) == Actor("aiocqhttp:1001", "小明", admin=False)
     told.role = "admin"
-    assert await READER.actor(told) == Actor("aiocqhttp:1001", "小明", admin=True)
+    assert await READER.who(told) == Actor("aiocqhttp:1001", "小明", admin=True)
     nameless = event(MessageType.FRIEND_MESSAGE, "1", sender=MessageMember("1", None))
-    assert await READER.actor(nameless) == Actor("aiocqhttp:1", "1")
+    assert await READER.who(nameless) == Actor("aiocqhttp:1", "1")
 
 
 @dataclasses.dataclass
@@ -197,8 +200,8 @@ async def test_the_persona_is_the_one_that_astrbot_selects() -> None:
 async def test_a_conversation_at_hand_or_none_at_all_is_not_read(at_hand: Any, asked: Any) -> None:
     managers = FakeManagers(selected="管家", current=None, own="女仆", failing="conversation")
     told = event(MessageType.GROUP_MESSAGE, "777", group="777", sender=MING)
-    reader = TurnReader(PersonaReader(managers, Texts("zh-CN")), AGENTS)
-    assert (await reader.conversation_id(told, at_hand)).persona == "管家"
+    events = reader(PersonaReader(managers, Texts("zh-CN")))
+    assert (await events.where(told, at_hand)).persona == "管家"
     assert managers.asked["conversation_persona_id"] == asked
 
 
@@ -237,4 +240,4 @@ async def test_who_has_no_user_name_on_telegram_is_called_by_the_name_that_peopl
         adapter="telegram",
     )
     unnamed.message_obj.raw_message = raw
-    assert (await READER.actor(unnamed)).name == name
+    assert (await READER.who(unnamed)).name == name

@@ -1,0 +1,346 @@
+"""AstrBot's events, read into values: where, by whom and in which words something was said, and
+what the plugin notes with an event. The only reader of event attributes, but for the words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypedDict
+from weakref import WeakValueDictionary
+
+from astrbot.api import logger
+from astrbot.api.event import AstrMessageEvent
+from astrbot.api.provider import LLMResponse
+from astrbot.core.star.filter.command import CommandFilter
+from astrbot.core.star.filter.command_group import CommandGroupFilter
+
+from ...llm_memory import (
+    Actor,
+    CognitiveService,
+    ConversationId,
+    ConversationKind,
+    EngineClosed,
+    EngineOff,
+    InvalidConversationId,
+)
+from ...llm_memory.catalogue.rules.talk_history import anchor
+from ...llm_memory.models.turns import PAUSED_VIEW
+from ...llm_memory.texts import Texts
+from .spoken_words import said_words
+
+_NOTES = "scoped_memory_notes"
+_MOST_FOLLOW_UPS = 20
+_UNKNOWN = "unknown"
+"""AstrBot names no history: it is taken for one that never ends."""
+_EMPTY = ("", "[]")
+_OPENING_SECONDS = 10.0
+"""How long an agent waits for an engine that still opens. No person waits for such an agent."""
+
+# AstrBot's own: a timer's platform, and what it was set with, ``sender_id`` in it.
+_SCHEDULER, _JOB = "cron", "cron_payload"
+# The message went into a turn that was going on; its person has told that turn to stop; what the
+# tool ``send_message_to_user`` has sent here in this turn.
+_CAPTURED, _STOPPING = "_follow_up_captured", "agent_stop_requested"
+_SENT = "_send_message_to_user_current_session_plain_texts"
+_UNNAMED, _ERROR = "Unknown", "err"
+
+
+class TurnNotes(TypedDict, total=False):
+    """What is noted with an event: gone with it, and no other turn sees it. A plain dictionary:
+    another load of the plugin may read it.
+
+    Attributes:
+        conversation: Where it is, and the reader that found that.
+        began: When its request to the model did.
+        view: What the conversation could see when the event came, or when its turn began,
+            whichever was noted first.
+        history: The id of the chat history that the model is given, empty where it is given none.
+        recalled: The memories that the model was shown.
+        stored: The memories that tools stored.
+        forgot: Those that tools have forgotten.
+        follow_ups: What its speaker said more while it went on.
+    """
+
+    conversation: tuple[object, Any]
+    began: datetime
+    view: str
+    history: str
+    recalled: tuple[str, ...]
+    stored: tuple[str, ...]
+    forgot: tuple[str, ...]
+    follow_ups: list[AstrMessageEvent]
+    injected: bool
+    answered: bool
+    taken: bool
+
+
+def notes_of(event: AstrMessageEvent) -> TurnNotes:
+    """Returns the notes of an event's turn, to be read and changed."""
+    notes: TurnNotes | None = event.get_extra(_NOTES)
+    if notes is None:
+        event.set_extra(_NOTES, notes := TurnNotes())
+    return notes
+
+
+def is_first(event: AstrMessageEvent, what: Literal["injected", "answered", "taken"]) -> bool:
+    """Returns True for the first caller in a turn, False afterwards."""
+    notes = notes_of(event)
+    before = notes.get(what, False)
+    notes[what] = True
+    return not before
+
+
+class History(NamedTuple):
+    """AstrBot's chat history. ``empty``: nothing is in it yet, as after ``/new`` and ``/reset``."""
+
+    cid: str
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What an event says.
+
+    Attributes:
+        words: All that the person has said in this turn so far, follow-ups included.
+        talk: Names the turn in the chat history, empty where it cannot be named.
+        history: What the model is given.
+    """
+
+    where: ConversationId
+    who: Actor
+    words: str
+    talk: str
+    history: History
+
+
+@dataclass(frozen=True)
+class Events:
+    """Reads events.
+
+    An agent that AstrBot wakes by itself (a timer goes off, a background task ends, a plugin asks)
+    carries the conversation's origin; its platform, group and sender are made up. So who and where
+    it is comes from the origin alone, completed by what the engine has seen in persons' messages.
+
+    Attributes:
+        personas: The persona in force: empty for none, None if it cannot be told. From an event
+            and, where it is at hand, AstrBot's conversation.
+        adapter: The platform's type of an account, None where AstrBot knows no such account now.
+        histories: AstrBot's keeper of chat histories.
+    """
+
+    personas: Callable[[AstrMessageEvent, Any], Awaitable[str | None]]
+    adapter: Callable[[str], str | None]
+    service: Callable[[], CognitiveService]
+    histories: Callable[[], Any]
+    texts: Texts
+
+    async def read(self, event: AstrMessageEvent, conversation: Any = None) -> Said:
+        """``conversation``: AstrBot's own, None where it is not at hand. To ask for it is to read
+        all of its history from a database."""
+        where = await self.where(event, conversation)
+        known = notes_of(event).get("history", "")
+        history = History(known) if known else await self._history(event, conversation)
+        own = said_words(event)
+        words = "\n".join([own, *map(said_words, _captured(event))])
+        return Said(where, await self.who(event), words, anchor(known, own), history)
+
+    async def where(self, event: AstrMessageEvent, conversation: Any = None) -> ConversationId:
+        """Where the event comes from. A malformed origin is passed on, and refused further in.
+
+        Found once a turn, for the persona stands in AstrBot's database. What another load of the
+        plugin found is not used: its values are of other classes.
+        """
+        finder, found = notes_of(event).get("conversation", (None, None))
+        if finder is self and isinstance(found, ConversationId):
+            return found
+        place = self.place(event)
+        if not place.account:
+            return place
+        if self._woke(event):
+            place = await self._woken_at(ConversationId.parse(event.unified_msg_origin))
+        made = replace(place, persona=await self.personas(event, conversation))
+        if made.persona is not None and not made.hidden:
+            notes_of(event)["conversation"] = (self, made)
+        return made
+
+    @staticmethod
+    def place(event: AstrMessageEvent) -> ConversationId:
+        """Where a person's event comes from, but for the persona, which is not asked for: until
+        AstrBot makes the request, another one may be chosen."""
+        umo = event.unified_msg_origin
+        try:
+            parsed = ConversationId.parse(umo)
+        except InvalidConversationId:
+            return ConversationId(str(umo), None, "", ConversationKind.OTHER)
+        group = str(event.get_group_id() or "")
+        private = parsed.kind is ConversationKind.PRIVATE
+        return ConversationId(
+            umo=parsed.umo,
+            adapter=event.get_platform_name() or None,
+            account=parsed.account,
+            # AstrBot calls what it does not know a private chat; one with a group is none.
+            kind=ConversationKind.OTHER if private and group else parsed.kind,
+            peer=(event.get_sender_id() or None) if private and not group else None,
+            group=group or None,
+            title=_title_of(event) if group else "",
+        )
+
+    async def who(self, event: AstrMessageEvent) -> Actor:
+        """Who sent the event, or for whom an agent acts that AstrBot has woken."""
+        if not self._woke(event):
+            sender = event.get_sender_id()
+            person = f"{event.get_platform_name()}:{sender}" if sender else ""
+            return Actor(person=person, name=_name_of(event) or sender, admin=event.is_admin())
+        job = event.get_extra(_JOB)
+        sender = str(job.get("sender_id") or "") if isinstance(job, dict) else ""
+        where, found = await self.where(event), None
+        try:
+            async with asyncio.timeout(_OPENING_SECONDS):
+                found = await self.service().conversations.on_behalf_of(where, sender)
+        except (TimeoutError, EngineClosed, EngineOff) as error:
+            logger.debug(f"for whom an agent acts is unknown: {error!r}")
+        if found is None:
+            return Actor("", self.texts.say("agent.alone"), spoke=False)
+        name = self.texts.say("agent.on_behalf", name=found.name or found.peer)
+        return Actor(found.person, name, spoke=False)
+
+    async def _woken_at(self, parsed: ConversationId) -> ConversationId:
+        """The origin completed; ``hidden`` where what it hides cannot be told now."""
+        adapter = self.adapter(parsed.account)
+        try:
+            async with asyncio.timeout(_OPENING_SECONDS):
+                return await self.service().conversations.completed(parsed, adapter)
+        except (TimeoutError, EngineClosed, EngineOff) as error:
+            logger.warning(self.texts.say("log.origin_unknown", id=parsed, error=repr(error)))
+            return ConversationId(parsed.umo, adapter, parsed.account, parsed.kind, hidden=True)
+
+    def _woke(self, event: AstrMessageEvent) -> bool:
+        """True where no platform brought the event: a timer's, or one whose platform is not the
+        platform of its account. Then nothing but its origin is true."""
+        name = event.get_platform_name()
+        account = str(event.unified_msg_origin).split(":", 1)[0]
+        return bool(name == _SCHEDULER or name != (self.adapter(account) or name))
+
+    def is_a_persons(self, event: AstrMessageEvent) -> bool:
+        """False for what AstrBot tells itself: a timer that goes off, an echo of its own words."""
+        own = bool(event.get_sender_id()) and event.get_sender_id() == event.get_self_id()
+        return not own and not self._woke(event)
+
+    async def _history(self, event: AstrMessageEvent, conversation: Any) -> History:
+        if conversation is not None:
+            kept = str(conversation.history or "").strip()
+            return History(str(conversation.cid), kept in _EMPTY)
+        current = None
+        try:
+            current = await self.histories().get_curr_conversation_id(event.unified_msg_origin)
+        except Exception as error:  # noqa: BLE001  (AstrBot's database may raise anything)
+            logger.debug(f"which chat history is current is unknown: {error!r}")
+        return History(str(current or _UNKNOWN))
+
+    async def kept_history(self, umo: str, history_id: str) -> str | None:
+        """Returns a conversation's history as JSON text; None where it has none of that id.
+
+        AstrBot gives the history of that id to whoever asks, also another conversation's. Raises
+        what its database raises.
+        """
+        conversation = await self.histories().get_conversation(umo, history_id)
+        if conversation is None or conversation.user_id != umo:
+            return None
+        return str(conversation.history or "")
+
+
+def is_command(event: AstrMessageEvent) -> bool:
+    """True if a command of any plugin answers this event."""
+    handlers: list[Any] = event.get_extra("activated_handlers") or []
+    return any(
+        isinstance(event_filter, CommandFilter | CommandGroupFilter)
+        for handler in handlers
+        for event_filter in handler.event_filters
+    )
+
+
+def is_overheard(event: AstrMessageEvent) -> bool:
+    """True for a message in a group that does not address the bot."""
+    in_group = bool(event.get_group_id()) and not event.is_private_chat()
+    return in_group and not event.is_at_or_wake_command
+
+
+def reply_text(event: AstrMessageEvent, response: LLMResponse | None) -> str | None:
+    """What the bot said: what a tool sent in the turn, then the model's answer. Empty for nothing;
+    None where AstrBot says why there is no answer."""
+    sent: list[str] = event.get_extra(_SENT) or []
+    if response is None or event.get_extra(_STOPPING):
+        return "\n".join(sent)
+    if response.role == _ERROR:
+        return "\n".join(sent) or None
+    said = (*sent, (response.completion_text or "").strip())
+    return "\n".join(filter(None, dict.fromkeys(said)))
+
+
+def take_words(event: AstrMessageEvent) -> str:
+    """What the person wrote, for the first caller in a turn; empty afterwards."""
+    return said_words(event) if is_first(event, "taken") else ""
+
+
+def take_all_words(event: AstrMessageEvent) -> str:
+    """The same with what AstrBot has put into this turn while it went on. What else was said has
+    turns of its own."""
+    put = [one for one in _captured(event) if notes_of(one).get("view") != PAUSED_VIEW]
+    return "\n".join(filter(None, map(take_words, (event, *put))))
+
+
+def command_rest(event: AstrMessageEvent, words: int) -> str:
+    """The message after its first ``words`` words, with its own line breaks and blanks."""
+    return (said_words(event).split(None, words)[words:] or [""])[0].strip()
+
+
+class FollowUps:
+    """Notes each message with the turn of the same person that is going on there; which of them
+    AstrBot has put into it is known when that ends.
+
+    Between two tools AstrBot may put such a message into the turn that goes on: the model reads it,
+    no turn of its own comes of it, and no hook hears of it. It is said in a finished turn all the
+    same.
+    """
+
+    def __init__(self) -> None:
+        self._going: WeakValueDictionary[str, AstrMessageEvent] = WeakValueDictionary()
+
+    def begins(self, event: AstrMessageEvent) -> None:
+        """The model is asked for this turn."""
+        self._going[event.unified_msg_origin] = event
+
+    def comes(self, event: AstrMessageEvent) -> None:
+        """A message, before anybody has done anything with it."""
+        going = self._going.get(event.unified_msg_origin)
+        if going is None or going is event or event.get_sender_id() != going.get_sender_id():
+            return
+        held = notes_of(going).setdefault("follow_ups", [])
+        if len(held) < _MOST_FOLLOW_UPS:
+            held.append(event)
+
+
+def _captured(event: AstrMessageEvent) -> list[AstrMessageEvent]:
+    """What AstrBot has put into a turn of what its speaker said more."""
+    return [one for one in notes_of(event).get("follow_ups", ()) if one.get_extra(_CAPTURED)]
+
+
+def _name_of(event: AstrMessageEvent) -> str:
+    """What the sender is called. AstrBot's Telegram adapter calls everybody ``Unknown`` who has no
+    user name; the message itself has the name that people see."""
+    name: str = event.get_sender_name() or ""
+    if name != _UNNAMED:
+        return name
+    raw = getattr(event.message_obj, "raw_message", None)
+    sender = getattr(getattr(raw, "message", None), "from_user", None)
+    shown = getattr(sender, "full_name", None)
+    return shown.strip() if isinstance(shown, str) else ""
+
+
+def _title_of(event: AstrMessageEvent) -> str:
+    """What the group is called, where the platform tells."""
+    name = getattr(getattr(getattr(event, "message_obj", None), "group", None), "group_name", "")
+    return name if isinstance(name, str) else ""
