@@ -65,7 +65,7 @@ async def _running(root: Path, embedder: str) -> AsyncIterator[tuple[Engine, flo
     began = time.perf_counter()
     await engine.open()
     opened = time.perf_counter() - began
-    task = asyncio.create_task(engine.run(engine.bundled if embedder == "bundled" else None))
+    task = asyncio.create_task(engine.run(engine.parts.bundled if embedder == "bundled" else None))
     try:
         yield engine, opened
     finally:

@@ -44,9 +44,9 @@ def named_embedder(name: str | None, engine: Engine) -> Embedder | None:
     if name in (None, "", "lexical"):
         return None
     if name == "bundled":
-        assert engine.bundled is not None, "this Python can start no process"  # noqa: S101
-        return engine.bundled
-    return engine.local(str(name))
+        assert engine.parts.bundled is not None, "this Python can start no process"  # noqa: S101
+        return engine.parts.bundled
+    return engine.parts.local(str(name))
 
 
 @asynccontextmanager

@@ -157,8 +157,8 @@ class PluginContext:
             self.astrbot,
             self.config,
             self.paths,
-            self.engine.bundled,
-            self.engine.local,
+            self.engine.parts.bundled,
+            self.engine.parts.local,
             bundled_is_there=bundled,
             # The slim zip does not name the package; the owner may have installed it all the same.
             torch=is_installed(LOCAL_MODELS_NEED),

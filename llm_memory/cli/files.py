@@ -135,9 +135,9 @@ def import_(args: argparse.Namespace, store: BotStore) -> int:
 async def _imported(args: argparse.Namespace, store: BotStore) -> Imported | Refused:
     settings = store.settings(privacy=args.privacy)
     with closing(LineFile(args.file)) as lines:
-        engine = build_engine(store.paths, settings, version=plugin_version(), remembers=False)
-        try:
-            await engine.open()
+        async with build_engine(
+            store.paths, settings, version=plugin_version(), remembers=False
+        ) as engine:
             return await engine.service.import_for_owner(
                 lines,
                 args.scope,
@@ -145,8 +145,6 @@ async def _imported(args: argparse.Namespace, store: BotStore) -> Imported | Ref
                 new=args.new,
                 anyway=args.anyway,
             )
-        finally:
-            await engine.close()
 
 
 def tell_fault(fault: str, detail: str) -> int:

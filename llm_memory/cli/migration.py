@@ -19,12 +19,11 @@ def migrate_scope(args: argparse.Namespace, store: BotStore) -> int:
 
 
 async def _opened(args: argparse.Namespace, store: BotStore) -> int:
-    engine = build_engine(store.paths, store.settings(), version=plugin_version(), remembers=False)
-    try:
-        await engine.open()
+    version = plugin_version()
+    async with build_engine(
+        store.paths, store.settings(), version=version, remembers=False
+    ) as engine:
         return await _do(args, engine.migrations)
-    finally:
-        await engine.close()
 
 
 async def _do(args: argparse.Namespace, migrations: Migrations) -> int:

@@ -7,9 +7,9 @@ import asyncio
 from dataclasses import asdict
 
 from ..catalogue.rules.soul_replies import outcome_words, request_of, view_words
-from ..composition.owner_souls import ask_as_owner, look_as_owner
+from ..composition.owner import change_soul, look_at_soul
 from ..composition.paths import EnginePaths
-from ..errors import DirectoryInUse, EngineOff
+from ..errors import EngineOff
 from ..models.scope import ROLES_FOLDER, SOUL_FOLDER
 from ..models.soul import SoulEvolution, soul_folder
 from ..models.soul_requests import (
@@ -53,14 +53,14 @@ def _outcome(args: argparse.Namespace, store: BotStore) -> SoulOutcome:
     if request is None:
         raise Refusal("cli.no_wish")
     if request.is_reading:
-        return look_as_owner(store.paths, request, args.role)
-    asking = ask_as_owner(
+        return look_at_soul(store.paths, request, args.role)
+    asking = change_soul(
         store.paths, store.settings(), request, args.role, version=plugin_version()
     )
     try:
         return asyncio.run(asking)
-    except (DirectoryInUse, EngineOff) as error:
-        if isinstance(error, EngineOff) and error.code != "directory_in_use":
+    except EngineOff as error:
+        if error.code != "directory_in_use":
             raise
         line = f"/memory soul {args.action}"
         raise Refusal("cli.soul_in_use", line=line) from error

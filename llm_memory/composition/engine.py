@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from ..consolidation.rules.questions import wants_questions
 from ..errors import (
@@ -65,16 +65,17 @@ class Engine:
         self._closing: asyncio.Future[None] | None = None
         parts.queue.follow_with(parts.reflection.wake)
 
-    @property
-    def bundled(self) -> Embedder | None:
-        """For ``run``: the model that comes as a package, in the index's process or one of its own.
-        None where this Python can start no process."""
-        return self.parts.bundled
+    async def __aenter__(self) -> Self:
+        """Opened, for a program that asks once; see ``open``."""
+        try:
+            await self.open()
+        except BaseException:
+            await self.close()
+            raise
+        return self
 
-    def local(self, name: str) -> Embedder:
-        """For ``run``: a model on disk by its folder or name, or on a hub; where the bundled one
-        lives, or in our own process where this Python can start no other."""
-        return self.parts.local(name)
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     async def open(self) -> None:
         """Own the folder, read state and vault.
@@ -130,7 +131,7 @@ class Engine:
             ("names", _in_thread(parts.bylines.open)),
             ("use counts", parts.uses.load),
             ("learning", self._open_loop),
-            ("manner", parts.souls.load),
+            ("manner", self._open_souls),
         ):
             await self._behind.attempt(part, step)
         self.life.opened()
@@ -152,6 +153,11 @@ class Engine:
         await self.sleep.load()
         with contextlib.suppress(StateUnavailable):  # the next look takes it in
             await self.reflection.follow()
+
+    async def _open_souls(self) -> None:
+        if self.parts.soul_state is not self.parts.state:
+            await asyncio.to_thread(self.parts.soul_state.open)
+        await self.parts.souls.load()
 
     async def _tidy(self) -> None:
         await shielded(asyncio.to_thread(tidy_folders, self.parts.private, self.parts.files))
@@ -236,6 +242,7 @@ class Engine:
                 parts.indexing.close,
                 parts.lexical.close,
                 _in_thread(parts.state.close),
+                _in_thread(parts.soul_state.close),
                 _in_thread(parts.loop_file.close),
                 _in_thread(parts.vault.ledger.close),
             ],

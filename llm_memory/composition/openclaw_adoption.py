@@ -74,20 +74,17 @@ async def adopt(
     if not new:
         return done
     settings = EngineSettings(privacy_mode=privacy, open_retry_seconds=0.0)
-    engine = build_engine(paths, settings, version=version, remembers=False)
     try:
-        await engine.open()
-        # So few at a time that the report names each one that is refused.
-        for some in batched(new.items(), FIRST):
-            done = await _taken(engine, dict(some), scope, file, done)
-            if done.stopped:
-                break
+        async with build_engine(paths, settings, version=version, remembers=False) as engine:
+            # So few at a time that the report names each one that is refused.
+            for some in batched(new.items(), FIRST):
+                done = await _taken(engine, dict(some), scope, file, done)
+                if done.stopped:
+                    break
     except EngineOff as error:
         if error.code != "directory_in_use":
             raise
         raise HomeError("adopt.in_use") from error
-    finally:
-        await engine.close()
     return done
 
 

@@ -413,7 +413,34 @@ class Parts(Given):
     )
 
     # The night.
-    souls = part(lambda p: p.souls_over(p.state, p.model_calls))
+    soul_state = part(lambda p: p.state)
+    """Where the ends of the souls' chains lie: a program of the owner's keeps nothing else."""
+    governance = part(
+        lambda p: Governance(
+            p.soul_files,
+            SoulHeads(p.soul_state),
+            p.clock,
+            seed=seed("en" if p.english else "zh").encode(),
+            evolution=p.settings.soul_evolution,
+        )
+    )
+    souls = part(
+        lambda p: Souls(
+            p.governance,
+            SoulCalls(p.model_calls, p.life) if p.remembers else None,
+            SqliteProbeVerdicts(p.loop_file),
+            p.style if p.remembers else None,
+            p.catalogue,
+            p.note_book,
+            p.private_names,
+            p.vault.archived_anywhere,
+            p.persona_prompt,
+            p.notices,
+            p.clock,
+            p.life,
+            p.settings.soul_evolution,
+        )
+    )
     backup = part(
         lambda p: NightlyBackup(
             p.backups,
@@ -673,32 +700,13 @@ class Parts(Given):
         migrations.wait_for(self.sleep.over)
         return migrations
 
-    def souls_over(self, state: SqliteStateStore, calls: ModelCalls | None) -> Souls:
-        """The manner of personas, the ends of whose chains lie in ``state``. ``calls`` is None
-        where no model evaluates."""
-        evolution = self.settings.soul_evolution
-        text = seed("en" if self.english else "zh").encode()
-        return Souls(
-            Governance(
-                self.soul_files, SoulHeads(state), self.clock, seed=text, evolution=evolution
-            ),
-            SoulCalls(calls, self.life) if calls else None,
-            SqliteProbeVerdicts(self.loop_file),
-            self.style if calls else None,
-            self.catalogue,
-            self.note_book,
-            lambda: [scope.name for scope in self.vault.scopes() if not scope.is_public],
-            self.vault.archived_anywhere,
-            self.persona_prompt,
-            self.notices,
-            self.clock,
-            self.life,
-            evolution,
-        )
-
     def without_private(self, text: str) -> str:
         """Returns a text without numbers and keys that are hidden in this store."""
         return without_private(text, self.settings.privacy_mode, self.private_data)
+
+    def private_names(self) -> list[str]:
+        """Returns the names of the scopes that not everybody reads."""
+        return [scope.name for scope in self.vault.scopes() if not scope.is_public]
 
     def pseudonym(self, person: str) -> str:
         """Returns what stands for a person, under whichever account, where manner is counted."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..composition.catching_up import Progress, catch_up, read_files
+from ..composition.engine import Engine
 from ..composition.export_restore import owned
 from ..composition.paths import EnginePaths
 from ..errors import HomeError
 from ..models.conversation import ConversationId
 from ..models.settings import IndexPace
-from ..models.status import StoreStatus
+from ..models.status import IndexState, NoticeCode, StoreStatus
 from ..storage.files import is_link
 from ..storage.retry import when_free
 from ..texts import Said, at
@@ -45,6 +46,26 @@ def discard_caches(paths: EnginePaths, version: str) -> None:
                     when_free(entry.unlink)
         except OSError as error:
             raise HomeError(at(error.filename, "path.not_removed", why=error.strerror)) from error
+
+
+STALL_SECONDS: Final = 15.0
+"""So long something may fail again and again, with nothing done in between, before it is given up:
+attempts with fewer and fewer texts, to find the one that an embedder cannot take, need ten."""
+_LOOK_SECONDS: Final = 0.1
+_SAVES: Final = 3
+"""The most waits for a file into which a person writes at this moment."""
+_OF_WORDS: Final = (NoticeCode.LEXICAL_OFF, NoticeCode.PART_FAILED)
+_OF_VECTORS: Final = (
+    NoticeCode.EMBEDDER_FAILING,
+    NoticeCode.INDEX_OFF,
+    NoticeCode.INDEX_FULL,
+    NoticeCode.PART_FAILED,
+)
+WORDS, VECTORS = Said("building.words"), Said("building.vectors")
+
+
+type Progress = Callable[[Said, int, int], None]
+"""Hears the part, ``WORDS`` or ``VECTORS``, how many of its entries are done, and of how many."""
 
 
 PACE: Final = IndexPace(pause_seconds=0.0, retry_seconds=(0.2, 0.5, 1.0, 2.0))
@@ -85,7 +106,7 @@ async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -
         await store.open(vectors=not missing)
         await read_files(store.engine)
         words_fault, fault = await catch_up(store.engine, progress, vectors=not missing)
-        fault = missing or store.refused or fault
+        fault = missing or store.owner.refused or fault
         status = await store.owner.status(conversation_id=_HOME)
     finally:
         await store.close()
@@ -96,3 +117,43 @@ async def build_index(store: OwnedStore, *, rebuild: bool, progress: Progress) -
     elif left and not fault:
         fault = Said("building.not_taken").text(spoken(store.settings.language))
     return Built(status, left, words_fault, fault)
+
+
+async def read_files(engine: Engine) -> None:
+    """Take in what people did to the files, and wait for those that they are writing."""
+    for _ in range(_SAVES):
+        await engine.reconcile()
+        due = engine.parts.reconciler.next_due
+        if due is None:
+            return
+        await asyncio.sleep(due)
+
+
+async def catch_up(engine: Engine, progress: Progress, *, vectors: bool) -> tuple[str, str]:
+    """Wait until both indexes are complete, or one cannot be. Returns why the words are not, and
+    why the vectors are not: what stands and has let nothing happen for long."""
+    words, indexing = engine.parts.lexical, engine.parts.indexing
+    now = asyncio.get_running_loop().time
+    seen, since = None, now()
+    while True:
+        state = words.state, words.pending, indexing.state, indexing.backlog, indexing.leaving
+        if state != seen:
+            seen, since = state, now()
+        stalled = now() - since >= STALL_SECONDS
+        words_fault = _standing(engine, _OF_WORDS) if stalled else ""
+        fault = _standing(engine, _OF_VECTORS) if stalled else ""
+        scanned = engine.parts.note_book.scanned
+        total = sum(engine.parts.catalogue.counts().values()) + len(engine.parts.note_book)
+        none_wanted = not vectors or indexing.state is IndexState.LEXICAL
+        if not (words_fault or (scanned and words.in_step)):
+            progress(WORDS, total - words.pending, total)
+        elif none_wanted or fault or (scanned and indexing.in_step):
+            return words_fault, fault
+        else:
+            progress(VECTORS, total - indexing.backlog, total)
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _standing(engine: Engine, codes: Collection[NoticeCode]) -> str:
+    told = (one for one in engine.notices if one.code in codes)
+    return next((one.params.get("detail", str(one.code)) for one in told), "")

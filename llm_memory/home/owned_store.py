@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ..composition.engine import Engine, build_engine
 from ..composition.indexes import service_embedder
+from ..composition.owner import Owner
 from ..composition.paths import EnginePaths
 from ..errors import InvalidService
 from ..index.embedding.ports import Embedder
@@ -18,7 +19,6 @@ from ..models.soul import SoulEvolution
 from ..sharing.ports import SharedMemory
 from ..sharing.server import SharingServer
 from .embedder_choice import chosen_embedder
-from .owner_door import OwnerDoor
 from .setting_values import spoken
 from .settings import HomeSettings
 
@@ -30,7 +30,6 @@ class OwnedStore:
 
     Attributes:
         pace: How the indexes are followed.
-        refused: Why the embedding service that the settings name is not used, empty for no reason.
     """
 
     paths: EnginePaths
@@ -38,16 +37,15 @@ class OwnedStore:
     environ: Mapping[str, str]
     version: str
     pace: IndexPace = field(default_factory=IndexPace)
-    refused: str = field(init=False, default="")
     engine: Engine = field(init=False)
-    owner: OwnerDoor = field(init=False)
+    owner: Owner = field(init=False)
     _server: SharingServer | None = field(init=False, default=None)
     _behind: list[asyncio.Task[None]] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         settings = replace(engine_settings(self.settings), pace=self.pace)
         self.engine = build_engine(self.paths, settings, version=self.version, remembers=True)
-        self.owner = OwnerDoor(self.engine, lambda: self.refused)
+        self.owner = Owner(self.engine)
 
     @property
     def memory(self) -> SharedMemory:
@@ -66,8 +64,8 @@ class OwnedStore:
         try:
             embedder = choose_embedder(self.engine, self.settings, self.environ)
         except InvalidService as error:
-            self.refused = error.said.text(spoken(self.settings.language))
-            logger.warning("service_unused", error=self.refused)
+            self.owner.refused = error.said.text(spoken(self.settings.language))
+            logger.warning("service_unused", error=self.owner.refused)
         if shared or vectors:
             self._behind = [asyncio.create_task(self.engine.follow())]
         if vectors:
@@ -113,10 +111,10 @@ def choose_embedder(
         case "lexical":
             return None
         case "bundled":
-            return engine.bundled
+            return engine.parts.bundled
         case "http":
             key = key_from(environ, settings.embedding_key_env, settings.embedding_key_file)
             url, model = settings.embedding_url, settings.embedding_model
             return service_embedder(url, model, engine_settings(settings), key=key)
         case folder:
-            return engine.local(folder)
+            return engine.parts.local(folder)

@@ -57,9 +57,8 @@ class SharedMemory(Protocol):
 
 
 class OwnerMemory(Protocol):
-    """What the owner of a home may ask besides; see ``OwnerDoor``. No call names who asks, and the
-    tools of coding agents reach none of them. A bot's store answers none: there it is
-    ``/memory``."""
+    """What the owner of a home may ask besides; see ``Owner``. No call names who asks; the tools of
+    coding agents reach none of them. A bot's store answers none: there it is ``/memory``."""
 
     async def listed(
         self, *, conversation_id: ConversationId, limit: int, naming: str = "", public: bool = True

@@ -21,7 +21,6 @@ import checkout
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory.__main__ import main
-from astrbot_plugin_scoped_memory.llm_memory.composition import catching_up
 from astrbot_plugin_scoped_memory.llm_memory.home import embedder_choice, index_building
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Memory
 from astrbot_plugin_scoped_memory.llm_memory.vault.markdown.entry import render
@@ -177,7 +176,7 @@ def test_a_service_that_is_down_costs_its_vectors_alone(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(catching_up, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(index_building, "STALL_SECONDS", 1.0)
     fill(home / "memory", "public", 8)
     service.stop()
     code, (row,) = told(capsys)

@@ -153,7 +153,7 @@ BANS: dict[str, Ban] = {
             "llm_memory/__main__.py", "llm_memory/errors.py", "llm_memory/index/embedding/service",
             "llm_memory/composition/openclaw_adoption.py",
             "llm_memory/migration/openclaw_store.py", "llm_memory/models/workflow.py",
-            "llm_memory/composition/catching_up.py", "llm_memory/storage/toml_file.py",
+            "llm_memory/storage/toml_file.py",
             "llm_memory/storage/workflow_file.py",
         ),
     ),

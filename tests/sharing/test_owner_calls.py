@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from astrbot_plugin_scoped_memory.llm_memory import ConversationId
-from astrbot_plugin_scoped_memory.llm_memory.home.owner_door import PERSON, OwnerDoor
+from astrbot_plugin_scoped_memory.llm_memory.composition.owner import PERSON, Owner
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Forgotten,
     Restored,
@@ -51,7 +51,8 @@ class Shared:
 @pytest_asyncio.fixture
 async def shared(tmp_path: Path) -> AsyncIterator[Shared]:
     async with agent_home(tmp_path) as rig:
-        door = OwnerDoor(rig.engine, lambda: "no key")
+        door = Owner(rig.engine)
+        door.refused = "no key"
         server = SharingServer(rig.engine.service, tmp_path / "state", owner=door)
         remote = RemoteMemory(await server.open())
         try:

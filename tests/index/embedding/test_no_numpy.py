@@ -27,7 +27,7 @@ async def main():
     settings = EngineSettings(scope_map={"a:GroupMessage:1": "家人"})
     engine = build_engine(EnginePaths.under(Path(sys.argv[3])), settings)
     await engine.open()
-    task = asyncio.create_task(engine.run(engine.bundled))
+    task = asyncio.create_task(engine.run(engine.parts.bundled))
     here = ConversationId.parse("a:GroupMessage:1")
     for text in ("外婆对花生过敏", "周五下午开会"):
         draft = MemoryDraft(text, actor=Actor("a:1", "小明"))

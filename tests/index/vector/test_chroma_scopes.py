@@ -113,10 +113,10 @@ async def test_a_default_installation_keeps_and_shows_each_record_in_its_scope(
     clock = Ticker()
     paths = EnginePaths.under(tmp_path)
     engine = build_engine(paths, SETTINGS, clock=clock)
-    assert engine.bundled is not None  # what ``auto`` takes where nobody has chosen
-    rig = Rig(engine, engine.bundled, tmp_path, [], clock)
+    assert engine.parts.bundled is not None  # what ``auto`` takes where nobody has chosen
+    rig = Rig(engine, engine.parts.bundled, tmp_path, [], clock)
     await engine.open()
-    following = asyncio.create_task(engine.run(engine.bundled))
+    following = asyncio.create_task(engine.run(engine.parts.bundled))
     try:
         await fill(rig)
         await check(rig)
