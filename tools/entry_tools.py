@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from ..core.replies.memory_line import shown_words
 from ..core.replies.outcome_text import refusal_text
 from ..core.replies.tool_text import entry_text, note_text, talk_text, tasks_text
-from ..llm_memory import ExpandedNote, Forgotten, Purged, Refused, TaskAction, TaskChange
+from ..llm_memory import Forgotten, NoteSection, Purged, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.data_models import is_absent
 from ..llm_memory.remember.rules.off_the_record import asks_to_forget
@@ -55,13 +55,13 @@ class ExpandTool(MemoryTool):
         expansion = await service.expand(pointer, conversation_id=where)
         if isinstance(expansion, Refused):
             return call.error("outcome.no_such_pointer")
-        if isinstance(expansion, ExpandedNote):
-            shown = note_text(texts, expansion.section)
+        if isinstance(expansion, NoteSection):
+            shown = note_text(texts, expansion)
         else:
             told = await service.told(
-                [expansion.memory], conversation_id=where, actor=call.said.who, chars=0
+                [expansion], conversation_id=where, actor=call.said.who, chars=0
             )
-            shown = entry_text(texts, expansion.memory, told[0])
+            shown = entry_text(texts, expansion, told[0])
         if not transcript:
             return f"ok {shown}"
         kept = call.plugin.events.kept_history

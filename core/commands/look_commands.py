@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Expanded, Refused
+from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Refused, StoredMemory
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe
@@ -186,11 +186,11 @@ async def _of_one(call: Call, words: Sequence[str]) -> str:
     whole = await call.service.expand(named, conversation_id=call.where)
     if isinstance(whole, Refused):
         return call.refused(whole)
-    if isinstance(whole, Expanded):
-        hits = await call.service.told([whole.memory], **call.by, chars=_WHOLE)
+    if isinstance(whole, StoredMemory):
+        hits = await call.service.told([whole], **call.by, chars=_WHOLE)
         (entry,) = await shown_lines(call, hits)
     else:
-        entry = note_text(call.texts, whole.section)
+        entry = note_text(call.texts, whole)
     explained = await call.service.explain(conversation_id=call.where)
     fates = [text for one in explained if (text := fate_text(call.texts, one, named))]
     return "\n".join([entry, *(fates or [call.say("explain.never")])])

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..catalogue.catalogue import Catalogue
 from ..index.lexical_service import LexicalService
 from ..log import logger
-from ..models.migration import Job, JobState, Tally, WalkBatch
+from ..models.migration import Job, JobState, Outcome, Tally
 from ..models.scope import QUARANTINE_NAME
 from ..models.status import Notice, NoticeCode
 from ..runtime.identifiers import Clock, make_id
@@ -129,14 +129,14 @@ class Adoption(Source):
         await self._intake.look_at_archives()
         return await asyncio.to_thread(self._staging.ids, self._batch)
 
-    async def step(self, ids: Sequence[str]) -> WalkBatch:
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         """Into the vault and the index of words."""
         rows = await asyncio.to_thread(self._staging.rows, self._batch, ids)
         planned = [one for one, _ in rows]
         # What has no memory was in the vault before, and the batch was taken back.
         memories = {one.key: memory for one, memory in rows if memory is not None}
         await self._intake.bring(self._batch, planned, memories, strengthen=True)
-        return WalkBatch(tuple(one.outcome() for one in planned))
+        return [one.outcome() for one in planned]
 
     async def _kept_job(self, staged: StagedBatch) -> Job:
         job = await self._find_job(staged.batch, "、".join(staged.stores), staged.batch)

@@ -12,7 +12,7 @@ from ..log import logger
 from ..models.consent import has_known_readers
 from ..models.conversation import Actor
 from ..models.data_models import StoredMemory
-from ..models.migration import Added, WalkBatch
+from ..models.migration import Added, Outcome
 from ..models.passages import Key
 from ..models.resolution import Remainder
 from ..models.scope import Scope
@@ -56,12 +56,12 @@ class _BatchWalk(ABC):
         self.left = 0
         return [f"{key.scope}/{key.memory_id}" for key in await self._keys()]
 
-    async def step(self, ids: Sequence[str]) -> WalkBatch:
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         """Do it to some of them."""
         before = self.done
         await self._do([Key(*one.split("/", 1)) for one in ids])
         self.left += len(ids) - (self.done - before)
-        return WalkBatch()
+        return ()
 
     async def _keys(self) -> Iterable[Key]:
         """What the batch brought and did not go back yet."""

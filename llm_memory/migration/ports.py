@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..models.migration import WalkBatch
+from ..models.migration import Outcome
 from ..models.scope import ScopeFilter
 
 
@@ -23,7 +23,7 @@ class Walk(Protocol):
         """The ids of what is left, looked up anew. May raise what ``step`` may."""
         ...
 
-    async def step(self, ids: Sequence[str]) -> WalkBatch:
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         """Do it to some of them. A broken one is an outcome.
 
         Raises IndexUnavailable, VaultError, StateUnavailable where nothing can be done just now:

@@ -198,7 +198,7 @@ class RecordWalker:
     ) -> list[Outcome]:
         """A batch that fails is cut in two until the record that is to blame is alone."""
         try:
-            outcomes = list((await walk.step(ids)).outcomes)
+            outcomes = list(await walk.step(ids))
         except (EngineClosed, IndexUnavailable, VaultError, StateUnavailable, _NoRecordsFault):
             raise
         except Exception as error:

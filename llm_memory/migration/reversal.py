@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 
-from ..models.migration import Job, WalkBatch
+from ..models.migration import Job, Outcome
 from .migration_store import SqliteMigrationStore
 from .ports import ForeignCollection, ForeignRecord, Value
 
@@ -35,10 +35,10 @@ class ScopeReversal:
             lambda: [one.record_id for one in self._store.before(self._job.name)]
         )
 
-    async def step(self, ids: Sequence[str]) -> WalkBatch:
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         """Restore some, field by field; what was written into them since then goes, too."""
         await asyncio.to_thread(self._restore, ids)
-        return WalkBatch()
+        return ()
 
     def _restore(self, ids: Sequence[str]) -> None:
         job = self._job.name

@@ -17,15 +17,7 @@ from ..errors import IndexUnavailable
 from ..index.lexical_service import LexicalService
 from ..index.pending_records import PendingRecords
 from ..log import logger
-from ..models.migration import (
-    Before,
-    Fate,
-    Job,
-    JobState,
-    ReverseReport,
-    Tally,
-    WalkBatch,
-)
+from ..models.migration import Before, Fate, Job, JobState, Outcome, ReverseReport, Tally
 from ..models.passages import Key
 from ..models.scope import PUBLIC_NAME, SCOPE_FIELD
 from ..models.settings import MigrationMode
@@ -178,7 +170,7 @@ class ScopeMigration(Source):
             logger.info("walk_begun", walk=self._collection.label, count=len(listed))
         return list(listed)
 
-    async def step(self, ids: Sequence[str]) -> WalkBatch:
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         """Read them again; into the vault; then fill in the scopes of those that still lack one."""
         records = {one.record_id: one for one in await self._call(self._collection.read, ids)}
         same = [
@@ -195,7 +187,7 @@ class ScopeMigration(Source):
             if one.fate is Fate.BROKEN or one.record_id in patched
         ]
         self._drop_pending(ids, {one.record_id for one in outcomes})
-        return WalkBatch(tuple(outcomes))
+        return outcomes
 
     def _drop_pending(self, ids: Sequence[str], done: set[str]) -> None:
         """Drop what stands in the vault from the pending records; and what was changed in the

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from ..errors import EngineClosed
 from ..index.lexical_service import LexicalService
-from ..models.migration import Job, JobState, ReverseReport, Tally, WalkBatch
+from ..models.migration import Job, JobState, Outcome, ReverseReport, Tally
 from ..runtime.identifiers import Clock, make_id
 from .migration_store import SqliteMigrationStore
 from .record_walker import RecordWalker
@@ -100,7 +100,7 @@ class Source(ABC):
     async def list(self) -> Sequence[str]: ...
 
     @abstractmethod
-    async def step(self, ids: Sequence[str]) -> WalkBatch: ...
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]: ...
 
     async def reverse(self, job: Job) -> ReverseReport | None:
         """Undo what it did outside our vault for a job; None if there is nothing of the kind, or

@@ -47,13 +47,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class WalkBatch:
-    """What a step did. A record of the batch that has no outcome is left for the next walk."""
-
-    outcomes: tuple[Outcome, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DeadLetter:
     """A record that a walk left behind."""
 

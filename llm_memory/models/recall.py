@@ -220,20 +220,6 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Expanded:
-    """The whole entry behind a pointer."""
-
-    memory: StoredMemory
-
-
-@dataclass(frozen=True, slots=True)
-class ExpandedNote:
-    """The whole section of a note behind a pointer."""
-
-    section: NoteSection
-
-
-@dataclass(frozen=True, slots=True)
 class FileText:
     """What a pointer, or a path, leads to, as far as the reader may see it.
 
@@ -248,4 +234,5 @@ class FileText:
     first: int = 1
 
 
-Expansion = Expanded | ExpandedNote | Refused
+Expansion = StoredMemory | NoteSection | Refused
+"""The whole entry, or section of a note, behind a pointer."""

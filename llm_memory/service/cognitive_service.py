@@ -9,7 +9,7 @@ from datetime import datetime
 from ..migration.former_scopes import FormerScopes
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused, Source, StoredMemory, Topic
-from ..models.recall import Expanded, ExpandedNote
+from ..models.passages import NoteSection
 from ..models.scope import PUBLIC
 from ..models.status import ScopeReport
 from ..models.turns import (
@@ -60,9 +60,9 @@ class CognitiveService(Writes, DecisionDesk, Turns, FileReading):
         said. Nothing is stored. Raises what ``kept`` raises."""
         view = await self._gate.open(conversation_id)
         match await self._expand(pointer, view):
-            case Expanded(stored):
+            case StoredMemory() as stored:
                 return await self._transcripts.of(stored, view, kept)
-            case ExpandedNote():
+            case NoteSection():
                 return Refused(Reason.NEVER_KEPT)
             case Refused() as refused:
                 return refused

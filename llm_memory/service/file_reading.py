@@ -14,7 +14,8 @@ from ..catalogue.rules.talk_anchor import without_anchor
 from ..errors import VaultFileBroken, VaultWriteFailed
 from ..models.conversation import ConversationId
 from ..models.data_models import Refused, StoredMemory, absent
-from ..models.recall import Expanded, ExpandedNote, FileText
+from ..models.passages import NoteSection
+from ..models.recall import FileText
 from ..models.scope import ROLES_FOLDER, SHARED, Scope, ScopeFilter
 from ..models.vault_layout import MEMORY_PAGE, PRIMER_PAGE, is_recalled
 from ..scopes.access import View
@@ -55,11 +56,11 @@ class FileReading(Recalls):
 
     async def _pointed(self, where: str, view: View) -> FileText | Refused:
         match await self._expand(where, view):
-            case Expanded(stored):
+            case StoredMemory() as stored:
                 origin = replace(stored.memory.provenance, person="", conversation="")
                 shown = replace(without_anchor(stored.memory), provenance=origin, asks=())
                 return FileText(stored.path, render(shown).rstrip("\n"))
-            case ExpandedNote(section):
+            case NoteSection() as section:
                 return FileText(section.chunk.file, section.text, section.first)
             case Refused() as refused:
                 return refused

@@ -15,7 +15,7 @@ from ..catalogue.unread_turns import UnreadTurns
 from ..index.pending_records import PendingRecords
 from ..models.conversation import Actor, ConversationId
 from ..models.data_models import StoredMemory, Topic, absent
-from ..models.recall import Expanded, ExpandedNote, Expansion, Explained, Hit, Recall, Told, Trace
+from ..models.recall import Expansion, Explained, Hit, Recall, Told, Trace
 from ..models.settings import EngineSettings
 from ..models.turns import ContextLine, Voice
 from ..recall.memory_manager import MemoryManager
@@ -142,11 +142,11 @@ class Recalls(Door):
     async def _expand(self, pointer: str, view: View) -> Expansion:
         named, seen = pointed_id(pointer) or "", view.looked_up
         if is_note_id(named) and (chunk := self._notes.find(named, seen)):
-            return ExpandedNote(await self._notes.section(chunk))
+            return await self._notes.section(chunk)
         # What is recalled can be read.
         places = (self._catalogue, self._pending, self._unread)
         found = next(filter(None, (one.find(named, seen) for one in places)), None)
-        return Expanded(found) if found else absent(pointer)
+        return found or absent(pointer)
 
     async def newest(
         self,

@@ -23,7 +23,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     StoredMemory,
 )
 from astrbot_plugin_scoped_memory.llm_memory.consolidation.models import Postponed
-from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome, WalkBatch
+from astrbot_plugin_scoped_memory.llm_memory.models.migration import Fate, Outcome
 from astrbot_plugin_scoped_memory.llm_memory.models.settings import EngineSettings
 from astrbot_plugin_scoped_memory.llm_memory.models.status import IndexState
 from astrbot_plugin_scoped_memory.llm_memory.storage.loop_file import SqliteLoopFile
@@ -275,9 +275,9 @@ class Arriving:
         self.listed.set()
         return ["a", "b"]
 
-    async def step(self, ids: Sequence[str]) -> WalkBatch:
+    async def step(self, ids: Sequence[str]) -> Sequence[Outcome]:
         self.brought += ids
-        return WalkBatch(tuple(Outcome(one, Fate.ADOPTED, patched=False) for one in ids))
+        return [Outcome(one, Fate.ADOPTED, patched=False) for one in ids]
 
 
 @pytest.mark.parametrize("cut_off", [False, True])

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
-    Expanded,
     Exported,
     Hit,
+    StoredMemory,
     TaskAction,
     TaskChange,
 )
@@ -115,8 +115,8 @@ async def expanded(at: Asking) -> set[str]:
     found = set()
     for pointer in at.pointers:
         opened = await service.expand(pointer, conversation_id=at.where)
-        if isinstance(opened, Expanded):
-            found.add(opened.memory.memory.memory_id)
+        if isinstance(opened, StoredMemory):
+            found.add(opened.memory.memory_id)
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.core.turn.events import History, Said
-from astrbot_plugin_scoped_memory.llm_memory.models.recall import ExpandedNote
+from astrbot_plugin_scoped_memory.llm_memory.models.recall import NoteSection
 from astrbot_plugin_scoped_memory.llm_memory.text.hit_line import CLOSE, OPEN
 from astrbot_plugin_scoped_memory.llm_memory.vault.rules.templates import CONSTITUTION
 from astrbot_plugin_scoped_memory.tests.primer.test_primer_engine import (
@@ -114,8 +114,8 @@ async def test_of_a_long_one_the_rest_is_behind_a_pointer(room: Room) -> None:
     pointer = told.partition("（还有，见 ")[2].partition("）")[0]
     opened = await room.rig.engine.service.expand(pointer, conversation_id=FAMILY)
     last = int(told.rpartition("守时")[2].partition("\n")[0])
-    assert isinstance(opened, ExpandedNote)
-    assert opened.section.text.startswith(f"## 第{last + 1}条")
+    assert isinstance(opened, NoteSection)
+    assert opened.text.startswith(f"## 第{last + 1}条")
 
 
 async def test_a_persons_words_in_memory_md_stand_before_those_in_primer_md(room: Room) -> None:

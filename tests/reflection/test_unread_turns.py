@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Expanded, Forgotten
+from astrbot_plugin_scoped_memory.llm_memory import ConversationId, Forgotten, StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.index.embedding.ports import Vector
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.tests.fakes.chat import ScriptedChat
@@ -141,10 +141,10 @@ async def test_it_is_told_as_nobody_vouches_for_it_and_no_index_has_its_words(bo
     (hit,) = (await bot.recall(ASKED, CHAT, actor=person(2))).hits
     assert (hit.preview, hit.who, hit.unvouched) == (SAID, "小明", True)
     expanded = await bot.engine.service.expand(hit.pointer, conversation_id=CHAT)
-    assert isinstance(expanded, Expanded)
-    assert not expanded.memory.memory.active
+    assert isinstance(expanded, StoredMemory)
+    assert not expanded.memory.active
     hidden = await bot.engine.service.expand(hit.pointer, conversation_id=OUTSIDE)
-    assert not isinstance(hidden, Expanded)
+    assert not isinstance(hidden, StoredMemory)
     index = [path for path in (bot.root / "index").rglob("*") if path.is_file()]
     assert index
     assert not any("鞋柜".encode() in path.read_bytes() for path in index)

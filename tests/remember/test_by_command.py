@@ -16,13 +16,13 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     ConversationId,
     Edited,
-    Expanded,
     Forgotten,
     Reason,
     Refused,
     Restored,
     StateUnavailable,
     Stored,
+    StoredMemory,
     TaskAction,
     TaskChange,
     Undone,
@@ -125,7 +125,7 @@ async def test_a_pointer_to_nothing_is_not_visible_and_a_path_in_one_opens_no_fi
         assert await expand(pointer, conversation_id=HERE) == absent(pointer)
     pointer = f"../家人/preferences.md#{memory_id}"
     assert is_absent(await expand(pointer, conversation_id=group(888)))
-    assert isinstance(await expand(pointer, conversation_id=HERE), Expanded)
+    assert isinstance(await expand(pointer, conversation_id=HERE), StoredMemory)
 
 
 async def test_a_persons_edit_of_the_file_is_not_written_over(rig: Rig) -> None:

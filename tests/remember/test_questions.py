@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from astrbot_plugin_scoped_memory.llm_memory import (
-    Expanded,
     Exported,
     Forgotten,
     Imported,
@@ -21,6 +20,7 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Refused,
     Reinforced,
     Restored,
+    StoredMemory,
     Undone,
 )
 from astrbot_plugin_scoped_memory.llm_memory.composition.export_restore import (
@@ -136,7 +136,7 @@ async def test_they_are_found_by_and_never_shown(rig: Rig) -> None:
     said = repr([*seen, *pages])
     assert "谁吃不了坚果" not in said
     assert "问法" not in said
-    assert isinstance(await service.expand(stored.pointer, conversation_id=HERE), Expanded)
+    assert isinstance(await service.expand(stored.pointer, conversation_id=HERE), StoredMemory)
 
 
 async def test_another_scope_finds_nothing_by_them(rig: Rig) -> None:

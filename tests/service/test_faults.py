@@ -19,12 +19,12 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     EngineOff,
     EnginePaths,
     EngineSettings,
-    Expanded,
     MemoryDraft,
     NoticeCode,
     Reason,
     Refused,
     Restored,
+    StoredMemory,
     build_engine,
 )
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Arm
@@ -210,8 +210,8 @@ async def test_the_emergency_downgrade_reads_all_and_learns_nothing(tmp_path: Pa
         found = await rig.engine.service.expand(
             stored.memory.memory.memory_id, conversation_id=group(888)
         )
-        assert isinstance(found, Expanded)
-        assert found.memory.memory.judgment == PEANUTS
+        assert isinstance(found, StoredMemory)
+        assert found.memory.judgment == PEANUTS
         outcome = await rig.engine.service.remember(
             MemoryDraft("新的一件事"), conversation_id=group(777)
         )

@@ -13,7 +13,6 @@ import pytest
 from astrbot_plugin_scoped_memory.core.replies.tool_text import entry_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
-    Expanded,
     Hit,
     MemoryDraft,
     MemoryKind,
@@ -121,12 +120,12 @@ async def assert_recalled_inside(rig: Rig, kept: Sequence[tuple[Said, StoredMemo
                 marked = texts.say("inject.quoted", text="").rstrip("”")
                 assert (marked in hit_line(hit, texts)) is hit.quoted, said.text
         expansion = await rig.engine.service.expand(stored.pointer, conversation_id=READER)
-        assert isinstance(expansion, Expanded)
-        assert expansion.memory.memory == stored.memory
+        assert isinstance(expansion, StoredMemory)
+        assert expansion.memory == stored.memory
         (hit,) = await rig.engine.service.told(
-            [expansion.memory], conversation_id=READER, actor=person(1), chars=0
+            [expansion], conversation_id=READER, actor=person(1), chars=0
         )
-        whole = entry_text(TEXTS[0], expansion.memory, hit)
+        whole = entry_text(TEXTS[0], expansion, hit)
         assert POINTER.findall(whole) == [stored.memory.memory_id]
         assert "<" not in whole
     assert seen > len(kept) * 0.8  # what is never recalled proves nothing

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from astrbot_plugin_scoped_memory.harness.waiting import until
-from astrbot_plugin_scoped_memory.llm_memory import Expanded
+from astrbot_plugin_scoped_memory.llm_memory import StoredMemory
 from astrbot_plugin_scoped_memory.llm_memory.errors import EngineClosed, StateUnavailable
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import Refused
 from astrbot_plugin_scoped_memory.llm_memory.vault.ledger import SqliteLedger
@@ -59,7 +59,7 @@ async def test_entries_and_notes_are_followed(tmp_path: Path) -> None:
         await until(followed, within=30, what="an entry and a note as they are in the files")
         (chunk,) = rig.engine.parts.note_book.all()
         found = await service.expand(chunk.pointer, conversation_id=group(777))
-        assert not isinstance(found, Expanded | Refused)
+        assert not isinstance(found, StoredMemory | Refused)
 
 
 async def test_a_closed_engine_writes_nothing_more(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
-    ExpandedNote,
+    NoteSection,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.vector.names import parse_id
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
@@ -97,8 +97,8 @@ async def check(rig: Rig, root: Path, who: list[Reader]) -> None:
         for note_id, chunk in pieces.items():
             opened = await rig.engine.service.expand(chunk.pointer, conversation_id=where)
             if note_id in visible:
-                assert isinstance(opened, ExpandedNote)
-                assert opened.section.chunk.note_id == note_id
+                assert isinstance(opened, NoteSection)
+                assert opened.chunk.note_id == note_id
             else:
                 assert opened == absent(chunk.pointer)
 

@@ -12,8 +12,8 @@ import pytest
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     EngineSettings,
-    ExpandedNote,
     Hit,
+    NoteSection,
 )
 from astrbot_plugin_scoped_memory.llm_memory.index.lexical.lexical_index import SqliteLexicalIndex
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent
@@ -107,14 +107,14 @@ async def test_a_pointer_opens_the_whole_section_for_those_who_see_it(tmp_path: 
         hits = await notes_for(rig, ASK_RUNBOOK, group(999))
         (hit,) = [hit for hit in hits if len(hit.headings) == 2]
         opened = await expand(hit.pointer, conversation_id=group(888))
-        assert isinstance(opened, ExpandedNote)
-        section = opened.section
+        assert isinstance(opened, NoteSection)
+        section = opened
         assert section.text == RUNBOOK.split("\n", 2)[2].rstrip("\n")
         assert (section.first, section.last) == (3, 14)
         assert (section.chunk.place.name, section.chunk.file) == ("@shared", "shared/RUNBOOK.md")
         (trip,) = await notes_for(rig, ASK_TRIP, group(777))
         for pointer in (trip.pointer, trip.memory_id, f"shared/RUNBOOK.md#{trip.memory_id}"):
-            assert isinstance(await expand(pointer, conversation_id=private(1002)), ExpandedNote)
+            assert isinstance(await expand(pointer, conversation_id=private(1002)), NoteSection)
             assert await expand(pointer, conversation_id=group(888)) == absent(pointer)
 
 
