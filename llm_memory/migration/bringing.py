@@ -23,13 +23,6 @@ from .former_scopes import FormerScopes
 from .holdings import Holdings
 from .ports import Walk
 
-
-def batches_of(source: str, target: str) -> tuple[str, str]:
-    """Returns the name of the batch of two scopes, and the one that an earlier version gave it,
-    which other two can have as well. No scope's name holds a colon."""
-    return f"bring-{source}:{target}", f"bring-{source}-{target}"
-
-
 _ARCHIVED = "archived "
 """Begins what stands for a ticket where an archived entry was brought."""
 
@@ -112,7 +105,7 @@ class Bringing:
         """Bring all of it. Raises StateUnavailable, VaultWriteFailed; a repetition brings the
         rest."""
         source, target = remainder.source, remainder.target
-        batch, _ = batches_of(source.name, target.name)
+        batch = f"bring-{source.name}:{target.name}"  # no scope's name holds a colon
         await asyncio.to_thread(self._holdings.vault.ensure, target)
         if undoable:
             await self._editor.note_batch(batch, source, target, requester)

@@ -119,10 +119,10 @@ class PausedConversations:
         self._paused = _under_both(paused, renamed)
         return sum(renamed(key) is not None for key in paused)
 
-    async def keep(self, renamed: Renamed) -> None:
+    async def keep(self) -> None:
         """Raises StateUnavailable."""
         async with self._writing:
-            await self._write(lambda now: _under_both(now, renamed))
+            await self._write(lambda now: now)
 
     async def _write(self, change: Callable[[dict[str, Pause]], dict[str, Pause]]) -> None:
         if self._all is not None:

@@ -13,7 +13,7 @@ from ..models.consent import is_private_chat
 from ..models.conversation import Actor, ConversationId, ConversationKind
 from ..models.data_models import Reason, Refused
 from ..models.resolution import ReadsNothing, Rebinding, Resolution, Usable, WhyCode
-from ..models.scope import Place, Scope
+from ..models.scope import Place, Scope, may_be_given
 from ..models.settings import (
     BY_ACCOUNT,
     DmScope,
@@ -34,7 +34,7 @@ from .rules.map_history import (
     nearest_ids,
     odd_keys,
 )
-from .rules.scope_map import is_conversation_key, mappable, read_scope_map
+from .rules.scope_map import is_conversation_key, read_scope_map
 from .rules.scope_resolution import ALL_PRIVATE_CHATS, derived_scopes, ids_of, resolve
 from .told_once import ToldOnce
 
@@ -139,7 +139,8 @@ class ScopeBook:
 
     def _read(self, raw: Mapping[str, object], folders: Collection[str], past: MapPast) -> _Looked:
         """Read a map, compare it and note that. Blocks; changes nothing of the book's own."""
-        scope_map, standing = read_scope_map(raw, folders), mappable(folders)
+        scope_map = read_scope_map(raw, folders)
+        standing = frozenset(filter(may_be_given, folders))
         seen, present = frozenset(self._seen), self.accounts()
         health = judge_map(scope_map, past, standing, seen, present)
         self._state.put_map_past(health.past)

@@ -191,7 +191,7 @@ class ScopeAdmin:
         # First, and beside the memories: what is off the record stays so whatever fails then.
         paused = self._paused.follow(to)
         if paused:
-            await self._paused.keep(to)
+            await self._paused.keep()
             await self._unread.review()
         await self._book.rebind([*others, rebinding])
         self._book.forget_told(rebinding.old, rebinding.new)

@@ -29,7 +29,6 @@ from astrbot_plugin_scoped_memory.llm_memory import (
     Turn,
     Usable,
 )
-from astrbot_plugin_scoped_memory.llm_memory.migration import bringing
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import absent, is_absent, is_denied
 from astrbot_plugin_scoped_memory.tests.support.engines import (
     ADAPTER,
@@ -304,13 +303,9 @@ async def test_nothing_is_brought_while_the_filter_is_off(tmp_path: Path) -> Non
         assert refused.reason is Reason.LEARNING_PAUSED
 
 
-@pytest.mark.parametrize("earlier", [False, True])
 async def test_two_pairs_of_scopes_whose_names_run_together_go_back_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: bool
+    tmp_path: Path,
 ) -> None:
-    """Also where an earlier version brought both under one name."""
-    if earlier:
-        monkeypatch.setattr(bringing, "batches_of", lambda a, b: (f"bring-{a}-{b}",) * 2)
     async with running(tmp_path, {}, settings=to(identity_links=linked(p1="a"))) as rig:
         await say(rig, "存折放在饼干盒里", ONE)
         one = await scope_of(rig, ONE)

@@ -13,9 +13,8 @@ from ...models.data_models import Reason, Refused
 from ...models.resolution import Rebinding
 from .scope_map import (
     account_of,
-    as_entry,
-    canonical_key,
     chat_of,
+    entries_of,
     is_conversation_key,
     without_account,
 )
@@ -108,11 +107,9 @@ def with_moved(
 ) -> tuple[dict[str, object], tuple[str, ...]] | Refused:
     """The owner's map in which each entry that names ``old`` has its new key, and the former keys
     of those."""
-    entries = [(written, *as_entry(str(written), value)) for written, value in raw.items()]
-    there = {canonical_key(key): value for _, key, value in entries}
+    there = {key: value for _, key, value in entries_of(raw)}
     changed, moved = dict(raw), dict[str, None]()
-    for written, key, value in entries:
-        former = canonical_key(key)
+    for written, former, value in entries_of(raw):
         to = renamed(former, old, new)
         if to is None:
             continue

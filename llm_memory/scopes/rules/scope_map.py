@@ -5,7 +5,7 @@ legal, whether the map is damaged, which conversation a key means, and what the 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -30,9 +30,7 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
     taken = {folder.lower(): folder for folder in sorted(folders)} | {PUBLIC_NAME: PUBLIC_NAME}
     known = set(folders)
     entries: dict[str, Scope | IllegalName] = {}
-    for written, beside in raw.items():
-        key, value = as_entry(str(written), beside)
-        key = canonical_key(key)
+    for written, key, value in entries_of(raw):
         if key != written and key in raw:
             continue
         try:
@@ -51,19 +49,6 @@ def read_scope_map(raw: Mapping[str, object], folders: Collection[str]) -> Scope
         if is_unreadable(key) and not (isinstance(value, Scope) and value.is_public)
     }
     return ScopeMap(MappingProxyType(entries), unreadable=frozenset(unreadable))
-
-
-def mappable(folders: Iterable[str]) -> frozenset[str]:
-    """Of the scopes that have a folder, those that only a map can name: neither public nor one of
-    our own making."""
-    return frozenset(filter(_is_mappable, folders))
-
-
-def _is_mappable(folder: str) -> bool:
-    try:
-        return not Scope.parse(folder).is_public
-    except InvalidScope:
-        return False
 
 
 def written(key: str, scope_map: ScopeMap) -> str:
@@ -192,35 +177,34 @@ def with_entry(
     """The raw map in which the conversation has this scope, or no entry of its own for None. All
     other entries stay as they were written."""
     own = {conversation_id.map_key, conversation_id.umo}
-    kept = {key: value for key, value in raw.items() if _key(key, value) not in own}
-    if name is not None:
-        kept[conversation_id.map_key] = name
-    return kept
+    kept = {written: raw[written] for written, key, _ in entries_of(raw) if key not in own}
+    return kept if name is None else {**kept, conversation_id.map_key: name}
 
 
 def with_renamed(
     raw: Mapping[str, object], old: str, new: str
 ) -> tuple[dict[str, object], frozenset[str]]:
     """The raw map in which what gave the scope ``old`` gives ``new``, and the keys of that."""
-    entries = {written: as_entry(str(written), value) for written, value in raw.items()}
-    moved = {one: canonical_key(key) for one, (key, value) in entries.items() if value == old}
+    moved = {written: key for written, key, value in entries_of(raw) if value == old}
     return {**raw, **dict.fromkeys(moved, new)}, frozenset(moved.values())
 
 
 def entry_of(raw: Mapping[str, object], conversation_id: ConversationId) -> str | None:
     """What the raw map says beside a key of the conversation's own; None for nothing."""
     own = {conversation_id.map_key, conversation_id.umo}
-    entries = (as_entry(str(key), value) for key, value in raw.items())
-    return next((str(value) for key, value in entries if canonical_key(key) in own), None)
+    return next((str(value) for _, key, value in entries_of(raw) if key in own), None)
 
 
-def _key(key: object, value: object) -> str:
-    return canonical_key(as_entry(str(key), value)[0])
+def entries_of(raw: Mapping[str, object]) -> Iterator[tuple[str, str, object]]:
+    """Each entry: its key as it is written, its key as AstrBot writes it, and its value. Both come
+    without what pasting brings along: blanks, invisible characters, and a whole line ``id → scope``
+    in one of the two fields."""
+    for written, beside in raw.items():
+        key, value = _unpasted(str(written), beside)
+        yield written, canonical_key(key), value
 
 
-def as_entry(key: str, value: object) -> tuple[str, object]:
-    """A key and its value without what pasting brings along: blanks, invisible characters, and a
-    whole line ``id → scope`` in one of the two fields."""
+def _unpasted(key: str, value: object) -> tuple[str, object]:
     key = clean(key)
     beside = clean(value) if isinstance(value, str) else value
     whole, name = _line(key)
