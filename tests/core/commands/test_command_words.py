@@ -36,55 +36,44 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("memory", "memory help"),
-        ("MEMORY", "memory help"),
-        ("memory list", None),
-        ("memory  list 2", None),
-        ("记忆 列表 小雯", None),
-        ("Memory LIST 2", "memory list 2"),
-        ("memory Status", "memory status"),
-        ("记忆状态", "memory 状态"),
-        ("记忆 忘记芒果", "memory 忘记 芒果"),
-        ("记忆忘记芒果 彻底", "memory 忘记 芒果 彻底"),
-        ("memorylist", "memory list"),
-        ("memory list2", "memory list 2"),
-        ("记忆列表2", "memory 列表 2"),
-        ("记忆 查看", "memory help 查看"),
-        ("记忆查看", "memory help 查看"),
-        ("memory foo bar", "memory help foo bar"),
-        ("記憶 列表 小雯", "memory 列表 小雯"),
-        ("记忆 忘記芒果", "memory 忘记 芒果"),
-        ("記憶狀態", "memory 状态"),
-        ("记忆 撤銷", "memory help 撤銷"),
-        ("memorylane", None),
-        ("memories", None),
-        ("天气", None),
-        ("我的记忆 列表", None),
-    ],
-)
-def test_a_command_is_respelled_as_it_was_meant(written: str, meant: str | None) -> None:
-    assert respelled(written, GROUPS, NAMES, commanded=True) == meant
+UNDERSTOOD = ("memory list", "memory  list 2", "记忆 列表 小雯", "memorylane", "memories", "天气")
+MEANT = {
+    "memory": "memory help",
+    "MEMORY": "memory help",
+    "Memory LIST 2": "memory list 2",
+    "记忆状态": "memory 状态",
+    "记忆 忘记芒果": "memory 忘记 芒果",
+    "记忆忘记芒果 彻底": "memory 忘记 芒果 彻底",
+    "memorylist": "memory list",
+    "memory list2": "memory list 2",
+    "记忆列表2": "memory 列表 2",
+    "记忆 查看": "memory help 查看",
+    "记忆查看": "memory help 查看",
+    "memory foo bar": "memory help foo bar",
+    "記憶 列表 小雯": "memory 列表 小雯",
+    "记忆 忘記芒果": "memory 忘记 芒果",
+    "記憶狀態": "memory 状态",
+    "记忆 撤銷": "memory help 撤銷",
+    "我的记忆 列表": None,
+    **dict.fromkeys(UNDERSTOOD),
+}
+TALK = ("记忆状态", "记忆 里最早的事是什么", "记忆力不好怎么办", "Memory list", "Memory")
+MEANT_IN_TALK = {
+    "记忆": "memory help",
+    "记忆 状态": None,
+    "memory STATUS": "memory status",
+    "記憶 列表": "memory 列表",
+    "memory foam is nice": None,
+    "Memory status of the phone": None,
+    **dict.fromkeys(TALK),
+}
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("记忆", "memory help"),
-        ("记忆 状态", None),
-        ("memory STATUS", "memory status"),
-        ("记忆状态", None),
-        ("记忆 里最早的事是什么", None),
-        ("记忆力不好怎么办", None),
-        ("記憶 列表", "memory 列表"),
-        *((f"Memory {words}", None) for words in ("list", "status of the phone", "")),
-        ("memory foam is nice", None),
-    ],
-)
-def test_talk_that_begins_with_the_word_stays_talk(written: str, meant: str | None) -> None:
-    assert respelled(written, GROUPS, NAMES, commanded=False) == meant
+def test_a_command_is_respelled_as_it_was_meant_and_talk_stays_talk() -> None:
+    for commanded, meant in ((True, MEANT), (False, MEANT_IN_TALK)):
+        assert {
+            written: respelled(written, GROUPS, NAMES, commanded=commanded) for written in meant
+        } == meant
 
 
 @given(
@@ -172,18 +161,13 @@ def test_what_is_suggested_is_for_whom_it_is_suggested_to() -> None:
     assert "记住" in unknown_text(texts, "更正", admin=False)
 
 
-@pytest.mark.parametrize(
-    ("word", "command"),
-    [
-        *(("暫停", "pause"), ("繼續", "resume"), ("記住", "add"), ("撤銷", "undo")),
-        *(("搜尋", "search"), ("還原", "restore"), ("遷移", "migrate"), ("擱置", "letters")),
-        *(("find", "search"), ("unpause", "resume"), ("remove", "forget"), ("拒絕", "no")),
-    ],
-)
-def test_the_plugins_own_commands_are_known_in_traditional_characters(
-    word: str, command: str
-) -> None:
+def test_the_plugins_own_commands_are_known_in_traditional_characters() -> None:
     names = CommandWords.names()
-    spelled = respelled(f"記憶 {word}", ["memory", "记忆"], names, commanded=True)
-    assert spelled is not None
-    assert spelled.removeprefix("memory ") in names[command]
+    for word, command in {
+        "暫停": "pause", "繼續": "resume", "記住": "add", "撤銷": "undo", "搜尋": "search",
+        "還原": "restore", "遷移": "migrate", "擱置": "letters", "find": "search",
+        "unpause": "resume", "remove": "forget", "拒絕": "no",
+    }.items():  # fmt: skip
+        spelled = respelled(f"記憶 {word}", GROUPS, names, commanded=True)
+        assert spelled is not None, word
+        assert spelled.removeprefix("memory ") in names[command]
