@@ -8,8 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from ..core.replies.memory_line import shown_words
-from ..core.replies.outcome_text import refusal_text
-from ..core.replies.tool_text import entry_text, note_text, talk_text, tasks_text
+from ..core.replies.outcome_text import entry_text, note_text, refusal_text, talk_text, tasks_text
 from ..llm_memory import Forgotten, NoteSection, Purged, Refused, TaskAction, TaskChange
 from ..llm_memory.catalogue.rules.tasks import MAX_WORDS
 from ..llm_memory.models.data_models import is_absent

@@ -10,10 +10,9 @@ from ...llm_memory import OFF_THE_RECORD, EngineOff, EngineStatus, Refused, Stor
 from ...llm_memory.catalogue.rules.closing import is_over
 from ...llm_memory.catalogue.rules.tasks import is_done, is_task
 from ...llm_memory.text.safe_text import cut, safe
-from ..replies.explanation import attached, fate_text, primed_text, why_text
-from ..replies.outcome_text import error_text, found_text
+from ..replies.memory_line import attached, fate_text, primed_text, why_text
+from ..replies.outcome_text import error_text, found_text, note_text
 from ..replies.status_text import loop_lines
-from ..replies.tool_text import note_text
 from .call import ENGINE_SECONDS, Call
 from .command_words import PUBLIC, scope_named
 from .correct_commands import ME

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import why_text
+from astrbot_plugin_scoped_memory.core.replies.memory_line import why_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     ConversationId,
     MemoryDraft,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.tool_text import entry_text
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text
 from astrbot_plugin_scoped_memory.llm_memory import (
     Actor,
     Hit,

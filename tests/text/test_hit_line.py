@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from astrbot_plugin_scoped_memory.core.replies.tool_text import entry_text, note_text
+from astrbot_plugin_scoped_memory.core.replies.outcome_text import entry_text, note_text
 from astrbot_plugin_scoped_memory.llm_memory.catalogue.rules.pointers import pointed_id
 from astrbot_plugin_scoped_memory.llm_memory.models.data_models import (
     Memory,

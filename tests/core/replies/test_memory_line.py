@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from astrbot_plugin_scoped_memory.core.replies.explanation import why_text
+from astrbot_plugin_scoped_memory.core.replies.memory_line import why_text
 from astrbot_plugin_scoped_memory.llm_memory import GIVEN_UP, Explained, Hit, Told, Trace
 from astrbot_plugin_scoped_memory.llm_memory.models.recall import Considered
 from astrbot_plugin_scoped_memory.llm_memory.texts import Texts
