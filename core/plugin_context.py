@@ -185,10 +185,9 @@ class PluginContext:
 
     def _missing_texts(self) -> list[str]:
         say, to_come = self.texts.say, self._installing()
-        names = [one.package for one in self.missing]
         return [
-            *(say("log.package_installing", name=name) for name in names if name in to_come),
-            *(say("log.package_missing", name=name) for name in names if name not in to_come),
+            say("log.package_installing" if name in to_come else "log.package_missing", name=name)
+            for name in self.missing
         ]
 
     def _warning_text(self, warning: ConfigWarning) -> str:

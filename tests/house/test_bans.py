@@ -24,6 +24,7 @@ from astrbot_plugin_scoped_memory.tests.house.bans import (
     opinions_on_scopes,
     parsed_scopes,
     pure_places,
+    swallowed,
     texts_in_code,
     writes_to_owners_places,
     wrong_log_lines,
@@ -166,6 +167,15 @@ BANS: dict[str, Ban] = {
         cooperative_coroutines,
         ("async def f():\n    for x in cooperative(y): pass",),
         parts=("core", "llm_memory"),
+    ),
+    "what a hook catches is told somewhere": Ban(
+        swallowed,
+        (
+            "try:\n    f()\nexcept Exception:\n    x = False",
+            "try:\n    f()\nexcept Exception as error:\n    pass",
+        ),
+        parts=("main.py", "core", "tools"),
+        doors={"core/host/package_installer.py": "pip's log and AstrBot's have said it"},
     ),
     "an engine is put together in one place": Ban(
         assemblies,
